@@ -415,11 +415,6 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [HANDOVER],
   },
   {
-    name: "an altered block of an unsealed file is served",
-    edits: [edit("log/wal/commit_file_view.ts", "!== block.crc", "=== -1")],
-    tests: ["tests/log/wal/commit_file_view_test.ts"],
-  },
-  {
     name: "a sealed file is closed under its readers",
     edits: [edit("log/storage/file_storage.ts", "    await this.#reading;\n")],
     tests: ["tests/log/storage/file_storage_test.ts"],

@@ -105,29 +105,38 @@ export class EventScan {
     return null;
   }
 
-  /** Moves the wanted lines to the front of `chunk` and returns them; null if there are none. */
+  /**
+   * Joins the wanted lines within `chunk` and returns them; null if there are none. Runs of lines
+   * are moved at once, and the first one stays where it is.
+   */
   #takeEvents(chunk: Buffer): Buffer | null {
-    let keptBytes = 0;
-    let lastKeptStart = 0;
-    let lineStart = 0;
     const view = viewFor(chunk);
+    let keptStart = 0;
+    let keptEnd = 0;
+    let runStart = 0;
+    let lastLineBytes = 0;
+    const keepRun = (runEnd: number) => {
+      if (keptEnd === 0) keptStart = keptEnd = runStart;
+      if (keptEnd !== runStart) chunk.copyWithin(keptEnd, runStart, runEnd);
+      keptEnd += runEnd - runStart;
+    };
+    let lineStart = 0;
     while (lineStart < chunk.length && !this.#limitReached) {
-      if (isHeaderLine(chunk, lineStart)) {
-        lineStart = chunk.indexOf(LF, lineStart) + 1;
-        continue;
-      }
-      const lineEnd = eventLineEnd(view, lineStart);
-      if (this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
-        lastKeptStart = keptBytes;
-        if (keptBytes !== lineStart) chunk.copyWithin(keptBytes, lineStart, lineEnd);
-        keptBytes += lineEnd - lineStart;
-        chunk[keptBytes - 1] = COMMA;
+      const isHeader = isHeaderLine(chunk, lineStart);
+      const lineEnd = isHeader ? chunk.indexOf(LF, lineStart) + 1 : eventLineEnd(view, lineStart);
+      if (!isHeader && this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
+        lastLineBytes = lineEnd - lineStart;
+        chunk[lineEnd - 1] = COMMA;
+      } else {
+        if (runStart < lineStart) keepRun(lineStart);
+        runStart = lineEnd;
       }
       lineStart = lineEnd;
     }
-    if (keptBytes === 0) return null;
-    this.#lastEventId = lineEventId(chunk, lastKeptStart);
-    return chunk.subarray(0, keptBytes - 1);
+    if (runStart < lineStart) keepRun(lineStart);
+    if (lastLineBytes === 0) return null;
+    this.#lastEventId = lineEventId(chunk, keptEnd - lastLineBytes);
+    return chunk.subarray(keptStart, keptEnd - 1);
   }
 
   #wants(chunk: Buffer, lineStart: number): boolean {
