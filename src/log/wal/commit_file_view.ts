@@ -6,7 +6,6 @@
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
-import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
 import { type LineSource, type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import { CorruptLogError } from "../storage/errors.ts";
@@ -39,19 +38,17 @@ class CommitLines implements LineSource {
   #wanted: LinesWanted;
   /** Offset of the next read, where a line starts. */
   #position: number;
-  #readBytes: number;
   /** The segments, once the reader has switched to them. */
   #sealed: AsyncGenerator<Buffer, void> | null = null;
 
   constructor(target: CommitFile, range: RangeEnd, wanted: LinesWanted) {
-    const { after, firstReadBytes } = wanted;
+    const { after } = wanted;
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
     // A start past the end of the range means that the range has no wanted event.
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
-    this.#readBytes = firstReadBytes;
   }
 
   async next(): Promise<Buffer | null> {
@@ -68,9 +65,8 @@ class CommitLines implements LineSource {
   async #readLines(): Promise<Buffer> {
     const { recent, index } = this.#target;
     const position = this.#position;
-    const blocks = index.blocks(position, this.#readBytes);
+    const blocks = index.blocks(position, this.#wanted.readBytes());
     const end = Math.min(blocks.at(-1)!.end, this.#range.end);
-    this.#readBytes = READ_CHUNK_BYTES;
     const lines = this.#wanted.memory.take(end - position);
     if (recent?.read(lines, position)) {
       this.#position = end;
