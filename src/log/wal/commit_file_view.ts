@@ -6,7 +6,6 @@
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
-import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
@@ -47,21 +46,19 @@ class CommitLines implements LineSource {
   #wanted: LinesWanted;
   /** Offset of the next read, where a line starts. */
   #position: number;
-  #readBytes: number;
   /** The only record key wanted; null for any. */
   readonly #key: Hash64 | null;
   /** The segments, once the reader has switched to them. */
   #sealed: AsyncGenerator<Buffer, void> | null = null;
 
   constructor(target: CommitFile, range: RangeEnd, wanted: LinesWanted) {
-    const { after, filter, firstReadBytes } = wanted;
+    const { after, filter } = wanted;
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
     // A start past the end of the range means that the range has no wanted event.
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
-    this.#readBytes = firstReadBytes;
     const { recordKey } = filter;
     this.#key = recordKey === undefined ? null : xxhash64(spelledText(recordKey));
   }
@@ -81,9 +78,9 @@ class CommitLines implements LineSource {
   async #readLines(): Promise<Buffer> {
     const { recent, index } = this.#target;
     const position = this.#position;
-    const blocks = index.blocks(position, this.#key === null ? this.#readBytes : ONE_BLOCK_BYTES);
+    const wantedBytes = this.#key === null ? this.#wanted.readBytes() : ONE_BLOCK_BYTES;
+    const blocks = index.blocks(position, wantedBytes);
     const end = Math.min(blocks.at(-1)!.end, this.#range.end);
-    this.#readBytes = READ_CHUNK_BYTES;
     const lines = this.#wanted.memory.take(end - position);
     if (recent?.read(lines, position)) {
       this.#position = end;

@@ -31,8 +31,8 @@ function idsIn(lines: string): string[] {
 }
 
 /** The ids of the events read, and the error that ends reading. */
-async function read({ files }: LogSnapshot, after?: string, firstReadBytes = 1e6) {
-  const wanted = { after, filter: {}, firstReadBytes, memory: new ScanMemory() };
+async function read({ files }: LogSnapshot, after?: string, readBytes = 1e6) {
+  const wanted = { after, filter: {}, readBytes: () => readBytes, memory: new ScanMemory() };
   const ids: string[] = [];
   try {
     for await (const chunk of readLines(files, wanted)) {
@@ -68,8 +68,8 @@ test("an altered block is not served, unlike those before and after it", async (
       storage.flipBit(TAIL_FILE, bit);
       const message = `${TAIL_FILE}: corrupt at byte ${start} (to ${end}): ` +
         "the block does not match its CRC-32";
-      for (const firstReadBytes of [1, 1e6]) {
-        const found = await read(log.snapshot, undefined, firstReadBytes);
+      for (const readBytes of [1, 1e6]) {
+        const found = await read(log.snapshot, undefined, readBytes);
         assert.deepEqual(found, { ids: before, message });
       }
       // The block of the last event before is read too.
