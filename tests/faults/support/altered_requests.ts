@@ -43,22 +43,20 @@ export async function ask(handler: HttpHandler, request: AlteredRequest): Promis
     }),
   );
   const { status } = response;
-  if (response.body === null || typeof response.body === "string") {
-    return { status, text: response.body ?? "", isBroken: false };
-  }
-  if (response.body instanceof Uint8Array) {
-    return { status, text: Buffer.from(response.body).toString("latin1"), isBroken: false };
-  }
-  const parts: string[] = [];
+  let text = "";
+  let isBroken = false;
   try {
-    for await (const piece of response.body) {
-      parts.push(Buffer.from(piece).toString("latin1"));
-      if (isFollow(request) && parts.at(-1)!.includes('{"type":"caught_up"')) break;
+    const isWhole = typeof response.body === "string" || response.body instanceof Uint8Array;
+    const pieces = isWhole ? [Buffer.from(response.body as string)] : response.body ?? [];
+    for await (const bytes of pieces as AsyncIterable<Uint8Array>) {
+      const piece = Buffer.from(bytes).toString("latin1");
+      text += piece;
+      if (isFollow(request) && piece.includes('{"type":"caught_up"')) break;
     }
   } catch {
-    return { status, text: parts.join(""), isBroken: true };
+    isBroken = true;
   }
-  return { status, text: parts.join(""), isBroken: false };
+  return { status, text, isBroken };
 }
 
 /** The files of a log with events, and these. */

@@ -109,14 +109,3 @@ test("commits in memory are served although the file is altered before and in th
   assert.deepEqual((await read(reopened.snapshot)).ids, []);
   await reopened.close();
 });
-
-test("a file that has become shorter is not served beyond its end", async () => {
-  const { storage, log } = await filledLog(9);
-  const file = await storage.open(TAIL_FILE, "write");
-  const sizeBytes = await file.size();
-  await file.truncate(sizeBytes - 1);
-  const { message } = await read(log.snapshot);
-  assert.match(message!, new RegExp(`: the file ends at byte ${sizeBytes - 1}, before the end`));
-  await file.close();
-  await log.close();
-});
