@@ -24,7 +24,7 @@ import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
-import type { Storage } from "./storage/storage.ts";
+import type { CallMode, Storage } from "./storage/storage.ts";
 import { buildCleanEnd, buildCommit } from "./wal/commit_builder.ts";
 import { CommitFile } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
@@ -100,7 +100,7 @@ export class Log {
     this.#manifest = recovered.manifest;
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
-    this.#tail.recent = this.#newRecent();
+    this.#tail.recent = this.#newRecent(this.#tail.lastEventId);
     this.#writer = new TailWriter(options.storage, this.#tail);
     this.#snapshot = this.#takeSnapshot();
     this.#rotateAtBytes = this.#rotateBytes;
@@ -134,11 +134,15 @@ export class Log {
 
   /**
    * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
+   * @param mode for the write and the sync.
    * @returns each batch's entry, in order.
    * @throws {StorageFullError} the disk is full; nothing was written.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
-  async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
+  async append(
+    prepared: readonly PreparedBatch[],
+    mode?: CallMode,
+  ): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit has at least one batch");
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during seal() or after it failed");
@@ -151,7 +155,7 @@ export class Log {
       const { frontier } = this.#snapshot;
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
-      await this.#writer.append(built);
+      await this.#writer.append(built, mode);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
       return built.commit.batches;
@@ -309,7 +313,7 @@ export class Log {
     const writable = pending.moveTo(rotated.path, rotated.pending);
     this.#pending = [...this.#pending, pending];
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
-    this.#tail.recent = this.#newRecent();
+    this.#tail.recent = this.#newRecent(null);
     this.#writer = new TailWriter(storage, this.#tail);
     this.#writer.markNameUnsynced();
     this.#snapshot = this.#takeSnapshot();
@@ -333,8 +337,9 @@ export class Log {
     this.#options.report(line);
   }
 
-  #newRecent(): RecentCommits {
-    return new RecentCommits(this.#options.recentBytesMax ?? RECENT_COMMITS_BYTES_MAX);
+  #newRecent(lastEventId: string | null): RecentCommits {
+    const { recentBytesMax = RECENT_COMMITS_BYTES_MAX } = this.#options;
+    return new RecentCommits(recentBytesMax, lastEventId);
   }
 
   #takeSnapshot(): LogSnapshot {

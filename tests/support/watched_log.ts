@@ -1,4 +1,4 @@
-/** Opens logs behind an order monitor, so every test that does so also checks the order. */
+/** Opens logs behind an order monitor, so tests that use them also check the order. */
 import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { type EventLogService, openEventLog } from "../../src/service/event_log.ts";
@@ -7,20 +7,20 @@ import { OrderMonitor } from "./order_monitor.ts";
 /** Configures sealing on the monitored storage. */
 export type SealingOn = (storage: Storage) => SealingOptions;
 
-/** Like `openLog()`. */
+/** Like `openLog()`, with the order monitor in front of the storage. */
 export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn): Promise<Log> {
   const monitor = new OrderMonitor(options.storage);
   const log = await openLog({ ...options, storage: monitor, ...sealingOf(monitor, sealingOn) });
   const append = log.append.bind(log);
-  log.append = async (batches) => {
-    const committed = await append(batches);
+  log.append = async (batches, mode) => {
+    const committed = await append(batches, mode);
     for (const { last_event_id } of committed) monitor.receipt(last_event_id, { isNew: true });
     return committed;
   };
   return log;
 }
 
-/** Like `openEventLog()`. */
+/** Like `openEventLog()`, with the order monitor in front of the storage. */
 export async function openWatchedService(
   options: LogOptions,
   sealingOn?: SealingOn,

@@ -127,7 +127,7 @@ function randomQuery(random: Random, events: StoredEvent[]): Query {
     "00000000-0000-7000-8000-000000000000",
     "ffffffff-ffff-7fff-bfff-ffffffffffff",
   ];
-  // Exactly one event, if there is no filter.
+  // As a byte limit, fits exactly one event if there is no filter.
   const lineBytes = Buffer.byteLength(events[0]!.line) + 1;
   const filter: EventFilter = {};
   if (random() < 0.3) filter.source = randomItem(random, [...SOURCES, "none"]);
@@ -211,7 +211,7 @@ test("EventScan.next() returns an empty piece after reading a lot without a matc
       await log.append([preparedBatch(`b${i}`, { events })]);
     }
     const limits = { after: undefined, limitEvents: 1, limitBytes: 1 };
-    const scan = new EventScan(log.snapshot, { ...limits, filter: { recordKey: "wanted" } });
+    const scan = new EventScan(log.snapshot, { ...limits, filter: { kind: "wanted" } });
     const sizes: number[] = [];
     for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
       sizes.push(piece.length);
