@@ -1,20 +1,23 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { access, appendFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, appendFile, cp, mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import {
   signalChild,
   type Spawned,
+  spawnCommand,
   spawnScript,
   untilReported,
   withFolder,
 } from "../../tools/support/program.ts";
+import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const START = fileURLToPath(new URL("../../tools/start.ts", import.meta.url));
 
-/** The permissions of the task in deno.json, for another folder. */
+/** Narrower permissions than those of the task: Deno cannot express a socket path with a comma. */
 async function start(folder: string): Promise<Spawned> {
   const socketPath = join(folder, "demo", "data", "ground.sock");
   const permissions = ["--allow-read=.", "--allow-write=demo", `--allow-net=unix:${socketPath}`];
@@ -60,5 +63,24 @@ test("start prints commands that work when pasted", {
     });
     assert.equal(posted.status, "committed");
     assert.equal(read.events.at(-1).event_id, posted.last_event_id);
+    await stop(spawned);
+  }));
+
+const deno = executableOf("deno");
+
+test("deno task start works in a clone whose path has spaces and commas", {
+  skip: deno === null ? absenceOf("deno") : false,
+}, () =>
+  withFolder(async (folder) => {
+    const clone = join(folder, "my clone, the 2nd");
+    const { workspace } = JSON.parse(await readFile(join(ROOT, "deno.json"), "utf8"));
+    const members = workspace.map((member: string) => join(member, "deno.json"));
+    for (const path of ["deno.json", "deno.lock", "package.json", ...members, "src", "tools"]) {
+      await mkdir(dirname(join(clone, path)), { recursive: true });
+      await cp(join(ROOT, path), join(clone, path), { recursive: true });
+    }
+    const spawned = spawnCommand([deno!, "task", "start"], { cwd: clone });
+    await untilReported(spawned, "Ready.");
+    await access(join(clone, "demo", "data", "ground.sock"));
     await stop(spawned);
   }));
