@@ -1,5 +1,6 @@
 /** Errors of the client: the service refused, did not respond, or broke the protocol. */
 import type { ErrorCode, EventFault } from "../event/api_error.ts";
+import type { CommittedEvent } from "../event/types.ts";
 
 /** Members of error documents besides `error` and `message`, by code. */
 export interface ErrorContexts {
@@ -109,4 +110,36 @@ export class ConnectionError extends Error {
 export class ProtocolError extends Error {
   /** Name of this error class. */
   override name = "ProtocolError";
+}
+
+/**
+ * `after` lies beyond the end of the log: the log was restored from an older backup, or it is not
+ * the log from which the position came. Restart from an earlier position.
+ */
+export class PositionError extends Error {
+  /** Name of this error class. */
+  override name = "PositionError";
+  /** The last event of the log; null if it is empty. */
+  readonly frontier: string | null;
+
+  /** Creates the error for a position and the end of the log. */
+  constructor(after: string, frontier: string | null) {
+    const end = frontier === null ? "is empty" : `ends at ${frontier}`;
+    super(`position ${after} is beyond the log, which ${end}; was an older backup restored?`);
+    this.frontier = frontier;
+  }
+}
+
+/** An event does not match its hashes. Nothing of its page or record is delivered. */
+export class AlteredEventError extends Error {
+  /** Name of this error class. */
+  override name = "AlteredEventError";
+  /** The event as received. */
+  readonly event: CommittedEvent;
+
+  /** Creates the error for an event. */
+  constructor(event: CommittedEvent) {
+    super(`event ${event.event_id} does not match its hashes`);
+    this.event = event;
+  }
 }

@@ -6,8 +6,8 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import {
   signalChild,
-  type Spawned,
   spawnCommand,
+  type Spawned,
   spawnScript,
   untilReported,
   withFolder,
