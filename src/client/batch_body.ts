@@ -1,6 +1,6 @@
 /** The body of an append, encoded once: every attempt sends the same bytes. */
 import type { StreamPrecondition, SubmittedEvent } from "../event/types.ts";
-import { type Names, refuseUnknown } from "./options.ts";
+import { refuseUnknown } from "./options.ts";
 
 /** A batch of events, committed atomically and once per `(source, batchId)`. */
 export interface Batch {
@@ -17,15 +17,13 @@ export interface Batch {
   precondition?: StreamPrecondition;
 }
 
-const MEMBERS: Names<Batch> = { source: true, batchId: true, events: true, precondition: true };
-
 /**
  * Encodes a batch with `JSON.stringify`, as UTF-8.
  * @throws {TypeError} a number is not finite, or a value is circular or a bigint, or a member of the
  *   batch is unknown.
  */
 export function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
-  refuseUnknown("append()", batch, MEMBERS);
+  refuseUnknown("append()", batch, "source batchId events precondition");
   const { source, batchId, events, precondition } = batch;
   const body = {
     v: 1,

@@ -48,19 +48,6 @@ export interface EventLogErrorInit {
 /**
  * The service refused a request. Distinguish errors by `code` and `status`, never by the message.
  * Handle an unknown code by its status.
- *
- * @example
- * ```ts
- * import { EventLogClient, EventLogError, unixFetch } from "@ground/service";
- *
- * const client = new EventLogClient(unixFetch("demo/data/ground.sock"));
- * try {
- *   await client.retire("nobody");
- * } catch (error) {
- *   if (!(error instanceof EventLogError && error.is("source_not_found"))) throw error;
- *   console.log(`${error.body.source} has no events`);
- * }
- * ```
  */
 export class EventLogError extends Error {
   /** Name of this error class. */

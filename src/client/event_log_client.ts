@@ -9,7 +9,7 @@ import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
 import { type ReplayOptions, replayPages } from "./replay.ts";
 import type { Retry } from "./retry.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
-import { type Names, refuseUnknown } from "./options.ts";
+import { refuseUnknown } from "./options.ts";
 import { SYSTEM_TIMING, type Timing } from "./timing.ts";
 import { type ApiRequest, nameOf, Transport } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
@@ -35,14 +35,6 @@ export interface EventLogClientOptions {
   timing?: Timing;
 }
 
-const CLIENT_OPTIONS: Names<EventLogClientOptions> = {
-  token: true,
-  attemptsMax: true,
-  writeTimeoutMs: true,
-  onRetry: true,
-  timing: true,
-};
-
 /** Options of a single call. */
 export interface CallOptions {
   /** Cancels the call, which throws the signal's reason. */
@@ -56,19 +48,6 @@ export interface CallOptions {
  * when no attempt got a response, {@linkcode ProtocolError} when a response violates the protocol,
  * `TypeError` for an unknown option, and the reason of an aborted signal. Reads also throw
  * {@linkcode PositionError} and {@linkcode AlteredEventError}.
- *
- * @example Append a batch and read the log
- * ```ts
- * import { EventLogClient, unixFetch } from "@ground/service";
- *
- * const client = new EventLogClient(unixFetch("demo/data/ground.sock"));
- * await client.append({
- *   source: "crm",
- *   batchId: "2026-01-31/1",
- *   events: [{ stream: "contacts", record_key: "42", kind: "upserted", payload: { name: "Ada" } }],
- * });
- * for await (const event of client.replay({ source: "crm" })) console.log(event.record_key);
- * ```
  */
 export class EventLogClient {
   readonly #transport: Transport;
@@ -80,7 +59,7 @@ export class EventLogClient {
    * @throws {TypeError} the token is not a valid header value, or an option is unknown.
    */
   constructor(fetch: Fetch, options: EventLogClientOptions = {}) {
-    refuseUnknown("EventLogClient", options, CLIENT_OPTIONS);
+    refuseUnknown("EventLogClient", options, "token attemptsMax writeTimeoutMs onRetry timing");
     const { token, timing = SYSTEM_TIMING, attemptsMax = CLIENT_ATTEMPTS_MAX, onRetry } = options;
     this.#transport = new Transport(fetch, token, timing, attemptsMax, onRetry);
     this.#writeTimeoutMs = options.writeTimeoutMs ?? CLIENT_WRITE_TIMEOUT_MS;

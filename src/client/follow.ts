@@ -6,7 +6,7 @@ import type { CommittedEvent } from "../event/types.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
 import { readLines } from "./lines.ts";
-import { type Names, refuseUnknown } from "./options.ts";
+import { refuseUnknown } from "./options.ts";
 import { checkPage, eventsRequest, REPLAY_OPTIONS, type ReplayOptions } from "./replay.ts";
 import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs, type Retry } from "./retry.ts";
 import { nameOf, type Transport } from "./transport.ts";
@@ -48,8 +48,6 @@ export interface FollowEvent<Payload = unknown> {
 /** An item of a follow. */
 export type FollowItem<Payload = unknown> = FollowEvent<Payload> | FollowCaughtUp | FollowEnd;
 
-const OPTIONS: Names<FollowOptions> = { ...REPLAY_OPTIONS, reconnect: true, onReconnect: true };
-
 /** A session this long counts as a success even if nothing was committed during it. */
 const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 
@@ -62,7 +60,7 @@ export class Follower<Payload> {
   #hasDelivered = false;
 
   constructor(transport: Transport, options: FollowOptions) {
-    refuseUnknown("follow()", options, OPTIONS);
+    refuseUnknown("follow()", options, `${REPLAY_OPTIONS} reconnect onReconnect`);
     this.#transport = transport;
     this.#options = options;
     this.#nextAfter = options.after ?? null;

@@ -1,16 +1,14 @@
 /** Refuses unknown options: JavaScript would ignore a misspelled filter and return everything. */
 
-/** All names of `T`, which the compiler keeps complete. */
-export type Names<T> = Readonly<Record<keyof T, true>>;
-
 /**
  * @param call The method, for the message.
- * @throws {TypeError} `given` has a name that `T` does not have.
+ * @param names All options, separated by spaces.
+ * @throws {TypeError} `given` has another option.
  */
-export function refuseUnknown<T extends object>(call: string, given: T, names: Names<T>): void {
-  const known = Object.keys(names);
+export function refuseUnknown(call: string, given: object, names: string): void {
+  const known = names.split(" ");
   for (const name of Object.keys(given)) {
-    if (Object.hasOwn(names, name)) continue;
+    if (known.includes(name)) continue;
     const meant = known.find((each) => lettersOf(each) === lettersOf(name));
     const advice = meant ?? `one of ${known.join(", ")}`;
     throw new TypeError(`${call} has no option ${name}; use ${advice}`);

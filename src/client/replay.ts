@@ -5,7 +5,7 @@
 import type { CommittedEvent } from "../event/types.ts";
 import { verifyEvent } from "../event/verify_event.ts";
 import { AlteredEventError, PositionError, ProtocolError } from "./errors.ts";
-import { type Names, refuseUnknown } from "./options.ts";
+import { refuseUnknown } from "./options.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
 
@@ -33,12 +33,8 @@ export interface ReplayOptions extends ReplayFilter {
   signal?: AbortSignal;
 }
 
-const FILTER: Names<ReplayFilter> = { source: true, stream: true, recordKey: true, kind: true };
 /** The names of all options. */
-export const REPLAY_OPTIONS: Names<ReplayOptions> = {
-  ...FILTER,
-  ...{ after: true, limit: true, verify: true, signal: true },
-};
+export const REPLAY_OPTIONS = "after source stream recordKey kind limit verify signal";
 
 /** Builds the request for events after a position. */
 export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {

@@ -2,7 +2,7 @@
 import type { StreamSummary } from "../event/types.ts";
 import { STREAMS_LIMIT_MAX } from "../limits.ts";
 import { ProtocolError } from "./errors.ts";
-import { type Names, refuseUnknown } from "./options.ts";
+import { refuseUnknown } from "./options.ts";
 import type { Transport } from "./transport.ts";
 import { type StreamsPage, toStreamsPage } from "./wire.ts";
 
@@ -22,14 +22,12 @@ export interface StreamsSnapshot {
   snapshotThroughEventId: string | null;
 }
 
-const OPTIONS: Names<StreamsOptions> = { source: true, signal: true };
-
 /** Lists all streams. @throws {ProtocolError} a page does not advance. */
 export async function listStreams(
   transport: Transport,
   options: StreamsOptions,
 ): Promise<StreamsSnapshot> {
-  refuseUnknown("streams()", options, OPTIONS);
+  refuseUnknown("streams()", options, "source signal");
   const { source, signal } = options;
   const readPage = async (after?: string, through?: string): Promise<StreamsPage> => {
     const query = { source, after, through, limit: STREAMS_LIMIT_MAX };

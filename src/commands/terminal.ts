@@ -1,6 +1,7 @@
 /** Output of commands, written synchronously so that an exit loses nothing. */
 import { Buffer } from "node:buffer";
-import { writeSync } from "node:fs";
+import { fstatSync, writeSync } from "node:fs";
+import process from "node:process";
 import { isatty } from "node:tty";
 
 export interface Terminal {
@@ -18,7 +19,7 @@ export interface Terminal {
 const STDOUT = 1;
 const STDERR = 2;
 /** Longer than any progress text, so that the next one covers it. */
-const PROGRESS_COLUMNS = 40;
+const PROGRESS_COLUMNS = 72;
 
 /** The standard streams of this process. */
 export const TERMINAL: Terminal = {
@@ -28,6 +29,29 @@ export const TERMINAL: Terminal = {
     if (isatty(STDERR)) tell(`\r${text.padEnd(PROGRESS_COLUMNS)}\r`);
   },
 };
+
+/**
+ * Puts the time before reported lines, unless standard error is a terminal or the journal, which
+ * adds its own. Counters are JSON and hold theirs.
+ */
+export function addTimes(terminal: Terminal): void {
+  const { report } = terminal;
+  const { dev, ino } = fstatSync(STDERR);
+  if (isatty(STDERR) || journalStream() === `${dev}:${ino}`) return;
+  const stamped = (line: string) =>
+    line.startsWith("{") ? line : `${new Date().toISOString()} ${line}`;
+  terminal.report = (line) => report(stamped(line));
+}
+
+/** systemd sets it to the device and inode of the journal's stream. */
+function journalStream(): string | null {
+  try {
+    return process.env.JOURNAL_STREAM ?? null;
+  } catch {
+    // Deno has no permission to read it.
+    return null;
+  }
+}
 
 function tell(text: string): void {
   try {

@@ -2,10 +2,10 @@
 import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 
 /**
- * Permissions: no subprocesses, no FFI, and only the terminal's environment variables. Folders and
+ * Permissions: no subprocesses, no FFI, and only the environment variable that systemd sets. Folders and
  * the socket are named in a configuration read at run time, so they can't be narrowed here.
  */
-const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
+const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net", "--allow-env=JOURNAL_STREAM"];
 
 export interface Compilation {
   /** Triple of the target; undefined for this machine. */

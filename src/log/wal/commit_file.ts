@@ -32,6 +32,7 @@ export class CommitFile {
   endBytes = 0;
   /** Where the last commit starts; 0 if there is none. */
   lastCommitOffset = 0;
+  events = 0;
   firstEventId: string | null = null;
   lastEventId: string | null = null;
   /** Chain head after the last commit; null if there is none. */
@@ -81,7 +82,10 @@ export class CommitFile {
       offset += piece.length;
     }
     assert(offset === endBytes, "a commit ends with its lines");
-    for (const entry of commit.batches) this.batches.add(entry);
+    for (const entry of commit.batches) {
+      this.batches.add(entry);
+      this.events += entry.events;
+    }
     for (const streamGrowth of growth) this.batches.grow(streamGrowth);
     this.firstEventId ??= commit.batches[0]?.first_event_id ?? null;
     this.lastEventId = commit.batches.at(-1)?.last_event_id ?? this.lastEventId;
