@@ -8,6 +8,7 @@ import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import {
   closeSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -35,6 +36,8 @@ import { requireVersion } from "./compile/trial_run.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIB = 1024 * 1024;
+/** What accompanies an executable for people. */
+const DOCUMENTS = ["README.md", "docs", "examples", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
 
 const USAGE = `Usage: deno task compile [--target NAME] [--output PATH]
 
@@ -150,7 +153,9 @@ function run(jobs: Job[]): void {
   } finally {
     rmSync(folder, { recursive: true });
   }
-  mkdirSync(join(ROOT, "dist"), { recursive: true });
+  for (const path of DOCUMENTS) {
+    cpSync(join(ROOT, path), join(ROOT, "dist/documents", path), { recursive: true });
+  }
   writeFileSync(join(ROOT, "dist/LICENSES.txt"), licencesOf(ROOT));
 }
 

@@ -1,6 +1,6 @@
 /**
  * Builds the package that `npm pack` packs, in `dist/npm`: JavaScript, because Node does not strip
- * types inside `node_modules`, and declarations of the library. Needs Node >= 22.18 and the
+ * types inside `node_modules`, declarations of the library, and the examples. Needs Node >= 22.18 and the
  * development dependencies; `npm pack` runs it.
  */
 import { spawnSync } from "node:child_process";
@@ -46,7 +46,7 @@ function makeExecutable(path: string): void {
 }
 
 rmSync(OUTPUT, { recursive: true, force: true });
-writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src"]);
+writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src", "examples"]);
 const { path, text } = revisionModule(revisionOf(ROOT));
 writeText(join(OUTPUT, path), text);
 makeExecutable(join(OUTPUT, scriptOf(PROGRAM)));
