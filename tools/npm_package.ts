@@ -1,7 +1,7 @@
 /**
  * Builds the package that `npm pack` packs, in `dist/npm`: JavaScript, because Node does not strip
- * types inside `node_modules`, declarations of the library, and the examples. Needs Node >= 22.18 and the
- * development dependencies; `npm pack` runs it.
+ * types inside `node_modules`, declarations of the library, and the examples. Needs Node >= 22.18
+ * and the development dependencies; `npm pack` runs it.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, rmSync } from "node:fs";

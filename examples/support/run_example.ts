@@ -8,8 +8,8 @@ export class UsageError extends Error {
 }
 
 /**
- * Runs an example, or prints its usage for `--help`. Exit status 0; 1 on failure; 2, with the usage,
- * for a bad command line.
+ * Runs an example, or prints its usage for `--help`. Exit status 0; 1 on failure; 2, with the
+ * usage, for a bad command line.
  */
 export async function runExample(
   usage: string,

@@ -19,7 +19,7 @@ export interface Batch {
 
 /**
  * Encodes a batch with `JSON.stringify`, as UTF-8.
- * @throws {TypeError} a number is not finite, or a value is circular or a bigint, or a member of the
+ * @throws {TypeError} a number is not finite, a value is circular or a bigint, or a member of the
  *   batch is unknown.
  */
 export function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {

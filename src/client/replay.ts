@@ -65,7 +65,7 @@ export async function checkPage(
   const isUnaltered = (event: CommittedEvent) =>
     verifyEvent(event).then((match) => match.contentHash && match.eventHash, () => false);
   const results = await Promise.all(events.map(isUnaltered));
-  const altered = events[results.indexOf(false)];
+  const altered = events.find((_, index) => !results[index]);
   if (altered !== undefined) throw new AlteredEventError(altered);
 }
 

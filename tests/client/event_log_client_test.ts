@@ -206,7 +206,7 @@ test("replay() and follow() verify hashes when asked, and type payloads", async 
     assert.equal((await collect(altered.replay())).length, 3);
     const options = { verify: true, limit: 1 };
     for (const read of [altered.replay(options), altered.followRecords(options)]) {
-      assert.equal((await read.next()).done, false);
+      assert.ok(!(await read.next()).done);
       const error = await read.next().catch((error) => error);
       assert(error instanceof AlteredEventError, String(error));
       assert.equal(error.event.record_key, "b1/1");

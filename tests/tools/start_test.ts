@@ -44,7 +44,7 @@ test("start creates and serves ./demo, and reuses it on the next run, edited or 
 
     await appendFile(join(folder, "demo", "service.toml"), "# mine\n");
     const second = await start(folder);
-    assert.match(second.output.stderr, /^serving /);
+    assert.match(second.output.stderr, /^opened 0 events;.*\nserving /);
     await stop(second);
   }));
 
@@ -84,3 +84,16 @@ test("deno task start works in a clone whose path has spaces and commas", {
     await access(join(clone, "demo", "data", "ground.sock"));
     await stop(spawned);
   }));
+
+test("deno task start fetches the packages of the program alone", async () => {
+  const read = async (name: string) => JSON.parse(await readFile(join(ROOT, name), "utf8"));
+  const [{ npm }, { dependencies }, { nodeModulesDir, tasks }] = await Promise.all(
+    ["deno.lock", "package.json", "deno.json"].map(read),
+  );
+  const names = Object.keys(npm).map((name) => name.replace(/@[^@]+$/, ""));
+  assert.deepEqual(names.sort(), Object.keys(dependencies).sort());
+  assert.ok(names.length <= 3);
+  // Otherwise `deno task` installs all packages, also those of tests.
+  assert.equal(nodeModulesDir, "manual");
+  assert.match(tasks.start, / deno run --node-modules-dir=none /);
+});

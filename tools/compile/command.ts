@@ -2,8 +2,9 @@
 import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 
 /**
- * Permissions: no subprocesses, no FFI, and only the environment variable that systemd sets. Folders and
- * the socket are named in a configuration read at run time, so they can't be narrowed here.
+ * Permissions: no subprocesses, no FFI, and only the environment variable that systemd sets.
+ * Folders and the socket are named in a configuration read at run time, so they can't be narrowed
+ * here.
  */
 const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net", "--allow-env=JOURNAL_STREAM"];
 
