@@ -2,7 +2,7 @@
  * The configuration file that `init` writes and checks, and that `--help` prints, with every key at
  * its default. These are the defaults of keys missing from other files.
  */
-export const CONFIG_TEMPLATE = `# Relative paths start at the folder of this file.
+export const CONFIG_TEMPLATE = `# Relative paths are relative to the directory of this file.
 
 [data]
 # Contains log/. No other program may write here.

@@ -1,11 +1,11 @@
 /** Progress of long-running commands on a terminal. */
 import type { Terminal } from "./terminal.ts";
 
-/** Shortest time between two updates on the terminal. */
+/** Minimum interval between updates on the terminal. */
 export const PROGRESS_INTERVAL_MS: number = 200;
 
 export interface Progress {
-  /** Updates the number of events done, and the total as far as it is known; throttled. */
+  /** Updates the number of events done, and the total as far as it is known. Throttled. */
   update(done: number, total: number): void;
   /** Clears the display; must precede other output. */
   end(): void;

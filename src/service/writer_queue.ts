@@ -1,7 +1,7 @@
 /**
- * The queue of the log writer. Mutations are decided one at a time, in order of arrival, against
- * the durable state; those that arrive while a commit is being synced share the next one (group
- * commit). A mutation that depends on a batch of the next commit waits for its outcome.
+ * The log writer's queue. Mutations are checked one at a time, in order of arrival, against the
+ * durable state; those that arrive while a commit is being synced share the next commit (group
+ * commit). A mutation that depends on a batch in the next commit waits for its outcome.
  */
 import { ApiError } from "../event/api_error.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
@@ -57,14 +57,14 @@ export class WriterQueue {
     });
   }
 
-  /** Rejects further mutations; resolves when all queued ones have an outcome. */
+  /** Rejects further mutations; resolves when all queued ones have completed. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    // Mutations that arrive in the same turn of the event loop share the first commit too.
+    // Mutations that arrive in the same turn of the event loop also share the first commit.
     await Promise.resolve();
     while (this.#queue.length > 0) {
       if (!this.#stopped) await this.#commitNext();
@@ -85,7 +85,7 @@ export class WriterQueue {
       const commitment = await this.#decide(queued);
       if (commitment !== null) {
         bytes += commitment.batch.events.lines.length;
-        // Left for the next commit, and decided again then.
+        // Left for the next commit, for which it is checked again.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         const { source, batchId } = commitment.batch;
         group.add(source).add(batchKey(source, batchId));
@@ -109,7 +109,7 @@ export class WriterQueue {
     }
   }
 
-  /** Decides a mutation. Answers it and returns null if it commits nothing. */
+  /** Checks a mutation. Responds to it and returns null if it commits nothing. */
   async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
     try {
       const decision = await mutation.decide(this.#state);
@@ -121,7 +121,7 @@ export class WriterQueue {
     return null;
   }
 
-  /** Returns the clients' error for a failed commit. An unexpected failure stops the writer too. */
+  /** Returns the clients' error for a failed commit. Only a full disk does not stop the writer. */
   #failure(error: unknown, mutations: number): ApiError {
     if (error instanceof StorageFullError) {
       this.#reportFull(mutations, error.message);

@@ -1,4 +1,4 @@
-/** The queries in `docs/format.md`, run by DuckDB over the sealed log of a deployment. */
+/** Runs the queries in `docs/format.md` with DuckDB over a sealed log. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const QUERIES = fencesOf(DOCUMENT)
   .map((query) => query.trim().replace(/;$/, ""))
   .filter((query) => query !== "");
 
-/** Creates a sealed log of three events, in which one record is deleted. */
+/** Creates a sealed log of three events, one of which deletes a record. */
 async function makeSealed(deployment: Deployment): Promise<void> {
   const order = { stream: "orders", record_key: "1001", payload: { total: 42.5 } };
   const event = { ...order, kind: "upserted" };
@@ -23,12 +23,10 @@ async function makeSealed(deployment: Deployment): Promise<void> {
   const events = [event, second, { ...second, kind: "deleted" }];
   const client = new EventLogClient(deployment.serving.fetch);
   await client.append({ source: "shop", batchId: "1", events });
-  await deployment.stop();
-  const { code, stderr } = await deployment.run(["seal"]);
-  assert.equal(code, 0, stderr);
+  await deployment.seal();
 }
 
-/** Rows of each query, in the order of the document. */
+/** The rows of each query, in document order. */
 function answersIn(dir: string): Promise<Row[][]> {
   return withDuckDb(async (connection) => {
     const answers: Row[][] = [];

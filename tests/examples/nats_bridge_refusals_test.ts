@@ -1,4 +1,4 @@
-/** Conditions under which `nats_bridge` exits with status 1 and says what to do. */
+/** Cases in which `nats_bridge` exits with status 1 and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -22,14 +22,14 @@ import { untilPrinted } from "../../tools/support/program.ts";
 import { runExample } from "./support/run_script.ts";
 import { withServing } from "../support/deployment.ts";
 
-/** Runs a bridge that exits by itself. @returns its standard error. */
+/** Runs a bridge that exits on its own. @returns its standard error. */
 async function refusal(bridged: Bridged, url?: string): Promise<string> {
   const { code, stderr } = await startBridge(bridged, url).exited;
   assert.equal(code, 1, stderr);
   return stderr;
 }
 
-/** Runs a bridge until the stream has message `sequence`. */
+/** Runs a bridge until the stream contains message `sequence`. */
 async function carry(bridged: Bridged, sequence: number): Promise<void> {
   const bridge = startBridge(bridged);
   await untilSequence(bridged.nats, sequence, bridge);
@@ -41,7 +41,7 @@ async function purge(nats: NatsServer): Promise<void> {
   await streams.purge(STREAM);
 }
 
-testWithNats("nats_bridge reports an oversized event and does not skip it", async (bridged) => {
+testWithNats("nats_bridge reports an oversized event instead of skipping it", async (bridged) => {
   const { nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2]);
   const large = await appendPayloads(bridged, "b2", ["x".repeat(4096)]);
@@ -58,7 +58,7 @@ testWithNats("nats_bridge reports an oversized event and does not skip it", asyn
   await assertMirrors(bridged);
 }, "max_payload: 4096");
 
-testWithNats("nats_bridge does not copy a different log into a stream", async (bridged) => {
+testWithNats("nats_bridge does not copy another log into an existing stream", async (bridged) => {
   await appendPayloads(bridged, "b1", [1, 2]);
   await carry(bridged, 2);
   await withServing(async (served) => {
@@ -69,7 +69,7 @@ testWithNats("nats_bridge does not copy a different log into a stream", async (b
   assert.equal(await lastSequence(bridged.nats), 2);
 });
 
-testWithNats("nats_bridge resumes from the cursor when the messages are gone", async (bridged) => {
+testWithNats("nats_bridge resumes from its cursor when the messages are gone", async (bridged) => {
   const { nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2]);
   await carry(bridged, 2);
@@ -79,7 +79,7 @@ testWithNats("nats_bridge resumes from the cursor when the messages are gone", a
   assert.deepEqual(await readCursor(nats), { event_id: last_event_id, sequence: 3 });
 });
 
-testWithNats("nats_bridge stops when both messages and cursor are gone", async (bridged) => {
+testWithNats("nats_bridge stops when messages and cursor are both gone", async (bridged) => {
   const { nats } = bridged;
   const { first_event_id } = await appendPayloads(bridged, "b1", [1, 2]);
   await carry(bridged, 2);
@@ -92,7 +92,7 @@ testWithNats("nats_bridge stops when both messages and cursor are gone", async (
   assert.equal(await lastSequence(nats), 2);
 });
 
-testWithNats("nats_bridge logs in with the user and password of the URL", async (bridged) => {
+testWithNats("nats_bridge logs in with the user and password from the URL", async (bridged) => {
   const { url } = bridged.nats;
   const as = (who: string) => url.replace("//", `//${who}@`);
   await appendPayloads(bridged, "b1", [1]);

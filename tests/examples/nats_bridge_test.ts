@@ -1,4 +1,4 @@
-/** `nats_bridge` under failures: the stream holds each event once, in order. */
+/** `nats_bridge` under failures: the stream contains each event once, in order. */
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
@@ -24,7 +24,7 @@ import { signalChild, untilPrinted } from "../../tools/support/program.ts";
 
 const seed = testSeed();
 
-/** Payloads whose text is easily changed in transit: member order, escapes, numbers, nesting. */
+/** Payloads whose JSON is easily altered in transit: member order, escapes, numbers, nesting. */
 const PAYLOADS: unknown[] = [
   { "10": 1, "9": 2, a: { "2": [], "1": {} } },
   { "\u{20ac}": "\r\n\u0000\u{1f600}\u2028</x>", "": null },
@@ -33,7 +33,7 @@ const PAYLOADS: unknown[] = [
   { event_id: [{}, { event_id: '],"last_event_id":"' }] },
 ];
 
-/** Appends until `isOver()`, never far ahead of the stream. @returns the number of events. */
+/** Appends until `isOver()`, staying close to the stream's end. @returns the number of events. */
 async function ingest(bridged: Bridged, random: () => number, isOver: () => boolean) {
   let count = 0;
   for (let batch = 0; !isOver(); batch++) {
@@ -51,7 +51,7 @@ async function ingest(bridged: Bridged, random: () => number, isOver: () => bool
   return count;
 }
 
-testWithNats(`nats_bridge survives kills of itself and NATS (SEED=${seed})`, async (bridged) => {
+testWithNats(`nats_bridge survives kills of itself and of NATS (SEED=${seed})`, async (bridged) => {
   const random = seededRandom(seed);
   const { nats } = bridged;
   let isOver = false;
@@ -78,7 +78,7 @@ testWithNats(`nats_bridge survives kills of itself and NATS (SEED=${seed})`, asy
   for (const subject of subjects) assert.match(subject, /^ground\.(shop|crm%2Eeu)\.[^.]+$/);
 });
 
-testWithNats("nats_bridge waits for NATS and the service", async (bridged) => {
+testWithNats("nats_bridge waits until NATS and the service are up", async (bridged) => {
   const { served, nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2, 3]);
   await nats.stop();
@@ -95,7 +95,7 @@ testWithNats("nats_bridge waits for NATS and the service", async (bridged) => {
   await assertMirrors(bridged);
 });
 
-testWithNats("nats_bridge exits on SIGINT with its cursor at the end", async (bridged) => {
+testWithNats("nats_bridge exits on SIGINT with its cursor at the log's end", async (bridged) => {
   const { last_event_id } = await appendPayloads(bridged, "b1", [1, 2, 3]);
   const bridge = startBridge(bridged);
   await untilSequence(bridged.nats, 3, bridge);
@@ -104,10 +104,10 @@ testWithNats("nats_bridge exits on SIGINT with its cursor at the end", async (br
   assert.equal(bridge.output.stderr, "");
 });
 
-/** The duplicate window of NATS, short enough for a test to outlast it. */
+/** The deduplication window of NATS, short enough for a test to wait it out. */
 const WINDOW_MS = 100;
 
-testWithNats("nats_bridge repeats no other instance's messages after SIGSTOP", async (bridged) => {
+testWithNats("nats_bridge repeats no other instance's messages after a pause", async (bridged) => {
   const { nats } = bridged;
   const { streams } = await jetstreamManager(await nats.connect());
   const duplicate_window = WINDOW_MS * 1e6;
@@ -128,7 +128,7 @@ testWithNats("nats_bridge repeats no other instance's messages after SIGSTOP", a
   await assertMirrors(bridged);
 });
 
-testWithNats("nats_bridge refills a stream that lost its latest messages", async (bridged) => {
+testWithNats("nats_bridge refills a stream that has lost its latest messages", async (bridged) => {
   const { nats } = bridged;
   await appendPayloads(bridged, "b1", [1, 2, 3]);
   const bridge = startBridge(bridged);

@@ -1,4 +1,4 @@
-/** Subjects of `nats_bridge`. */
+/** The subjects that `nats_bridge` publishes to. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { subjectOf, subjectToken } from "../../examples/support/nats_subject.ts";

@@ -248,7 +248,7 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
 }
 
 /** Runs `use` with the folder of a new deployment. */
-export function withDeployment<T>(use: (dir: string) => Promise<T>): Promise<T> {
+export function withInitialized<T>(use: (dir: string) => Promise<T>): Promise<T> {
   return withFolder(async (dir) => {
     await init(dir, () => {});
     return await use(dir);

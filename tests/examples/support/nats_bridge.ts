@@ -11,7 +11,7 @@ export interface Bridged {
   nats: NatsServer;
 }
 
-/** A test with both, without a bridge. @param natsConfig Lines of the configuration of NATS. */
+/** A test with both, without a bridge. @param natsConfig extra lines of NATS configuration. */
 export function testWithNats(
   name: string,
   use: (bridged: Bridged) => Promise<void>,
@@ -22,7 +22,7 @@ export function testWithNats(
   });
 }
 
-/** Starts a bridge with permissions for both ends only. */
+/** Starts a bridge with permissions only for its two ends. */
 export function startBridge({ served, nats }: Bridged, url = nats.url): Spawned {
   const { socketPath } = served;
   return startExample("nats_bridge", ["--socket", socketPath, "--nats", url], [
@@ -41,7 +41,7 @@ export async function endBridge(
   return (await exited).code;
 }
 
-/** Appends a batch of events with these payloads. */
+/** Appends a batch of events, one for each payload. */
 export function appendPayloads(
   { served }: Bridged,
   batchId: string,

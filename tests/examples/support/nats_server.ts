@@ -1,6 +1,4 @@
-/**
- * A real `nats-server` with JetStream on its own port, which can be killed and restarted.
- */
+/** A real `nats-server` with JetStream on its own port, which can be killed and restarted. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +8,7 @@ import { withFolder } from "../../../tools/support/program.ts";
 
 const PROGRAM = findProgram("nats-server");
 
-/** Options of a test that needs a server. */
+/** Options for a test that needs the server. */
 export const NEEDS_NATS = {
   skip: PROGRAM === null ? "no nats-server here; Debian has it as a package" : false,
 };
@@ -18,7 +16,7 @@ export const NEEDS_NATS = {
 const LISTENING = /Listening for client connections on \S+:(\d+)/;
 
 export class NatsServer {
-  /** The folder of its data. */
+  /** Its data directory. */
   readonly storeDir: string;
   readonly #configPath: string;
   #port = -1;
@@ -36,7 +34,7 @@ export class NatsServer {
     return `nats://127.0.0.1:${this.#port}`;
   }
 
-  /** Starts it; resolves once it accepts clients. @param config Lines of its configuration. */
+  /** Starts it; resolves once it accepts clients. @param config extra configuration lines. */
   async start(config = ""): Promise<void> {
     await mkdir(this.storeDir, { recursive: true });
     await writeFile(this.#configPath, config);
@@ -59,13 +57,13 @@ export class NatsServer {
     this.#connection = undefined;
   }
 
-  /** A connection for the test itself; the next start or stop closes it. */
+  /** A connection for the test itself, until the next start or stop. */
   connect(): Promise<NatsConnection> {
     this.#connection ??= connect({ servers: this.url, reconnect: false });
     return this.#connection;
   }
 
-  /** Stops it, if it is running. */
+  /** Stops it if it is running. */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;
@@ -75,7 +73,7 @@ export class NatsServer {
   }
 }
 
-/** Runs `use` with a server. @param config Lines of its configuration. */
+/** Runs `use` with a server. @param config extra configuration lines. */
 export async function withNats(
   use: (server: NatsServer) => Promise<void>,
   config: string,

@@ -1,4 +1,4 @@
-/** Reads the stream and the bucket that `nats_bridge` fills. */
+/** Reads the stream and the key-value bucket that `nats_bridge` fills. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,12 +14,12 @@ const POLL_MS = 5;
 
 export interface Message {
   subject: string;
-  /** Id of the event, from the header. */
+  /** The event id from the message header. */
   id: string;
   data: string;
 }
 
-/** Sequence of the last message; 0 while there is no stream. */
+/** Sequence number of the last message; 0 while there is no stream. */
 export async function lastSequence(server: NatsServer): Promise<number> {
   const { streams } = await jetstreamManager(await server.connect(), { checkAPI: false });
   try {
@@ -33,7 +33,7 @@ export async function lastSequence(server: NatsServer): Promise<number> {
 
 /**
  * Waits until the bridge has copied this many events into the stream.
- * @throws {Error} the bridge exited before.
+ * @throws {Error} the bridge exited first.
  */
 export async function untilSequence(
   server: NatsServer,
@@ -52,7 +52,7 @@ export function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** All messages of a complete stream. */
+/** All messages of a stream that has lost none. */
 export async function readStream(server: NatsServer): Promise<Message[]> {
   const { streams } = await jetstreamManager(await server.connect());
   const { state } = await streams.info(STREAM);
@@ -82,14 +82,14 @@ export async function writeCursor(server: NatsServer, cursor: Cursor): Promise<v
   await (await cursors(server)).put(STREAM, JSON.stringify(cursor));
 }
 
-/** The events of a log that was never sealed, byte for byte. */
+/** The event lines of a log that was never sealed, byte for byte. */
 export async function readLines({ logDir }: Deployment): Promise<string[]> {
   const tail = join(logDir, "tail.ndjson");
   const lines = (await readFile(tail, "utf8")).split("\n");
   return lines.filter((line) => line.startsWith('{"event_id":'));
 }
 
-/** Asserts that the stream has each event of the log once, in order, byte for byte. */
+/** Asserts that the stream contains each event of the log once, in order, byte for byte. */
 export async function assertMirrors({ served, nats }: Bridged): Promise<void> {
   const lines = await readLines(served);
   const messages = await readStream(nats);

@@ -7,14 +7,14 @@ import {
   findWrongRooms,
 } from "../../../tools/tidy/rooms.ts";
 
-/** A tree of files that import each other. */
+/** A tree of files that import one another. */
 function treeOf(imports: Record<string, string[]>) {
   const read = (path: string) =>
     imports[path]!.map((specifier) => `import { a } from "${specifier}";\n`).join("");
   return { files: Object.keys(imports), read };
 }
 
-test("findWrongRooms() finds upward imports, and folders that are not rooms", () => {
+test("findWrongRooms() finds upward imports and directories that are not layers", () => {
   const { files, read } = treeOf({
     "src/log/log.ts": ["./segment/a.ts", "../event/a.ts"],
     "src/log/segment/a.ts": ["../storage/a.ts", "./b.ts", "../../event/a.ts"],
@@ -29,13 +29,13 @@ test("findWrongRooms() finds upward imports, and folders that are not rooms", ()
   ]);
 });
 
-test("findFullFolders() counts the files of each folder of src/ separately", () => {
+test("findFullFolders() counts the files of each directory of src/ separately", () => {
   const files = Array.from({ length: 26 }, (_, n) => `src/a/${n}.ts`);
   assert.deepEqual(findFullFolders([...files, "src/a/b/0.ts"]), ["src/a: 26 files, at most 25"]);
   assert.deepEqual(findFullFolders([...files.slice(1), "tests/a.ts"]), []);
 });
 
-test("findCycles() reports each cycle once, and does not follow worker modules", () => {
+test("findCycles() reports each cycle once and does not follow worker modules", () => {
   const { files, read } = treeOf({
     "src/d.ts": ["./a.ts"],
     "src/c.ts": ["./a.ts"],
