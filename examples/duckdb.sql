@@ -1,4 +1,4 @@
--- The sealed history of a log in DuckDB, read in place. From the shell of DuckDB:
+-- Reads a log's sealed history in place with DuckDB. From the command line:
 --
 --     duckdb -cmd "SET VARIABLE log = 'demo/data/log'" -f examples/duckdb.sql
 --
@@ -7,12 +7,12 @@
 --
 --     COPY (FROM records ORDER BY source, stream, record_key) TO 'records.parquet';
 --
--- It omits the tail: the newest events appear after the next seal. Then run it again.
+-- It omits the tail: to see the newest events, run it again after the next seal.
 
 SET VARIABLE log = coalesce(getvariable('log'), 'demo/data/log');
 
--- The manifest lists the files of the log. Others in the folder may be partial or not part of the
--- log yet. It is NULL before the first seal.
+-- The manifest lists the log's segments; other files may be partial, or not yet part of the log.
+-- The list is NULL before the first seal.
 SET VARIABLE segments = (
   SELECT list(getvariable('log') || '/' || (segment ->> '$.path'))
   FROM (
@@ -35,8 +35,8 @@ SET VARIABLE history = if(
 SELECT 'nothing is sealed yet: stop the service, run seal, and start it again' AS note
 WHERE getvariable('segments') IS NULL;
 
--- Events, in types for queries. `occurred_at` is as the client spelled it, with up to nine digits
--- of a second; `occurred_time` is its value in microseconds. Filter by source, stream, record_key,
+-- Events, with types for queries. `occurred_at` is as the client wrote it, with up to nine
+-- fractional digits; `occurred_time` is its value in microseconds. Filter by source, stream, record_key,
 -- batch_id or event_id: DuckDB prunes row groups by these.
 CREATE OR REPLACE TEMP VIEW events AS
 SELECT
@@ -50,14 +50,14 @@ SELECT
   lower(hex(event_hash)) AS event_hash
 FROM query(getvariable('history'));
 
--- What GET /v1/streams lists.
+-- Streams, as listed by GET /v1/streams.
 CREATE OR REPLACE TEMP VIEW streams AS
 SELECT source, stream, max(event_id) AS frontier_event_id, count(*) AS event_count
 FROM events
 GROUP BY source, stream;
 
--- The current records: the last upsert of each, unless it was deleted since.
--- Other kinds of events say nothing about a record's state.
+-- The current records: the last upsert of each, unless it has since been deleted.
+-- Other kinds of events do not affect a record's state.
 CREATE OR REPLACE TEMP VIEW records AS
 SELECT source, stream, record_key, newest.payload, newest.event_id
 FROM (
@@ -72,7 +72,7 @@ WHERE newest.kind = 'upserted';
 
 FROM streams ORDER BY source, stream;
 
--- Members of payloads as typed columns: `->>` returns text, or null if there is none.
+-- Payload members as typed columns: `->>` returns a string, or null if there is none.
 SELECT record_key, TRY_CAST(payload ->> '$.total' AS DOUBLE) AS total
 FROM records
 WHERE source = 'shop' AND stream = 'orders'

@@ -1,4 +1,4 @@
-/** The common frame of the examples: help, errors, exit status. */
+/** Shared by the examples: help, errors, exit status. */
 import process from "node:process";
 import { EventLogError } from "../../mod.ts";
 
@@ -15,7 +15,7 @@ export async function runExample(
   usage: string,
   work: () => Promise<void>,
 ): Promise<void> {
-  // The reader of our output has closed it.
+  // The reader has closed our standard output.
   process.stdout.on("error", (error: { code?: string }) => {
     if (error.code !== "EPIPE") throw error;
     process.exit();

@@ -132,7 +132,7 @@ test("Vitals detects too much memory, too many descriptors, and a leak of either
     looks(50, 110, 32, looks(50, 100, 30)).conclude(),
     "memory 100 MiB -> 110 MiB, descriptors 30 -> 32",
   );
-  assert.throws(() => looks(1, 4000, 30), /serve holds 4000 MiB, more than its limits/);
+  assert.throws(() => looks(1, 4000, 30), /serve holds 4000 MiB, more than the limit/);
   assert.throws(() => looks(1, 100, 1000), /serve has 1000 open descriptors/);
   assert.throws(() => looks(50, 900, 30, looks(50, 100, 30)).conclude(), /serve leaks: memory/);
   assert.throws(() => looks(50, 100, 90, looks(50, 100, 30)).conclude(), /leaks: descriptors/);
@@ -163,7 +163,7 @@ test("tools/soak.ts exits 2 for invalid arguments", async () => {
   const refused: [args: string[], message: RegExp][] = [
     [["--minutes", "soon"], /--minutes must be a number above 0, got soon/],
     [["--runtime", "bun"], /--runtime must be deno or node/],
-    [["--dir", "/nowhere/at/all"], /--dir must be an existing folder/],
+    [["--dir", "/nowhere/at/all"], /--dir must be an existing directory/],
   ];
   for (const [args, message] of refused) {
     const { code, stdout, stderr } = await runTool(args);

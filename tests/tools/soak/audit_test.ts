@@ -137,12 +137,12 @@ test("Audit resumes after its last event and detects that events it has read are
   await audit.catchUp(clientOf([...a, ...b, ...c]), signal);
   assert.equal(audit.history.length, 6);
   const shorter = clientOf([...a, ...b]);
-  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log but is lost/);
+  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log, but is lost/);
 });
 
 /** Changes to a correct log, and the violation that the audit reports. */
 const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]> = {
-  "a lost batch": [({ a }) => a, /shop\/b was acknowledged but is lost/],
+  "a lost batch": [({ a }) => a, /shop\/b was acknowledged, but is lost/],
   "a partial batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
   "a duplicate batch": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
@@ -258,11 +258,11 @@ test("History.check() accepts an observation of part of the history and rejects 
   history().check(observation(20, [12, 18], { ...crm, stream: "orders" }));
   history().check(observation(20, [], { kind: "other" }));
   const wrong: [ReturnType<typeof observation>, RegExp][] = [
-    [observation(14, [11, 13, 14]), /saw 3 of 4 events .* place 1 is .*0d, not .*0c/],
-    [observation(12, [11, 11, 12]), /place 1 is .*0b, not/],
-    [observation(12, [11]), /place 1 is nothing, not .*0c/],
+    [observation(14, [11, 13, 14]), /saw 3 of 4 events .* position 1 is .*0d, not .*0c/],
+    [observation(12, [11, 11, 12]), /position 1 is .*0b, not/],
+    [observation(12, [11]), /position 1 is nothing, not .*0c/],
     [observation(12, [11, 12, 13]), /not nothing/],
-    [observation(12, [11, 12], crm), /place 0 is .*0b, not .*0c/],
+    [observation(12, [11, 12], crm), /position 0 is .*0b, not .*0c/],
   ];
   for (const [seen, message] of wrong) assert.throws(() => history().check(seen), message);
 });
@@ -285,7 +285,7 @@ test("Observations.check() defers observations and listings until the history co
   assert.equal(observations.check(grown), 2);
   assert.equal(observations.length, 1);
   grown.add(numbered(101));
-  assert.throws(() => observations.check(grown), /place 1 is nothing, not .*0c/);
+  assert.throws(() => observations.check(grown), /position 1 is nothing, not .*0c/);
   assert.throws(() => grown.checkListing({ ...listing, through: idAt(11) }), /listed shop/);
   const fewer = { ...listing, streams: ROWS.slice(1) };
   assert.throws(() => grown.checkListing(fewer), /did not list crm\/customers/);
