@@ -9,7 +9,7 @@ export type CommandName = "init" | "serve" | "seal" | "verify";
 export type OptionName = "config" | "chain" | "help" | "version" | "completions" | "man";
 export type Shell = "bash" | "zsh" | "fish";
 
-/** The name that the program was called by: packages and Debian have other programs `service`. */
+/** The name that the program was called by: Debian has another program `service`. */
 export const PROGRAM: string = programName(process.argv);
 export const DEFAULT_CONFIG_PATH = "service.toml";
 export const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];

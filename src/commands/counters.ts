@@ -8,6 +8,8 @@ import type { EventLog } from "../service/event_log.ts";
 const SYNCS_KEPT = 1024;
 
 export class Counters {
+  /** Returns further members. */
+  state: () => object = () => ({});
   readonly #committed = { batches: 0, events: 0, duplicates: 0 };
   readonly #refusals: Record<string, number> = {};
   #syncs = 0;
@@ -44,8 +46,7 @@ export class Counters {
     return { ...storage, open };
   }
 
-  /** @param state further members. */
-  line(state: object): string {
+  line(): string {
     const sorted = this.#syncsMs.toSorted((a, b) => a - b);
     const percentile = (share: number) => sorted[Math.floor(share * sorted.length)] ?? null;
     return JSON.stringify({
@@ -55,7 +56,7 @@ export class Counters {
       fsyncs: this.#syncs,
       fsync_p50_ms: percentile(0.5),
       fsync_p99_ms: percentile(0.99),
-      ...state,
+      ...this.state(),
       memory_bytes: process.memoryUsage.rss(),
     });
   }

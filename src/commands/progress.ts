@@ -21,7 +21,9 @@ export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: st
       if (nowMs - shownAtMs < PROGRESS_INTERVAL_MS) return;
       shownAtMs = nowMs;
       const leftS = Math.ceil((nowMs - startedAtMs) / 1000 * (total - done) / done);
-      const rest = total > done ? ` of ${counted(total)} events, ${leftS} s left` : " events";
+      const rest = done > 0 && total > done
+        ? ` of ${counted(total)} events, ${leftS} s left`
+        : " events";
       terminal.showProgress(`${verb} ${counted(done)}${rest}`);
     },
     end: () => terminal.showProgress(""),

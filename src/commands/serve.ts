@@ -55,6 +55,9 @@ async function serveFolder(
 ): Promise<void> {
   const preparer = new BatchPreparer();
   const counters = new Counters();
+  const tellCounters = () => report(counters.line());
+  // The default action of the signal would end the process.
+  process.on("SIGUSR2", tellCounters);
   const startedAtMs = performance.now();
   const log = await openEventLog({
     storage: counters.ofSyncs(fileStorage(logDir)),
@@ -63,8 +66,7 @@ async function serveFolder(
     report,
     sealing: { maker: sealThread(logDir), rotateBytes },
   });
-  const tellCounters = () => report(counters.line(log.size));
-  process.on("SIGUSR2", tellCounters);
+  counters.state = () => log.size;
   try {
     if (signals.isRequested) return;
     report(opened(log.size, performance.now() - startedAtMs));
@@ -83,11 +85,11 @@ async function serveFolder(
     log.endFollowers();
     await server.close();
   } finally {
-    process.off("SIGUSR2", tellCounters);
     try {
       await log.close();
     } finally {
       await preparer.close();
+      process.off("SIGUSR2", tellCounters);
     }
   }
 }

@@ -36,20 +36,19 @@ export const TERMINAL: Terminal = {
  */
 export function addTimes(terminal: Terminal): void {
   const { report } = terminal;
-  const { dev, ino } = fstatSync(STDERR);
-  if (isatty(STDERR) || journalStream() === `${dev}:${ino}`) return;
-  const stamped = (line: string) =>
-    line.startsWith("{") ? line : `${new Date().toISOString()} ${line}`;
-  terminal.report = (line) => report(stamped(line));
+  if (isatty(STDERR) || isJournal()) return;
+  const now = () => new Date().toISOString();
+  terminal.report = (line) => report(line.startsWith("{") ? line : `${now()} ${line}`);
 }
 
-/** systemd sets it to the device and inode of the journal's stream. */
-function journalStream(): string | null {
+/** Whether standard error is the stream whose device and inode systemd has named. */
+function isJournal(): boolean {
   try {
-    return process.env.JOURNAL_STREAM ?? null;
+    const { dev, ino } = fstatSync(STDERR);
+    return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
   } catch {
-    // Deno has no permission to read it.
-    return null;
+    // Standard error is closed, or Deno has no permission to read the variable.
+    return false;
   }
 }
 
