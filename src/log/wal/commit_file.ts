@@ -8,6 +8,7 @@
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { ownText } from "../../event/own_text.ts";
+import { sumOf } from "../../sum.ts";
 import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
@@ -82,10 +83,8 @@ export class CommitFile {
       offset += piece.length;
     }
     assert(offset === endBytes, "a commit ends with its lines");
-    for (const entry of commit.batches) {
-      this.batches.add(entry);
-      this.events += entry.events;
-    }
+    for (const entry of commit.batches) this.batches.add(entry);
+    this.events += sumOf(commit.batches, ({ events }) => events);
     for (const streamGrowth of growth) this.batches.grow(streamGrowth);
     this.firstEventId ??= commit.batches[0]?.first_event_id ?? null;
     this.lastEventId = commit.batches.at(-1)?.last_event_id ?? this.lastEventId;
