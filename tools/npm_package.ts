@@ -46,7 +46,8 @@ function makeExecutable(path: string): void {
 }
 
 rmSync(OUTPUT, { recursive: true, force: true });
-writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src", "examples"]);
+const examples = globSync("examples/*.ts", { cwd: ROOT });
+writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src", ...examples, "examples/support"]);
 const { path, text } = revisionModule(revisionOf(ROOT));
 writeText(join(OUTPUT, path), text);
 makeExecutable(join(OUTPUT, scriptOf(PROGRAM)));

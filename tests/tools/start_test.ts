@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { access, appendFile, cp, mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -74,7 +75,9 @@ test("deno task start works in a clone whose path has spaces and commas", {
   withFolder(async (folder) => {
     const clone = join(folder, "my clone, the 2nd");
     const { workspace } = JSON.parse(await readFile(join(ROOT, "deno.json"), "utf8"));
-    const members = workspace.map((member: string) => join(member, "deno.json"));
+    const members = workspace.flatMap((member: string) =>
+      ["deno.json", "package.json"].map((name) => join(member, name))
+    ).filter((path: string) => existsSync(join(ROOT, path)));
     for (const path of ["deno.json", "deno.lock", "package.json", ...members, "src", "tools"]) {
       await mkdir(dirname(join(clone, path)), { recursive: true });
       await cp(join(ROOT, path), join(clone, path), { recursive: true });
