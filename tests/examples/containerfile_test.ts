@@ -1,6 +1,6 @@
 /**
- * `examples/ops/Containerfile`, built by buildah and served. Its base is made of what is installed
- * here, so that nothing is downloaded; the program is the sources under Node.
+ * Builds `examples/ops/Containerfile` with buildah and runs the image. The base image consists of
+ * programs installed here, so nothing is downloaded. The service runs from its sources under Node.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -19,7 +19,7 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NODE = executableOf("node");
 const NEEDS_BUILDAH = NODE === null ? { skip: absenceOf("node") } : needs("buildah", "flock");
 const POLL_MS = 20;
-/** What the build and the program run. */
+/** Programs that the build and the service run. */
 const PROGRAMS = ["install", "flock"];
 const SOURCES = [
   "cli.ts",
@@ -29,7 +29,7 @@ const SOURCES = [
   "node_modules/xxhash-wasm",
 ];
 
-/** Copies programs and sources into the context of the base image. */
+/** Copies programs and sources into the build context of the base image. */
 function makeBase(folder: string): void {
   const base = join(folder, "base");
   mkdirSync(join(base, "tmp"), { recursive: true });
@@ -44,7 +44,7 @@ function makeBase(folder: string): void {
 }
 
 test(
-  "the Containerfile makes an image that serves a volume as another user",
+  "the Containerfile builds an image that serves a volume as another user",
   NEEDS_BUILDAH,
   (context) =>
     withFolder(async (folder) => {

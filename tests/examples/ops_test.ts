@@ -11,7 +11,7 @@ import { exampleAt, needs, run, writeCommand } from "./support/programs.ts";
 
 const NEEDS_SHELL = needs("bash", "curl", "jq", "flock");
 
-/** Runs the probe. @returns exit status and output. */
+/** Runs the probe. @returns its exit status and output. */
 function probe({ socketPath, logDir }: Deployment, ...args: string[]): [number | null, string] {
   const paths = ["--socket", socketPath, "--log", logDir];
   const { status, stdout, stderr } = run([exampleAt("ops/probe.sh"), ...paths, ...args]);
@@ -20,7 +20,7 @@ function probe({ socketPath, logDir }: Deployment, ...args: string[]): [number |
 }
 
 test(
-  "probe.sh tells Nagios how the log and its consumers are",
+  "probe.sh reports the state of the log and its consumers to Nagios",
   NEEDS_SHELL,
   () =>
     withServing(async (served) => {
@@ -58,7 +58,7 @@ test(
 );
 
 test(
-  "probe.sh writes metrics for Prometheus, also while the service is down",
+  "probe.sh writes metrics for Prometheus, even while the service is down",
   NEEDS_SHELL,
   () =>
     withServing(async (served) => {
@@ -86,7 +86,7 @@ test(
 );
 
 test(
-  "backup.sh makes whole copies that share segments, and always starts the service",
+  "backup.sh makes complete copies that share segments, and always restarts the service",
   NEEDS_SHELL,
   () =>
     withServing(async (served) => {
@@ -100,7 +100,7 @@ test(
         const paths = ["--deployment", served.dir, "--to", to, "--stop", stop, "--start", start];
         return run([exampleAt("ops/backup.sh"), ...paths, "--program", program, ...args]);
       };
-      /** Makes a copy and returns its deployment; the service is started again. */
+      /** Makes a backup, after which the service runs again. @returns a deployment of the copy. */
       const copied = async () => {
         const { status, stdout, stderr } = backup();
         assert.equal(status, 0, stderr);

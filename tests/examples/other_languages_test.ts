@@ -42,7 +42,7 @@ const EVENTS = ["1", "2", "3"].map((record_key) => ({
   payload: { "€": ["a\u2028b\\n", 1e21, 0.1, null] },
 }));
 
-/** Follows with an example, through a kill of the service. */
+/** Follows the log with an example, even across a kill of the service. */
 async function testConsumer(served: Deployment, path: string): Promise<void> {
   const cursor = join(served.folder, "cursor");
   const args = ["--socket", served.socketPath, "--cursor", cursor];
@@ -78,7 +78,7 @@ async function testConsumer(served: Deployment, path: string): Promise<void> {
 }
 
 test(
-  "consumer.py follows the log with requests and resumes",
+  "consumer.py follows the log with the requests package and resumes",
   needsPackage("requests", ""),
   () => withServing((served) => testConsumer(served, "python/consumer.py")),
 );
@@ -89,7 +89,7 @@ test(
   () => withServing((served) => testConsumer(served, "shell/follow.sh")),
 );
 
-/** Appends with an example, before and after a kill of the service. */
+/** Appends batches with an example, before and after a kill of the service. */
 async function testConnector(served: Deployment, appending: () => Spawned): Promise<void> {
   const first = await appending().exited;
   assert.match(first.stdout, /^committed 1000 events .*\ncommitted 500 events /, first.stderr);
@@ -109,7 +109,7 @@ const KEYS = Array.from({ length: 1500 }, (_, index) => String(index));
 const NAME_OF = (key: string) => `Ä "${key}", \u2028`;
 
 test(
-  "connector.py appends a CSV file once, however often it is run",
+  "connector.py appends a CSV file once, no matter how often it runs",
   NEEDS_PYTHON,
   () =>
     withServing(async (served) => {
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  "append.sh appends lines of JSON once, however often it is run",
+  "append.sh appends lines of JSON once, no matter how often it runs",
   NEEDS_SHELL,
   () =>
     withServing(async (served) => {
@@ -170,7 +170,7 @@ test(
     }),
 );
 
-/** The programs in folders of `examples/`. */
+/** The programs in subdirectories of `examples/`. */
 const PROGRAMS = ["ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
   readdirSync(exampleAt(folder))
     .filter((name) => /\.(py|sh)$|^server\.ts$/.test(name))

@@ -78,7 +78,7 @@ test("tail_log prints every event on one line, without control characters", asyn
   });
 });
 
-test("tail_log --last prints the last events, also of a record", async () => {
+test("tail_log --last prints the last events of the log or of a record", async () => {
   await withServing(async (served) => {
     assert.deepEqual(await tailOnce(served, "--last", "3"), []);
     for (const batch of ["1", "2", "3"]) await append(served, batch, makeEvents(20));
@@ -94,7 +94,7 @@ test("tail_log --last prints the last events, also of a record", async () => {
   });
 });
 
-test("tail_log --since prints what was committed from then on", async () => {
+test("tail_log --since prints the events committed since a time", async () => {
   await withServing(async (served) => {
     assert.deepEqual(await tailOnce(served, "--since", "1h"), []);
     await append(served, "1", makeEvents(3, "before"));

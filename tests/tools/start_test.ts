@@ -27,7 +27,7 @@ async function start(folder: string): Promise<Spawned> {
   return spawned;
 }
 
-/** Like Ctrl-C under `deno task`, which passes on the signal that the terminal also sends. */
+/** Stops the demo like Ctrl-C: the terminal sends the signal, and so does `deno task`. */
 async function stop({ child, exited }: Spawned): Promise<void> {
   signalChild(child, "SIGINT");
   signalChild(child, "SIGINT");
