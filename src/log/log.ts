@@ -6,6 +6,7 @@ import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { inTurns } from "../io_turn.ts";
+import { sumOf } from "../sum.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
 import { recover, type RecoveredLog, type Report } from "./recovery.ts";
 import {
@@ -125,6 +126,18 @@ export class Log {
   /** Whether any events are not sealed. */
   get hasUnsealed(): boolean {
     return this.#pending.length > 0 || this.#tail.lastEventId !== null;
+  }
+
+  /** For people and dashboards, with the names of those. */
+  get size() {
+    const { segments } = this.#manifest;
+    return {
+      log_events: sumOf<{ events: number }>([...segments, ...this.unsealed], (file) => file.events),
+      segments: segments.length,
+      segment_bytes: sumOf(segments, ({ bytes }) => bytes),
+      pending_files: this.#pending.length,
+      tail_bytes: this.#tail.endBytes,
+    };
   }
 
   /** Why the log has stopped accepting commits; null if it has not. */

@@ -12,6 +12,9 @@ import { CommitPace } from "./commit_pace.ts";
 import { LogState } from "./log_state.ts";
 import { batchKey, type Commitment, type Mutation } from "./mutation.ts";
 
+/** Interval of reports that the disk is full. */
+const FULL_REPORT_INTERVAL_MS = 10_000;
+
 interface Queued {
   mutation: Mutation<unknown>;
   resolve: (answer: unknown) => void;
@@ -26,6 +29,9 @@ export class WriterQueue {
   readonly #queue: Queued[] = [];
   readonly #pace = new CommitPace();
   #running: Promise<void> | null = null;
+  /** Refusals since the last report of a full disk. */
+  #refused = 0;
+  #fullReportDueMs = 0;
   #stopped = false;
   #closed = false;
 
@@ -103,7 +109,7 @@ export class WriterQueue {
         queued.resolve(commitment.answerFor(committed[index]!));
       }
     } catch (error) {
-      const failure = this.#failure(error);
+      const failure = this.#failure(error, committing.length);
       for (const { queued } of committing) queued.reject(failure);
     } finally {
       this.#pace.note({ tookMs: performance.now() - startMs, isLone: isLone() });
@@ -123,9 +129,9 @@ export class WriterQueue {
   }
 
   /** Returns the clients' error for a failed commit. Only a full disk does not stop the writer. */
-  #failure(error: unknown): ApiError {
+  #failure(error: unknown, mutations: number): ApiError {
     if (error instanceof StorageFullError) {
-      this.#report(`commit undone, nothing written: ${error.message}`);
+      this.#reportFull(mutations, error.message);
       return new ApiError("storage_full", "the disk is full; nothing was written, retry later");
     }
     this.#stopped = true;
@@ -133,6 +139,16 @@ export class WriterQueue {
     this.#report(`writer stopped, restart the service: ${reason}`);
     this.#onChange();
     return writerPoisoned();
+  }
+
+  /** A full disk refuses thousands of requests: reports the first, then how many there were. */
+  #reportFull(mutations: number, reason: string): void {
+    this.#refused += mutations;
+    const nowMs = performance.now();
+    if (nowMs < this.#fullReportDueMs) return;
+    this.#report(`commit undone, nothing written: ${reason}; requests refused: ${this.#refused}`);
+    this.#refused = 0;
+    this.#fullReportDueMs = nowMs + FULL_REPORT_INTERVAL_MS;
   }
 }
 
