@@ -72,9 +72,8 @@ export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
 }
 
 /**
- * Requires a manifest if there are events. A writer publishes the manifest before the first event,
- * so a running writer may create it after the files are checked; it is therefore checked last. An
- * interrupted first start leaves an empty tail and empty directories without a manifest.
+ * Requires a manifest if there are events. A writer publishes it before the first event, so it is
+ * checked last. An interrupted first start leaves an empty tail and directories but no manifest.
  */
 async function checkManifest(log: string): Promise<void> {
   const tail = await statOf(join(log, TAIL_FILE));
