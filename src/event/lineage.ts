@@ -11,8 +11,8 @@ import type { LineageMarker, PreparedEvent } from "./types.ts";
 
 /**
  * Returns the lineage marker of a batch of valid events, or null if there is none.
- * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, not the first event,
- *   repeated, or names its own source.
+ * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, is not the first event of
+ *   the batch, or names the batch's own source.
  */
 export function lineageMarker(
   source: string,

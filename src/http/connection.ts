@@ -31,7 +31,6 @@ export interface ConnectionHost {
   readonly headWatch: StallWatch;
   /** Whether the server is shutting down: each response then ends its connection. */
   readonly isClosing: boolean;
-  /** Reports to the operator. */
   report(line: string): void;
 }
 
@@ -57,7 +56,7 @@ export class Connection {
   #isAnsweringEndlessly = false;
   /** Whether the client has ended its side. */
   #hasEnded = false;
-  /** Bytes dropped since the last response; null until then. */
+  /** Bytes dropped after the last response; null before that response. */
   #lingeredBytes: number | null = null;
 
   constructor(socket: Socket, host: ConnectionHost) {

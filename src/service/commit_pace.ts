@@ -1,25 +1,25 @@
 /**
- * Decides which commits block the thread. Without the hops to the thread pool a lone writer's
- * commit takes a third less time, but every other client waits for the disk. So a commit blocks
- * only if it is small, nobody waits for the next one, and the last ones were quick and lone too:
- * readers wait for one unexpectedly slow sync at most.
+ * Chooses which commits block the main thread. Bypassing the thread pool makes a lone writer's
+ * commit a third faster, but every other client waits for the disk. Therefore a commit blocks only
+ * if it is small, no other batch is waiting, and the preceding commits were quick and lone as well.
+ * Readers wait for at most one unexpectedly slow sync.
  */
 import type { CallMode } from "../log/storage/storage.ts";
 
-/** Longest time of a quick commit. */
+/** Maximum duration of a quick commit. */
 const QUICK_COMMIT_MS = 1;
-/** Largest commit that blocks: the times of small commits predict nothing about larger ones. */
+/** Largest commit that blocks. Small commits don't predict how long a larger one takes. */
 const BLOCKING_COMMIT_BYTES_MAX = 64 * 1024;
-/** Quick commits in a row before one blocks. */
+/** Number of consecutive quick commits before one blocks. */
 const QUICK_RUN_MIN = 4;
-/** One in this many quick commits is pooled: only then do batches of other clients show up. */
+/** Every 16th quick commit is not blocking, since only then can batches of other clients arrive. */
 const COMMITS_PER_PROBE = 16;
 
 export class CommitPace {
-  /** Quick commits in a row that nobody waited for. */
+  /** Number of consecutive quick and lone commits. */
   #quickRun = 0;
 
-  /** The mode of a commit of `sizeBytes` that nobody waits for. */
+  /** Returns the mode for a commit of `sizeBytes` when no other batch is waiting. */
   mode(sizeBytes: number): CallMode {
     const isProbe = this.#quickRun % COMMITS_PER_PROBE === 0;
     return this.#quickRun >= QUICK_RUN_MIN && !isProbe && sizeBytes <= BLOCKING_COMMIT_BYTES_MAX
@@ -27,7 +27,7 @@ export class CommitPace {
       : "pooled";
   }
 
-  /** Takes note of a commit; `isLone` if it was one batch, and no other waits now. */
+  /** Records a commit. `isLone`: it had a single batch, and no other batch is waiting now. */
   note({ tookMs, isLone }: { tookMs: number; isLone: boolean }): void {
     this.#quickRun = isLone && tookMs <= QUICK_COMMIT_MS ? this.#quickRun + 1 : 0;
   }

@@ -29,7 +29,7 @@ export class WriterQueue {
   readonly #queue: Queued[] = [];
   readonly #pace = new CommitPace();
   #running: Promise<void> | null = null;
-  /** Refusals since the last report of a full disk. */
+  /** Mutations refused since the last report of a full disk. */
   #refused = 0;
   #fullReportDueMs = 0;
   #stopped = false;
@@ -87,7 +87,7 @@ export class WriterQueue {
       const commitment = await this.#decide(queued);
       if (commitment !== null) {
         bytes += commitment.batch.events.lines.length;
-        // Left for the next commit, for which it is checked again.
+        // This mutation stays in the queue and is checked again for the next commit.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         const { source, batchId } = commitment.batch;
         group.add(source).add(batchKey(source, batchId));

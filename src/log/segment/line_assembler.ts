@@ -64,7 +64,7 @@ export function assembleLines(
   return new LineAssembler(columns, rows, valueBytes, memory).assemble();
 }
 
-/** Total size of a column's values in some rows. */
+/** Total size of a column's values in `rows`. */
 function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number {
   let sizeBytes = 0;
   // An absent value has equal start and end, so it counts as empty.
@@ -76,12 +76,11 @@ class LineAssembler {
   readonly #columns: LineColumns;
   readonly #rows: readonly number[];
   #bytes: Buffer;
-  /** View of `#bytes`. */
   #view: DataView;
   #end = 0;
   /** Upper bound on the size of the lines; raised when strings need escapes. */
   #linesBytesMax: number;
-  /** The last formatted time and the start of its value, which rows of a batch share. */
+  /** The last formatted time, and where its value starts. Rows of a batch share the value. */
   #observedAt: Piece = OBSERVED_AT;
   #observedAtStart = ABSENT;
 

@@ -53,7 +53,6 @@ interface ColumnBounds {
 }
 
 export interface RowGroup {
-  /** Number of events. */
   rows: number;
   firstEventId: string;
   lastEventId: string;
@@ -95,7 +94,7 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
   return { metadata, indexes };
 }
 
-/** Reads the row groups from a footer, from oldest to newest. @throws {SegmentError} */
+/** Reads the row groups from a footer, oldest first. @throws {SegmentError} */
 export async function readRowGroups(
   reader: FileReader,
   sizeBytes: number,

@@ -23,10 +23,9 @@ export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + ENTRY_BYTES_MAX;
 /** A row of a block: the key, then its values. */
 type Row = [key: string, ...values: (number | string)[]];
 
-/** The location of a block. */
 export interface BlockPlace {
   lastKey: string;
-  /** Its end, relative to the first block. It starts at the end of the previous block. */
+  /** End offset, relative to the first block. The block starts where the previous one ends. */
   end: number;
 }
 

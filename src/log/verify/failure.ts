@@ -21,7 +21,7 @@ export interface FailureDetail {
   eventId?: string | null;
   /** The value recorded in the log. */
   expected?: string | number;
-  /** The value computed from its events. */
+  /** The value computed from the events. */
   found?: string | number;
 }
 

@@ -30,7 +30,6 @@ export interface HistoryCheckOptions {
   onBatch?: (batch: BatchIdentity) => void;
 }
 
-/** Identifies a batch. */
 export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id">;
 
 /** A batch whose lines are being checked. */
@@ -42,20 +41,18 @@ interface OpenBatch extends BatchIdentity {
 }
 
 export class HistoryCheck {
-  /** Whether hashes and the chain are recomputed. */
   readonly chain: boolean;
   readonly #onBatch: HistoryCheckOptions["onBatch"];
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  /** Null while the head is unknown. Without `chain`, it is unknown once a batch has started. */
+  /** Null while the chain head is unknown: without `chain`, from a batch to the next known head. */
   #history: HistoryChain | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";
   #batch: OpenBatch | null = null;
   /** Id of the last event; zeros before the first one. */
   #lastId = new Uint8Array(UUID_BYTES);
-  /** Buffer for the next id. */
   #nextId = new Uint8Array(UUID_BYTES);
   eventsChecked = 0;
 
@@ -148,8 +145,8 @@ export class HistoryCheck {
   }
 
   /**
-   * Checks the chain head recorded after all events so far. Without `chain`, it is compared only if
-   * no events follow the previously recorded head.
+   * Checks a recorded chain head, which follows all events so far. Without `chain`, compares it with
+   * the previously recorded head only if no events lie between the two.
    * @throws {VerifyFailure}
    */
   checkHead(expected: string): void {
