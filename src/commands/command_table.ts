@@ -9,12 +9,12 @@ export type CommandName = "init" | "serve" | "seal" | "verify";
 export type OptionName = "config" | "chain" | "help" | "version" | "completions" | "man";
 export type Shell = "bash" | "zsh" | "fish";
 
-/** The name that the program was called by: Debian has another program `service`. */
+/** The name under which the program was called. Debian has another program named `service`. */
 export const PROGRAM: string = programName(process.argv);
 export const DEFAULT_CONFIG_PATH = "service.toml";
 export const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
 
-/** @param argv of an executable, or of a runtime and a script or a link to one. */
+/** @param argv begins with an executable, or with a runtime and a script or a link to it. */
 export function programName(argv: readonly string[]): string {
   const names = argv.slice(0, 2).map((path) => basename(path)).reverse();
   return names.find((name) => /^(?!(deno|node|bun)$)\w[\w-]*$/.test(name)) ?? "service";
@@ -41,10 +41,8 @@ export interface CommandEntry {
   options: readonly OptionName[];
   /** Description without a period. */
   summary: string;
-  /** Paragraphs. */
   description: readonly string[];
   examples: readonly Example[];
-  /** Meanings of the exit statuses. */
   exits: Readonly<Record<number, string>>;
 }
 

@@ -169,8 +169,8 @@ class BatchEncoder {
   }
 
   /**
-   * Members in RFC 8785 order: batch_id, content_hash, event_id, kind, observed_at, occurred_at, record_key,
-   * source, stream.
+   * Members in RFC 8785 order: batch_id, content_hash, event_id, kind, observed_at, occurred_at,
+   * record_key, source, stream.
    */
   #envelopes(source: Part, batchId: Part, offsets: Int32Array): Buffer {
     const writer = this.#writer;

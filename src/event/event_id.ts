@@ -2,7 +2,7 @@
  * Event ids: RFC 9562 UUIDv7, in lowercase with hyphens. The most significant digits come first, so
  * comparing ids as strings compares their positions in the log.
  *
- * Invariant: each id of an `EventIdSource` is greater than the previous, even if the clock goes back.
+ * Invariant: an `EventIdSource` returns strictly increasing ids, even if the clock goes back.
  */
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -22,7 +22,7 @@ export function eventIdTimestampMs(id: string): number {
 }
 
 const TIMESTAMP_END = 2 ** 48;
-/** rand_a and rand_b form a 74-bit counter. Its high part is rand_a and the top 14 bits of rand_b. */
+/** rand_a and rand_b form a 74-bit counter. Its high part is rand_a and 14 bits of rand_b. */
 const HIGH_END = 2 ** 26;
 const RAND_B_HIGH_END = 2 ** 14;
 const LOW_END = 2 ** 48;

@@ -37,7 +37,7 @@ import { TailWriter } from "./wal/tail_writer.ts";
 /** Memory for the newest commits, which serve readers at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
-/** Maximum rotated tails waiting to be sealed. Bounds descriptors; beyond it, the tail grows. */
+/** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
 export const PENDING_FILES_MAX: number = 8;
 
 export interface LogOptions {
@@ -75,13 +75,12 @@ export async function openLog(options: LogOptions): Promise<Log> {
 class SealStopped extends Error {}
 
 export class Log {
-  /** The sealed part of the log. */
   readonly sealed: SealedHistory;
   readonly #options: LogOptions;
   readonly #ids: EventIdSource;
   readonly #background: BackgroundSealing | null;
   #manifest: Manifest;
-  /** Rotated tails that are not yet sealed, from oldest to newest. */
+  /** Rotated tails that are not yet sealed, oldest first. */
   #pending: readonly CommitFile[];
   #tail: CommitFile;
   #writer: TailWriter;
@@ -110,25 +109,23 @@ export class Log {
     this.#background?.start();
   }
 
-  /** The current durable state. */
   get snapshot(): LogSnapshot {
     return this.#snapshot;
   }
 
   /**
-   * The files that are not yet sealed, from oldest to newest. A file leaves this list in the same
-   * turn of the event loop in which its segments are added to `sealed`.
+   * The files that are not yet sealed, oldest first. A file leaves this list in the same turn of
+   * the event loop in which its segments are added to `sealed`.
    */
   get unsealed(): readonly CommitFile[] {
     return [...this.#pending, this.#tail];
   }
 
-  /** Whether any events are not sealed. */
   get hasUnsealed(): boolean {
     return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
 
-  /** For people and dashboards, with the names of those. */
+  /** Sizes for operator reports, with the member names used there. */
   get size() {
     const { segments } = this.#manifest;
     return {
@@ -147,7 +144,7 @@ export class Log {
 
   /**
    * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
-   * @param mode for the write and the sync.
+   * @param mode how the write and the sync run.
    * @returns each batch's entry, in order.
    * @throws {StorageFullError} the disk is full; nothing was written.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.

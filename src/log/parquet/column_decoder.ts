@@ -35,7 +35,7 @@ export interface ChunkPages {
   /** File offset. */
   offset: number;
   rows: number;
-  /** Upper bound on their uncompressed size. */
+  /** Upper bound on the uncompressed size of the pages. */
   uncompressedBytes: number;
 }
 
@@ -106,7 +106,7 @@ function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number):
   return { ...dictionary, starts, ends };
 }
 
-/** Locates the `count` plain values of a page; a value with level 0 is absent. */
+/** Locates the `count` plain values of a page. A row with level 0 has no value. */
 function plainValues(
   { fixedBytes, valueBytesMax }: ColumnFormat,
   content: Buffer,
@@ -134,7 +134,6 @@ function plainValues(
   return { bytes: content, view: viewFor(content), starts, ends };
 }
 
-/** Reads the length prefix of a plain value. */
 function lengthAt(content: Buffer, at: number, max: number): number {
   if (at + LENGTH_BYTES > content.length) throw new SegmentError("is truncated");
   const sizeBytes = (content[at]! | content[at + 1]! << 8 | content[at + 2]! << 16 |

@@ -43,7 +43,6 @@ export const bool: ThriftType<boolean> = {
   read: (input) => input.byte() === TRUE,
 };
 
-/** A signed 32-bit integer. */
 export const i32: ThriftType<number> = integer(I32, -(2 ** 31), 2 ** 31 - 1);
 /** A non-negative integer of up to 31 bits; `size64` goes up to Number.MAX_SAFE_INTEGER. */
 export const size32: ThriftType<number> = integer(I32, 0, 2 ** 31 - 1);
@@ -110,9 +109,8 @@ export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> 
   };
 }
 
-/** A field of a struct. */
 export interface ThriftField<Value, IsOptional extends boolean> {
-  /** Its field id. */
+  /** The field id. */
   field: number;
   type: ThriftType<Value>;
   isOptional: IsOptional;
@@ -175,7 +173,6 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
   };
 }
 
-/** Encodes a value. */
 export function encodeThrift<Value>(type: ThriftType<Value>, value: Value): Buffer {
   const out: number[] = [];
   type.write(out, value);

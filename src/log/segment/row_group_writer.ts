@@ -129,7 +129,7 @@ export class RowGroupWriter {
     };
   }
 
-  /** Writes page indexes and Bloom filters grouped by kind, each ordered by row group and column. */
+  /** Writes indexes grouped by kind, each kind ordered by row group and column. */
   #writeIndexes(): void {
     for (const { chunk, columnIndex } of this.#columns) {
       if (columnIndex === null) continue;

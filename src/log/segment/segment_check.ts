@@ -121,7 +121,7 @@ export class SegmentRowsCheck {
     }
   }
 
-  /** Checks the segment's indexes and batch count after the last row group. @throws {SegmentError} */
+  /** Checks the segment's indexes and batch count. Called after the last row group. */
   async finish(): Promise<void> {
     const segment = this.#segment;
     const { metadata, indexes } = await segment.footer();

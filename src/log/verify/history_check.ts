@@ -145,8 +145,8 @@ export class HistoryCheck {
   }
 
   /**
-   * Checks a recorded chain head, which follows all events so far. Without `chain`, compares it with
-   * the previously recorded head only if no events lie between the two.
+   * Checks the chain head recorded after all events so far. Without `chain`, compares this head with
+   * the previously recorded one, and only if no events lie between them.
    * @throws {VerifyFailure}
    */
   checkHead(expected: string): void {

@@ -52,7 +52,6 @@ export class BatchIndex {
   }
 }
 
-/** Creates the error for a log with two batches of the same identity. */
 export function committedTwice({ source, batch_id, first_event_id }: BatchEntry): CorruptLogError {
   return new CorruptLogError(
     `batch ${batch_id} of source ${source} is committed twice, ` +

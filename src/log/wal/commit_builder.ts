@@ -1,6 +1,6 @@
 /**
- * Builds a commit from prepared batches: assigns ids and observed time, computes event hashes and
- * chain, completes the lines. Its only state is `ids`.
+ * Builds a commit from prepared batches: assigns ids and `observed_at`, computes event hashes and
+ * the chain, and completes the lines. The only state is `ids`.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -19,7 +19,6 @@ const SLICE_EVENTS = 2000;
 /** A commit ready to be written. */
 export interface BuiltCommit {
   commit: Commit;
-  /** The header line. */
   header: Buffer;
   /** The event lines of each batch, in the batch's own buffer. */
   lines: readonly Buffer[];
@@ -27,7 +26,6 @@ export interface BuiltCommit {
   growth: readonly StreamGrowth[];
 }
 
-/** Inputs of a commit. */
 export interface CommitParts {
   batches: readonly PreparedBatch[];
   ids: EventIdSource;

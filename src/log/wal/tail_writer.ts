@@ -38,7 +38,7 @@ export class TailWriter {
 
   /**
    * Appends a commit, which is durable when this resolves. Calls must not overlap.
-   * @param mode for its write and its sync.
+   * @param mode how the write and the sync run.
    * @throws {StorageFullError} the disk is full; the commit was undone.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
