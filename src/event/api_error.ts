@@ -33,6 +33,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export interface EventFault {
   /** Zero-based index of the event in the batch. */
   index: number;
+  /** Code of every invalid event. */
   code: "invalid_event";
   /** Human-readable description of the violated rule. */
   message: string;

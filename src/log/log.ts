@@ -219,7 +219,7 @@ export class Log {
    * appends a clean-shutdown marker: an empty commit proving that everything before it was durable.
    */
   async close(): Promise<void> {
-    assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
+    assert(!this.#appending && !this.#closed, "a log is closed once, and not during an append");
     this.#closed = true;
     await this.#background?.close();
     const tail = this.#tail;
@@ -268,7 +268,7 @@ export class Log {
     } catch (cause) {
       await removeUnfinished(storage).catch((left: Error) => {
         const { message } = cause as Error;
-        const reason = `its temporary files could not be removed: ${left.message}`;
+        const reason = `temporary files could not be removed: ${left.message}`;
         throw new Error(`${message}; ${reason}`, { cause });
       });
       throw cause;

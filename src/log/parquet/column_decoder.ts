@@ -138,7 +138,7 @@ function lengthAt(content: Buffer, at: number, max: number): number {
   if (at + LENGTH_BYTES > content.length) throw new SegmentError("is truncated");
   const sizeBytes = (content[at]! | content[at + 1]! << 8 | content[at + 2]! << 16 |
     content[at + 3]! << 24) >>> 0;
-  if (sizeBytes > max) throw new SegmentError(`has a value of ${sizeBytes} bytes`);
+  if (sizeBytes > max) throw new SegmentError(`has a ${sizeBytes}-byte value, more than ${max}`);
   return sizeBytes;
 }
 

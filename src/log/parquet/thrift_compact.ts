@@ -85,7 +85,7 @@ export function choice<Name extends string>(numbers: Record<Name, number>): Thri
     read(input) {
       const number = input.integer();
       const name = names.get(number);
-      if (name === undefined) throw malformed(`has the unknown enum value ${number}`);
+      if (name === undefined) throw malformed(`has an unknown enum value: ${number}`);
       return name;
     },
   };
@@ -101,7 +101,7 @@ export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> 
     },
     read(input) {
       const { type, length } = input.listHeader();
-      if (type !== item.number) throw malformed(`has a list of type ${type}`);
+      if (type !== item.number) throw malformed(`has a list of the wrong type: ${type}`);
       const items: Item[] = [];
       while (items.length < length) items.push(item.read(input));
       return items;
@@ -163,7 +163,7 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
         if (declared === undefined) input.skipField(found, DEPTH_MAX);
         else if (declared.type === bool) value[declared.name] = found === TRUE;
         else if (declared.type.number === found) value[declared.name] = declared.type.read(input);
-        else throw malformed(`has a ${declared.name} of type ${found}`);
+        else throw malformed(`has ${declared.name} of the wrong type: ${found}`);
       });
       for (const [name, { isOptional }] of entries) {
         if (!isOptional && value[name] === undefined) throw malformed(`has no ${name}`);
@@ -218,7 +218,7 @@ class Input {
   bytes(): Buffer {
     const sizeBytes = this.#varint();
     if (sizeBytes > this.#bytes.length - this.at) {
-      throw malformed(`has a value of ${sizeBytes} bytes`);
+      throw malformed(`has a ${sizeBytes}-byte value that extends past its end`);
     }
     this.at += sizeBytes;
     return this.#bytes.subarray(this.at - sizeBytes, this.at);
@@ -230,7 +230,7 @@ class Input {
     this.#items += length;
     // Every item takes at least one byte.
     if (length > this.#bytes.length - this.at || this.#items > ITEMS_MAX) {
-      throw malformed(`has a list of ${length} items`);
+      throw malformed(`has a list of ${length} items, which is too long`);
     }
     return { type: header & 0xf, length };
   }

@@ -59,7 +59,8 @@ export function assembleLines(
   const valueBytes = COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
   // Lines can be larger than the columns, since rows may share a dictionary value.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
-    throw new SegmentError(`a row group has ${valueBytes} bytes of values`);
+    const limit = `more than ${COMMIT_BODY_BYTES_MAX}`;
+    throw new SegmentError(`a row group has ${valueBytes} bytes of values, ${limit}`);
   }
   return new LineAssembler(columns, rows, valueBytes, memory).assemble();
 }

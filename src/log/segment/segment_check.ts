@@ -135,7 +135,7 @@ export class SegmentRowsCheck {
     }
     if (this.#batches === metadata.batches) return;
     throw new SegmentError(
-      `${segment.path}: ${this.#batches} batches, but the footer says ${metadata.batches}`,
+      `${segment.path}: has ${this.#batches} batches, but the footer says ${metadata.batches}`,
     );
   }
 

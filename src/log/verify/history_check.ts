@@ -89,7 +89,7 @@ export class HistoryCheck {
       this.#checkEntryId(entry, "first_event_id", firstEventId);
       this.#checkEntryId(entry, "last_event_id", this.lastEventId!);
     }
-    if (at < lines.length) throw this.failure("a commit with more lines than events");
+    if (at < lines.length) throw this.failure("the commit has more lines than events");
     this.checkHead(head);
   }
 
@@ -111,12 +111,10 @@ export class HistoryCheck {
     const event = this.#event;
     assert(batch !== null, "a line belongs to a started batch");
     const end = lines.indexOf(LF, start);
-    if (end < 0) throw this.failure("a commit with fewer lines than events");
+    if (end < 0) throw this.failure("the commit has fewer lines than events");
     if (!event.take(lines, start, end)) throw this.failure("a line is not a valid event");
     if (!batch.spelling.holds(event)) {
-      throw this.failure("an event that belongs to a different batch", {
-        eventId: event.eventId,
-      });
+      throw this.failure("the event belongs to a different batch", { eventId: event.eventId });
     }
     this.#checkId(event);
     if (this.chain) {
@@ -138,15 +136,15 @@ export class HistoryCheck {
     const found = this.#digester.finish();
     if (found !== batch.batch_digest) {
       const values = { eventId: batch.firstEventId, expected: batch.batch_digest, found };
-      const what = `the digest of batch ${batch.batch_id}`;
+      const what = `digest of batch ${batch.batch_id}`;
       throw this.failure(what, values, "batch_commitment_mismatch");
     }
     this.#onBatch?.(batch);
   }
 
   /**
-   * Checks the chain head recorded after all events so far. Without `chain`, compares this head with
-   * the previously recorded one, and only if no events lie between them.
+   * Checks the chain head recorded after all events so far. Without `chain`, compares it only with
+   * the previously recorded head, and only if no events lie between the two.
    * @throws {VerifyFailure}
    */
   checkHead(expected: string): void {
@@ -161,7 +159,7 @@ export class HistoryCheck {
   #checkId(event: StoredEvent): void {
     const id = this.#nextId;
     if (!takeUuid(event.bytes, event.eventIdStart, id, 0) || !isEventIdBytes(id)) {
-      throw this.failure("a malformed event id", { eventId: event.eventId });
+      throw this.failure("malformed event id", { eventId: event.eventId });
     }
     if (!isBefore(this.#lastId, id)) {
       const { eventId } = event;
@@ -191,7 +189,7 @@ export class HistoryCheck {
   ): void {
     const expected = entry[member];
     if (expected === found) return;
-    throw this.failure(`the ${member} of batch ${entry.batch_id}`, { expected, found });
+    throw this.failure(`${member} of batch ${entry.batch_id}`, { expected, found });
   }
 
   /** Creates a failure in the current file, at the last event unless `detail` names another. */

@@ -131,7 +131,7 @@ function isUncovered(name: string, names: Names): boolean {
   return range === null || range.lastEventId > lastSealedOf(names);
 }
 
-/** Returns the id of the last sealed event, or "", which sorts before every id. */
+/** Returns the id of the last sealed event. If there is none, returns "", the lowest string. */
 function lastSealedOf({ manifest }: Names): string {
   return manifest?.segments.at(-1)?.last_event_id ?? "";
 }

@@ -61,7 +61,9 @@ export class CommitReader {
     const frameBytes = headerBytes + commit.bytes;
     const endBytes = this.#endBytes + frameBytes;
     if (endBytes > this.#sizeBytes) {
-      return this.#stop(`the commit ends at byte ${endBytes}, the file at ${this.#sizeBytes}`);
+      return this.#stop(
+        `the commit ends at byte ${endBytes}, but the file at byte ${this.#sizeBytes}`,
+      );
     }
     const isWhole = this.#unreadBytes >= frameBytes || await this.#fill(frameBytes);
     if (!isWhole || this.#hashFrame(headerBytes, frameBytes) !== sha256) {
