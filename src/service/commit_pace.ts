@@ -12,7 +12,7 @@ const QUICK_COMMIT_MS = 1;
 const BLOCKING_COMMIT_BYTES_MAX = 64 * 1024;
 /** Number of consecutive quick commits before one blocks. */
 const QUICK_RUN_MIN = 4;
-/** Every 16th quick commit is not blocking, since only then can batches of other clients arrive. */
+/** Every nth quick commit does not block, since other clients' batches can arrive only then. */
 const COMMITS_PER_PROBE = 16;
 
 export class CommitPace {

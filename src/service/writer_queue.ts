@@ -141,7 +141,7 @@ export class WriterQueue {
     return writerPoisoned();
   }
 
-  /** A full disk refuses thousands of requests: reports the first, then how many there were. */
+  /** Reports refused requests as a count per interval, since a full disk can refuse thousands. */
   #reportFull(mutations: number, reason: string): void {
     this.#refused += mutations;
     const nowMs = performance.now();

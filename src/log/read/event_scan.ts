@@ -86,7 +86,8 @@ export class EventScan {
 
   /**
    * Returns the lines of the next events, joined by commas and valid until the next call; null at
-   * the end. Returns no bytes after SCAN_PAUSE_BYTES without a match, so the caller can give up.
+   * the end. Returns an empty buffer after SCAN_PAUSE_BYTES without a match, so that the caller can
+   * give up.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;

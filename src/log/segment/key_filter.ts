@@ -18,7 +18,7 @@ import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
 const CRC_START = KEY_PAGE_BYTES - 4;
-/** False-positive rate: one in 6,000 per filter, one in fifty over 110 segments. */
+/** With this size, the false-positive rate is 1 in 6,000 per filter, 1 in 50 over 110 segments. */
 const BITS_PER_KEY = 24;
 
 /** Hash of a batch's identity. Keys are unambiguous, since no source contains a space. */
@@ -31,7 +31,7 @@ export function streamKeyHash(key: string): Hash64 {
   return xxhash64(Buffer.from(`stream ${key}`));
 }
 
-/** Locates a key in a filter of `sizeBytes`: offset of its page, and of the block in the page. */
+/** Returns the offset of a key's page in a filter of `sizeBytes`, and of its block in that page. */
 export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block: number } {
   const block = bloomBlock(sizeBytes / KEY_PAGE_BYTES * PAGE_BLOCKS, hash);
   return {

@@ -36,7 +36,7 @@ import { ABSENT, type ColumnValues, timeAt } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 
-/** The columns of a row group; lines do not contain `batch_digest`. */
+/** The columns of a row group. Lines do not contain `batch_digest`. */
 export type LineColumns = Record<ColumnName, ColumnValues>;
 
 /** Copies of at least this many bytes use `Uint8Array.set`. */

@@ -64,7 +64,7 @@ export class RowGroupCache {
   #decoding: Promise<unknown> = Promise.resolve();
 
   /**
-   * Calls `use` with the lines of a row group, which are read-only and valid until it returns.
+   * Calls `use` with the lines of a row group, which are read-only and valid until `use` returns.
    * @param decode decodes the lines, into `memory` if they fit.
    */
   async use<Result>(

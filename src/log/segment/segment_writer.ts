@@ -31,7 +31,6 @@ export const ROW_GROUP_BYTES_SOFT_MAX: number = 8 * 1024 * 1024;
 
 const LF = 0x0a;
 
-/** A commit to seal. */
 export type CommitLines = Pick<WholeCommit, "commit" | "lines">;
 
 export interface SegmentBounds {

@@ -1,8 +1,8 @@
 /**
  * The stream index of a segment (docs/format.md): event count and last event of each source and
  * each stream. It is a sorted table as in LevelDB: blocks of entries in byte order of their keys,
- * then an index with the last key of each block. A lookup reads the index and one block. Both are
- * JSON and end with a CRC-32.
+ * then an index with the last key of each block. A lookup reads the index and one block. Blocks and
+ * index are JSON and end with a CRC-32.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";

@@ -25,7 +25,6 @@ export interface FailureDetail {
   found?: string | number;
 }
 
-/** A failed check. */
 export class VerifyFailure extends Error {
   override name = "VerifyFailure";
   readonly code: FailureCode;

@@ -46,7 +46,7 @@ export class HistoryCheck {
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  /** Null while the chain head is unknown: without `chain`, from a batch to the next known head. */
+  /** Null while the chain head is unknown: without `chain`, after a batch until `checkHead()`. */
   #history: HistoryChain | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";

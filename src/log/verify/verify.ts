@@ -36,7 +36,6 @@ export interface Verification {
   report: VerifyReport;
   /** The first failure in log order; null if all checks pass. */
   failure: Damage<FailureCode> | null;
-  /** Other damaged files. */
   others: Damage[];
 }
 

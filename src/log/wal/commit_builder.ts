@@ -16,7 +16,6 @@ import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame
 /** Events stamped per slice: a few milliseconds of work. */
 const SLICE_EVENTS = 2000;
 
-/** A commit ready to be written. */
 export interface BuiltCommit {
   commit: Commit;
   header: Buffer;

@@ -48,7 +48,7 @@ export class CommitFile {
     this.file = file;
   }
 
-  /** Switches readers to `file`, the same file renamed. Returns the old one, to be closed. */
+  /** Switches readers to the renamed file. Returns the old handle, which the caller closes. */
   moveTo(path: string, file: StorageFile): StorageFile {
     const before = this.file;
     this.path = path;

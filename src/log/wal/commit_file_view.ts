@@ -74,7 +74,7 @@ class CommitLines implements LineSource {
     return lines;
   }
 
-  /** Returns the lines of the next blocks. Checks CRCs after file reads, not of bytes in memory. */
+  /** Returns the lines of the next blocks. Checks the CRCs of blocks read from the file. */
   async #readLines(): Promise<Buffer> {
     const { recent, index } = this.#target;
     const position = this.#position;
@@ -92,7 +92,7 @@ class CommitLines implements LineSource {
     return whole.subarray(position - start, this.#position - start);
   }
 
-  /** Reads the blocks before a damaged one. @throws {CorruptLogError} the first one is damaged. */
+  /** Reads blocks until one is damaged. @throws {CorruptLogError} the first one is damaged. */
   async #readBlocks(blocks: readonly Block[]): Promise<Buffer> {
     const { file, path } = this.#target;
     const [{ start }] = blocks as [Block];

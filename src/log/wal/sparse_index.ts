@@ -28,7 +28,7 @@ export interface Block {
 }
 
 export class SparseIndex {
-  /** First event id of each block; the first block precedes every event. */
+  /** First event id of each block, except that the first block has "", which sorts before all. */
   readonly #eventIds: string[] = [""];
   readonly #starts: number[] = [0];
   readonly #crcs: number[] = [0];
@@ -42,7 +42,7 @@ export class SparseIndex {
     let added = 0;
     while (added < frame.length) {
       const due = Math.max(this.#starts.at(-1)! + INDEX_INTERVAL_BYTES - offset, linesStart);
-      // The first line that starts when the next block is due, or later.
+      // The first line that starts at or after the offset where the next block is due.
       const start = due === linesStart ? due : frame.indexOf(LF, due - 1) + 1;
       const isNext = due < frame.length && start < frame.length;
       const end = isNext ? start : frame.length;
@@ -62,7 +62,7 @@ export class SparseIndex {
     return this.#starts[Math.max(later - 1, 0)]!;
   }
 
-  /** Returns `position` or the start of a later block: the first that may contain a record key. */
+  /** Returns the first offset from `position` on whose block may contain a record key. */
   seekKey(position: number, key: Hash64): number {
     const starts = this.#starts;
     for (let i = this.#blockAt(position); i < starts.length; i++) {
