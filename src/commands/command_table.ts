@@ -84,7 +84,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     summary: "Lock the log as its writer and serve HTTP on the configured socket",
     description: [
       "Recovers from a crash if necessary, then accepts requests. SIGINT, SIGTERM or SIGHUP " +
-      "shuts it down after all accepted requests are done; a second signal exits at once.",
+      "shuts it down after all accepted requests are done. A second signal ends it immediately.",
       "Seals in the background: a tail that has grown large becomes a segment.",
     ],
     examples: [
@@ -116,7 +116,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       },
     ],
     exits: {
-      0: "everything is sealed, or a signal stopped it",
+      0: "everything is sealed, or a signal stopped the command",
       1: "there is nothing to seal, the lock is held, the log is corrupt, or the disk failed",
       2: "bad arguments or an unusable configuration",
       4: UNSUPPORTED,

@@ -195,7 +195,7 @@ function replayLimits(reader: KeyReader): Config["replay"] {
 function checkSocketPath(config: Config, reader: KeyReader): void {
   const sizeBytes = Buffer.byteLength(config.socketPath);
   if (sizeBytes > SOCKET_PATH_BYTES_MAX) {
-    const rule = `must be a path of at most ${SOCKET_PATH_BYTES_MAX} bytes once it is absolute`;
+    const rule = `must be at most ${SOCKET_PATH_BYTES_MAX} bytes as an absolute path`;
     reader.fail("server", "socket", rule, `${sizeBytes} bytes: ${config.socketPath}`);
   }
   const logDir = join(config.dataDir, "log");

@@ -71,7 +71,7 @@ export class AcceptWatch {
       await this.#reopen();
       this.#state = "idle";
     } catch {
-      // The next interval retries.
+      // As after a failed probe, the next interval reopens the socket.
       this.#state = "probing";
     }
   }

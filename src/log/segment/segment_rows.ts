@@ -114,5 +114,5 @@ function decodeTime(spelled: string): Uint8Array {
 }
 
 function malformed(spelled: string): CorruptLogError {
-  return new CorruptLogError(`an event has the malformed value "${spelled}"`);
+  return new CorruptLogError(`an event has a malformed value: "${spelled}"`);
 }
