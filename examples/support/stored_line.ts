@@ -1,9 +1,9 @@
-/** An event in the bytes of the log, even after it was parsed. */
+/** Restores the stored bytes of a parsed event. */
 import { canonicalize, type CommittedEvent } from "../../mod.ts";
 
 /**
  * The line of an event, without LF: members in the log's order, the payload canonical.
- * `JSON.stringify` would not do: objects list integer-like names first.
+ * `JSON.stringify` alone does not suffice: objects list integer-like names first.
  */
 export function storedLine(event: CommittedEvent): string {
   const { payload, content_hash, batch_id, event_hash, ...front } = event;

@@ -41,7 +41,7 @@ function answersIn(dir: string): Promise<Row[][]> {
 test("docs/format.md: the queries return what their comments say", () =>
   withServing(async (deployment) => {
     await makeSealed(deployment);
-    const [streams, records, payloads, facts, paths] = await answersIn(deployment.dir);
+    const [streams, records, payloads, metadata, paths] = await answersIn(deployment.dir);
     assert.deepEqual(
       streams!.map(({ frontier: _, ...row }) => row),
       [{ source: "shop", stream: "orders", events: "3" }],
@@ -50,7 +50,7 @@ test("docs/format.md: the queries return what their comments say", () =>
     assert.equal(payloads!.length, 1);
     assert.equal(payloads![0]!.total, "42.5");
     assert.match(String(payloads![0]!.event_hash), /^[0-9a-f]{64}$/);
-    assert.equal(JSON.parse(String(facts![0]!.facts)).events, 3);
+    assert.equal(JSON.parse(String(metadata![0]!.metadata)).events, 3);
     assert.match(String(paths![0]!.path), /^segments\/.*\.parquet$/);
     assert.equal(QUERIES.length, 5);
   }));

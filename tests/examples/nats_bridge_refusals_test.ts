@@ -1,4 +1,4 @@
-/** Cases in which `nats_bridge` exits with status 1 and says what to do. */
+/** Cases in which `nats_bridge` exits with an error status and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";

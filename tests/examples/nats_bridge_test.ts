@@ -24,7 +24,7 @@ import { signalChild, untilPrinted } from "../../tools/support/program.ts";
 
 const seed = testSeed();
 
-/** Payloads whose JSON is easily altered in transit: member order, escapes, numbers, nesting. */
+/** Payloads whose member order, escapes, numbers or nesting are easily altered in transit. */
 const PAYLOADS: unknown[] = [
   { "10": 1, "9": 2, a: { "2": [], "1": {} } },
   { "\u{20ac}": "\r\n\u0000\u{1f600}\u2028</x>", "": null },
@@ -33,7 +33,7 @@ const PAYLOADS: unknown[] = [
   { event_id: [{}, { event_id: '],"last_event_id":"' }] },
 ];
 
-/** Appends until `isOver()`, staying close to the stream's end. @returns the number of events. */
+/** Appends until `isOver()`, without getting far ahead of the bridge. @returns the event count. */
 async function ingest(bridged: Bridged, random: () => number, isOver: () => boolean) {
   let count = 0;
   for (let batch = 0; !isOver(); batch++) {
@@ -104,7 +104,7 @@ testWithNats("nats_bridge exits on SIGINT with its cursor at the log's end", asy
   assert.equal(bridge.output.stderr, "");
 });
 
-/** The deduplication window of NATS, short enough for a test to wait it out. */
+/** The deduplication window of NATS, so short that a test can wait until it has passed. */
 const WINDOW_MS = 100;
 
 testWithNats("nats_bridge repeats no other instance's messages after a pause", async (bridged) => {

@@ -1,6 +1,6 @@
 /**
  * A consumer of finite responses: pages with and without filters from anywhere in the log, single
- * records by key, and listings of streams. Sometimes it disconnects in the middle.
+ * records by key, and stream listings. Sometimes it disconnects in the middle of a response.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
@@ -11,7 +11,7 @@ import { KINDS, makeBatch, randomOf, recordKeyOf, STREAMS } from "./workload.ts"
 
 const PAGES_MAX = 5;
 const PAGE_EVENTS_MAX = 1000;
-/** Most consumers are almost caught up. */
+/** Most reads start within this many recent batches, as most consumers are almost caught up. */
 const RECENT_BATCHES = 100;
 const PAUSE_MS_MAX = 100;
 const ABORT_MS_MAX = 30;
@@ -51,7 +51,7 @@ export class Reader {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} and any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       await this.#step();
@@ -124,7 +124,7 @@ export class Reader {
     tally.add("listings");
   }
 
-  /** Disconnects before the whole response has arrived. */
+  /** Disconnects before the response is complete. */
   async #readAndGiveUp(): Promise<void> {
     const { client, tally, failing } = this.#load;
     const givenUp = new AbortController();

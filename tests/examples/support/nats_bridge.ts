@@ -11,7 +11,7 @@ export interface Bridged {
   nats: NatsServer;
 }
 
-/** A test with both, without a bridge. @param natsConfig extra lines of NATS configuration. */
+/** A test with a deployment and a NATS server. @param natsConfig extra configuration lines. */
 export function testWithNats(
   name: string,
   use: (bridged: Bridged) => Promise<void>,
@@ -22,7 +22,7 @@ export function testWithNats(
   });
 }
 
-/** Starts a bridge with permissions only for its two ends. */
+/** Starts a bridge with permissions only for the service's socket and the NATS server. */
 export function startBridge({ served, nats }: Bridged, url = nats.url): Spawned {
   const { socketPath } = served;
   return startExample("nats_bridge", ["--socket", socketPath, "--nats", url], [

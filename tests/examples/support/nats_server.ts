@@ -8,7 +8,7 @@ import { withFolder } from "../../../tools/support/program.ts";
 
 const PROGRAM = findProgram("nats-server");
 
-/** Options for a test that needs the server. */
+/** Options for a test that needs `nats-server`. */
 export const NEEDS_NATS = {
   skip: PROGRAM === null ? "no nats-server here; Debian has it as a package" : false,
 };
@@ -16,7 +16,7 @@ export const NEEDS_NATS = {
 const LISTENING = /Listening for client connections on \S+:(\d+)/;
 
 export class NatsServer {
-  /** Its data directory. */
+  /** The server's data directory. */
   readonly storeDir: string;
   readonly #configPath: string;
   #port = -1;
@@ -29,12 +29,12 @@ export class NatsServer {
     this.#configPath = join(folder, "nats.conf");
   }
 
-  /** Its address, known after the first start. */
+  /** The server's address, known after the first start. */
   get url(): string {
     return `nats://127.0.0.1:${this.#port}`;
   }
 
-  /** Starts it; resolves once it accepts clients. @param config extra configuration lines. */
+  /** Starts the server and waits until it accepts clients. @param config extra configuration. */
   async start(config = ""): Promise<void> {
     await mkdir(this.storeDir, { recursive: true });
     await writeFile(this.#configPath, config);
@@ -57,13 +57,13 @@ export class NatsServer {
     this.#connection = undefined;
   }
 
-  /** A connection for the test itself, until the next start or stop. */
+  /** The test's own connection, which is closed by the next stop. */
   connect(): Promise<NatsConnection> {
     this.#connection ??= connect({ servers: this.url, reconnect: false });
     return this.#connection;
   }
 
-  /** Stops it if it is running. */
+  /** Stops the server if it is running. */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;

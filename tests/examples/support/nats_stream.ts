@@ -32,7 +32,7 @@ export async function lastSequence(server: NatsServer): Promise<number> {
 }
 
 /**
- * Waits until the bridge has copied this many events into the stream.
+ * Waits until the stream contains message `sequence`.
  * @throws {Error} the bridge exited first.
  */
 export async function untilSequence(
@@ -52,7 +52,7 @@ export function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** All messages of a stream that has lost none. */
+/** All messages of a stream, none of which may be missing. */
 export async function readStream(server: NatsServer): Promise<Message[]> {
   const { streams } = await jetstreamManager(await server.connect());
   const { state } = await streams.info(STREAM);

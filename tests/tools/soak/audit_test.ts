@@ -1,4 +1,4 @@
-/** Violations that the soak detects, case by case, in handmade histories and observations. */
+/** Each violation that the soak detects, in handwritten histories and observations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../../src/client/batch_body.ts";
@@ -24,7 +24,7 @@ function batchOf(batchId: string, events: number): Batch {
   return { source: "shop", batchId, events: submitted };
 }
 
-/** The event with a matching hash, which replaces any hash it had. */
+/** The event with its hash recomputed. */
 function hashed(
   event: Omit<CommittedEvent, "event_hash"> & { event_hash?: string },
 ): CommittedEvent {
@@ -32,7 +32,7 @@ function hashed(
   return { ...event, event_hash: sha256Hex(canonicalize(envelope)) };
 }
 
-/** The events of a batch as stored in the log. @param firstNumber gives the first event id. */
+/** The events of a batch as stored in the log. @param firstNumber number in the first event id. */
 function committed({ source, batchId, events }: Batch, firstNumber: number): CommittedEvent[] {
   return events.map((event, place) =>
     hashed({
@@ -78,7 +78,7 @@ function receiptOf(events: CommittedEvent[], status: Receipt["status"] = "commit
   };
 }
 
-/** Three batches of 2, 3 and 1 events, of which the first two are acknowledged. */
+/** Three batches of 2, 3 and 1 events. The first two are acknowledged. */
 function known() {
   const ledger = new Ledger();
   const batches = [batchOf("a", 2), batchOf("b", 3), batchOf("c", 1)];
@@ -135,12 +135,12 @@ test("Audit resumes after its last event and detects that events it has read are
   await audit.catchUp(clientOf([...a, ...b, ...c]), signal);
   assert.equal(audit.history.length, 6);
   const shorter = clientOf([...a, ...b]);
-  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log but is lost/);
+  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log, but is lost/);
 });
 
 /** Changes to a correct log, and the violation that the audit reports. */
 const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]> = {
-  "a lost batch": [({ a }) => a, /shop\/b was acknowledged but is lost/],
+  "a lost batch": [({ a }) => a, /shop\/b was acknowledged, but is lost/],
   "a partial batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
   "a duplicate batch": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
@@ -256,11 +256,11 @@ test("History.check() accepts an observation of part of the history and rejects 
   history().check(observation(20, [12, 18], { ...crm, stream: "orders" }));
   history().check(observation(20, [], { kind: "other" }));
   const wrong: [ReturnType<typeof observation>, RegExp][] = [
-    [observation(14, [11, 13, 14]), /saw 3 of 4 events .* place 1 is .*0d, not .*0c/],
-    [observation(12, [11, 11, 12]), /place 1 is .*0b, not/],
-    [observation(12, [11]), /place 1 is nothing, not .*0c/],
+    [observation(14, [11, 13, 14]), /saw 3 of 4 events .* position 1 is .*0d, not .*0c/],
+    [observation(12, [11, 11, 12]), /position 1 is .*0b, not/],
+    [observation(12, [11]), /position 1 is nothing, not .*0c/],
     [observation(12, [11, 12, 13]), /not nothing/],
-    [observation(12, [11, 12], crm), /place 0 is .*0b, not .*0c/],
+    [observation(12, [11, 12], crm), /position 0 is .*0b, not .*0c/],
   ];
   for (const [seen, message] of wrong) assert.throws(() => history().check(seen), message);
 });
@@ -283,7 +283,7 @@ test("Observations.check() defers observations and listings until the history co
   assert.equal(observations.check(grown), 2);
   assert.equal(observations.length, 1);
   grown.add(numbered(101));
-  assert.throws(() => observations.check(grown), /place 1 is nothing, not .*0c/);
+  assert.throws(() => observations.check(grown), /position 1 is nothing, not .*0c/);
   assert.throws(() => grown.checkListing({ ...listing, through: idAt(11) }), /listed shop/);
   const fewer = { ...listing, streams: ROWS.slice(1) };
   assert.throws(() => grown.checkListing(fewer), /did not list crm\/customers/);
