@@ -22,7 +22,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type CommittedEvent, EventLogClient, type Reconnect, unixFetch } from "../mod.ts";
 import { isInLog } from "./support/is_in_log.ts";
-import { BridgeError, isFinal } from "./support/nats_failures.ts";
+import { BridgeError, isFinal, withEnd } from "./support/nats_failures.ts";
 import { NatsPipeline } from "./support/nats_pipeline.ts";
 import {
   type NatsTarget,
@@ -78,7 +78,7 @@ function parseOptions(args: string[]): Options {
     throw new UsageError("--nats must be a list of URLs");
   }
   // A client that waits for new events also waits for the service.
-  const means = { attemptsMax: Infinity, ...(token !== undefined && { token }) };
+  const means = { attemptsMax: Infinity, onRetry: report, ...(token !== undefined && { token }) };
   return { client: new EventLogClient(unixFetch(socket), means), stream, bucket, servers };
 }
 
@@ -183,12 +183,12 @@ async function runSessions(options: Options, stop: AbortSignal): Promise<void> {
       await runSession(options, stop);
     } catch (error) {
       if (stop.aborted) return;
-      if (isFinal(error)) throw error;
+      if (isFinal(error)) throw withEnd(error);
       if (performance.now() - startedMs > PAUSE_MS_MAX) failures = 0;
       // Half of it is jitter, so that bridges that failed together do not reconnect together.
       const wholeMs = Math.min(PAUSE_MS * 2 ** failures, PAUSE_MS_MAX);
       const pauseMs = wholeMs * (1 + Math.random()) / 2;
-      reportPause(`interrupted: ${error instanceof Error ? error.message : error}`, pauseMs);
+      reportPause(`interrupted: ${withEnd(error).message}`, pauseMs);
       await delay(pauseMs, undefined, { signal: stop }).catch(() => {});
     }
   }

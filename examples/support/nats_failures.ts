@@ -1,12 +1,15 @@
 /** Which failures a bridge retries, and which an operator must fix. */
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import { AuthorizationError } from "@nats-io/transport-node";
-import { EventLogError, ProtocolError } from "../../mod.ts";
+import { ConnectionError, EventLogError, PositionError, ProtocolError } from "../../mod.ts";
 
 /** A retry cannot fix it; the message says what to do. */
 export class BridgeError extends Error {
   override name = "BridgeError";
 }
+
+/** Errors of the bridge itself, and of the log's service. */
+const OWN = [BridgeError, EventLogError, PositionError, ProtocolError];
 
 const BAD_REQUEST = 400;
 
@@ -17,6 +20,11 @@ export function isFinal(error: unknown): boolean {
     const isOvertaken = error.code === JetStreamApiCodes.StreamWrongLastSequence;
     return error.status === BAD_REQUEST && !isOvertaken;
   }
-  return [BridgeError, AuthorizationError, EventLogError, ProtocolError, TypeError]
-    .some((kind) => error instanceof kind);
+  return [AuthorizationError, TypeError, ...OWN].some((kind) => error instanceof kind);
+}
+
+/** Names the end that failed in an error of NATS; the others name theirs. */
+export function withEnd(error: unknown): Error {
+  if ([ConnectionError, ...OWN].some((kind) => error instanceof kind)) return error as Error;
+  return new Error(`NATS: ${error instanceof Error ? error.message : error}`, { cause: error });
 }

@@ -6,6 +6,7 @@ import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { inTurns } from "../io_turn.ts";
+import { sumOf } from "../sum.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
 import { recover, type RecoveredLog, type Report } from "./recovery.ts";
 import {
@@ -24,7 +25,7 @@ import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
-import type { Storage } from "./storage/storage.ts";
+import type { CallMode, Storage } from "./storage/storage.ts";
 import { buildCleanEnd, buildCommit } from "./wal/commit_builder.ts";
 import { CommitFile } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
@@ -127,6 +128,18 @@ export class Log {
     return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
 
+  /** For people and dashboards, with the names of those. */
+  get size() {
+    const { segments } = this.#manifest;
+    return {
+      log_events: sumOf<{ events: number }>([...segments, ...this.unsealed], (file) => file.events),
+      segments: segments.length,
+      segment_bytes: sumOf(segments, ({ bytes }) => bytes),
+      pending_files: this.#pending.length,
+      tail_bytes: this.#tail.endBytes,
+    };
+  }
+
   /** Why the log has stopped accepting commits; null if it has not. */
   get poison(): WriterPoisonedError | null {
     return this.#writer.poison;
@@ -134,11 +147,15 @@ export class Log {
 
   /**
    * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
+   * @param mode for the write and the sync.
    * @returns each batch's entry, in order.
    * @throws {StorageFullError} the disk is full; nothing was written.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
-  async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
+  async append(
+    prepared: readonly PreparedBatch[],
+    mode?: CallMode,
+  ): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit has at least one batch");
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during seal() or after it failed");
@@ -151,7 +168,7 @@ export class Log {
       const { frontier } = this.#snapshot;
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
-      await this.#writer.append(built);
+      await this.#writer.append(built, mode);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
       return built.commit.batches;

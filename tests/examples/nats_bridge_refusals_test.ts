@@ -100,7 +100,7 @@ testWithNats("nats_bridge logs in with the user and password from the URL", asyn
   await untilPrinted(bridge, ({ stdout }) => stdout.startsWith("1 events"));
   assert.equal(await endBridge(bridge, "SIGTERM"), 0);
   const told = await refusal(bridged, as("ada:wrong"));
-  assert.match(told, /authorization violation/i);
+  assert.match(told, /^NATS: .*authorization violation/i);
   assert.doesNotMatch(told, /wrong/);
 }, 'authorization: { user: "ada", password: "s/ecret" }');
 

@@ -8,6 +8,7 @@
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { ownText } from "../../event/own_text.ts";
+import { sumOf } from "../../sum.ts";
 import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
@@ -32,6 +33,7 @@ export class CommitFile {
   endBytes = 0;
   /** Start of the last commit; 0 if there is none. */
   lastCommitOffset = 0;
+  events = 0;
   firstEventId: string | null = null;
   lastEventId: string | null = null;
   /** Chain head after the last commit; null if there is none. */
@@ -72,6 +74,7 @@ export class CommitFile {
     assert(frame.length > commit.bytes, "a commit starts with its header");
     this.index.add(frame, frame.length - commit.bytes);
     for (const entry of commit.batches) this.batches.add(entry);
+    this.events += sumOf(commit.batches, ({ events }) => events);
     for (const streamGrowth of growth) this.batches.grow(streamGrowth);
     this.firstEventId ??= commit.batches[0]?.first_event_id ?? null;
     this.lastEventId = commit.batches.at(-1)?.last_event_id ?? this.lastEventId;

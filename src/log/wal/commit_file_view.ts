@@ -6,13 +6,21 @@
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
+import { spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
+import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 import { type LineSource, type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { CommitFile } from "./commit_file.ts";
+import { CachedReads } from "./cached_reads.ts";
 import type { Block } from "./sparse_index.ts";
 
 const LF = 0x0a;
+/** The size to ask for when the following blocks are not wanted. */
+const ONE_BLOCK_BYTES = 1;
+
+/** The budget of all readers together. */
+const cachedReads = new CachedReads();
 
 /** Returns a view of a file that has at least one event. */
 export function viewOf(target: CommitFile): LogFile {
@@ -38,22 +46,27 @@ class CommitLines implements LineSource {
   #wanted: LinesWanted;
   /** Offset of the next read, where a line starts. */
   #position: number;
+  /** The only record key wanted; null for any. */
+  readonly #key: Hash64 | null;
   /** The segments, once the reader has switched to them. */
   #sealed: AsyncGenerator<Buffer, void> | null = null;
 
   constructor(target: CommitFile, range: RangeEnd, wanted: LinesWanted) {
-    const { after } = wanted;
+    const { after, filter } = wanted;
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
     // A start past the end of the range means that the range has no wanted event.
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
+    const { recordKey } = filter;
+    this.#key = recordKey === undefined ? null : xxhash64(spelledText(recordKey));
   }
 
   async next(): Promise<Buffer | null> {
+    const { sealedIn, index } = this.#target;
+    if (this.#key !== null) this.#position = index.seekKey(this.#position, this.#key);
     if (this.#position >= this.#range.end) return null;
-    const { sealedIn } = this.#target;
     if (sealedIn !== null) return await this.#readSealed(sealedIn);
     const lines = await this.#readLines();
     // Must come first: the caller may overwrite the lines.
@@ -65,7 +78,8 @@ class CommitLines implements LineSource {
   async #readLines(): Promise<Buffer> {
     const { recent, index } = this.#target;
     const position = this.#position;
-    const blocks = index.blocks(position, this.#wanted.readBytes());
+    const wantedBytes = this.#key === null ? this.#wanted.readBytes() : ONE_BLOCK_BYTES;
+    const blocks = index.blocks(position, wantedBytes);
     const end = Math.min(blocks.at(-1)!.end, this.#range.end);
     const lines = this.#wanted.memory.take(end - position);
     if (recent?.read(lines, position)) {
@@ -83,7 +97,7 @@ class CommitLines implements LineSource {
     const { file, path } = this.#target;
     const [{ start }] = blocks as [Block];
     const chunk = this.#wanted.memory.take(blocks.at(-1)!.end - start);
-    const readBytes = await file.read(chunk, start);
+    const readBytes = await cachedReads.read(file, chunk, start);
     const damaged = blocks.find((block) =>
       block.end - start > readBytes ||
       crc32(chunk.subarray(block.start - start, block.end - start)) !== block.crc

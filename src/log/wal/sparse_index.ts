@@ -1,7 +1,8 @@
 /**
  * Sparse index of a commit file: blocks of about 64 KiB that start at an event line, each with its
- * first event and the CRC-32 of its bytes. It takes a few bytes per thousand events, a page of
- * replay costs the same anywhere in the file, and bytes that were altered on disk are not served.
+ * first event, a filter of its record keys and the CRC-32 of its bytes. It takes a few bytes per
+ * event. A page of replay costs the same anywhere in the file, a replay of one key reads few
+ * blocks, and bytes that were altered on disk are not served.
  */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -9,6 +10,9 @@ import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { lineEventId } from "../line/stored_line.ts";
+import { type BloomFilter, mayContain } from "../parquet/bloom_filter.ts";
+import type { Hash64 } from "../parquet/xxhash64.ts";
+import { addKeys, emptyKeyFilter } from "./key_filter.ts";
 
 /** A block ends with the line that reaches this size; four blocks of typical lines fit a read. */
 export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
@@ -28,6 +32,7 @@ export class SparseIndex {
   readonly #eventIds: string[] = [""];
   readonly #starts: number[] = [0];
   readonly #crcs: number[] = [0];
+  readonly #keys: BloomFilter[] = [emptyKeyFilter()];
   /** Where the last block ends so far. */
   #endBytes = 0;
 
@@ -43,6 +48,7 @@ export class SparseIndex {
       const end = isNext ? start : frame.length;
       const last = this.#crcs.length - 1;
       this.#crcs[last] = crc32(frame.subarray(added, end), this.#crcs[last]);
+      addKeys(this.#keys[last]!, frame.subarray(Math.max(added, linesStart), end));
       if (isNext) this.#startBlock(offset + start, lineEventId(frame, start));
       added = end;
     }
@@ -56,11 +62,20 @@ export class SparseIndex {
     return this.#starts[Math.max(later - 1, 0)]!;
   }
 
+  /** `position` if its block may hold a record key, else the start of the next block that may. */
+  seekKey(position: number, key: Hash64): number {
+    const starts = this.#starts;
+    for (let i = this.#blockAt(position); i < starts.length; i++) {
+      if (mayContain(this.#keys[i]!, key)) return Math.max(position, starts[i]!);
+    }
+    return this.#endBytes;
+  }
+
   /** The block that holds `position`, and those that follow up to about `sizeBytes` in one read. */
   blocks(position: number, sizeBytes: number): Block[] {
     assert(position < this.#endBytes, "a block is read within the file");
     const starts = this.#starts;
-    const first = firstIndex(starts.length, (i) => starts[i]! > position) - 1;
+    const first = this.#blockAt(position);
     const blocks: Block[] = [];
     for (let i = first; i < starts.length; i++) {
       const end = starts[i + 1] ?? this.#endBytes;
@@ -72,10 +87,15 @@ export class SparseIndex {
     return blocks;
   }
 
+  #blockAt(position: number): number {
+    return firstIndex(this.#starts.length, (i) => this.#starts[i]! > position) - 1;
+  }
+
   #startBlock(start: number, eventId: string): void {
     assert(this.#eventIds.at(-1)! < eventId, "the events of blocks increase");
     this.#eventIds.push(eventId);
     this.#starts.push(start);
     this.#crcs.push(0);
+    this.#keys.push(emptyKeyFilter());
   }
 }

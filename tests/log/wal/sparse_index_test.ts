@@ -2,13 +2,23 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import { READ_CHUNK_BYTES } from "../../../src/limits.ts";
-import { INDEX_INTERVAL_BYTES, SparseIndex } from "../../../src/log/wal/sparse_index.ts";
+import { EVENT_BYTES_MIN, READ_CHUNK_BYTES } from "../../../src/limits.ts";
+import { type Hash64, xxhash64 } from "../../../src/log/parquet/xxhash64.ts";
+import {
+  type Block,
+  INDEX_INTERVAL_BYTES,
+  SparseIndex,
+} from "../../../src/log/wal/sparse_index.ts";
 import { idAt } from "../../support/event_ids.ts";
 
-/** A line of `sizeBytes` with the event id for `number`. */
+/** A line of `sizeBytes` with the event id and the key for `number`. */
 function line(number: number, sizeBytes: number): string {
-  return `{"event_id":"${idAt(number)}","x":"`.padEnd(sizeBytes - 1, "x") + "\n";
+  const names = `"source":"s","stream":"s","record_key":"key ${number}","kind":"`;
+  return `{"event_id":"${idAt(number)}",${names}`.padEnd(sizeBytes - 1, "x") + "\n";
+}
+
+function keyHash(number: number): Hash64 {
+  return xxhash64(Buffer.from(`key ${number}`));
 }
 
 interface IndexedFile {
@@ -38,19 +48,19 @@ function indexed(commits: readonly number[], lineBytes: number): IndexedFile {
 
 /** Commits of short and of long lines; an empty one is a clean shutdown. */
 const SHAPES: [commits: number[], lineBytes: number][] = [
-  [[4000], 100],
-  [Array(4000).fill(1), 100],
-  [[1, 1000, 1, 1, 2000, 3, 0], 300],
+  [[1000], 400],
+  [Array(1000).fill(1), 400],
+  [[1, 400, 1, 1, 800, 3, 0], 600],
   [[0, 20], INDEX_INTERVAL_BYTES],
   [[5, 0, 5], 3 * INDEX_INTERVAL_BYTES],
-  [[2000], 60],
+  [[1000], EVENT_BYTES_MIN],
 ];
 
 test("seek() returns offset 0 when the index is empty or has no earlier entry", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(5)), 0);
-  index.add(Buffer.from("x".repeat(20) + line(7, 100)), 20);
+  index.add(Buffer.from("x".repeat(20) + line(7, 400)), 20);
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(6)), 0);
 });
@@ -95,5 +105,28 @@ test("blocks() returns whole lines with their CRC-32, while the last block grows
         }
       }
     }
+  }
+});
+
+test("seekKey() skips blocks without the key, but none with it", () => {
+  for (const [commits, lineBytes] of SHAPES) {
+    const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
+    for (const [number, offset] of lineOffsets.entries()) {
+      const [{ start }] = index.blocks(offset, 1) as [Block];
+      for (const from of [0, start, offset]) {
+        let position = index.seekKey(from, keyHash(number));
+        while (position < start) {
+          // A block that only seems to hold the key.
+          position = index.seekKey(index.blocks(position, 1)[0]!.end, keyHash(number));
+        }
+        assert.equal(position, Math.max(from, start), `event ${number} from ${from}`);
+      }
+    }
+    const absent = Array.from({ length: 100 }, (_, place) => keyHash(lineOffsets.length + place));
+    const passed = absent.filter((hash) => index.seekKey(0, hash) < bytes.length);
+    assert.ok(
+      passed.length <= 50,
+      `${passed.length} of ${absent.length} absent keys pass a filter`,
+    );
   }
 });
