@@ -1,0 +1,201 @@
+/**
+ * Publishes events, many at a time, in order and without gaps.
+ *
+ * Each message names the id of the message before it, and the server stores it only after that one.
+ * So a message is stored only if all before it are: only every so many asks for an acknowledgement.
+ * A message that arrives late, from an abandoned connection, is refused. The first message names
+ * the sequence that the stream must end with too: it has been seen that its last event is in the
+ * log.
+ */
+import { headers, type Msg } from "@nats-io/transport-node";
+import { operationalError } from "../../src/commands/exit.ts";
+import { isRefusal } from "../failures.ts";
+import {
+  AFTER,
+  BATCH,
+  BATCH_END,
+  EXPECTED_LAST_MESSAGE_ID,
+  EXPECTED_LAST_SEQUENCE,
+  MESSAGE_ID,
+  type MirrorStream,
+  START,
+} from "../nats/stream.ts";
+import { subjectOf } from "../nats/subject.ts";
+import type { LogEvent } from "./follow.ts";
+import type { StreamEnd } from "./stream_end.ts";
+
+/** Most messages that may be lost with the connection. */
+const IN_FLIGHT_MAX = 4096;
+/** Their total size; a single event may be larger. */
+const IN_FLIGHT_BYTES_MAX = 8 * 1024 * 1024;
+/** Messages and bytes after which an acknowledgement is requested. */
+const ACK_MESSAGES = 256;
+const ACK_BYTES = 1024 * 1024;
+/** Without an acknowledgement for this long, all messages in flight count as lost. */
+const ACK_TIMEOUT_MS = 5000;
+/** Generous estimate of a message's headers, which count towards the server's limit. */
+const HEADER_BYTES_MAX = 512;
+
+/** A message that asked for an acknowledgement. */
+interface Asked {
+  event: LogEvent;
+  /** Messages and bytes that had been sent with it. */
+  messages: number;
+  bytes: number;
+}
+
+interface Acknowledgement {
+  seq: number;
+  error?: { code: number; err_code: number; description: string };
+}
+
+export class Publisher {
+  readonly #stream: MirrorStream;
+  readonly #start: StreamEnd;
+  readonly #failed: AbortController;
+  readonly #inbox: string;
+  /** Id of the last message sent. */
+  #lastId: string | null;
+  #sent = { messages: 0, bytes: 0 };
+  /** From oldest to newest. */
+  #asked: Asked[] = [];
+  #acknowledged = { messages: 0, bytes: 0 };
+  /** The last event that is known to be stored. */
+  #storedId: string | null;
+  #answered = Promise.withResolvers<void>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param failed aborted when a message was not stored; later ones are not either. */
+  constructor(stream: MirrorStream, start: StreamEnd, failed: AbortController) {
+    this.#stream = stream;
+    this.#start = start;
+    this.#failed = failed;
+    failed.signal.addEventListener("abort", () => this.#end());
+    this.#lastId = start.eventId;
+    this.#storedId = start.resumeAfter;
+    this.#inbox = `_INBOX.mirror.${crypto.randomUUID()}`;
+    stream.connection.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => this.#take(error, message),
+    });
+  }
+
+  /** Events known to be stored since the start, and the last of them. */
+  get stored(): { events: number; eventId: string | null } {
+    return { events: this.#acknowledged.messages, eventId: this.#storedId };
+  }
+
+  /**
+   * Sends an event once there is capacity. `stored` and `failed` report its outcome.
+   * @param isLast whether nothing more is waiting to be sent.
+   * @throws {CommandError} it exceeds the server's limit.
+   * @throws the reason of a failure.
+   */
+  async publish(event: LogEvent, endsBatch: boolean, isLast: boolean): Promise<void> {
+    const sizeBytes = event.data.length;
+    const limitBytes = this.#stream.connection.info?.max_payload ?? Infinity;
+    if (sizeBytes + HEADER_BYTES_MAX > limitBytes) throw tooLarge(event, limitBytes);
+    while (!this.#hasRoom(sizeBytes)) await this.#progress();
+    this.#sent = { messages: this.#sent.messages + 1, bytes: this.#sent.bytes + sizeBytes };
+    const { connection, name } = this.#stream;
+    const options = { headers: this.#headersOf(event, endsBatch) };
+    const reply = isLast || this.#isAckDue() ? this.#ask(event) : undefined;
+    connection.publish(subjectOf(name, event), event.data, reply ? { ...options, reply } : options);
+    this.#lastId = event.eventId;
+  }
+
+  /** Waits until every message is acknowledged or abandoned; the last one must have asked. */
+  async drain(): Promise<void> {
+    while (this.#asked.length > 0) await this.#progress();
+  }
+
+  /** Waits for an acknowledgement. @throws the reason of the signal. */
+  async #progress(): Promise<void> {
+    await this.#answered.promise;
+    this.#failed.signal.throwIfAborted();
+  }
+
+  #hasRoom(sizeBytes: number): boolean {
+    const messages = this.#sent.messages - this.#acknowledged.messages;
+    const bytes = this.#sent.bytes - this.#acknowledged.bytes;
+    return messages === 0 || messages < IN_FLIGHT_MAX && bytes + sizeBytes <= IN_FLIGHT_BYTES_MAX;
+  }
+
+  /** The first message asks too: if the server refuses it for good, it says why. */
+  #isAckDue(): boolean {
+    const before = this.#asked.at(-1) ?? this.#acknowledged;
+    return this.#sent.messages === 1 ||
+      this.#sent.messages - before.messages >= ACK_MESSAGES ||
+      this.#sent.bytes - before.bytes >= ACK_BYTES;
+  }
+
+  /** Returns the subject to which the server replies once this message is stored. */
+  #ask(event: LogEvent): string {
+    if (this.#asked.length === 0) this.#startTimer();
+    this.#asked.push({ event, ...this.#sent });
+    return `${this.#inbox}.${this.#sent.messages}`;
+  }
+
+  #headersOf(event: LogEvent, endsBatch: boolean) {
+    const described = headers();
+    described.append(MESSAGE_ID, event.eventId);
+    if (this.#lastId !== null) described.append(EXPECTED_LAST_MESSAGE_ID, this.#lastId);
+    if (endsBatch) described.append(BATCH, BATCH_END);
+    if (this.#sent.messages > 1) return described;
+    const { sequence, eventId, resumeAfter } = this.#start;
+    described.append(EXPECTED_LAST_SEQUENCE, `${sequence}`);
+    if (resumeAfter !== eventId) described.append(AFTER, resumeAfter ?? START);
+    return described;
+  }
+
+  #take(error: Error | null, message: Msg): void {
+    const messages = Number(message.subject.slice(this.#inbox.length + 1));
+    const asked = this.#asked.find((known) => known.messages === messages);
+    // Abandoned, or acknowledged with a later one.
+    if (asked === undefined) return;
+    const failure = error ?? this.#failureOf(asked, message);
+    if (failure !== null) return this.#failed.abort(failure);
+    clearTimeout(this.#timer);
+    this.#asked = this.#asked.filter((known) => known.messages > messages);
+    this.#acknowledged = { messages, bytes: asked.bytes };
+    this.#storedId = asked.event.eventId;
+    if (this.#asked.length > 0) this.#startTimer();
+    this.#wake();
+  }
+
+  #failureOf({ event, messages }: Asked, message: Msg): Error | null {
+    if (message.data.length === 0) return new Error("the stream has no leader");
+    const { seq, error } = message.json<Acknowledgement>();
+    const { eventId, source, stream } = event;
+    if (error !== undefined) {
+      const refused = `NATS refused event ${eventId} of ${source}/${stream}: ${error.description}`;
+      const isFinal = isRefusal(error.code, error.err_code);
+      return isFinal ? operationalError(refused) : new Error(refused);
+    }
+    const expected = this.#start.sequence + messages;
+    if (seq === expected) return null;
+    return new Error(`event ${eventId} became message ${seq}, not ${expected}`);
+  }
+
+  #startTimer(): void {
+    const lost = new Error(`no acknowledgement in ${ACK_TIMEOUT_MS} ms`);
+    this.#timer = setTimeout(() => this.#failed.abort(lost), ACK_TIMEOUT_MS);
+  }
+
+  #end(): void {
+    clearTimeout(this.#timer);
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#answered.resolve();
+    this.#answered = Promise.withResolvers();
+  }
+}
+
+function tooLarge({ eventId, source, stream, data }: LogEvent, limitBytes: number): Error {
+  return operationalError(
+    `event ${eventId} of ${source}/${stream} has ${data.length} bytes, but the server accepts ` +
+      `messages of ${limitBytes} with ${HEADER_BYTES_MAX} for headers: raise its max_payload; ` +
+      "after a restart the mirror resumes with this event",
+  );
+}
