@@ -4,7 +4,8 @@ import { parseArgs } from "node:util";
 import { usageError } from "../src/commands/exit.ts";
 
 /** What `--help` prints. */
-export const USAGE = `usage: mirror push --socket SOCKET [--nats URL] [--stream NAME] [--token TOKEN]
+export const USAGE =
+  `usage: mirror push --socket SOCKET [--nats URL] [--stream NAME] [--token TOKEN]
                    [--after EVENT_ID] [--once]
        mirror restore [--nats URL] [--stream NAME] [--segments URL] [--head HEX] DIR
        mirror standby [--nats URL] [--stream NAME] [--segments URL] [--once] DIR

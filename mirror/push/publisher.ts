@@ -103,8 +103,9 @@ export class Publisher {
     this.#lastId = event.eventId;
   }
 
-  /** Waits until every message is acknowledged or abandoned; the last one must have asked. */
+  /** Waits until every message has been sent, and acknowledged if it asked for it. */
   async drain(): Promise<void> {
+    await this.#stream.connection.flush();
     while (this.#asked.length > 0) await this.#progress();
   }
 

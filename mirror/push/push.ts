@@ -54,13 +54,13 @@ async function pushOver(stream: MirrorStream, options: PushOptions): Promise<voi
     await publishRecords(followLog(options, start.resumeAfter, signal), publisher, options);
     await publisher.drain();
   } catch (error) {
-    // The records end with the reason of the signal.
-    if (!stop.aborted) throw failed.signal.aborted ? failed.signal.reason : error;
+    failed.signal.throwIfAborted();
     await publisher.drain();
+    // The records end with the reason of the signal.
+    if (!stop.aborted) throw error;
   } finally {
     reporting.end();
   }
-  failed.signal.throwIfAborted();
 }
 
 async function publishRecords(

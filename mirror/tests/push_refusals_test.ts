@@ -1,39 +1,27 @@
-/** Conditions under which `nats_bridge` exits with status 1 and says what to do. */
+/** Conditions under which `push` exits with status 1 and says what to do. */
 import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
 import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import {
   appendPayloads,
-  type Bridged,
-  endBridge,
-  startBridge,
+  end,
+  type Mirrored,
+  pushAll,
+  startMirror,
+  startPush,
   testWithNats,
-} from "./support/nats_bridge.ts";
+} from "./support/mirrored.ts";
 import type { NatsServer } from "./support/nats_server.ts";
-import {
-  assertMirrors,
-  lastSequence,
-  readCursor,
-  STREAM,
-  untilSequence,
-  writeCursor,
-} from "./support/nats_stream.ts";
+import { assertMirrors, lastSequence, STREAM } from "./support/nats_stream.ts";
 import { untilPrinted } from "../../tools/support/program.ts";
-import { runExample } from "./support/run_script.ts";
-import { withServing } from "../support/deployment.ts";
+import { withDeployment, withServing } from "../../tests/support/deployment.ts";
 
-/** Runs a bridge that exits by itself. @returns its standard error. */
-async function refusal(bridged: Bridged, url?: string): Promise<string> {
-  const { code, stderr } = await startBridge(bridged, url).exited;
+/** Runs a pusher that exits by itself. @returns its standard error. */
+async function refusal(mirrored: Mirrored, url?: string): Promise<string> {
+  const { code, stderr } = await startPush(mirrored, url).exited;
   assert.equal(code, 1, stderr);
   return stderr;
-}
-
-/** Runs a bridge until the stream has message `sequence`. */
-async function carry(bridged: Bridged, sequence: number): Promise<void> {
-  const bridge = startBridge(bridged);
-  await untilSequence(bridged.nats, sequence, bridge);
-  assert.equal(await endBridge(bridge, "SIGTERM"), 0);
 }
 
 async function purge(nats: NatsServer): Promise<void> {
@@ -41,80 +29,117 @@ async function purge(nats: NatsServer): Promise<void> {
   await streams.purge(STREAM);
 }
 
-testWithNats("nats_bridge reports an oversized event and does not skip it", async (bridged) => {
-  const { nats } = bridged;
-  await appendPayloads(bridged, "b1", [1, 2]);
-  const large = await appendPayloads(bridged, "b2", ["x".repeat(4096)]);
-  await appendPayloads(bridged, "b3", [4]);
-  const told = await refusal(bridged);
+testWithNats("push reports an oversized event and does not skip it", async (mirrored) => {
+  const { nats } = mirrored;
+  await appendPayloads(mirrored, "b1", [1, 2]);
+  const large = await appendPayloads(mirrored, "b2", ["x".repeat(4096)]);
+  await appendPayloads(mirrored, "b3", [4]);
+  const told = await refusal(mirrored);
   assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders has 4\\d{3} b`));
   assert.match(told, /accepts messages of 4096 .*: raise its max_payload/);
   assert.equal(await lastSequence(nats), 2);
-  assert.equal((await readCursor(nats)).sequence, 2);
 
   await nats.stop("SIGTERM");
   await nats.start("max_payload: 8192");
-  await carry(bridged, 4);
-  await assertMirrors(bridged);
+  await pushAll(mirrored);
+  await assertMirrors(mirrored);
 }, "max_payload: 4096");
 
-testWithNats("nats_bridge does not copy a different log into a stream", async (bridged) => {
-  await appendPayloads(bridged, "b1", [1, 2]);
-  await carry(bridged, 2);
+testWithNats("push does not copy a different log into a stream", async (mirrored) => {
+  await appendPayloads(mirrored, "b1", [1, 2]);
+  await pushAll(mirrored);
   await withServing(async (served) => {
-    const other = { ...bridged, served };
+    const other = { ...mirrored, served };
     await appendPayloads(other, "b1", [1, 2, 3]);
     assert.match(await refusal(other), /^event \S+, message 2 .* is not in this log/);
   });
-  assert.equal(await lastSequence(bridged.nats), 2);
+  assert.equal(await lastSequence(mirrored.nats), 2);
 });
 
-testWithNats("nats_bridge resumes from the cursor when the messages are gone", async (bridged) => {
-  const { nats } = bridged;
-  await appendPayloads(bridged, "b1", [1, 2]);
-  await carry(bridged, 2);
+testWithNats("push says where a log and its stream parted", async (mirrored) => {
+  const { served } = mirrored;
+  const { last_event_id: common } = await appendPayloads(mirrored, "b1", [1, 2]);
+  await pushAll(mirrored);
+  await served.stop();
+  await withDeployment(async (copy) => {
+    await cp(served.logDir, copy.logDir, { recursive: true });
+    await served.start();
+    const { last_event_id } = await appendPayloads(mirrored, "b2", [3]);
+    await pushAll(mirrored);
+    await copy.start();
+    const other = { ...mirrored, served: copy };
+    await appendPayloads(other, "b2", [3]);
+    const told = await refusal(other);
+    assert.match(told, new RegExp(`^event ${last_event_id}, message 3 .* is not in this log`));
+    assert.match(told, new RegExp(`the last event in both is ${common}, message 2\\.`));
+  });
+  assert.equal(await lastSequence(mirrored.nats), 3);
+});
+
+testWithNats("push resumes when all messages have expired", async (mirrored) => {
+  const { nats } = mirrored;
+  await appendPayloads(mirrored, "b1", [1, 2]);
+  await pushAll(mirrored);
   await purge(nats);
-  const { last_event_id } = await appendPayloads(bridged, "b2", [3]);
-  await carry(bridged, 3);
-  assert.deepEqual(await readCursor(nats), { event_id: last_event_id, sequence: 3 });
+  const pusher = startPush(mirrored);
+  const { last_event_id } = await appendPayloads(mirrored, "b2", [3]);
+  await untilPrinted(pusher, ({ stdout }) => stdout.includes(`1 events, through ${last_event_id}`));
+  await end(pusher, "SIGTERM");
+  assert.equal(await lastSequence(nats), 3);
 });
 
-testWithNats("nats_bridge stops when both messages and cursor are gone", async (bridged) => {
-  const { nats } = bridged;
-  const { first_event_id } = await appendPayloads(bridged, "b1", [1, 2]);
-  await carry(bridged, 2);
-  await purge(nats);
-  await writeCursor(nats, { event_id: first_event_id, sequence: 1 });
-  assert.match(
-    await refusal(bridged),
-    /^message 2, .* is gone, and the cursor is \{.*"sequence":1/,
-  );
-  assert.equal(await lastSequence(nats), 2);
-});
+testWithNats(
+  "push asks for the last event when messages have expired meanwhile",
+  async (mirrored) => {
+    const { nats } = mirrored;
+    const { last_event_id } = await appendPayloads(mirrored, "b1", [1, 2]);
+    await pushAll(mirrored);
+    await purge(nats);
+    await appendPayloads(mirrored, "b2", [3]);
+    assert.match(
+      await refusal(mirrored),
+      /^message 2, .* is gone, and the log has 3 events: .*--after/,
+    );
+    const pusher = startPush(mirrored, nats.url, ["--after", last_event_id, "--once"]);
+    assert.equal((await pusher.exited).code, 0);
+    assert.equal(await lastSequence(nats), 3);
+  },
+);
 
-testWithNats("nats_bridge logs in with the user and password of the URL", async (bridged) => {
-  const { url } = bridged.nats;
+testWithNats("push logs in with the user and password of the URL", async (mirrored) => {
+  const { url } = mirrored.nats;
   const as = (who: string) => url.replace("//", `//${who}@`);
-  await appendPayloads(bridged, "b1", [1]);
-  const bridge = startBridge(bridged, as("ada:s%2Fecret"));
-  await untilPrinted(bridge, ({ stdout }) => stdout.startsWith("1 events"));
-  assert.equal(await endBridge(bridge, "SIGTERM"), 0);
-  const told = await refusal(bridged, as("ada:wrong"));
+  await appendPayloads(mirrored, "b1", [1]);
+  const pusher = startPush(mirrored, as("ada:s%2Fecret"));
+  await untilPrinted(pusher, ({ stdout }) => stdout.startsWith("1 events"));
+  assert.equal(await end(pusher, "SIGTERM"), 0);
+  const told = await refusal(mirrored, as("ada:wrong"));
   assert.match(told, /authorization violation/i);
   assert.doesNotMatch(told, /wrong/);
 }, 'authorization: { user: "ada", password: "s/ecret" }');
 
-testWithNats("nats_bridge refuses a stream that does not accept its subjects", async (bridged) => {
-  const { streams } = await jetstreamManager(await bridged.nats.connect());
+testWithNats("push refuses a stream that does not accept its subjects", async (mirrored) => {
+  const { streams } = await jetstreamManager(await mirrored.nats.connect());
   await streams.add({ name: STREAM, subjects: ["elsewhere.>"] });
   assert.match(
-    await refusal(bridged),
+    await refusal(mirrored),
     /subjects elsewhere\.>: add ground\.\*\.\* to its/,
   );
 });
 
-test("nats_bridge exits 2 for invalid arguments", async () => {
-  const { code, stderr } = await runExample("nats_bridge", ["s", "--stream", "a.b"]);
-  assert.equal(code, 2);
-  assert.match(stderr, /a\.b is not a valid NATS name/);
+test("mirror exits 2 for invalid arguments", async () => {
+  const refused: [string[], RegExp][] = [
+    [[], /no command: name push/],
+    [["push"], /push needs --socket/],
+    [["push", "--socket", "s", "--stream", "a.b"], /a\.b is not a valid NATS name/],
+    [["restore", "--once", "d"], /restore does not accept --once/],
+    [["restore", "--head", "AB", "d"], /AB: a chain head has 64 lowercase hex digits/],
+    [["segments", "d"], /segments needs --to/],
+    [["standby"], /standby needs the folder of a deployment/],
+  ];
+  for (const [args, reason] of refused) {
+    const { code, stderr } = await startMirror(args).exited;
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, reason);
+  }
 });

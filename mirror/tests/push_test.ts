@@ -1,4 +1,4 @@
-/** `nats_bridge` under failures: the stream holds each event once, in order. */
+/** `push` under failures: the stream holds each event once, in order. */
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
@@ -6,16 +6,16 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
 import {
   appendPayloads,
-  type Bridged,
-  endBridge,
-  startBridge,
+  end,
+  type Mirrored,
+  pushAll,
+  startPush,
   testWithNats,
-} from "./support/nats_bridge.ts";
+} from "./support/mirrored.ts";
 import {
   assertMirrors,
   lastSequence,
   pause,
-  readCursor,
   readStream,
   STREAM,
   untilSequence,
@@ -33,8 +33,12 @@ const PAYLOADS: unknown[] = [
   { event_id: [{}, { event_id: '],"last_event_id":"' }] },
 ];
 
+/** How often the pusher is killed; in one round NATS is, too. */
+const ROUNDS = 20;
+const NATS_KILL_ROUND = 10;
+
 /** Appends until `isOver()`, never far ahead of the stream. @returns the number of events. */
-async function ingest(bridged: Bridged, random: () => number, isOver: () => boolean) {
+async function ingest(mirrored: Mirrored, random: () => number, isOver: () => boolean) {
   let count = 0;
   for (let batch = 0; !isOver(); batch++) {
     const payloads = Array.from(
@@ -43,106 +47,108 @@ async function ingest(bridged: Bridged, random: () => number, isOver: () => bool
     );
     const source = randomItem(random, ["shop", "crm.eu"]);
     const stream = randomItem(random, ["orders", "a.b", "x..y."]);
-    count += (await appendPayloads(bridged, `b${batch}`, payloads, { source, stream })).events;
-    while (!isOver() && count > 300 + await lastSequence(bridged.nats).catch(() => 0)) {
+    count += (await appendPayloads(mirrored, `b${batch}`, payloads, { source, stream })).events;
+    while (!isOver() && count > 300 + await lastSequence(mirrored.nats).catch(() => 0)) {
       await pause();
     }
   }
   return count;
 }
 
-testWithNats(`nats_bridge survives kills of itself and NATS (SEED=${seed})`, async (bridged) => {
+testWithNats(`push survives kills of itself and NATS (SEED=${seed})`, async (mirrored) => {
   const random = seededRandom(seed);
-  const { nats } = bridged;
+  const { nats } = mirrored;
   let isOver = false;
-  const ingesting = ingest(bridged, random, () => isOver);
-  for (let round = 0; round < 6; round++) {
-    const bridge = startBridge(bridged);
+  const ingesting = ingest(mirrored, random, () => isOver);
+  for (let round = 0; round < ROUNDS; round++) {
+    const pusher = startPush(mirrored);
     const kill = await lastSequence(nats) + randomInteger(random, 1, 150);
-    await untilSequence(nats, kill, bridge);
-    if (round === 3) {
+    await untilSequence(nats, kill, pusher);
+    if (round === NATS_KILL_ROUND) {
       await nats.stop("SIGKILL");
       await nats.start();
-      await untilSequence(nats, await lastSequence(nats) + 1, bridge);
-      assert.match(bridge.output.stderr, /reconnecting/);
+      await untilPrinted(pusher, ({ stderr }) => stderr.includes("reconnecting"));
+      await untilSequence(nats, await lastSequence(nats) + 1, pusher);
     }
-    await endBridge(bridge, "SIGKILL");
+    await end(pusher, "SIGKILL");
   }
   isOver = true;
   const count = await ingesting;
-  const bridge = startBridge(bridged);
-  await untilSequence(nats, count, bridge);
-  assert.equal(await endBridge(bridge, "SIGTERM"), 0);
-  await assertMirrors(bridged);
+  const pusher = startPush(mirrored);
+  await untilSequence(nats, count, pusher);
+  assert.equal(await end(pusher, "SIGTERM"), 0);
+  await assertMirrors(mirrored);
   const subjects = new Set((await readStream(nats)).map(({ subject }) => subject));
   for (const subject of subjects) assert.match(subject, /^ground\.(shop|crm%2Eeu)\.[^.]+$/);
 });
 
-testWithNats("nats_bridge waits for NATS and the service", async (bridged) => {
-  const { served, nats } = bridged;
-  await appendPayloads(bridged, "b1", [1, 2, 3]);
+testWithNats("push waits for NATS and the service", async (mirrored) => {
+  const { served, nats } = mirrored;
+  await appendPayloads(mirrored, "b1", [1, 2, 3]);
   await nats.stop();
-  const bridge = startBridge(bridged);
-  await untilPrinted(bridge, ({ stderr }) => stderr.includes("connection refused"));
+  const pusher = startPush(mirrored);
+  await untilPrinted(pusher, ({ stderr }) => stderr.includes("connection refused"));
   await nats.start();
-  await untilSequence(nats, 3, bridge);
+  await untilSequence(nats, 3, pusher);
   await served.stop("SIGKILL");
-  await untilPrinted(bridge, ({ stderr }) => stderr.includes("ground.sock"));
+  await untilPrinted(pusher, ({ stderr }) => stderr.includes("ground.sock"));
   await served.start();
-  await appendPayloads(bridged, "b2", [4]);
-  await untilSequence(nats, 4, bridge);
-  await endBridge(bridge, "SIGKILL");
-  await assertMirrors(bridged);
+  await appendPayloads(mirrored, "b2", [4]);
+  await untilSequence(nats, 4, pusher);
+  await end(pusher, "SIGKILL");
+  await assertMirrors(mirrored);
 });
 
-testWithNats("nats_bridge exits on SIGINT with its cursor at the end", async (bridged) => {
-  const { last_event_id } = await appendPayloads(bridged, "b1", [1, 2, 3]);
-  const bridge = startBridge(bridged);
-  await untilSequence(bridged.nats, 3, bridge);
-  assert.equal(await endBridge(bridge, "SIGINT"), 0);
-  assert.deepEqual(await readCursor(bridged.nats), { event_id: last_event_id, sequence: 3 });
-  assert.equal(bridge.output.stderr, "");
+testWithNats("push exits on SIGINT and with --once", async (mirrored) => {
+  const { last_event_id } = await appendPayloads(mirrored, "b1", [1, 2, 3]);
+  const pusher = startPush(mirrored);
+  await untilPrinted(pusher, ({ stdout }) => stdout === `3 events, through ${last_event_id}\n`);
+  assert.equal(await end(pusher, "SIGINT"), 0);
+  assert.equal(pusher.output.stderr, "");
+  await appendPayloads(mirrored, "b2", [4]);
+  await pushAll(mirrored);
+  await assertMirrors(mirrored);
 });
 
 /** The duplicate window of NATS, short enough for a test to outlast it. */
 const WINDOW_MS = 100;
 
-testWithNats("nats_bridge repeats no other instance's messages after SIGSTOP", async (bridged) => {
-  const { nats } = bridged;
+testWithNats("push repeats no other instance's messages after SIGSTOP", async (mirrored) => {
+  const { nats } = mirrored;
   const { streams } = await jetstreamManager(await nats.connect());
   const duplicate_window = WINDOW_MS * 1e6;
   await streams.add({ name: STREAM, subjects: [`${STREAM}.>`], duplicate_window });
-  await appendPayloads(bridged, "b1", [1, 2, 3]);
-  const frozen = startBridge(bridged);
+  await appendPayloads(mirrored, "b1", [1, 2, 3]);
+  const frozen = startPush(mirrored);
   await untilPrinted(frozen, ({ stdout }) => /^3 events/m.test(stdout));
   signalChild(frozen.child, "SIGSTOP");
-  const other = startBridge(bridged);
-  await appendPayloads(bridged, "b2", [4, 5]);
+  const other = startPush(mirrored);
+  await appendPayloads(mirrored, "b2", [4, 5]);
   await untilSequence(nats, 5, other);
-  await endBridge(other, "SIGTERM");
+  await end(other, "SIGTERM");
   await delay(5 * WINDOW_MS);
   signalChild(frozen.child, "SIGCONT");
-  await appendPayloads(bridged, "b3", [6]);
+  await appendPayloads(mirrored, "b3", [6]);
   await untilSequence(nats, 6, frozen);
-  await endBridge(frozen, "SIGTERM");
-  await assertMirrors(bridged);
+  await end(frozen, "SIGTERM");
+  await assertMirrors(mirrored);
 });
 
-testWithNats("nats_bridge refills a stream that lost its latest messages", async (bridged) => {
-  const { nats } = bridged;
-  await appendPayloads(bridged, "b1", [1, 2, 3]);
-  const bridge = startBridge(bridged);
-  await untilSequence(nats, 3, bridge);
+testWithNats("push refills a stream that lost its latest messages", async (mirrored) => {
+  const { nats } = mirrored;
+  await appendPayloads(mirrored, "b1", [1, 2, 3]);
+  const pusher = startPush(mirrored);
+  await untilSequence(nats, 3, pusher);
   await nats.stop("SIGTERM");
   await cp(nats.storeDir, `${nats.storeDir}.copy`, { recursive: true });
   await nats.start();
-  await appendPayloads(bridged, "b2", [4, 5]);
-  await untilSequence(nats, 5, bridge);
+  await appendPayloads(mirrored, "b2", [4, 5]);
+  await untilSequence(nats, 5, pusher);
   await nats.stop("SIGTERM");
   await rm(nats.storeDir, { recursive: true });
   await cp(`${nats.storeDir}.copy`, nats.storeDir, { recursive: true });
   await nats.start();
-  await untilSequence(nats, 5, bridge);
-  await endBridge(bridge, "SIGTERM");
-  await assertMirrors(bridged);
+  await untilSequence(nats, 5, pusher);
+  await end(pusher, "SIGTERM");
+  await assertMirrors(mirrored);
 });

@@ -1,20 +1,29 @@
-/** `nats_bridge` between a served deployment and a real `nats-server`. */
+/** A served deployment and a real `nats-server`, and the mirror between them. */
+import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { EventLogClient, type Receipt } from "../../../mod.ts";
+import { Deployment, withServing } from "../../../tests/support/deployment.ts";
+import {
+  type CliExit,
+  describeExit,
+  signalChild,
+  type Spawned,
+  spawnScript,
+} from "../../../tools/support/program.ts";
 import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
-import { signalChild, type Spawned } from "../../../tools/support/program.ts";
-import { startExample } from "./run_script.ts";
-import { type Deployment, withServing } from "../../support/deployment.ts";
 
-export interface Bridged {
+const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+
+export interface Mirrored {
   served: Deployment;
   nats: NatsServer;
 }
 
-/** A test with both, without a bridge. @param natsConfig Lines of the configuration of NATS. */
+/** A test with both, without a pusher. @param natsConfig Lines of the configuration of NATS. */
 export function testWithNats(
   name: string,
-  use: (bridged: Bridged) => Promise<void>,
+  use: (mirrored: Mirrored) => Promise<void>,
   natsConfig = "",
 ): void {
   test(name, NEEDS_NATS, async () => {
@@ -22,18 +31,43 @@ export function testWithNats(
   });
 }
 
-/** Starts a bridge with permissions for both ends only. */
-export function startBridge({ served, nats }: Bridged, url = nats.url): Spawned {
+/** Starts a command of the mirror. */
+export function startMirror(args: string[], permissions = ["--allow-all"]): Spawned {
+  return spawnScript(CLI, args, { permissions });
+}
+
+/** Runs a command of the mirror that must succeed. */
+export async function runMirror(args: string[]): Promise<CliExit> {
+  const exit = await startMirror(args).exited;
+  assert.equal(exit.code, 0, describeExit(exit));
+  return exit;
+}
+
+/** Runs a command of the mirror that must fail. @returns its standard error. */
+export async function refusalOf(args: string[]): Promise<string> {
+  const { code, stderr } = await startMirror(args).exited;
+  assert.equal(code, 1, stderr);
+  return stderr;
+}
+
+/** Starts a pusher with permissions for both ends only. */
+export function startPush({ served, nats }: Mirrored, url = nats.url, more: string[] = []) {
   const { socketPath } = served;
-  return startExample("nats_bridge", ["--socket", socketPath, "--nats", url], [
+  return startMirror(["push", "--socket", socketPath, "--nats", url, ...more], [
     `--allow-net=${new URL(nats.url).host},unix:${socketPath}`,
     `--allow-read=${socketPath}`,
     `--allow-write=${socketPath}`,
+    "--allow-env=NATS_URL",
   ]);
 }
 
-/** Stops a bridge. @returns its exit code. */
-export async function endBridge(
+/** Pushes all that the log has now. */
+export async function pushAll({ served, nats }: Mirrored): Promise<void> {
+  await runMirror(["push", "--socket", served.socketPath, "--nats", nats.url, "--once"]);
+}
+
+/** Stops a process. @returns its exit code. */
+export async function end(
   { child, exited }: Spawned,
   signal: "SIGTERM" | "SIGINT" | "SIGKILL",
 ): Promise<number | null> {
@@ -43,7 +77,7 @@ export async function endBridge(
 
 /** Appends a batch of events with these payloads. */
 export function appendPayloads(
-  { served }: Bridged,
+  { served }: Pick<Mirrored, "served">,
   batchId: string,
   payloads: unknown[],
   { source = "shop", stream = "orders" } = {},
@@ -55,4 +89,18 @@ export function appendPayloads(
     payload,
   }));
   return new EventLogClient(served.serving.fetch).append({ source, batchId, events });
+}
+
+/** Runs `use` with the deployment that `restore` or `standby` has made in a folder. */
+export async function withRestored<T>(
+  folder: string,
+  dir: string,
+  use: (restored: Deployment) => Promise<T>,
+): Promise<T> {
+  const restored = new Deployment(folder, dir);
+  try {
+    return await use(restored);
+  } finally {
+    await restored.dispose();
+  }
 }

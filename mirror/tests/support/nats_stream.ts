@@ -1,13 +1,15 @@
-/** Reads the stream and the bucket that `nats_bridge` fills. */
+/** Reads the stream that `push` fills. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { JetStreamApiCodes, type JetStreamApiError, jetstreamManager } from "@nats-io/jetstream";
-import { type KV, Kvm } from "@nats-io/kv";
-import type { Bridged } from "./nats_bridge.ts";
-import type { NatsServer } from "./nats_server.ts";
+import type { CommittedEvent } from "../../../mod.ts";
+import type { Deployment } from "../../../tests/support/deployment.ts";
 import type { Spawned } from "../../../tools/support/program.ts";
-import type { Deployment } from "../../support/deployment.ts";
+import { readStream as readMessages } from "../../restore/stream_reader.ts";
+import { openStream } from "../../nats/stream.ts";
+import type { Mirrored } from "./mirrored.ts";
+import type { NatsServer } from "./nats_server.ts";
 
 export const STREAM = "ground";
 const POLL_MS = 5;
@@ -16,6 +18,7 @@ export interface Message {
   subject: string;
   /** Id of the event, from the header. */
   id: string;
+  endsBatch: boolean;
   data: string;
 }
 
@@ -32,8 +35,8 @@ export async function lastSequence(server: NatsServer): Promise<number> {
 }
 
 /**
- * Waits until the bridge has copied this many events into the stream.
- * @throws {Error} the bridge exited before.
+ * Waits until the pusher has copied this many events into the stream.
+ * @throws {Error} the pusher exited before.
  */
 export async function untilSequence(
   server: NatsServer,
@@ -43,7 +46,7 @@ export async function untilSequence(
   let isGone = false;
   exited.then(() => isGone = true);
   while (await lastSequence(server) < sequence) {
-    if (isGone) throw new Error(`the bridge ended early: ${output.stderr}`);
+    if (isGone) throw new Error(`the pusher ended early: ${output.stderr}`);
     await pause();
   }
 }
@@ -53,46 +56,42 @@ export function pause(): Promise<void> {
 }
 
 /** All messages of a complete stream. */
-export async function readStream(server: NatsServer): Promise<Message[]> {
-  const { streams } = await jetstreamManager(await server.connect());
-  const { state } = await streams.info(STREAM);
-  assert.equal(state.messages, state.last_seq);
-  const sequences = Array.from({ length: state.last_seq }, (_, index) => index + 1);
-  return await Promise.all(sequences.map(async (seq) => {
-    const message = await streams.getMessage(STREAM, { seq });
-    const { subject, header } = message!;
-    return { subject, id: header.get("Nats-Msg-Id"), data: message!.string() };
-  }));
-}
-
-export interface Cursor {
-  event_id: string;
-  sequence: number;
-}
-
-async function cursors(server: NatsServer): Promise<KV> {
-  return await new Kvm(await server.connect()).open("cursors");
-}
-
-export async function readCursor(server: NatsServer): Promise<Cursor> {
-  return (await (await cursors(server)).get(STREAM))!.json();
-}
-
-export async function writeCursor(server: NatsServer, cursor: Cursor): Promise<void> {
-  await (await cursors(server)).put(STREAM, JSON.stringify(cursor));
+export async function readStream({ url }: Pick<NatsServer, "url">): Promise<Message[]> {
+  const stream = await openStream({ servers: url, stream: STREAM }, { isCreated: false });
+  try {
+    const { state } = await stream.info();
+    assert.equal(state.messages, state.last_seq);
+    const found: Message[] = [];
+    if (state.messages === 0) return found;
+    for await (const messages of readMessages(stream, 1, new AbortController().signal)) {
+      for (const { seq, message } of messages) {
+        const { eventId: id, endsBatch } = stream.factsOf({ seq, header: message.headers! });
+        found.push({ subject: message.subject, id, endsBatch, data: message.string() });
+      }
+      if (found.length === state.last_seq) break;
+    }
+    return found;
+  } finally {
+    await stream.close();
+  }
 }
 
 /** The events of a log that was never sealed, byte for byte. */
-export async function readLines({ logDir }: Deployment): Promise<string[]> {
-  const tail = join(logDir, "tail.ndjson");
-  const lines = (await readFile(tail, "utf8")).split("\n");
+async function readLines({ logDir }: Deployment): Promise<string[]> {
+  const lines = (await readFile(join(logDir, "tail.ndjson"), "utf8")).split("\n");
   return lines.filter((line) => line.startsWith('{"event_id":'));
 }
 
 /** Asserts that the stream has each event of the log once, in order, byte for byte. */
-export async function assertMirrors({ served, nats }: Bridged): Promise<void> {
+export async function assertMirrors({ served, nats }: Mirrored): Promise<void> {
   const lines = await readLines(served);
+  const events: CommittedEvent[] = lines.map((line) => JSON.parse(line));
   const messages = await readStream(nats);
   assert.deepEqual(messages.map(({ data }) => data), lines);
-  assert.deepEqual(messages.map(({ id }) => id), lines.map((line) => JSON.parse(line).event_id));
+  assert.deepEqual(messages.map(({ id }) => id), events.map(({ event_id }) => event_id));
+  const ends = events.map(({ batch_id, source }, index) => {
+    const next = events[index + 1];
+    return batch_id !== next?.batch_id || source !== next.source;
+  });
+  assert.deepEqual(messages.map(({ endsBatch }) => endsBatch), ends);
 }
