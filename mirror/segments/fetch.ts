@@ -2,22 +2,23 @@
 import { lstat, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { operationalError } from "../../src/commands/exit.ts";
-import type { Manifest } from "../../src/log/segment/manifest.ts";
+import { type Manifest, readManifest } from "../../src/log/segment/manifest.ts";
 import {
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
   parseSegmentName,
+  PENDING_FOLDER,
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "../../src/log/storage/file_names.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { isNotFound, replaceFile } from "../../src/log/storage/storage.ts";
+import { isNotFound, replaceFile, type Storage } from "../../src/log/storage/storage.ts";
 import { createTail } from "../../src/log/wal/rotation.ts";
 import { copyVerified, openStore, readStored } from "./store.ts";
 
 /**
- * Copies all segments of a store into a log folder without a log, its manifest last; an interrupted
- * run is continued by the next one. A folder with a log is left alone.
+ * Copies all segments of a store into an empty log, its manifest last; an interrupted run is continued by
+ * the next one. A log with events is left alone.
  * @throws {CommandError} the store has no manifest, or a segment is damaged.
  */
 export async function fetchSegments(
@@ -25,7 +26,8 @@ export async function fetchSegments(
   logDir: string,
   report: (line: string) => void,
 ): Promise<void> {
-  if (await sizeOf(join(logDir, MANIFEST_FILE)) !== null) return;
+  const storage = fileStorage(logDir);
+  if (await holdsEvents(storage, logDir)) return;
   const store = openStore(url);
   const bytes = await readStored(store, MANIFEST_FILE);
   if (bytes === null) throw operationalError(`${url} has no ${MANIFEST_FILE}`);
@@ -41,10 +43,16 @@ export async function fetchSegments(
     if (content === null) throw operationalError(`${url} has no ${path}`);
     await copyVerified(content, join(logDir, path), { bytes, sha256 });
   }
-  const storage = fileStorage(logDir);
   if (await sizeOf(join(logDir, TAIL_FILE)) === null) await createTail(storage);
   await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
   report(`copied ${segments.length} segments from ${url}`);
+}
+
+async function holdsEvents(storage: Storage, logDir: string): Promise<boolean> {
+  const manifest = await readManifest(storage);
+  const pending = await storage.list(PENDING_FOLDER) ?? [];
+  const tailBytes = await sizeOf(join(logDir, TAIL_FILE)) ?? 0;
+  return pending.length > 0 || tailBytes > 0 || (manifest?.segments.length ?? 0) > 0;
 }
 
 /** Size of a file in bytes; null if there is none. */
