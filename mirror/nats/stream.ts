@@ -3,9 +3,12 @@
  * event and the message before it, so that the server stores it only after that one:
  *
  *     Nats-Msg-Id: <event id>
- *     Nats-Expected-Last-Msg-Id: <id of the message before>   absent in the first message
- *     Ground-Batch: end                                       on the last event of a batch
- *     Ground-After: <event id>|start   the messages since then are of a batch that was lost
+ *     Nats-Expected-Last-Msg-Id: <id of the event before>
+ *     Ground-After: <id of the event before, or start>   instead, in the first message of a session
+ *     Ground-Batch: end                                  on the last event of a batch
+ *
+ * If the event before is not that of the message before, the messages between belong to a batch
+ * that was lost with its log.
  */
 import {
   JetStreamApiCodes,
@@ -48,22 +51,19 @@ export interface StreamOptions {
 /** The headers of a message, as far as the mirror reads them. */
 export interface MessageFacts {
   eventId: string;
-  /** The event before it in the log; null for the first one, or if the message does not say. */
+  /** The event before it in the log; null for the first one. */
   previousId: string | null;
-  /** Whether the events between `previousId` and the message before belong to a lost batch. */
-  dropsBatch: boolean;
   endsBatch: boolean;
 }
 
 /** Reads the headers of a message; null if it is no event. */
 export function messageFacts(headers: MsgHdrs | undefined): MessageFacts | null {
   const eventId = headers?.get(MESSAGE_ID) ?? "";
-  if (headers === undefined || eventId === "") return null;
-  const after = headers.get(AFTER);
-  const named = after || headers.get(EXPECTED_LAST_MESSAGE_ID) || START;
+  const named = headers?.get(AFTER) || headers?.get(EXPECTED_LAST_MESSAGE_ID) || "";
+  if (headers === undefined || eventId === "" || named === "") return null;
   const previousId = named === START ? null : named;
   const endsBatch = headers.get(BATCH) === BATCH_END;
-  return { eventId, previousId, dropsBatch: after !== "", endsBatch };
+  return { eventId, previousId, endsBatch };
 }
 
 /** A stream over one connection. */
@@ -92,7 +92,7 @@ export class MirrorStream {
     const facts = messageFacts(header);
     if (facts !== null) return facts;
     throw operationalError(
-      `message ${seq} of stream ${this.name} has no ${MESSAGE_ID}: something else publishes ` +
+      `message ${seq} of stream ${this.name} is not from a mirror: something else publishes ` +
         "there; give the mirror its own stream",
     );
   }

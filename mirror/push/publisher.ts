@@ -4,8 +4,7 @@
  * Each message names the id of the message before it, and the server stores it only after that one.
  * So a message is stored only if all before it are: only every so many asks for an acknowledgement.
  * A message that arrives late, from an abandoned connection, is refused. The first message names
- * the sequence that the stream must end with too: it has been seen that its last event is in the
- * log.
+ * the sequence of the last message instead, whose event has been looked up in the log.
  */
 import { headers, type Msg } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";
@@ -54,7 +53,7 @@ export class Publisher {
   readonly #start: StreamEnd;
   readonly #failed: AbortController;
   readonly #inbox: string;
-  /** Id of the last message sent. */
+  /** The event before the next one. */
   #lastId: string | null;
   #sent = { messages: 0, bytes: 0 };
   /** From oldest to newest. */
@@ -71,8 +70,7 @@ export class Publisher {
     this.#start = start;
     this.#failed = failed;
     failed.signal.addEventListener("abort", () => this.#end());
-    this.#lastId = start.eventId;
-    this.#storedId = start.resumeAfter;
+    this.#lastId = this.#storedId = start.resumeAfter;
     this.#inbox = `_INBOX.mirror.${crypto.randomUUID()}`;
     stream.connection.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => this.#take(error, message),
@@ -111,6 +109,7 @@ export class Publisher {
 
   /** Waits for an acknowledgement. @throws the reason of the signal. */
   async #progress(): Promise<void> {
+    this.#failed.signal.throwIfAborted();
     await this.#answered.promise;
     this.#failed.signal.throwIfAborted();
   }
@@ -139,12 +138,12 @@ export class Publisher {
   #headersOf(event: LogEvent, endsBatch: boolean) {
     const described = headers();
     described.append(MESSAGE_ID, event.eventId);
-    if (this.#lastId !== null) described.append(EXPECTED_LAST_MESSAGE_ID, this.#lastId);
     if (endsBatch) described.append(BATCH, BATCH_END);
-    if (this.#sent.messages > 1) return described;
-    const { sequence, eventId, resumeAfter } = this.#start;
-    described.append(EXPECTED_LAST_SEQUENCE, `${sequence}`);
-    if (resumeAfter !== eventId) described.append(AFTER, resumeAfter ?? START);
+    if (this.#sent.messages === 1) {
+      // A restarted server does not know the id of its last message.
+      described.append(EXPECTED_LAST_SEQUENCE, `${this.#start.sequence}`);
+      described.append(AFTER, this.#lastId ?? START);
+    } else if (this.#lastId !== null) described.append(EXPECTED_LAST_MESSAGE_ID, this.#lastId);
     return described;
   }
 

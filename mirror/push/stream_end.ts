@@ -13,11 +13,9 @@ import { isInLog } from "./is_in_log.ts";
 export interface StreamEnd {
   /** Sequence of the last message; 0 before the first. */
   sequence: number;
-  /** Event of the last message; null if there is none, or it has expired. */
-  eventId: string | null;
   /**
-   * The event of the log to resume after; null for its start. It differs from `eventId` if the
-   * stream ends within a batch that the log does not have.
+   * The event of the log to resume after; null for its start. It is not that of the last message if
+   * the stream ends within a batch that the log does not have.
    */
   resumeAfter: string | null;
 }
@@ -38,15 +36,15 @@ export async function findStreamEnd(stream: MirrorStream, log: PushedLog): Promi
   const info = await stream.info();
   const sequence = info.state.last_seq;
   // A recreated stream is filled from the start.
-  if (sequence === 0) return { sequence, eventId: null, resumeAfter: null };
+  if (sequence === 0) return { sequence, resumeAfter: null };
   const last = await stream.message(sequence);
-  if (last === null) return { sequence, eventId: null, resumeAfter: await expiredEnd(info, log) };
+  if (last === null) return { sequence, resumeAfter: await expiredEnd(info, log) };
   const facts = stream.factsOf(last);
   const { eventId } = facts;
-  if (await hasEvent(log, eventId)) return { sequence, eventId, resumeAfter: eventId };
+  if (await hasEvent(log, eventId)) return { sequence, resumeAfter: eventId };
   const resumeAfter = await eventBeforeBatch(stream, sequence, facts);
   if (resumeAfter !== eventId && (resumeAfter === null || await hasEvent(log, resumeAfter))) {
-    return { sequence, eventId, resumeAfter };
+    return { sequence, resumeAfter };
   }
   throw await parted(stream, info, log, eventId);
 }

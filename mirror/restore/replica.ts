@@ -78,9 +78,8 @@ export class Replica {
    * @throws {CommandError} it was altered, or does not follow.
    */
   add(facts: MessageFacts, data: Uint8Array): void {
-    if (facts.dropsBatch && facts.previousId === this.#lastEventId) this.#dropOpen();
     const { eventId, previousId } = facts;
-    // Only the first message of all names none before it.
+    if (this.#open !== null && previousId === this.#lastEventId) this.#dropOpen();
     if (previousId !== this.lastEventId) {
       throw operationalError(
         `event ${eventId} of the stream follows event ${previousId}, but the log ends with ` +

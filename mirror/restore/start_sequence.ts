@@ -36,8 +36,7 @@ export async function findStart(
   if (next.previousId === frontier) return low;
   // The events of a lost batch may have later ids than those that replaced it.
   for (let seq = low; seq <= state.last_seq; seq++) {
-    const { dropsBatch, previousId } = await eventAt(stream, seq);
-    if (dropsBatch && previousId === frontier) return seq;
+    if ((await eventAt(stream, seq)).previousId === frontier) return seq;
   }
   throw operationalError(
     `the log ends with event ${frontier}, but message ${low} of the stream, event ` +

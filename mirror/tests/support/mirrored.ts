@@ -75,12 +75,18 @@ export async function end(
   return (await exited).code;
 }
 
+interface AppendOptions {
+  source?: string;
+  stream?: string;
+  attemptsMax?: number;
+}
+
 /** Appends a batch of events with these payloads. */
 export function appendPayloads(
   { served }: Pick<Mirrored, "served">,
   batchId: string,
   payloads: unknown[],
-  { source = "shop", stream = "orders" } = {},
+  { source = "shop", stream = "orders", ...means }: AppendOptions = {},
 ): Promise<Receipt> {
   const events = payloads.map((payload, index) => ({
     stream,
@@ -88,7 +94,7 @@ export function appendPayloads(
     kind: "upserted",
     payload,
   }));
-  return new EventLogClient(served.serving.fetch).append({ source, batchId, events });
+  return new EventLogClient(served.serving.fetch, means).append({ source, batchId, events });
 }
 
 /** Runs `use` with the deployment that `restore` or `standby` has made in a folder. */
