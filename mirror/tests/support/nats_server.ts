@@ -119,7 +119,7 @@ export async function withCluster(use: (servers: NatsServer[]) => Promise<void>)
 }
 
 /** A port that nobody listens on now. */
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer().once("error", reject).listen(0, HOST, () => {
       const { port } = server.address() as { port: number };
