@@ -17,8 +17,8 @@ import { createTail } from "../../src/log/wal/rotation.ts";
 import { copyVerified, openStore, readStored } from "./store.ts";
 
 /**
- * Copies all segments of a store into an empty log, its manifest last; an interrupted run is continued by
- * the next one. A log with events is left alone.
+ * Copies all segments of a store into an empty log, its manifest last; an interrupted run is
+ * continued by the next one. A log with events is left alone.
  * @throws {CommandError} the store has no manifest, or a segment is damaged.
  */
 export async function fetchSegments(

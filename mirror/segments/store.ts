@@ -1,4 +1,4 @@
-/** Where sealed segments are kept besides the log: a folder, or a bucket of an S3-compatible store. */
+/** Where sealed segments are kept besides the log: a folder, or an S3-compatible store. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";

@@ -1,4 +1,4 @@
-/** `segments`: sealed history in a folder or an S3-compatible store, and logs that begin with it. */
+/** `segments`: sealed history in a folder or an S3-compatible store. */
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -26,12 +26,7 @@ import type { SealedHistory } from "./segment/sealed_history.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import type { Storage } from "./storage/storage.ts";
-import {
-  buildCleanEnd,
-  buildCommit,
-  type BuiltCommit,
-  frameCommit,
-} from "./wal/commit_builder.ts";
+import { buildCleanEnd, buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { CommitFile, growthOf } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
 import type { BatchEntry, Commit } from "./wal/commit_frame.ts";

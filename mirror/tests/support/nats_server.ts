@@ -1,4 +1,4 @@
-/** A real `nats-server` with JetStream, or a cluster of three, which can be killed and restarted. */
+/** Real servers of NATS JetStream, one or a cluster of three, which can be killed and restarted. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
