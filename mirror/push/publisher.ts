@@ -26,7 +26,7 @@ import type { StreamEnd } from "./stream_end.ts";
 /** Most messages that may be lost with the connection. */
 const IN_FLIGHT_MAX = 4096;
 /** Their total size; a single event may be larger. */
-const IN_FLIGHT_BYTES_MAX = 8 * 1024 * 1024;
+const IN_FLIGHT_BYTES_MAX = 4 * 1024 * 1024;
 /** Messages and bytes after which an acknowledgement is requested. */
 const ACK_MESSAGES = 256;
 const ACK_BYTES = 1024 * 1024;
