@@ -85,7 +85,8 @@ class Pulls {
   #arrived: StreamMessage[] = [];
   #delivered = 0;
   #failure: unknown = null;
-  #changed = Promise.withResolvers<void>();
+  /** Resumes `next()` while it waits. */
+  #resume: (() => void) | null = null;
   #heardMs = performance.now();
   readonly #watch: ReturnType<typeof setInterval>;
 
@@ -105,7 +106,7 @@ class Pulls {
       if (this.#failure !== null) throw this.#failure;
       if (this.#outstanding <= PULL_MESSAGES) this.#pull();
       if (this.#arrived.length > 0) break;
-      await this.#changed.promise;
+      await new Promise<void>((resolve) => this.#resume = resolve);
     }
     const arrived = this.#arrived;
     this.#arrived = [];
@@ -167,7 +168,7 @@ class Pulls {
   }
 
   #wake(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
+    this.#resume?.();
+    this.#resume = null;
   }
 }
