@@ -1,6 +1,6 @@
 /**
- * The part of the library that works in a browser: canonical JSON, verification of events and the
- * types of the protocol. Imports nothing from a runtime.
+ * The browser-compatible part of the library: canonical JSON, event verification and protocol
+ * types. Uses no API of a specific runtime.
  *
  * @example Verify an event from another system
  * ```ts

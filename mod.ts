@@ -1,5 +1,5 @@
 /**
- * The library for connectors and consumers of the durable event log service.
+ * Client library for connectors and consumers of the durable event log service.
  *
  * {@linkcode EventLogClient} calls the service through {@linkcode unixFetch}.
  * {@linkcode verifyEvent} and {@linkcode canonicalize} work without a service; `event.ts` exports
@@ -17,7 +17,7 @@
  * });
  * ```
  *
- * @example Read history and check it
+ * @example Read and verify history
  * ```ts
  * import { EventLogClient, unixFetch, verifyEvent } from "@ground/service";
  *

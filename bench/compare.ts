@@ -1,7 +1,7 @@
 /**
  * Compares the speed of this checkout with another one in a single run: each round measures every
- * row once for each, alternating, and the ratio of a row is the median over the rounds. See
- * README.md in this folder.
+ * row once per checkout, alternating; a row's ratio is the median over the rounds. See README.md in
+ * this directory.
  */
 import { cp, rm } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -27,7 +27,7 @@ import { median } from "../tools/support/median.ts";
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 const KEYS_ASKED = 50;
-/** Coprime to most counts, so that consecutive lookups are not neighbours. */
+/** Coprime to most counts, so that consecutive lookups are not neighbors. */
 const KEY_STEP = 7919;
 const DELIVERED_PER_SECOND = 200;
 const WARMUP_SHARE = 0.2;
@@ -39,11 +39,11 @@ interface CompareOptions {
   measureMs: number;
   /** Events of the log that is replayed, sealed and verified. */
   events: number;
-  /** Substrings of the names of the rows to measure; empty for all. */
+  /** Substrings of row names to measure; empty for all. */
   rows: string[];
 }
 
-/** One of the two checkouts, with a log of its own that is never modified. */
+/** One of the two checkouts, with its own log, which is never modified. */
 interface Side {
   checkout: string;
   runtime: RuntimeName;
@@ -54,7 +54,7 @@ interface Side {
 /** Values of one measurement, by row. */
 type Values = Record<string, number>;
 
-/** Rows with times, of which less is better. The others are rates. */
+/** Rows that report times, where less is better; the others report rates. */
 const isTime = (row: string) => row.endsWith(" ms");
 
 type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
@@ -101,7 +101,7 @@ function parseOptions(args: string[]): CompareOptions {
       "rows": { type: "string", default: "" },
     },
   });
-  if (values.base === undefined) throw new Error("--base must name the other checkout");
+  if (values.base === undefined) throw new Error("--base must be the path of the other checkout");
   return {
     base: resolve(values.base),
     serverRuntime: runtimeNamed(values["server-runtime"]),
@@ -225,7 +225,7 @@ async function startTimes({ unsealed }: Side): Promise<Values> {
   return { "start with the log in the tail ms": Math.round(startMs) };
 }
 
-/** Fills a log that stays in the tail, and seals a copy of it. */
+/** Fills a log whose events stay in the tail, and seals a copy. */
 async function prepareSide(checkout: string, options: CompareOptions): Promise<Side> {
   const { serverRuntime: runtime, events } = options;
   progress(`filling ${events} events: ${checkout}`);
@@ -275,7 +275,7 @@ async function measureRound(
   }
 }
 
-/** Above 1 this checkout is faster. */
+/** Above 1, this checkout is faster. */
 function rowOf(row: string, { ours, base }: { ours: number[]; base: number[] }): Row {
   const ratios = ours.map((value, round) =>
     isTime(row) ? base[round]! / value : value / base[round]!
@@ -301,7 +301,7 @@ await runBench(async () => {
     const rounds: Rounds = new Map();
     for (let round = 1; round <= options.rounds; round++) {
       progress(`round ${round} of ${options.rounds}`);
-      // The order alternates, because the first one may find the machine in another state.
+      // The order alternates, because going first may be an advantage.
       await measureRound(sides, options, rounds, round % 2 === 0);
     }
     const rows = [...rounds].map(([row, values]) => rowOf(row, values));

@@ -1,6 +1,6 @@
 /**
- * Measures following: how long events take to reach followers, and what followers, including one
- * that never reads, cost ingest. See README.md in this folder.
+ * Measures follow: how long events take to reach followers, and how much followers, including one
+ * that never reads, slow down ingest. See README.md in this directory.
  */
 import process from "node:process";
 import type { Deployment, Server } from "./support/deployment.ts";
@@ -95,7 +95,7 @@ function ingestRow(name: string, options: BenchOptions): Measurement {
   };
 }
 
-/** Every row needs all columns, because the table takes them from the first row. */
+/** Every row needs all columns, because the table's columns are those of the first row. */
 function emptyRow(name: string, followers: number): Row {
   return {
     "row": name,

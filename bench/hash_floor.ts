@@ -1,6 +1,6 @@
 /**
- * Measures only the hashing that sealing and verifying need, on one thread and on as many as there
- * are processors, as a bound for those rows. See README.md in this folder.
+ * Measures only the hashing that sealing and verifying need, on one thread and with one thread per
+ * core, as a bound for those rows. See README.md in this directory.
  */
 import { once } from "node:events";
 import { availableParallelism, tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { makeReport, publish, type Row } from "./support/report.ts";
 
 const EVENTS = 1_000_000;
-/** Warm-up before the clock starts. */
+/** Warm-up before the measurement. */
 const WARMUP_EVENTS = 50_000;
 
 /** Distributes the events over threads. @returns the time of the slowest one. */

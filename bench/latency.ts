@@ -1,6 +1,6 @@
 /**
- * Measures request latency while the service is busy: at half of its peak rate, and beside a client
- * that sends the largest batches. See README.md in this folder.
+ * Measures request latency while the service is busy: at half of its peak rate, and while another
+ * client sends the largest batches. See README.md in this directory.
  */
 import process from "node:process";
 import { BATCH_EVENTS_MAX } from "../src/limits.ts";
@@ -15,16 +15,16 @@ import { fill, withDeployment, withServer } from "./support/with_deployment.ts";
 import { ingestWorkload, pageWorkload } from "./support/workloads.ts";
 
 const CONNECTIONS = 64;
-/** Rate of the requests beside the large batches. */
+/** Request rate while large batches are sent. */
 const BESIDE_PER_SECOND = 200;
 const PAGE_EVENTS = 10;
 const PEAK_SHARE = 0.5;
 
-/** A load at a fixed rate, and what the service does meanwhile. */
+/** A load at a fixed rate, and the concurrent load. */
 interface Measured {
   workloads: Workload[];
   requestsPerSecond: number;
-  /** Whether another client sends batches of BATCH_EVENTS_MAX, one after the other. */
+  /** Whether another client sends batches of BATCH_EVENTS_MAX, one after another. */
   besideBatches: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Measures the peak memory of `serve` under each kind of load, by clients that never pause, and
- * under all kinds at once. See README.md in this folder.
+ * under all kinds at once. See README.md in this directory.
  */
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -53,7 +53,7 @@ async function measureRow(
   });
 }
 
-/** The server closes it when it stops, which is no failure of a finished run. */
+/** The server closes it on shutdown; that is not a failure once the run has finished. */
 async function followUntilFailure(socketPath: string, after: string): Promise<never> {
   const receiver = () => () => {};
   const followers = await Followers.open({ socketPath, count: 1, after, receiver });

@@ -1,6 +1,6 @@
 /**
- * Measures the time from the start of the process to the first response, and its memory, for
- * different logs. See README.md in this folder.
+ * Measures the time from process start to the first response, and the server's memory, for
+ * different logs. See README.md in this directory.
  */
 import process from "node:process";
 import type { Deployment } from "./support/deployment.ts";

@@ -1,7 +1,7 @@
 /**
- * Measures what grows with the log and what must not: logs of several sizes are built through the
- * HTTP API, sealed, and sent the same requests; the table shows them side by side. See README.md in
- * this folder.
+ * Measures which costs grow with the log: logs of several sizes are built through the HTTP API,
+ * sealed, and sent the same requests; the table shows them side by side. See README.md in this
+ * directory.
  */
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import { progress, runBench } from "./support/options.ts";
 import { makeReport, publish } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 
-/** Builds the log if it does not exist; keeps it if the options ask for it. */
+/** Builds the log if it does not exist; keeps it if requested. */
 async function measureSize(events: number, options: ScaleOptions): Promise<Figures> {
   const { keep, shape, serverRuntime } = options;
   if (keep === undefined) {
@@ -47,7 +47,7 @@ await runBench(async () => {
   const disk = probeDisk(keep ?? parent ?? tmpdir());
   const columns: { name: string; figures: Figures }[] = [];
   for (const events of sizes) {
-    // Not a bare number, which would become the first member of a row regardless of its position.
+    // Not a bare number: objects list integer-like keys first.
     const name = `${events.toLocaleString("en")} events`;
     columns.push({ name, figures: await measureSize(events, options) });
   }

@@ -1,6 +1,7 @@
 /**
- * Measures the cost of sealing and the speed of sealed history: sealing, starts, verification,
- * replay, and lookups of keys and batches, before and after. See README.md in this folder.
+ * Measures the cost of sealing and the speed of sealed history: sealing, startup, verification,
+ * replay, and lookups of keys and batches, before and after sealing. See README.md in this
+ * directory.
  */
 import process from "node:process";
 import { type Deployment, ROTATE_NEVER_BYTES } from "./support/deployment.ts";
@@ -19,7 +20,7 @@ import { replayWorkload } from "./support/workloads.ts";
 const LOG_EVENTS = 1_000_000;
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
-/** Requests of each kind; the first one is cold, and the slowest of the others counts too. */
+/** Requests of each kind; the first one is cold, and the slowest of the others is reported. */
 const QUESTIONS = 50;
 
 /** Forms of the log: as appended, and sealed. */
@@ -104,7 +105,7 @@ async function replayRow(form: Form, log: FilledLog, measureMs: number): Promise
   });
 }
 
-/** One request after the other, each for another part of the log, on a new server. */
+/** One request after another, each for a different part of the log, on a new server. */
 async function questionRows(
   name: string,
   { deployment, batches }: FilledLog,
@@ -114,7 +115,7 @@ async function questionRows(
     const client = await RawClient.connect(deployment.socketPath);
     const tookMs: number[] = [];
     for (let number = 0; number < QUESTIONS; number++) {
-      // A step coprime to most counts, so that consecutive requests are not neighbours.
+      // A step coprime to most counts, so that consecutive requests are not neighbors.
       tookMs.push((await ask(client, questionAbout(number * 7919 % batches))).tookMs);
     }
     client.close();

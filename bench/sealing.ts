@@ -1,6 +1,6 @@
 /**
- * Measures what background sealing costs appends: the same load on a service that seals its tail
- * and on one that never does, in alternating windows. See README.md in this folder.
+ * Measures how much background sealing slows down appends: the same load on a service that seals
+ * its tail and on one that never does, in alternating windows. See README.md in this directory.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ const ROWS: Record<string, SealingRow> = {
   "batch-4": { clients: 4, batchEvents: 1000, rotateBytes: TAIL_ROTATE_BYTES },
 };
 const PEAK_MS = 2000;
-/** Windows of each of the two. */
+/** Windows per service. */
 const WINDOWS = 5;
 const NEVER_BYTES = Number.MAX_SAFE_INTEGER;
 const POLL_MS = 50;
@@ -78,7 +78,7 @@ async function measureWindow(
 ): Promise<void> {
   if (requestsPerSecond === null) await measureLoad(side, options);
   else await measureRate(side, options, requestsPerSecond);
-  // Prevents work of one window from falling into the next.
+  // Keeps work of one window out of the next.
   while ((await filesIn(side, "pending")) > 0) await delay(POLL_MS);
 }
 
@@ -125,7 +125,7 @@ async function filesIn({ deployment }: Side, folder: string): Promise<number> {
   return (await readdir(join(deployment.folder, "data", "log", folder))).length;
 }
 
-/** The median of the windows, so that a stalled disk in one of them does not count. */
+/** The median of the windows, so that a disk stall in one of them does not matter. */
 function middleOfWindows({ latencies }: Side, share: number): number {
   return median(latencies.map((window) => window.quantileMs(share)));
 }

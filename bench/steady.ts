@@ -1,7 +1,7 @@
 /**
- * Serves at a steady rate for a long time: clients append, followers read along, the server seals
- * in the background. Reports figures minute by minute, and whether the last third of the run was
- * like the first. See README.md in this folder.
+ * Runs at a steady rate for a long time: clients append, followers keep up, the server seals in the
+ * background. Reports figures for each minute, and whether the last third of the run matched the
+ * first. See README.md in this directory.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -36,7 +36,7 @@ interface SteadyRun {
   intervals: IntervalFigures[];
 }
 
-/** Time limit for events to reach the followers after the last receipt. */
+/** Timeout for events to reach the followers after the last receipt. */
 const DELIVERY_TIMEOUT_MS = 10_000;
 
 async function runSteadily(
@@ -161,7 +161,7 @@ await runBench(async () => {
     const name = `steady for ${options.runMs / 60_000} minutes`;
     await publish(makeReport(name, options.serverRuntime, disk, rows), options.jsonPath);
     const verified = `verify --chain passed in ${rounded(tookMs / 1000, 1)} s, ` +
-      `${megabytes(peakBytes) ?? "-"} MB at the most`;
+      `${megabytes(peakBytes) ?? "-"} MB peak`;
     process.stdout.write([...compareThirds(intervals), verified, ""].join("\n"));
   });
 });

@@ -1,18 +1,18 @@
--- The sealed history of a log in DuckDB, read in place. From the shell of DuckDB:
+-- Reads a log's sealed history in place with DuckDB. From the command line:
 --
 --     duckdb -cmd "SET VARIABLE log = 'demo/data/log'" -f examples/duckdb.sql
 --
--- or `.read examples/duckdb.sql` in a session, to run queries of your own. It only reads the log,
--- even while the service runs; the last statement exports a file: `records.parquet` in the current
--- folder, or the path in the variable `export`.
+-- or `.read examples/duckdb.sql` in a session, to run your own queries. It only reads the log, and
+-- may do so while the service runs; the last statement exports `records.parquet` to the current
+-- directory, or to the path in the variable `export`.
 --
--- It omits the tail: the newest events appear after the next seal. Then run it again.
+-- It omits the tail: to see the newest events, run it again after the next seal.
 
 SET VARIABLE log = coalesce(getvariable('log'), 'demo/data/log');
 SET VARIABLE export = coalesce(getvariable('export'), 'records.parquet');
 
--- The manifest lists the files of the log. Others in the folder may be partial or not part of the
--- log yet. (A log without sealed history has none, and DuckDB reports that below.)
+-- The manifest lists the log's segments; other files may be partial, or not yet part of the log.
+-- (A log without sealed history has no segments, and DuckDB reports that below.)
 SET VARIABLE segments = (
   SELECT list(getvariable('log') || '/' || (segment ->> '$.path'))
   FROM (
@@ -21,8 +21,8 @@ SET VARIABLE segments = (
   )
 );
 
--- Events, in types for queries. `occurred_at` is as the client spelled it, with up to nine digits
--- of a second; `occurred_time` is its value in microseconds. Filter by source, stream, record_key,
+-- Events, with types for queries. `occurred_at` is as the client wrote it, with up to nine
+-- fractional digits; `occurred_time` is its value in microseconds. Filter by source, stream, record_key,
 -- batch_id or event_id: DuckDB prunes row groups by these.
 CREATE OR REPLACE TEMP VIEW events AS
 SELECT
@@ -36,14 +36,14 @@ SELECT
   lower(hex(event_hash)) AS event_hash
 FROM read_parquet(getvariable('segments'));
 
--- What GET /v1/streams lists.
+-- Streams, as listed by GET /v1/streams.
 CREATE OR REPLACE TEMP VIEW streams AS
 SELECT source, stream, max(event_id) AS frontier_event_id, count(*) AS event_count
 FROM events
 GROUP BY source, stream;
 
--- The current records: the last upsert of each, unless it was deleted since.
--- Other kinds of events say nothing about a record's state.
+-- The current records: the last upsert of each, unless it has since been deleted.
+-- Other kinds of events do not affect a record's state.
 CREATE OR REPLACE TEMP VIEW records AS
 SELECT source, stream, record_key, newest.payload, newest.event_id
 FROM (
@@ -58,7 +58,7 @@ WHERE newest.kind = 'upserted';
 
 FROM streams ORDER BY source, stream;
 
--- Members of payloads as typed columns: `->>` returns text, or null if there is none.
+-- Payload members as typed columns: `->>` returns a string, or null if there is none.
 SELECT record_key, TRY_CAST(payload ->> '$.total' AS DOUBLE) AS total
 FROM records
 WHERE source = 'shop' AND stream = 'orders'

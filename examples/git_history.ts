@@ -4,9 +4,9 @@
  *     node examples/git_history.ts --socket demo/data/ground.sock --repo .
  *     deno task example:git-history demo/data/ground.sock .
  *
- * Source `git`, stream `commits`, the commit's hash as record key, parents before children. It and
- * the service may be killed at any time: the next run completes the import, and known batches are
- * duplicates. After the repository has grown, a run adds the new commits.
+ * Events have source `git`, stream `commits` and the commit's hash as record key, parents before
+ * children. This program and the service may be killed at any time: the next run completes the
+ * import, because known batches are duplicates. When the repository has grown, run it again.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -53,13 +53,13 @@ function parseOptions(args: string[]): Options {
   return { socket, repository, ref: values.ref, token: values.token };
 }
 
-/** A walk of git: commits reachable from `tip` but not from `excluded`. */
+/** A git revision range: commits reachable from `tip` but not from `excluded`. */
 interface Import {
   tip: string;
   excluded: string[];
 }
 
-/** The imports in order: the earlier ones, then a new one if the tip is new. */
+/** The imports in order: earlier ones, then a new one if the tip is new. */
 async function* planImports(
   client: EventLogClient,
   repository: string,
@@ -74,7 +74,7 @@ async function* planImports(
       yield { tip, excluded };
       excluded = [...excluded, tip];
     } else {
-      // A lost tip cannot exclude what it reached, but its remaining commits can.
+      // Git cannot exclude a lost tip, so exclude its remaining commits instead.
       excluded = excluded.concat(await presentCommits(repository, lost.get(tip) ?? []));
     }
   }
@@ -89,7 +89,7 @@ async function importHistory({ socket, repository, ref, token }: Options): Promi
   let frontier = imported.frontier;
   for await (const { tip, excluded } of planImports(client, repository, tips)) {
     for await (const batch of commitBatches(tip, readCommits(repository, tip, excluded))) {
-      // If another import writes at the same time, one of the two is refused here.
+      // If another import writes concurrently, one of the two fails here.
       const precondition = { stream: COMMIT_STREAM, expectedFrontier: frontier };
       const receipt = await client.append({ ...batch, precondition });
       counts[receipt.status] += receipt.events;

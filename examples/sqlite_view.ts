@@ -1,5 +1,5 @@
 /**
- * A consumer: keeps the current state of every record in a SQLite database, for as long as it runs.
+ * A consumer: maintains the current state of every record in a SQLite database.
  *
  *     node examples/sqlite_view.ts --socket demo/data/ground.sock --database view.db
  *     deno task example:sqlite-view demo/data/ground.sock view.db
@@ -34,7 +34,7 @@ interface Options {
   client: EventLogClient;
   databasePath: string;
   once: boolean;
-  /** Most events in a transaction; null for as many as the service sends at a time. */
+  /** Maximum events per transaction; null for as many as the service sends at a time. */
   limit: number | null;
 }
 
@@ -60,7 +60,7 @@ function parseOptions(args: string[]): Options {
   return {
     client: new EventLogClient(unixFetch(socket), {
       ...(token === undefined ? {} : { token }),
-      // A client that waits for new events also waits for the service.
+      // A client that waits for new events retries while the service is down.
       ...(once ? {} : { attemptsMax: Infinity }),
     }),
     databasePath,

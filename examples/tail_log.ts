@@ -29,7 +29,7 @@ const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE] [--once] [FILTER.
 
 filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
 
-/** The next poll is the retry. */
+/** The next poll retries. */
 const ATTEMPTS_MAX = 1;
 
 interface Options {
@@ -80,7 +80,7 @@ function parseOptions(args: string[]): Options {
   };
 }
 
-/** Resolves once the text is handed to the operating system. */
+/** Resolves once the string has been written to the operating system. */
 function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => error ? reject(error) : resolve());

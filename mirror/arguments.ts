@@ -14,7 +14,7 @@ export const USAGE =
 push      carries the log of a service into a NATS JetStream stream
 restore   builds the log of the deployment DIR from the stream
 standby   the same, and goes on following the stream
-segments  copies the sealed history of the deployment DIR to a folder or an S3-compatible store
+segments  copies the sealed history of the deployment DIR to a directory or S3-compatible store
 
   --socket SOCKET   socket of the service
   --nats URL        nats://[user:password@]host[:port], several separated by commas (default:
@@ -25,7 +25,7 @@ segments  copies the sealed history of the deployment DIR to a folder or an S3-c
   --once            exit with status 0 when it has caught up
   --head HEX        fail unless this chain head comes out
   --segments URL    begin with the segments there
-  --to URL          a folder, or s3://BUCKET[/PREFIX] (AWS_ENDPOINT_URL names the store)
+  --to URL          a directory, or s3://BUCKET[/PREFIX] (AWS_ENDPOINT_URL names the store)
 `;
 
 /** Valid for streams. */
@@ -90,14 +90,14 @@ export function parseArguments(args: string[]): Invocation {
     if (OPTIONS_OF[command].includes(name as Option)) continue;
     throw usageError(`${command} does not accept --${name}`);
   }
-  if (more.length > 0) throw usageError(`${more[0]}: ${command} accepts one folder`);
+  if (more.length > 0) throw usageError(`${more[0]}: ${command} accepts one directory`);
   if (command === "push") {
-    if (dir !== undefined) throw usageError(`${dir}: push accepts no folder`);
+    if (dir !== undefined) throw usageError(`${dir}: push accepts no directory`);
     const { socket, token, after, once = false } = values;
     if (socket === undefined) throw usageError("push needs --socket");
     return { command, socket, ...(token && { token }), after, once, ...streamOf(values) };
   }
-  if (dir === undefined) throw usageError(`${command} needs the folder of a deployment`);
+  if (dir === undefined) throw usageError(`${command} needs the directory of a deployment`);
   if (command === "segments") {
     if (values.to === undefined) throw usageError("segments needs --to");
     return { command, dir, to: values.to };

@@ -1,7 +1,7 @@
 /**
  * Limits that operators or several modules depend on, with units and reasons. Those of the
- * specification come first. Relations between limits are asserted at load. A limit that only one
- * module uses is defined there.
+ * specification come first. Relations between limits are asserted at load. A limit used by a single
+ * module is defined in that module.
  */
 import { assert } from "./assert.ts";
 
@@ -19,12 +19,12 @@ export const RECORD_KEY_BYTES_MAX = 1024;
 export const BATCH_ID_BYTES_MAX = 256;
 /** Maximum nesting of a payload; a scalar has depth 0. */
 export const PAYLOAD_DEPTH_MAX = 128;
-/** Maximum nesting of a body. A valid body has three containers around a payload. */
+/** Maximum nesting of a body. In a valid body, three containers enclose a payload. */
 export const JSON_DEPTH_MAX = 256;
-/** Total size of the events in a replay page. A larger event is returned alone. */
+/** Maximum total size of the events in a replay page. A larger event is returned alone. */
 export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
 
-/** Growth factor of a full buffer. Doubling wastes memory in large buffers. */
+/** Growth factor of a full buffer. Doubling would waste memory in large buffers. */
 export const MEMORY_GROWTH_FACTOR = 1.25;
 
 // Admission.
@@ -33,40 +33,40 @@ export const MEMORY_GROWTH_FACTOR = 1.25;
 export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
 /** How long a request waits for memory for its body before it gets 429. */
 export const ADMISSION_WAIT_MS = 4000;
-/** Requests waiting for memory; further ones get 429 at once. Each costs only its socket. */
+/** Maximum requests waiting for memory; further ones get 429. Each costs only its socket. */
 export const ADMISSION_WAITERS_MAX = 1024;
 /** A request body that makes no progress for this long is abandoned. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
 
 // HTTP.
 
-/** Limit on a request head, on the framing of a chunked body and on a connection's read-ahead. */
+/** Limit on a request head, a chunked body's framing and a connection's read-ahead. */
 export const HEADER_BYTES_MAX = 64 * KIB;
-/** Time limit for a request head to arrive. */
+/** Timeout for a request head to arrive. */
 export const HEADERS_TIMEOUT_MS = 60_000;
-/** Body bytes discarded after an early response: twice the largest body. */
+/** Maximum body bytes discarded after an early response: twice the largest body. */
 export const DRAIN_BYTES_MAX = 64 * MIB;
-/** Time limit for discarding a body. */
+/** Timeout for discarding a body. */
 export const DRAIN_TIMEOUT_MS = 10_000;
 
 // The log.
 
-/** Soft limit on a group commit: its first batch waits for one bounded write. */
+/** Soft limit on a group commit, which bounds how long its first batch waits. */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
-/** Batches in a commit. Bounds its header line: a batch entry takes at most 2.3 KiB. */
+/** Maximum batches per commit. Bounds its header line: a batch entry takes up to 2.3 KiB. */
 export const COMMIT_BATCHES_MAX = 1024;
-/** Longest header line a reader accepts. Fits COMMIT_BATCHES_MAX batch entries of any size. */
+/** Longest header line that a reader accepts. Fits COMMIT_BATCHES_MAX entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
 /**
- * Longest commit body a reader accepts. A 32 MiB request grows when stored: `1e20,` (5 bytes)
+ * Longest commit body that a reader accepts. A 32 MiB request grows when stored: `1e20,` (5 bytes)
  * becomes `100000000000000000000,` (22 bytes), and an event gains about 2 KiB of names and hashes.
  */
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
-/** Largest manifest. At about 600 bytes an entry: 100,000 segments, or 26 billion events. */
+/** Largest manifest: at about 600 bytes per entry, 100,000 segments or 26 billion events. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
 /**
  * A tail of this size is rotated and sealed in the background: 70,000 typical events, two seconds
- * of work. Startup reads the tail and one pending generation, or more if ingest outpaces sealing.
+ * of work. Startup reads the tail and a pending generation, or several if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /** Default of `limit` in `GET /v1/streams`. */
@@ -75,44 +75,44 @@ export const STREAMS_LIMIT_MAX = 1000;
 
 // Followers.
 
-/** Further followers get 429. Each costs a socket and up to FOLLOW_RECORD_BYTES_MAX. */
+/** Maximum followers; further ones get 429. Each costs a socket and FOLLOW_RECORD_BYTES_MAX. */
 export const FOLLOWERS_MAX = 4096;
-/** Total size of the events in a follow record, which bounds the memory of a slow follower. */
+/** Maximum total size of a follow record's events; bounds the memory of a slow follower. */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
-/** Cache of live records for other followers; a larger record is shared only while it is read. */
+/** Cache of live records shared by followers; a larger record is shared only while it is read. */
 export const LIVE_PAGES_BYTES_MAX = 4 * MIB;
 /** A follower that reads nothing for this long while data is pending is disconnected. */
 export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 
-/** Read size for commit files, and chunk size of a streamed replay. */
+/** Read size for commit files and chunk size of a streamed replay. */
 export const READ_CHUNK_BYTES = 256 * KIB;
 
 // Segments. These limits are part of the format: readers enforce them.
 
-/** A row group is decoded as a unit, about a replay page at the default limit. */
+/** A row group is decoded as a unit, so it holds about a replay page at the default limit. */
 export const ROW_GROUP_EVENTS_MAX = 1024;
-/** A segment with this many events is complete. Bounds its footer. */
+/** A segment is complete once it has this many events. Bounds its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
-/** So is one with lines of this total size. Interrupted sealing repeats at most one segment. */
+/** It is also complete at this total line size. An interrupted seal repeats one segment at most. */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
-/** Largest footer a reader accepts. Fits the offsets of a few hundred row groups. */
+/** Largest footer that a reader accepts. Fits the offsets of a few hundred row groups. */
 export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
-/** Largest key filter a reader accepts. */
+/** Largest key filter that a reader accepts. */
 export const KEY_FILTER_BYTES_MAX = 4 * MIB;
 /** Size of the smallest stored event: member names, id, time and hashes. */
 export const EVENT_BYTES_MIN = 330;
 
 // The client.
 
-/** Longest line of a follow response: a record with one event of the largest size. */
+/** Longest line of a follow response: a record with one event of maximum size. */
 export const CLIENT_LINE_BYTES_MAX = 160 * MIB;
 
-/** Maximum size that storing an event adds to its share of the request. */
+/** Maximum number of bytes by which a stored event exceeds its part of the request. */
 const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
 
 // The command line.
 
-/** Small enough for a request head. */
+/** Maximum token size, small enough for a request head. */
 export const TOKEN_BYTES_MAX = 4096;
 /** How long a shutdown waits for slow clients. It always waits for the writer. */
 export const SHUTDOWN_GRACE_MS = 5_000;
@@ -129,15 +129,15 @@ assert(
 );
 assert(
   ADMITTED_BODY_BYTES_MAX >= 2 * INGEST_BODY_BYTES_MAX,
-  "other bodies have room beside one of the largest size",
+  "a body of maximum size leaves memory for others",
 );
-assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a refused body is drained to its end");
+assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body is drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and reported");
 assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");
-/** The soft limit plus the largest last commit. */
+/** The soft limit plus the largest commit that can exceed it. */
 const SEGMENT_EVENTS_MAX = SEGMENT_EVENTS_SOFT_MAX +
   Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN);
 assert(
   KEY_FILTER_BYTES_MAX >= SEGMENT_EVENTS_MAX * 3 * 3,
-  "three keys of three bytes for each event fit the filter of a segment",
+  "three 3-byte keys per event fit a segment's filter",
 );

@@ -1,7 +1,7 @@
 /**
- * An LRU cache limited by total weight. Concurrent loads of a key share one read.
+ * An LRU cache with a limit on total weight. Concurrent loads of a key are shared.
  *
- * Invariant: the total weight never exceeds the limit, unless the newest value alone does.
+ * Invariant: the total weight exceeds the limit only if the newest value alone does.
  */
 import { assert } from "./assert.ts";
 
@@ -46,7 +46,7 @@ export class LruCache<Value> {
   set(key: string, value: Value): void {
     this.delete(key);
     const weight = this.#weigh(value);
-    assert(weight >= 0, "the weight of a cached value is not negative");
+    assert(weight >= 0, "a cached value has a non-negative weight");
     this.#held.set(key, { value, weight });
     this.#weight += weight;
     for (const oldest of this.#held.keys()) {
@@ -68,8 +68,8 @@ export class LruCache<Value> {
   }
 
   /**
-   * Returns the value of a key, loading it on a miss. A failed load rejects all its waiters and is
-   * not cached.
+   * Returns the value of a key, and loads it on a miss. A failed load rejects for all its waiters
+   * and is not cached.
    */
   async load(key: string, load: () => Promise<Value>): Promise<Value> {
     const known = this.get(key);

@@ -1,5 +1,5 @@
 /**
- * The revision of a build, which replaces this file. It is empty in the tree, where any value would
- * be outdated by the next commit.
+ * The source revision of a build. Builds replace this file; in the tree it is empty, since the next
+ * commit would outdate any value.
  */
 export const REVISION = "";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import * as whole from "../mod.ts";
 import * as browserPart from "../event.ts";
 
-/** All modules that a module imports, itself included; what is no file of ours is kept as it is. */
+/** All modules that a module loads, including itself; imports of other packages stay as written. */
 function moduleGraph(url: URL, seen: Set<string> = new Set()): Set<string> {
   if (seen.has(url.href)) return seen;
   seen.add(url.href);
@@ -15,14 +15,14 @@ function moduleGraph(url: URL, seen: Set<string> = new Set()): Set<string> {
   return seen;
 }
 
-/** The code without comments, and without imports and exports of types alone. */
+/** Source code without comments and type-only imports and exports. */
 function withoutTypes(url: URL): string {
   return readFileSync(url, "utf8")
     .replace(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "")
     .replace(/^(?:import|export) type [^;]*;/gm, "");
 }
 
-test("event.ts loads nothing but files of ours that name no module or global of a runtime", () => {
+test("event.ts loads only its own modules, which use no modules or globals of a runtime", () => {
   const graph = moduleGraph(new URL("../event.ts", import.meta.url));
   assert(graph.size > 4);
   for (const module of graph) {
@@ -35,7 +35,7 @@ test("event.ts loads nothing but files of ours that name no module or global of 
   }
 });
 
-test("mod.ts has all that event.ts has", () => {
+test("mod.ts exports everything that event.ts exports", () => {
   for (const [name, value] of Object.entries(browserPart)) {
     assert.equal(whole[name as keyof typeof whole], value, name);
   }

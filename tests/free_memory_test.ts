@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freeOwnMemory } from "../src/free_memory.ts";
 
-test("freeOwnMemory() frees the memory of one view, and leaves shared memory alone", () => {
+test("freeOwnMemory() frees a buffer that its view covers entirely, and leaves shared memory alone", () => {
   const memory = new ArrayBuffer(1024);
   for (const [start, size] of [[0, 1023], [1, 1023], [8, 0]] as const) {
     freeOwnMemory(new Uint8Array(memory, start, size));

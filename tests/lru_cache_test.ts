@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LruCache } from "../src/lru_cache.ts";
 
-test("LruCache drops the least recently used values beyond its limit", () => {
+test("LruCache evicts the least recently used values beyond its limit", () => {
   const dropped: number[] = [];
   const cache = new LruCache<number>(10, (value) => value, (value) => dropped.push(value));
   cache.set("a", 4);
@@ -18,7 +18,7 @@ test("LruCache drops the least recently used values beyond its limit", () => {
   assert.deepEqual([dropped.at(-1), cache.get("large")], [11, undefined]);
 });
 
-test("LruCache.load() loads a value once, also when it is asked for again meanwhile", async () => {
+test("LruCache.load() loads a value once, even for concurrent callers", async () => {
   const cache = new LruCache<object>(10);
   let loads = 0;
   const load = () => {
@@ -31,7 +31,7 @@ test("LruCache.load() loads a value once, also when it is asked for again meanwh
   assert.equal(loads, 1);
 });
 
-test("LruCache.load() forgets a load that failed", async () => {
+test("LruCache.load() does not cache a failed load", async () => {
   const cache = new LruCache<string>(10);
   await assert.rejects(cache.load("a", () => Promise.reject(new Error("EIO"))), /EIO/);
   assert.equal(await cache.load("a", () => Promise.resolve("later")), "later");

@@ -1,6 +1,6 @@
 /**
- * Compiles the program to one executable: run it with `deno task compile`. Dependencies of tests,
- * benchmarks and examples are not embedded.
+ * Compiles the program to an executable, as `deno task compile`. Dependencies of tests, benchmarks
+ * and examples are not embedded.
  *
  * `deno compile` downloads the runtime that it embeds; to use a local one, set DENORT_BIN.
  */
@@ -51,7 +51,7 @@ the file of a denort of this version of Deno and of the target.
 
 /** An executable to build. */
 interface Job {
-  /** Undefined for this machine. */
+  /** Undefined for the host. */
   target: Target | undefined;
   output: string;
 }
@@ -70,7 +70,7 @@ function jobsOf(values: { target?: string | undefined; output?: string | undefin
   }));
 }
 
-/** The compiler uses DENORT_BIN for any target. @throws {Error} it is for another one. */
+/** The compiler uses DENORT_BIN for any target. @throws {Error} it was built for another one. */
 function refuseOtherRuntime({ target }: Job): void {
   const path = process.env.DENORT_BIN;
   if (path === undefined || target === undefined) return;
@@ -89,7 +89,7 @@ function headerOf(path: string): ExecutableHeader {
   }
 }
 
-/** @throws {Error} the compiler wrote no file. */
+/** @throws {Error} the compiler did not write the file. */
 function compile(job: Job, folder: string): void {
   refuseOtherRuntime(job);
   mkdirSync(dirname(job.output), { recursive: true });

@@ -1,7 +1,7 @@
 /**
  * Mutation testing: applies one deliberate bug at a time (`mutations.ts`) to a copy of this tree
- * and expects its tests to fail. Exits 1 if one survives. Arguments select mutations whose names
- * contain them. The tests must pass on the unmodified copy.
+ * and expects its tests to fail. Exits with status 1 if one survives. Arguments select mutations
+ * whose names contain them. The tests must pass on the unmodified copy.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,10 +14,10 @@ import { edited, type Mutation, MUTATIONS } from "./mutations.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SKIPPED = new Set([".git", "node_modules", "demo"]);
 const TEST_TIMEOUT_MS = 600_000;
-/** Random tests use a fixed seed and moderate sizes. */
+/** Fixed seed and moderate sizes for randomized tests. */
 const ENVIRONMENT = { SEED: "1", HISTORIES: "4" };
 
-/** Runs a test file of a tree. @returns whether it passed. */
+/** Runs a test file in a source tree. @returns whether it passed. */
 function passes(folder: string, test: string): boolean {
   const { status } = spawnSync(process.execPath, ["test", "--allow-all", "--no-check", test], {
     cwd: folder,

@@ -1,6 +1,6 @@
-/** Deliberate bugs, each with tests of which one must find it; `mutate.ts` applies them. */
+/** Deliberate bugs, each with the tests that must catch it; see `mutate.ts`. */
 
-/** A replacement of text in a file. */
+/** A text replacement in a file. */
 export interface Edit {
   file: string;
   find: string;
@@ -15,7 +15,7 @@ export interface Mutation {
   tests: readonly string[];
 }
 
-/** Applies an edit to a file's text. @throws {Error} the text does not occur exactly once. */
+/** Applies an edit to a source file. @throws {Error} the text does not occur exactly once. */
 export function edited(text: string, { file, find, replace }: Edit): string {
   if (text.split(find).length !== 2) {
     throw new Error(`${file} does not contain this text exactly once; update the edit:\n${find}`);
@@ -102,7 +102,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/service/large_batches_test.ts"],
   },
   {
-    name: "an id is reused when the counter of a millisecond starts",
+    name: "an id is reused when the counter restarts in a new millisecond",
     edits: [edit("event/event_id.ts", "if (nowMs > this.#timestampMs)", "if (true)")],
     tests: ["tests/event/event_id_test.ts"],
   },
@@ -116,14 +116,14 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a failed write counts as done",
+    name: "a failed write is treated as successful",
     edits: [
       edit("log/wal/tail_writer.ts", UNLESS_NO_ROOM, "      if (!isNoRoom(error)) return;\n"),
     ],
     tests: [FAULTS, HISTORIES],
   },
   {
-    name: "a short write(2) counts as complete",
+    name: "a short write(2) is treated as complete",
     edits: [edit(
       "log/storage/file_storage.ts",
       "      const count = await this.#writeSome(bytes, done, position + done);\n",
@@ -132,12 +132,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/wal/short_write_test.ts"],
   },
   {
-    name: "a commit without space is not undone, and the next one follows it",
+    name: "a commit that ran out of space is not undone, and the next one follows it",
     edits: [edit("log/wal/tail_writer.ts", "      await this.#undo(offset);\n")],
     tests: [FAULTS, HISTORIES],
   },
   {
-    name: "the undo of a commit without space is not synced",
+    name: "the undo of a commit that ran out of space is not synced",
     edits: [edit(
       "log/wal/tail_writer.ts",
       'could not be truncated", error);\n    });\n    await this.#sync();\n',
@@ -221,7 +221,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES, HISTORIES],
   },
   {
-    name: "ids restart after a restart of the service",
+    name: "ids start over after a restart of the service",
     edits: [edit("log/log.ts", "randomBytes, recovered.lastEventId)", "randomBytes, null)")],
     tests: [CRASHES, HISTORIES],
   },
@@ -258,7 +258,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a conflict is detected by the batch id alone",
+    name: "a conflict is detected by batch id alone, not by source",
     edits: [edit(
       "service/append.ts",
       "batch.batchDigest === known.batch_digest",
@@ -267,7 +267,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a batch does not wait for another of the same identity",
+    name: "a batch does not wait for another one with the same identity",
     edits: [
       edit("service/append.ts", "group.has(batchKey(source, batchId))", "group.size < 0"),
     ],
@@ -385,12 +385,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING_CRASHES],
   },
   {
-    name: "a tail is rotated however many files are pending",
+    name: "a tail is rotated regardless of the number of pending files",
     edits: [edit("log/log.ts", " &&\n      this.#pending.length < PENDING_FILES_MAX", "")],
     tests: [SEALING],
   },
   {
-    name: "a partly failed rotation is not undone",
+    name: "a partially failed rotation is not undone",
     edits: [edit("log/wal/rotation.ts", "      await storage.rename(pendingPath, TAIL_FILE);\n")],
     tests: [SEALING_CRASHES],
   },
@@ -415,12 +415,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [HANDOVER],
   },
   {
-    name: "a sealed file is closed under its readers",
+    name: "a sealed file is closed while it is being read",
     edits: [edit("log/storage/file_storage.ts", "    await this.#reading;\n")],
     tests: ["tests/log/storage/file_storage_test.ts"],
   },
   {
-    name: "a generation leaves memory before its segments are known",
+    name: "a generation is dropped from memory before its segments are known",
     edits: [
       edit(
         "log/log.ts",
@@ -440,7 +440,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING],
   },
   {
-    name: "a failed seal is retried without a pause",
+    name: "a failed seal is retried without backoff",
     edits: [
       edit("log/sealing/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0"),
     ],

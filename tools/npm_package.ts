@@ -15,7 +15,7 @@ import { revisionModule, revisionOf } from "./build/revision.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const OUTPUT = join(ROOT, "dist", "npm");
 const PROGRAM = "cli.ts";
-/** Modules that users can import; these have declarations. */
+/** Modules that users can import; declarations are generated for these. */
 const LIBRARY = ["mod.ts", "event.ts"];
 
 const DECLARATION_OPTIONS = [
@@ -33,14 +33,14 @@ function writeDeclarations(): void {
     cwd: ROOT,
     stdio: "inherit",
   });
-  if (status !== 0) throw new Error("the declarations of the library could not be built");
+  if (status !== 0) throw new Error("cannot generate the library's declarations");
   for (const path of globSync("**/*.d.ts", { cwd: OUTPUT })) {
     const file = join(OUTPUT, path);
     writeText(file, renameModules(readFileSync(file, "utf8")));
   }
 }
 
-/** The system runs the command that npm links, so it needs a line that names the runtime. */
+/** npm links this command as an executable, so it needs a shebang line. */
 function makeExecutable(path: string): void {
   writeText(path, `#!/usr/bin/env node\n${readFileSync(path, "utf8")}`);
 }

@@ -1,13 +1,14 @@
 /**
  * `deno task powercut --fs NAME [--cuts N | --states N] [--seed S] [--dir DIR] [--no-fsync]`
  *
- * Serves a log in a virtual machine, cuts its power at random moments, boots it again, and checks
- * that everything acknowledged is there. Exit 0: nothing was lost. 1: something was, and the disk
- * is kept. 2: bad arguments, or qemu is missing.
+ * Serves a log in a virtual machine, cuts its power at random times, reboots it, and checks that no
+ * acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost; the disk
+ * image is kept. 2: bad arguments, or qemu is missing.
  *
- * - `--states` records every write to the disk instead of cutting the power, and checks so many
- *   states that the disk was in, or could have been in; requires root.
- * - `--no-fsync` makes every fsync of the service a no-op: it must lose events, and exit 1.
+ * - `--states N` records every disk write instead of cutting the power, and checks N disk states
+ *   that a power failure could have left; requires root.
+ * - `--no-fsync` turns every fsync of the service into a no-op. Events must then be lost, and the
+ *   exit status be 1.
  */
 import { execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
@@ -28,12 +29,12 @@ const CUTS_DEFAULT = "3";
 const EXIT_LOST = 1;
 const EXIT_USAGE = 2;
 const SEED_MAX = 2 ** 31;
-/** In the machine. */
+/** Path inside the virtual machine. */
 const LIBEATMYDATA = "/lib/eatmydata.so";
 
 interface Arguments {
   fileSystem: FileSystemName;
-  /** Either is 0. */
+  /** `cuts` or `states` is 0. */
   cuts: number;
   states: number;
   seed: number;
@@ -41,7 +42,7 @@ interface Arguments {
   isSynced: boolean;
 }
 
-/** @throws {Error} an argument is invalid, or a program is missing on this machine. */
+/** @throws {Error} an argument is invalid, or a required program is not installed. */
 function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,
@@ -67,7 +68,7 @@ function readArguments(args: string[]): Arguments {
   }
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
   const missing = missingPrograms();
-  if (missing !== null) throw new Error(`power cuts need a virtual machine: ${missing}`);
+  if (missing !== null) throw new Error(`cannot start a virtual machine: ${missing}`);
   const fileSystem = values.fs as FileSystemName;
   return {
     fileSystem,
@@ -79,7 +80,7 @@ function readArguments(args: string[]): Arguments {
   };
 }
 
-/** @throws {Error} nothing says where a Node is, or it does not run. */
+/** @throws {Error} no Node executable is known, or it does not run. */
 async function nodePath(): Promise<string> {
   const node = executableOf("node");
   if (node === null) throw new Error(absenceOf("node"));

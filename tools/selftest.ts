@@ -1,7 +1,7 @@
 /**
- * `deno task selftest DIR`, or `node tools/selftest.ts DIR`: checks for half a minute whether DIR
- * can be trusted with a log, and prints one line to standard output. Exit 0: yes. 1: no, or
- * doubtful. 2: bad arguments. DIR is left unchanged.
+ * `deno task selftest DIR`, or `node tools/selftest.ts DIR`: checks in half a minute whether DIR
+ * can be trusted with a log, and prints one line to standard output. Exit status 0: yes. 1: no, or
+ * in doubt. 2: bad arguments. DIR is left unchanged.
  */
 import { stat } from "node:fs/promises";
 import process from "node:process";
@@ -41,8 +41,8 @@ const isFolder = dir !== undefined && others.length === 0 &&
 if (isFolder) {
   await test(dir);
 } else {
-  process.stderr.write("usage: selftest DIR, an existing folder on the file system to test\n");
+  process.stderr.write("usage: selftest DIR, an existing directory on the file system to test\n");
   process.exitCode = EXIT_USAGE;
 }
-// Idle keep-alive connections of clients would keep the process alive.
+// Otherwise idle keep-alive connections of clients keep the process alive.
 endProcess(Number(process.exitCode ?? 0));

@@ -1,5 +1,5 @@
 /**
- * `serve` with a different TAIL_ROTATE_BYTES, for tests and benchmarks, so that tails rotate and
+ * `serve` with another TAIL_ROTATE_BYTES, so that tests and benchmarks can make tails rotate and
  * seal early, or never: `serve_rotating.ts CONFIG BYTES`.
  */
 import process from "node:process";

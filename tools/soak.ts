@@ -1,9 +1,9 @@
 /**
  * `deno task soak [--minutes N] [--seed S] [--runtime deno|node] [--dir DIR]`, or `node
  * tools/soak.ts`: mixed load on the real service while it is killed, stopped, sealed and frozen,
- * and a check of everything it acknowledged and showed. Prints a line of progress every ten seconds
- * on standard error, and one closing line on standard output. Exit 0: no violation. 1: a violation;
- * the folder of the log is kept. 2: bad arguments.
+ * and a check of everything it acknowledged and returned. Prints progress to standard error every
+ * ten seconds, and the result to standard output. Exit status 0: no violation. 1: a violation; the
+ * log is kept. 2: bad arguments.
  */
 import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -46,7 +46,7 @@ async function readArguments(args: string[]): Promise<Arguments> {
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
   const { dir } = values;
   const isFolder = (await stat(dir).catch(() => null))?.isDirectory() ?? false;
-  if (!isFolder) throw new Error(`--dir must be an existing folder, got ${dir}`);
+  if (!isFolder) throw new Error(`--dir must be an existing directory, got ${dir}`);
   return { minutes, seed, dir, runtimes: chooseRuntimes(values.runtime) };
 }
 
@@ -92,7 +92,7 @@ async function soak({ minutes, seed, runtimes, dir }: Arguments): Promise<void> 
   }
 }
 
-/** The closing line; an interrupted soak leaves nothing behind. */
+/** The result line; an interrupted soak leaves nothing behind. */
 async function describeFailure(error: SoakError, stopped: AbortSignal): Promise<string> {
   const [reason] = error.message.split("\n");
   if (stopped.aborted && error.cause === stopped.reason) {
@@ -111,5 +111,5 @@ try {
   process.exitCode = EXIT_USAGE;
 }
 if (given !== null) await soak(given);
-// Idle keep-alive connections of clients would keep the process alive.
+// Otherwise idle keep-alive connections of clients keep the process alive.
 endProcess(Number(process.exitCode ?? 0));

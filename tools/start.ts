@@ -1,6 +1,6 @@
 /**
  * `task start`: creates a deployment in ./demo on the first run, and serves it until Ctrl-C. Prints
- * commands to try once it answers.
+ * commands to try once it is ready.
  */
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";

@@ -1,6 +1,6 @@
 /**
  * Style checks beyond the formatter and linter, run by `deno task check` and a test. Prints one
- * line for each fault, and exits 1 if there are any.
+ * line per fault, and exits with status 1 if there are any.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -10,19 +10,19 @@ import {
   findCycles,
   findFullFolders,
   findInnerImports,
-  findWrongRooms,
+  findWrongLogLayers,
   importsOf,
-} from "./tidy/rooms.ts";
+} from "./tidy/layers.ts";
 import { findUnusedExports } from "./tidy/unused_exports.ts";
 
 const LINE_WIDTH = 100;
 const FILE_LINES_MAX = 450;
 const SKIPPED = new Set([".git", "node_modules", "demo", "dist"]);
 
-/** Layers from the bottom up: a file imports from its own layer and lower ones. */
+/** Layers, bottom up: a file imports from its own layer and lower ones. */
 const LAYERS = ["event", "log", "service", "api", "commands"];
 
-/** The folders that each folder of `src/` outside the layers may import from. */
+/** For each directory of `src/` outside the layers, the directories that it may import from. */
 const OUTSIDE: Record<string, string[]> = {
   client: ["event", "client"],
   http: ["http"],
@@ -30,7 +30,7 @@ const OUTSIDE: Record<string, string[]> = {
   threads: ["threads"],
 };
 
-/** The folders outside the layers that a layer imports from. */
+/** Directories outside the layers that a layer may import from. */
 const USED: Record<string, string[]> = {
   log: ["threads"],
   service: ["threads"],
@@ -41,7 +41,7 @@ const USED: Record<string, string[]> = {
 /** Files that may end the process through the runtime; examples are standalone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
-/** All text files of the project in a tree, relative to `root`. */
+/** Paths of all text files of the project, relative to `root`. */
 function listFiles(root: string, folder = ""): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -132,7 +132,7 @@ function checkPackages(folder: string, read: (path: string) => string): string[]
   return faults;
 }
 
-/** Packages missing from the list of dependencies. */
+/** Packages missing from the documented dependencies. */
 function findUnlisted({ dependencies, devDependencies }: Packages, list: string): string[] {
   return Object.keys({ ...dependencies, ...devDependencies })
     .filter((name) => !list.includes(`\n| \`${name}\` `))
@@ -154,7 +154,7 @@ function findDead(files: string[], read: (path: string) => string): string[] {
     .map((path) => `${path}: nothing but tests imports it`);
 }
 
-/** The faults of the tree at `root`, one line each. */
+/** Faults of the source tree at `root`, one line each. */
 export function findUntidy(root: string): string[] {
   const files = listFiles(root);
   const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -167,7 +167,7 @@ export function findUntidy(root: string): string[] {
       findUnlisted(JSON.parse(read(join(folder, "package.json"))), read("docs/dependencies.md"))
     ),
     ...findDead(files, read),
-    ...findWrongRooms(files, read),
+    ...findWrongLogLayers(files, read),
     ...findFullFolders(files),
     ...findCycles(files, read),
     ...findInnerImports(files, read, read("docs/dependencies.md")),

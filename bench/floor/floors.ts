@@ -1,4 +1,4 @@
-/** The measured servers: whose HTTP layer they use, and what they do with a body. */
+/** The measured servers: their HTTP layer, and the work per body. */
 
 /**
  * `store` also parses, and responds when the body is durable; `forward` then sends it to followers.

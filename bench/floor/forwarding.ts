@@ -1,7 +1,7 @@
-/** An endless response of pushed data: the minimum of delivery to a follower. */
+/** An endless response of pushed data: the minimum that delivery to a follower costs. */
 import { Buffer } from "node:buffer";
 
-/** What a client of the service expects in a follow response. */
+/** The follow response that clients of the service expect. */
 const CAUGHT_UP = Buffer.from('{"type":"caught_up"}\n');
 const EVENT_START = Buffer.from('{"event_id":"","batch":');
 const EVENT_END = Buffer.from("}\n");

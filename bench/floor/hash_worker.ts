@@ -1,4 +1,4 @@
-/** A worker of `../hash_floor.ts`: responds when it has hashed what was requested. */
+/** Worker of `../hash_floor.ts`: hashes the requested work, then responds. */
 import { parentPort } from "node:worker_threads";
 import { hashEvents } from "./hashing.ts";
 

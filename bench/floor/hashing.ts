@@ -1,6 +1,6 @@
 /**
- * Only the SHA-256 that reading, sealing and verifying history needs: as many texts of the same
- * lengths as for the typical event, with the same calls.
+ * Only the SHA-256 work of reading, sealing and verifying history: the same number of inputs, of
+ * the same lengths as for the typical event, with the same calls.
  */
 import { Buffer } from "node:buffer";
 import { createHash, hash } from "node:crypto";
@@ -9,24 +9,24 @@ const BATCH_EVENTS = 1000;
 /** Sizes of the typical event (support/requests.ts): its line, and its share of a segment. */
 const LINE_BYTES = 717;
 export const SEALED_BYTES = 103;
-/** Its share of the text of the batch digest. */
+/** Its share of the batch digest's input. */
 const DIGEST_BYTES = 195;
 const PAYLOAD_BYTES = 300;
 const ENVELOPE_BYTES = 325;
-/** A chain head and the hash of the next event. */
+/** A chain head and the next event's hash. */
 const LINK_BYTES = 64;
 
 const bytes = Buffer.alloc(BATCH_EVENTS * LINE_BYTES, "x");
 
-/** Hashes the texts of one batch of 1,000 events. */
+/** Hashes the inputs for one batch of 1,000 events. */
 type HashBatch = () => void;
 
-/** Hashes one text of a given size per event. */
+/** Hashes one input of a given size per event. */
 function hashText(bytesPerEvent: number): void {
   createHash("sha256").update(bytes.subarray(0, BATCH_EVENTS * bytesPerEvent)).digest("hex");
 }
 
-/** Hashes one text for each event. */
+/** Hashes one input per event. */
 function hashEach(sizeBytes: number): void {
   for (let event = 0; event < BATCH_EVENTS; event++) {
     hash("sha256", new Uint8Array(bytes.buffer, bytes.byteOffset + event, sizeBytes), "hex");
@@ -39,7 +39,7 @@ export const HASHING: Record<string, HashBatch> = {
     hashText(SEALED_BYTES);
     hashText(DIGEST_BYTES);
   },
-  /** The payloads, envelopes and chain as well. */
+  /** The same, plus payloads, envelopes and chain. */
   "verify --chain": () => {
     hashText(SEALED_BYTES);
     hashText(DIGEST_BYTES);
@@ -48,8 +48,8 @@ export const HASHING: Record<string, HashBatch> = {
     hashEach(LINK_BYTES);
   },
   /**
-   * The lines when the log is opened, when they are read, as they are written to the segment and
-   * read back; the chain; the file when written and when read back.
+   * The lines: when the log is opened, when they are read, when they are written to the segment and
+   * when it is read back. The chain. The file: when written and when read back.
    */
   "seal": () => {
     for (let pass = 0; pass < 4; pass++) hashText(LINE_BYTES);
@@ -58,7 +58,7 @@ export const HASHING: Record<string, HashBatch> = {
   },
 };
 
-/** Hashes as much as `events` events need. */
+/** Does the hashing for `events` events. */
 export function hashEvents(work: string, events: number): void {
   const hashBatch = HASHING[work]!;
   for (let event = 0; event < events; event += BATCH_EVENTS) hashBatch();

@@ -1,4 +1,4 @@
-/** An in-memory page of replay, in pieces of the size that the service writes. */
+/** A replay page from memory, in chunks of the size that the service writes. */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../src/limits.ts";
 

@@ -1,6 +1,6 @@
 /**
- * A server that does next to nothing with requests, as a bound for the service. Arguments: the kind
- * of server, the socket, the file to append to.
+ * A server that does minimal work per request, as a lower bound for the service. Arguments: the
+ * kind of server, the socket, the file to append to.
  */
 import { Buffer } from "node:buffer";
 import { fdatasync, openSync, write } from "node:fs";
@@ -19,7 +19,7 @@ const HEADERS = { "content-type": "application/json" };
 const writeFile = promisify(write);
 const syncFile = promisify(fdatasync);
 
-/** Appends waiting bodies with one write and one fdatasync, then those that came meanwhile. */
+/** Appends all waiting bodies with one write and one fdatasync, like a group commit. */
 class GroupCommit {
   readonly #file: number;
   #waiting: { body: Uint8Array; done: () => void }[] = [];
@@ -54,7 +54,7 @@ class GroupCommit {
 
 const forwarding = new Forwarding();
 
-/** Handles a body before the response. */
+/** Processes a body before the response is sent. */
 function worker(work: FloorWork, path: string): (body: Uint8Array) => Promise<void> | void {
   if (work === "answer" || work === "page") return () => {};
   const parse = (body: Uint8Array) => void JSON.parse(Buffer.from(body).toString());

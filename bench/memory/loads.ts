@@ -1,4 +1,4 @@
-/** The kinds of load under which memory is measured, each by clients that never pause. */
+/** The kinds of load under which memory is measured; clients never pause. */
 import type { Buffer } from "node:buffer";
 import { type LogFacts, positionAt } from "../scale/built_log.ts";
 import {
@@ -36,9 +36,8 @@ export interface Load {
 }
 
 /**
- * The combined load of some kinds on a log.
- * @param row makes the batch ids of this row unique.
- * @param facts of the log; batches of one event advance `nextBatch`.
+ * The combined load of several kinds on a log. @param row makes the batch ids of this row unique.
+ * @param facts describes the log; batches of one event advance `nextBatch`.
  */
 export function loadOf(row: string, kinds: readonly Kind[], facts: LogFacts): Load {
   const load: Load = { workloads: [], followFrom: [] };

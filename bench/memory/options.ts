@@ -13,13 +13,13 @@ export interface MemoryOptions {
   /** Size of the log before the load. */
   events: number;
   shape: Shape;
-  /** Folder of a kept log; undefined to remove it. */
+  /** Directory in which the log is kept; undefined to remove it. */
   keep: string | undefined;
   /** Kinds of load by row name. */
   rows: Map<string, readonly Kind[]>;
   measureMs: number;
   jsonPath: string | undefined;
-  /** Folder for deployments that are not kept; undefined for the system's temporary folder. */
+  /** Directory for deployments that are not kept; default: the system's temporary directory. */
   parent: string | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The comparison table: the median of each figure, and the ratios to the best peer and to the peer
+ * The comparison table: the median of each figure, and its ratios to the best peer and to the peer
  * that does the same work.
  */
 import { rounded, type Row } from "../support/report.ts";
@@ -16,7 +16,7 @@ export interface Series {
   rounds: Measurement[];
 }
 
-/** No peer has sealed history: the goal for reading it is half the rate of the service's tail. */
+/** No peer has sealed history: the goal is half the replay rate of the service's tail. */
 export function segmentsGoal(series: Series[]): Series[] {
   const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
   if (tail === undefined) return [];
@@ -28,7 +28,7 @@ export function segmentsGoal(series: Series[]): Series[] {
   return [{ row: "replay-segments", subject: "goal", variant, isSameWork: false, rounds }];
 }
 
-/** Above this share of a processor, the load generator limits a rate. */
+/** Above this share of a core, the load generator limits a rate. */
 const CLIENT_SHARE_MAX = 0.85;
 const CLIENT_LIMITED = "!";
 
@@ -91,7 +91,7 @@ function bestOf(figure: Figure, series: Series[]): Series | undefined {
   return measured.toSorted((a, b) => sign * (value(a) - value(b)))[0];
 }
 
-/** How many times better the service is: above 1, it is ahead. */
+/** How many times better the service is; above 1, it is ahead. */
 function ratio(figure: Figure, ours: Series | undefined, peer: Series | undefined): number | null {
   if (ours === undefined || peer === undefined) return null;
   const [own, other] = [medianOf(ours.rounds, figure.value), medianOf(peer.rounds, figure.value)];
@@ -105,7 +105,7 @@ function figureCell({ value }: Figure, series: Series | undefined): number | nul
   return roundedOrNull(medianOf(series.rounds, value), value === "eventsPerSecond" ? 0 : 3);
 }
 
-/** Processor milliseconds of the server per 1,000 events. */
+/** Server CPU milliseconds per 1,000 events. */
 function cpuCell(series: Series | undefined): number | null {
   if (series === undefined) return null;
   const seconds = medianOf(series.rounds, "serverCpuSecondsPer1000");
@@ -116,7 +116,7 @@ function nameOf(series: Series | undefined): string | null {
   return series === undefined ? null : `${series.subject} ${series.variant}`;
 }
 
-/** Shares of the load generators, marked if one was the bottleneck. */
+/** CPU shares of the load generators, marked if one was the bottleneck. */
 function shareCell(series: (Series | undefined)[]): string {
   return series.map((each) =>
     markedPercent(each ? medianOf(each.rounds, "clientShare") : null) ?? "-"

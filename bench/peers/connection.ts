@@ -1,11 +1,11 @@
 /**
- * A connection, to a peer or to the service, that sends prepared bytes and skims the replies, so
- * that all are driven at the same cost.
+ * A connection, to a peer or to the service, that sends prepared bytes and only skims the replies,
+ * so that the client costs the same for all.
  */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 
-/** A read buffer shared by all connections; each has processed it before the next one reads. */
+/** A read buffer shared by all connections; each processes it before the next one reads. */
 const READ_BUFFER = Buffer.alloc(256 * 1024);
 
 /** Finds the end of a reply. It copies any data it keeps. */
@@ -45,7 +45,7 @@ export class Connection<Reply> {
     });
   }
 
-  /** Sends requests with `replies` replies; one exchange at a time. */
+  /** Sends requests that have `replies` replies; one exchange at a time. */
   send(
     bytes: Buffer,
     replies: number,

@@ -8,7 +8,7 @@ import type { LoadTimes } from "./load.ts";
 import { type Measurement, serverClock } from "./measurement.ts";
 
 const EVENTS_PER_SECOND = 200;
-/** Time limit for events to arrive after the last one was acknowledged. */
+/** Timeout for events to arrive after the last one was acknowledged. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
 export interface Delivery {

@@ -1,4 +1,4 @@
-/** DuckDB writing the events of a tail to Parquet: the same rows, from the same lines. */
+/** DuckDB writes the events of a tail to Parquet: the same rows, from the same lines. */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -11,10 +11,7 @@ const COLUMNS = "{event_id: 'UUID', source: 'VARCHAR', stream: 'VARCHAR', record
   "kind: 'VARCHAR', occurred_at: 'VARCHAR', observed_at: 'TIMESTAMP', payload: 'JSON', " +
   "content_hash: 'VARCHAR', batch_id: 'VARCHAR', event_hash: 'VARCHAR'}";
 
-/**
- * Copies the events of a tail, with all processors.
- * @param folder for temporary input and output.
- */
+/** Copies the events of a tail, on all cores. @param folder for temporary input and output. */
 export async function copyToParquet(tail: string, folder: string): Promise<Measurement> {
   const input = join(folder, "events.ndjson");
   const output = join(folder, "events.parquet");

@@ -17,7 +17,7 @@ export function eventsOf(request: Buffer): BenchEvent[] {
   return (JSON.parse(body) as { events: BenchEvent[] }).events;
 }
 
-/** An event as one JSON text, for a peer that stores it opaquely. */
+/** An event as a JSON string, for a peer that stores it opaquely. */
 export function eventText(event: BenchEvent): string {
   return JSON.stringify({ source: BENCH_SOURCE, ...event });
 }

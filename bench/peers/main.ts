@@ -24,11 +24,9 @@ import { type BenchContext, SEALED_ROWS, SERVED_ROWS, type Subject } from "./row
 import { measureSealed } from "./sealed.ts";
 import { takeTurns, type Turn, turnOf } from "./turns.ts";
 
-/** Short windows and many rounds, so that other load on the machine affects all alike. */
+/** Short windows and many rounds, so that other load on the machine affects all equally. */
 const DEFAULT_ARGS = ["--seconds", "1"];
-/**
- * Warm-up relative to the measured time; longer for the service, which is compiled while it runs.
- */
+/** Warm-up relative to the measured time; longer for the service, because of JIT compilation. */
 const WARMUP_SHARE = 0.5;
 const OURS_WARMUP_SHARE = 1.5;
 const REPLAY_EVENTS = 200_000;
@@ -96,7 +94,7 @@ await runBench(async () => {
   const options = parseBenchOptions(args, [...SERVED_ROWS, ...SEALED_ROWS]);
   const folder = await mkdtemp(join(options.parent ?? tmpdir(), "bench-peers-"));
   try {
-    // PostgreSQL's user must be able to reach its folder.
+    // PostgreSQL's user must be able to access its directory.
     await chmod(folder, 0o711);
     await compare(options, folder);
   } finally {

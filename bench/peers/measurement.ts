@@ -1,6 +1,6 @@
 /**
- * The figures of one measurement of any subject, and its clock: processor time of the server, the
- * load generator and everything else on the machine.
+ * The figures of one measurement of any subject, and its clock: CPU time of the server, the load
+ * generator and everything else on the machine.
  */
 import {
   endedChildrenCpuSeconds,
@@ -14,11 +14,11 @@ export interface Measurement {
   eventsPerSecond: number | null;
   p50Ms: number | null;
   p99Ms: number | null;
-  /** Processor milliseconds of the server per 1,000 events. */
+  /** Server CPU milliseconds per 1,000 events. */
   serverCpuSecondsPer1000: number | null;
-  /** Processor share of the load generator. Near 1, it is the bottleneck. */
+  /** The load generator's share of a core. Near 1, it is the bottleneck. */
   clientShare: number | null;
-  /** Processor share of everything but the server and the load generator. */
+  /** CPU share of everything except the server and the load generator. */
   othersShare: number | null;
   eventsPerSync: number | null;
 }
@@ -33,7 +33,7 @@ export const NOT_MEASURED: Measurement = {
   eventsPerSync: null,
 };
 
-/** Processor time and wall time at one moment. */
+/** CPU time and wall-clock time at one moment. */
 interface Moment {
   ms: number;
   serverSeconds: number | null;
@@ -47,15 +47,15 @@ export class UsageClock {
   readonly #clientSeconds: () => number;
   readonly #start: Moment;
 
-  /** @param serverSeconds, clientSeconds processor time of each so far. */
+  /** @param serverSeconds, clientSeconds CPU time of each so far. */
   constructor(serverSeconds: () => number | null, clientSeconds: () => number) {
     this.#serverSeconds = serverSeconds;
     this.#clientSeconds = clientSeconds;
-    // Reading /proc takes a while without load, so that time is excluded.
+    // Reading /proc takes a while, during which there is no load, so it is excluded.
     this.#start = { ...this.#read(), ms: performance.now() };
   }
 
-  /** The measurement so far, in which `events` events were processed. */
+  /** The measurement so far, over `events` events. */
   stop(events: number): Measurement {
     const end = this.#read();
     const start = this.#start;

@@ -1,7 +1,7 @@
 /**
- * The peers' own load tools, for single events: they cost less processor time than a JavaScript
- * load generator, which leaves more to the server on a small machine. A short run determines how
- * many requests fill the measured time, and warms the server up.
+ * The peers' own load tools, for single events: they use less CPU time than a JavaScript load
+ * generator, which leaves more for the server on a small machine. A short run warms up the server
+ * and determines how many requests fill the measured time.
  */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { findPeer, runProgram } from "./peer_process.ts";
 import { type Postgres, POSTGRES_USER } from "./postgres_server.ts";
 import type { Redis } from "./redis_server.ts";
 
-/** Requests of the short run, for each client. */
+/** Requests per client in the short run. */
 const PILOT_REQUESTS = 100;
 
 /** Figures that a tool reports. */
@@ -76,11 +76,11 @@ async function measureTool(
   run: (requests: number) => Promise<ToolReport>,
 ): Promise<Measurement> {
   const pilot = await run(PILOT_REQUESTS * clients);
-  // Rounded to full rounds of all clients.
+  // Rounded to complete rounds of all clients.
   const requests = Math.ceil(pilot.perSecond * measureMs / 1000 / clients) * clients;
   const clock = serverClock(serverPid);
   const { perSecond, p50Ms, p99Ms } = await run(requests);
-  // The tool reports the rate itself, which excludes its startup.
+  // The rate that the tool reports excludes its startup.
   return { ...clock.stop(requests), eventsPerSecond: perSecond, p50Ms, p99Ms };
 }
 
@@ -88,7 +88,7 @@ async function measureTool(
 export function parseRedisBenchmark(output: string): ToolReport {
   const [names, cells] = output.trim().split("\n").slice(-2)
     .map((line) => line.slice(1, -1).split('","'));
-  // From the end: the first cell is the command, which may contain separators.
+  // Counted from the end: the first cell is the command, which may contain separators.
   const cell = (name: string) => Number(cells?.at(names!.indexOf(name) - names!.length));
   const report = {
     perSecond: cell("rps"),

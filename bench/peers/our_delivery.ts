@@ -1,4 +1,4 @@
-/** Delivery to one follower of a server with the service's protocol. */
+/** Delivery to one follower, for servers that speak the service's protocol. */
 import type { Buffer } from "node:buffer";
 import { FollowerClient } from "../support/follower_client.ts";
 import { type RawResponse, ResponseParser } from "../support/response_parser.ts";
@@ -8,7 +8,7 @@ import { Arrivals, measureArrivals } from "./delivery.ts";
 import type { LoadTimes } from "./load.ts";
 import type { Measurement } from "./measurement.ts";
 
-/** Opens a connection of the kind that the peers are driven with. */
+/** Opens the same kind of connection that is used for the peers. */
 export function openOurs(socketPath: string): Promise<Connection<RawResponse>> {
   const parser = new ResponseParser();
   const push = (data: Buffer) => parser.push(data);

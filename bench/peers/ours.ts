@@ -1,4 +1,4 @@
-/** The service in the rows that are measured on a running server. */
+/** The service's variants of the rows that are measured on a running server. */
 import { open } from "node:fs/promises";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -106,7 +106,7 @@ async function measureIngest(
     });
     return measureWorkloads(workloads, deployment, server, context);
   });
-  // The last one is empty and marks the shutdown.
+  // The last one is the empty commit of the shutdown.
   const commits = await countCommits(join(deployment.folder, "data", "log", "tail.ndjson")) - 1;
   return { ...measurement, eventsPerSync: events / commits };
 }

@@ -1,6 +1,6 @@
 /**
- * Programs of the peers: found, run as an unprivileged user (PostgreSQL refuses to run as root),
- * and stopped with all their children, even after failures.
+ * Finds the peers' programs, runs them as an unprivileged user (PostgreSQL refuses to run as root),
+ * and stops them with all their children, even after failures.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -11,16 +11,16 @@ import { findProgram, programFolders } from "../../tools/support/find_program.ts
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 60_000;
-/** Interval of checks whether a server answers. */
+/** Polling interval while a server starts. */
 const POLL_MS = 5;
 const OUTPUT_CHARS_MAX = 1024 * 1024;
 const COMPLAINT_CHARS_MAX = 4096;
-/** Where Debian installs PostgreSQL, one folder per version. */
+/** Where Debian installs PostgreSQL, one directory per version. */
 const POSTGRES_VERSIONS = "/usr/lib/postgresql";
 /** Unprivileged users to run programs as, in order of preference. */
 const UNPRIVILEGED = ["postgres", "nobody"];
 
-/** The user to run programs as; undefined for that of this process. */
+/** The user to run programs as; undefined for the current one. */
 export interface UserIds {
   uid: number;
   gid: number;
@@ -46,7 +46,7 @@ function postgresFolders(): string[] {
 }
 
 /**
- * The user to run peers as: this one, unless it is root.
+ * The user to run peers as: the current one, unless it is root.
  * @throws {Error} there is no unprivileged user.
  */
 export function unprivilegedUser(): UserIds | undefined {
@@ -64,7 +64,7 @@ export function unprivilegedUser(): UserIds | undefined {
 /**
  * Runs a program to completion.
  * @returns its standard output.
- * @throws {Error} it exits with another status than 0; includes the end of its output.
+ * @throws {Error} its exit status is not 0; the message includes the end of its output.
  */
 export async function runProgram(
   path: string,
@@ -100,7 +100,7 @@ export class PeerServer {
   /**
    * Starts a server.
    * @param answers tries a request; throws while the server is not ready.
-   * @throws {Error} it exits, or does not answer in time.
+   * @throws {Error} it exits, or does not respond in time.
    */
   static async start(
     path: string,
@@ -160,7 +160,7 @@ export class PeerServer {
 
 interface Output {
   stdout(): string;
-  /** The end of its output, standard error included. */
+  /** The end of its output, including standard error. */
   complaint(): string;
 }
 

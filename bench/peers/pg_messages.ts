@@ -1,6 +1,6 @@
 /**
- * Messages to PostgreSQL, protocol version 3 (its documentation, "Message Formats"), as bytes that
- * are built once and sent many times. Statements are prepared; parameters are binary.
+ * Messages to PostgreSQL, protocol version 3 (see "Message Formats" in its documentation), as bytes
+ * that are built once and sent many times. Statements are prepared; parameters are binary.
  */
 import { Buffer } from "node:buffer";
 
@@ -21,12 +21,12 @@ export function startupMessage(user: string, database: string): Buffer {
   return Buffer.concat([int32(parameters.length + 8), int32(PROTOCOL_VERSION), parameters]);
 }
 
-/** Simple query: statements as text, run one after the other. */
+/** Simple query: statements as a string, run one after another. */
 export function queryMessage(sql: string): Buffer {
   return message("Q", cString(sql));
 }
 
-/** Prepares a statement under a name; the parameter types follow from its text. */
+/** Prepares a named statement; the server infers parameter types. */
 export function parseMessage(name: string, sql: string): Buffer {
   return message("P", Buffer.concat([cString(name), cString(sql), int16(0)]));
 }
@@ -46,7 +46,7 @@ export function executeMessages(name: string, parameters: Buffer[]): Buffer {
   return Buffer.concat([message("B", bind), message("E", Buffer.concat([cString(""), int32(0)]))]);
 }
 
-/** Ends a group of messages, which commits them and yields one reply. */
+/** Sync message: ends a group of messages, which commits them and yields one reply. */
 export function syncMessage(): Buffer {
   return message("S", Buffer.alloc(0));
 }
@@ -70,7 +70,7 @@ export function int64(value: bigint): Buffer {
   return bytes;
 }
 
-/** A timestamptz parameter or column: microseconds since the beginning of 2000. */
+/** A timestamptz parameter or column: microseconds since 2000-01-01. */
 export function timestamp(text: string): Buffer {
   return int64(BigInt(Date.parse(text) - Date.UTC(2000, 0, 1)) * 1000n);
 }

@@ -1,6 +1,7 @@
 /**
- * Messages from PostgreSQL, protocol version 3, counted without parsing their values. It keeps what
- * is checked: the number of rows, the first column of the last one, and what was committed.
+ * Counts messages from PostgreSQL, protocol version 3, without parsing their values. Keeps only the
+ * values that are checked: the number of rows, the first column of the last one, and the command
+ * tag.
  */
 import { Buffer } from "node:buffer";
 
@@ -30,7 +31,7 @@ export interface PgReply {
   tag: string;
 }
 
-/** Finds the end of the reply to one exchange, however it is split. */
+/** Finds the end of the reply to one exchange, across any split into reads. */
 export class PgSkimmer {
   readonly #onNotification: () => void;
   #missing = 0;
@@ -54,7 +55,7 @@ export class PgSkimmer {
   /**
    * Processes data from the socket.
    * @returns the complete reply; null until then, and if none is expected.
-   * @throws {Error} an error from the server, with its text.
+   * @throws {Error} an error from the server, with its message.
    */
   push(data: Buffer): PgReply | null {
     const wasExpected = this.#missing > 0;
@@ -132,12 +133,12 @@ export class PgSkimmer {
   }
 }
 
-/** Without the checks of Buffer's methods, which cost more than the rest of a row. */
+/** Avoids the checks in Buffer's methods, which cost more than the rest of a row. */
 function int32At(bytes: Buffer, at: number): number {
   return bytes[at]! << 24 | bytes[at + 1]! << 16 | bytes[at + 2]! << 8 | bytes[at + 3]!;
 }
 
-/** Bytes of a message needed before it is read; none for most messages. */
+/** Bytes of a message that must arrive before it is parsed; 0 for most messages. */
 function readBytes(type: number, bodyBytes: number): number {
   switch (type) {
     case TYPE.rows:
@@ -152,7 +153,7 @@ function readBytes(type: number, bodyBytes: number): number {
   }
 }
 
-/** Fields of an error are a letter and a text each; `M` is the message. */
+/** Each field of an error is a letter and a string; `M` is the message. */
 function errorText(body: string): string {
   return body.split("\0").find((field) => field.startsWith("M"))?.slice(1) ?? body;
 }

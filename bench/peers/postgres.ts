@@ -1,7 +1,7 @@
 /**
  * PostgreSQL in each row: a table with a sequence number as primary key, and the payload as `json`,
- * the cheapest validated type. The same work as the service's is inserting events from JSON; the
- * best variant is COPY, with events already split into columns.
+ * the cheapest validated type. Inserting events from JSON is the same work as the service's; COPY,
+ * with events already split into columns, is the fastest variant.
  */
 import { Buffer } from "node:buffer";
 import { setTimeout as delay } from "node:timers/promises";
@@ -63,7 +63,7 @@ const STATEMENTS: Record<string, string> = {
 type Measure = (postgres: Postgres) => Promise<Measurement>;
 
 export function postgresSubject(cluster: PostgresCluster, context: BenchContext): Subject {
-  /** A variant that counts only as the best one, because it skips work that the service does. */
+  /** A variant that counts only for `best peer`, because it skips work that the service does. */
   const shortcut = (name: string, measure: Measure): Variant => ({
     name,
     isSameWork: false,
@@ -130,7 +130,7 @@ function insertJsonRequest(events: BenchEvent[]): Buffer {
   return Buffer.concat([executeMessages("insert_json", parameters), syncMessage()]);
 }
 
-/** The command and its data in one write, because the server reads on once it has parsed it. */
+/** The command and its data in one write, which saves a round trip. */
 export function copyRequest(events: BenchEvent[]): Buffer {
   const copy = queryMessage(`COPY events (${COLUMNS}) FROM STDIN`);
   return Buffer.concat([copy, copyMessages(events.map(valuesOf))]);
@@ -141,13 +141,13 @@ export function keyRequestOf(key: string): Buffer {
   return Buffer.concat([executeMessages("key", [Buffer.from(key)]), syncMessage()]);
 }
 
-/** Values of the columns, as text. */
+/** Column values as strings. */
 function valuesOf(event: BenchEvent): string[] {
   const { stream, record_key, kind, occurred_at, payload } = event;
   return [BENCH_SOURCE, stream, record_key, kind, occurred_at, JSON.stringify(payload)];
 }
 
-/** Values of the columns, in binary. */
+/** Column values in binary. */
 function columnsOf(event: BenchEvent): Buffer[] {
   return valuesOf(event).map((value, column) =>
     column === OCCURRED_AT ? timestamp(value) : Buffer.from(value)
@@ -176,7 +176,7 @@ async function eventsPerSync(postgres: Postgres): Promise<number> {
     const request = [executeMessages(statement, []), syncMessage()];
     return Number((await connection.exchange(Buffer.concat(request))).lastId);
   };
-  // A session adds its counts when it ends.
+  // A session flushes its counters when it ends.
   while (await ask("sessions") > 1) await delay(SESSION_POLL_MS);
   const per1000Syncs = await ask("per_1000_syncs");
   connection.close(terminateMessage());
@@ -235,7 +235,7 @@ async function measureDelivery(postgres: Postgres, context: BenchContext): Promi
   const sender = await openPrepared(postgres);
   const [event] = typicalEvents(1);
   const insert = executeMessages("insert", columnsOf(event!));
-  // One transaction, so that one sync ends it.
+  // One transaction, so that there is one sync.
   const request = Buffer.concat([insert, executeMessages("notify", []), syncMessage()]);
   const send = async () => {
     await sender.exchange(request);

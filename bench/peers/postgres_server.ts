@@ -1,7 +1,7 @@
 /**
- * PostgreSQL as a durable log, configured as installed except for memory and its socket. One
- * cluster serves a whole run, so that its write-ahead log is recycled as in production; the server
- * runs only while it is measured.
+ * PostgreSQL as a durable log, with the default configuration except for memory and socket. One
+ * cluster is used for a whole run, so that its write-ahead log is recycled as in production; the
+ * server runs only while it is measured.
  */
 import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export const POSTGRES_INSTALL = "apt-get install postgresql";
 const DATABASE = "postgres";
 export const POSTGRES_USER = "bench";
 
-/** On by default; stated for the record. */
+/** The defaults, stated for the record. */
 const SETTINGS = [
   "fsync=on",
   "synchronous_commit=on",
@@ -55,7 +55,7 @@ export interface PostgresCluster {
   user: UserIds | undefined;
 }
 
-/** Creates a cluster below `parent`, which its user must be able to enter. */
+/** Creates a cluster in `parent`, which its user must be able to access. */
 export async function createPostgresCluster(parent: string): Promise<PostgresCluster> {
   const [program, initdb] = [findPeer("postgres"), findPeer("initdb")];
   if (program === null || initdb === null) throw new Error("PostgreSQL is not installed");

@@ -1,11 +1,11 @@
 /**
- * Processor time of process trees, of exited children and of the whole machine, in seconds. Read
- * from /proc, so unknown except on Linux.
+ * CPU time of process trees, of exited children and of the whole machine, in seconds. Read from
+ * /proc, so available only on Linux.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 
-/** Unit of the times in /proc: always 100 a second for programs on common machines. */
+/** Clock ticks per second in /proc, the same on all common platforms. */
 const TICKS_PER_SECOND = 100;
 
 /** Fields of /proc/PID/stat after the name, counted from 0. */
@@ -19,7 +19,7 @@ interface ProcessTimes {
   childSeconds: number;
 }
 
-/** Number of retries if processes exit meanwhile. */
+/** Retries if processes exit during the read. */
 const READS_MAX = 5;
 
 /** Time of a process and all its descendants, including exited ones; null without /proc. */
@@ -48,7 +48,7 @@ export function ownCpuSeconds(): number {
   return (user + system) / 1e6;
 }
 
-/** Busy time of all processors together; null without /proc. */
+/** Busy time of all cores together; null without /proc. */
 export function machineCpuSeconds(): number | null {
   const text = readOrNull("/proc/stat");
   if (text === null) return null;

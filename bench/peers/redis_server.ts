@@ -12,7 +12,7 @@ export interface Redis {
   pid: number;
 }
 
-/** Durable: a reply means that the data is on disk. No snapshots or rewrites meanwhile. */
+/** Durable: a reply means that the data is on disk. No snapshots or rewrites. */
 const SETTINGS: Record<string, string> = {
   "port": "0",
   "appendonly": "yes",
@@ -27,7 +27,7 @@ export function openRedis(
   return Connection.open(socketPath, new RespSkimmer());
 }
 
-/** Runs `use` with a new Redis in a temporary folder. */
+/** Runs `use` with a new Redis in a temporary directory. */
 export async function withRedis<T>(
   parent: string,
   use: (redis: Redis) => Promise<T>,

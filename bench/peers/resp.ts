@@ -30,7 +30,7 @@ export function encodeCommand(words: string[]): Buffer {
   return Buffer.from(`*${words.length}\r\n${bulks.join("")}`);
 }
 
-/** Finds the end of the replies to one exchange, however they are split. */
+/** Finds the end of the replies to one exchange, across any split into reads. */
 export class RespSkimmer {
   /** Values still expected, including those within arrays. */
   #missing = 0;
@@ -38,7 +38,7 @@ export class RespSkimmer {
   #pending: Buffer = NOTHING;
   #entries = 0;
   #lastId = "";
-  /** The last value if it began an array of two: an id, if an array follows. */
+  /** The last value if it started an array of two: an id, if an array follows. */
   #opening: string | null = null;
   #isOpeningNext = false;
 
@@ -50,7 +50,7 @@ export class RespSkimmer {
   /**
    * Processes data from the socket.
    * @returns the complete reply; null until then.
-   * @throws {Error} an error reply, with its text, or unexpected data.
+   * @throws {Error} an error reply, with its message, or unexpected data.
    */
   push(data: Buffer): RespReply | null {
     const bytes = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);

@@ -15,13 +15,13 @@ export type SubjectName = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256su
 
 export interface Subject {
   name: SubjectName;
-  /** Empty for a row in which this subject takes no part. */
+  /** Empty if this subject does not take part in the row. */
   variantsOf(row: string): Variant[];
 }
 
-/** What all subjects need to know. */
+/** Settings shared by all subjects. */
 export interface BenchContext extends LoadTimes {
-  /** Folder for deployments, clusters and their data, on the measured disk. */
+  /** Directory for deployments, clusters and their data, on the measured disk. */
   folder: string;
   /** Events in the log that is replayed. */
   replayEvents: number;
@@ -44,7 +44,7 @@ export const INGEST_ROWS: Record<string, IngestRow> = {
 export const FILL_BATCH_EVENTS = 1000;
 export const PAGE_EVENTS = 1000;
 
-/** Rows that are each measured on new servers. */
+/** Rows that are measured on a new server each. */
 export const SERVED_ROWS = [...Object.keys(INGEST_ROWS), "replay-tail", "deliver"];
 
 /** Rows about sealed history, which share one log. */

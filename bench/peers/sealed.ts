@@ -1,6 +1,6 @@
 /**
- * The rows about sealed history, all on one log: in each round a part of it is appended and sealed,
- * alternating with DuckDB; queries follow when the whole log is sealed.
+ * The rows about sealed history, all on one log: each round appends and seals a part of it,
+ * alternating with DuckDB; queries follow once the whole log is sealed.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ import { type PostgresCluster, withPostgres } from "./postgres_server.ts";
 import { type BenchContext, FILL_BATCH_EVENTS, PAGE_EVENTS } from "./rows.ts";
 import { takeTurns, type Turn, turnOf } from "./turns.ts";
 
-/** Coprime to most counts, so that consecutive lookups are not neighbours. */
+/** Coprime to most counts, so that consecutive lookups are not neighbors. */
 const KEY_STEP = 7919;
 
 export interface SealedOptions {
@@ -144,7 +144,7 @@ function measureServed(
   );
 }
 
-/** Looks up one key after the other, each in another part of the log. */
+/** Looks up keys one after another, each in a different part of the log. */
 function keyWorkload(events: number): Workload {
   let number = 0;
   return {

@@ -1,4 +1,4 @@
-/** All measurements of a built log: starts, requests over the socket, and `verify`. */
+/** All measurements of a built log: startup, requests over the socket, and `verify`. */
 import type { Deployment, RuntimeName, Server } from "../support/deployment.ts";
 import { logBytes, sealedPart, tailBytes } from "../support/log_files.ts";
 import { progress } from "../support/options.ts";

@@ -1,4 +1,4 @@
-/** Builds a log through the HTTP API, has it sealed, and fills up its tail. */
+/** Builds a log through the HTTP API, seals it, and fills its tail. */
 import type { Deployment, Server } from "../support/deployment.ts";
 import { ask } from "../support/exchange.ts";
 import { runLoad, type Workload } from "../support/load.ts";
@@ -25,11 +25,11 @@ import {
 
 /** Number of remembered positions in the history. */
 const POSITIONS = 1000;
-/** Enough that many share each fdatasync. */
+/** Enough clients that many appends share each fdatasync. */
 const CLIENTS: Record<Shape, number> = { batch: 4, single: 64 };
 /** Batch numbers reserved for one filling of the tail. */
 const TAIL_BATCHES_MAX = 500_000;
-/** Batches between checks of the size of the tail. */
+/** Batches between checks of the tail's size. */
 const TAIL_LOOK_BATCHES: Record<Shape, number> = { batch: 1, single: 100 };
 const SEALING_TIMEOUT_MS = 1_200_000;
 /** If less of a log was sealed by the server, the command seals it. */
@@ -148,7 +148,7 @@ async function appendBulk(deployment: Deployment, server: Server, { shape, batch
   return { batches: next, positions, figures };
 }
 
-/** Runs the command to seal what the server has not. */
+/** Runs `service seal` on the part that the server has not sealed. */
 async function sealRest(deployment: Deployment, events: number): Promise<Figures> {
   const before = await sealedPart(deployment);
   if (before.events >= events) throw new Error("the server left nothing for seal to measure");
@@ -165,7 +165,7 @@ async function sealRest(deployment: Deployment, events: number): Promise<Figures
   };
 }
 
-/** Appends until the tail has a size: one batch per commit. */
+/** Appends until the tail has the given size, one batch per commit. */
 export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void> {
   const { deployment, facts } = log;
   if (await tailBytes(deployment) >= wantedBytes) return;

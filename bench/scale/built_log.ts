@@ -1,6 +1,6 @@
 /**
- * A log of the scale benchmark on disk, with the facts that requests need. They are stored in a
- * file beside the deployment, so that a kept log can be measured again.
+ * A log of the scale benchmark on disk, with the metadata that requests need. It is stored in the
+ * deployment's directory, so that a kept log can be measured again.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,14 +32,14 @@ export interface BuiltLog {
   facts: LogFacts;
 }
 
-/** The event after a share of the bulk. */
+/** The event at a given share of the bulk. */
 export function positionAt({ positions }: LogFacts, share: number): string {
   return positions[Math.floor(positions.length * share)]!;
 }
 
 const FACTS_FILE = "scale.json";
 
-/** A folder in `keep`, created if missing. */
+/** The deployment in a directory of `keep`, created if missing. */
 export async function keptDeployment(
   keep: string,
   name: string,

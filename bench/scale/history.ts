@@ -1,8 +1,8 @@
 /**
- * The contents of a log of the scale benchmark, which determine the answer to each request: every
- * batch follows from its number. First come batches of one event, each in a stream that gets no
- * more (the old streams); then the bulk, spread evenly over 100 sources with 1,000 streams each.
- * Every event has a unique record key.
+ * The contents of a log of the scale benchmark, derived from batch numbers, so that the response to
+ * each request is known. First come batches of one event, each in a stream that gets no more events
+ * (the old streams); then the bulk, spread evenly over 100 sources with 1,000 streams each. Every
+ * event has a unique record key.
  */
 import { Buffer } from "node:buffer";
 import { typicalPayload } from "../support/requests.ts";
@@ -15,7 +15,7 @@ export const PAGE_EVENTS = 1000;
 export const OLD_STREAMS_MAX = 1000;
 export const OLD_SOURCE = "old";
 export const SOURCES = 100;
-/** For each source. */
+/** Streams per source. */
 export const STREAMS = 1000;
 
 /** Key numbers have ten digits, starting with 1, so that they are valid in JSON. */
@@ -25,7 +25,7 @@ const NAME_DIGITS = 3;
 const NAME_PLACEHOLDER = "777";
 const BATCH_DIGITS = 10;
 const BATCH_PLACEHOLDER = "9999999999";
-/** Occurrences of its key in an event: `record_key`, and the payload's id, name and email. */
+/** Occurrences of the key in an event: `record_key`, and the payload's id, name and email. */
 const KEYS_PER_EVENT = 4;
 
 /** @throws {Error} no shape has that name. */
@@ -83,7 +83,7 @@ export function oldBatch(number: number): Buffer {
   return singleBatch({ batchId: stream, source: OLD_SOURCE, stream });
 }
 
-/** The `GET /v1/events` of the event with a number in the bulk. */
+/** A `GET /v1/events` for the bulk event with a number. */
 export function bulkKeyRequest(event: number): Buffer {
   return getRequest(`/v1/events?record_key=${keyName(String(KEY_BASE + event))}`);
 }
@@ -93,7 +93,7 @@ export function streamCursor(source: number): string {
   return `${sourceName(source)}/${streamName(STREAMS / 2)}`;
 }
 
-/** The `GET /v1/streams` of a page of 100, with further parameters, each after its `&`. */
+/** A `GET /v1/streams` for a page of 100; extra parameters each start with `&`. */
 export function streamsRequest(parameters: string): Buffer {
   return getRequest(`/v1/streams?limit=100${parameters}`);
 }

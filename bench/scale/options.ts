@@ -12,18 +12,18 @@ export interface ScaleOptions {
   /** Sizes of the logs, in events. */
   sizes: number[];
   shape: Shape;
-  /** Folder of kept logs; undefined to remove them. */
+  /** Directory in which logs are kept; undefined to remove them. */
   keep: string | undefined;
   /** Number of starts of each kind; the median counts. */
   starts: number;
   /** Duration of the replay through the whole log. */
   replayMs: number;
-  /** What is measured of each log. */
+  /** Which parts are measured. */
   parts: readonly Part[];
-  /** Size to which the tail is filled before the requests. */
+  /** Size of the tail during the requests. */
   tailBytes: number;
   jsonPath: string | undefined;
-  /** Folder for deployments that are not kept; undefined for the system's temporary folder. */
+  /** Directory for deployments that are not kept; default: the system's temporary directory. */
   parent: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The requests to one served log: pages, keys, appends, preconditions, streams. The kinds follow
- * each other, with one request at a time; the first of each kind is reported separately, because it
- * finds cold caches.
+ * The requests to a served log: pages, keys, appends, preconditions, streams. Requests are sent one
+ * at a time, kind by kind; the first of each kind is reported separately, because its caches are
+ * cold.
  */
 import { type AnswerTimes, answerTimes, ask, type Question } from "../support/exchange.ts";
 import type { RawClient } from "../support/raw_client.ts";
@@ -24,13 +24,13 @@ import {
 
 /** Requests of each kind, including the first. */
 const QUESTIONS = 50;
-/** Appends and refusals are cheap, and their differences are small. */
+/** More requests, because appends and conflicts are cheap and differ little. */
 const APPENDS = 500;
-/** Old streams used in one measurement; each is old only once. */
+/** Old streams used in one measurement; each can be used only once. */
 const OLD_ASKED = 25;
 /** Anchors of pages of streams; each is requested once. */
 const ANCHORS = 10;
-/** Coprime to most counts, so that consecutive requests are not neighbours. */
+/** Coprime to most counts, so that consecutive requests are not neighbors. */
 const STEP = 7919;
 
 const COMMITTED = '"status":"committed"';
@@ -57,7 +57,7 @@ function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures
   };
 }
 
-/** Pages of 1,000 events: the same one repeatedly at three positions, then others all over. */
+/** Pages of 1,000 events: the same one repeatedly at three positions, then random ones. */
 export async function askPages(client: RawClient, facts: LogFacts): Promise<Figures> {
   const { positions, endAfter } = facts;
   const pageAfter = (after: string | null): Question => ({
@@ -78,7 +78,7 @@ export async function askPages(client: RawClient, facts: LogFacts): Promise<Figu
   return { ...figures, ...told("page, anywhere", anywhere) };
 }
 
-/** Reads from the beginning, for a time. */
+/** Reads from the beginning for a given time. */
 export async function askReplay(client: RawClient, replayMs: number): Promise<Figures> {
   const startMs = performance.now();
   let after: string | null = null;
@@ -117,8 +117,8 @@ export async function askDuplicates(client: RawClient, facts: LogFacts): Promise
 
 /**
  * New batches of one event, alternating with an empty log, so that other load on the machine
- * affects both alike: some are committed, others refused by their precondition, which takes the
- * same checks and writes nothing.
+ * affects both equally: some are committed, others fail their precondition, which takes the same
+ * checks but writes nothing.
  */
 export async function askNewBatches(
   client: RawClient,

@@ -1,6 +1,6 @@
 /**
  * Latency of batches to followers, with many in flight: a batch has reached a follower when a
- * record includes its last event. Followers and receipts come in any order.
+ * record includes its last event. Deliveries and receipts arrive in any order.
  */
 import type { OnEvents } from "../support/follower_client.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
@@ -16,7 +16,7 @@ interface Arrival {
   atMs: number;
 }
 
-/** Remembered arrivals of a follower, for receipts that come later. */
+/** Arrivals kept per follower, for receipts that come later. */
 const ARRIVALS_MAX = 4096;
 
 export class Deliveries {
@@ -43,7 +43,7 @@ export class Deliveries {
     return this.#followers.reduce((total, { missing }) => total + missing, 0);
   }
 
-  /** From sending to arrival, of each batch at each follower, since the last call. */
+  /** Latencies from sending to arrival, per batch and follower, since the last call. */
   take(): LatencyHistogram {
     const latencies = this.#latencies;
     this.#latencies = new LatencyHistogram();

@@ -6,7 +6,7 @@ import { positive, runtimeNamed } from "../support/options.ts";
 export interface SteadyOptions {
   serverRuntime: RuntimeName;
   runMs: number;
-  /** Interval of one table row. */
+  /** Time covered by one table row. */
   intervalMs: number;
   /** Undefined for half of the peak rate, which is measured first. */
   eventsPerSecond: number | undefined;
@@ -15,7 +15,7 @@ export interface SteadyOptions {
   clients: number;
   followers: number;
   jsonPath: string | undefined;
-  /** Folder for the deployment; undefined for the system's temporary folder. */
+  /** Directory for the deployment; undefined for the system's temporary directory. */
   parent: string | undefined;
 }
 

@@ -24,7 +24,7 @@ const WARMUP_MS = 3000;
 const MEASURE_MS = 10_000;
 const STEADY_SHARE = 0.5;
 
-/** Appends at full speed for a while, unless the rate is given. */
+/** Appends unthrottled for a while, unless the rate is given. */
 export async function measurePeak(
   { socketPath, serverPid, clients, batchEvents }: PeakOptions,
   { eventsPerSecond }: { eventsPerSecond: number | undefined },
@@ -55,7 +55,7 @@ export async function measurePeak(
   });
   const peak = load.events / load.seconds;
   progress(
-    `at the most ${Math.round(peak)} events/s; now ${rounded(100 * STEADY_SHARE, 0)} % of it`,
+    `peak ${Math.round(peak)} events/s; now ${rounded(100 * STEADY_SHARE, 0)} % of it`,
   );
   return { eventsPerSecond: peak * STEADY_SHARE, batches, lastEventId };
 }

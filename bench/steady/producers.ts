@@ -1,5 +1,5 @@
 /**
- * Appends batches at a fixed rate, whatever the server does: a batch that is due while all clients
+ * Appends batches at a fixed rate, regardless of the server: a batch that is due while all clients
  * wait is late, and its latency counts from when it was due.
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -33,7 +33,7 @@ export class Producers {
   #slots = 0;
   #isStopped = false;
   #appended: Appended = { events: 0, latencies: new LatencyHistogram() };
-  /** Rejects when an append fails; resolves after `stop()` once all are answered. */
+  /** Rejects when an append fails; resolves after `stop()` once all have completed. */
   readonly ended: Promise<void>;
 
   constructor(options: ProducerOptions) {
@@ -76,8 +76,8 @@ export class Producers {
 }
 
 /**
- * @returns the start of the latency of a request sent now: now if the client had to wait for its
- *   timer, whose resolution is a millisecond, else when the request was due.
+ * @returns the start of the latency of a request sent now: the current time if the client waited
+ *   for its timer, whose resolution is a millisecond; otherwise the time when the request was due.
  */
 async function untilDue(dueMs: number): Promise<number> {
   const waitMs = dueMs - performance.now();

@@ -1,9 +1,9 @@
-/** Whether a run stayed stable: its first third against its last. */
+/** Whether a run was stable: compares its first and last third. */
 import { median } from "../../tools/support/median.ts";
 
-/** More is growth; memory fluctuates with garbage collection. */
+/** Above this, memory has grown; garbage collection makes it fluctuate. */
 const MEMORY_RATIO_MAX = 1.2;
-/** More is growth; the p99 of a minute depends on other load on the machine. */
+/** Above this, latency has grown; other load affects the p99 of a minute. */
 const P99_RATIO_MAX = 1.5;
 
 /** Figures of one interval; memory is null if unavailable. */

@@ -1,6 +1,6 @@
 /**
- * Measures how long events take to reach followers: single events at a steady rate, and the time
- * from the acknowledgement of each to its line at every follower.
+ * Measures how long events take to reach followers: single events at a steady rate, timed from the
+ * receipt to the line at each follower.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -33,7 +33,7 @@ export interface DeliveryResult {
   clientCpuSeconds: number;
 }
 
-/** Time limit for lines after the last event. */
+/** Timeout for lines after the last event. */
 const DELIVERY_TIMEOUT_MS = 10_000;
 
 /** @throws {Error} a follower failed, or an event was not acknowledged or did not reach one. */

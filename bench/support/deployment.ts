@@ -1,4 +1,4 @@
-/** A deployment of the service in a temporary folder, served by a child process. */
+/** A deployment of the service in a temporary directory, served by a child process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,14 +16,14 @@ const OWN_CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
 const CLI = "cli.ts";
 const SERVE_ROTATING = "tools/serve_rotating.ts";
 
-/** Time limit of a start or stop. */
+/** Timeout for startup and shutdown. */
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
-/** Like those of `deno task start`, with `HEAP_ENVIRONMENT`. */
+/** Flags as in `deno task start`, together with `HEAP_ENVIRONMENT`. */
 const V8_FLAGS = `--v8-flags=${HEAP_FLAGS.join(",")}`;
 /** For `Deployment.serve()`: everything appended stays in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
-/** Interval of checks whether the server answers: the resolution of a measured start. */
+/** Polling interval while the server starts: the resolution of a measured start. */
 const POLL_MS = 2;
 /** Interval of memory samples. */
 const SAMPLE_MS = 20;
@@ -40,14 +40,14 @@ const VARIABLES: Record<RuntimeName, string> = {
   executable: "SERVICE_EXECUTABLE",
 };
 
-/** Name of the runtime that runs this. */
+/** The current runtime. */
 export function ownRuntime(): RuntimeName {
   return THIS_RUNTIME;
 }
 
 /**
- * The path in the runtime's variable, else the running one or the one on the path.
- * @throws {Error} no variable names the executable.
+ * The path in the runtime's variable; otherwise the current executable, or the one in PATH. @throws
+ * {Error} no variable names the executable.
  */
 export function executableOf(runtime: RuntimeName): string {
   const named = process.env[VARIABLES[runtime]];
@@ -60,7 +60,7 @@ export function executableOf(runtime: RuntimeName): string {
 export interface CommandRun {
   /** Duration of the process. */
   tookMs: number;
-  /** Null if unavailable, or if it ended too soon. */
+  /** Null if unavailable, or if the process exited too early. */
   peakBytes: number | null;
 }
 
@@ -79,8 +79,8 @@ export class Deployment {
 
   /**
    * Initializes a deployment.
-   * @param parent folder to create it in, on the measured disk. Undefined for the system's
-   *   temporary folder, which must not be in memory then.
+   * @param parent directory to create it in, on the measured disk. Undefined for the system's
+   *   temporary directory, which must then not be in memory.
    * @param checkout source tree of the program; default: this one.
    */
   static async create(
@@ -92,7 +92,7 @@ export class Deployment {
     return await Deployment.at(folder, runtime, checkout);
   }
 
-  /** The deployment in a folder; initializes it if there is none. */
+  /** The deployment in a directory; initializes it if there is none. */
   static async at(
     folder: string,
     runtime: RuntimeName,
@@ -107,8 +107,8 @@ export class Deployment {
 
   /**
    * Starts the server and waits for the first response.
-   * @param rotateBytes size at which it seals its tail; default: the program's own. An executable
-   *   does not support it, so the current runtime serves instead.
+   * @param rotateBytes size at which it seals its tail; default: the program's own. A compiled
+   *   executable does not support this, so the current runtime is used instead.
    */
   async serve(rotateBytes?: number): Promise<Server> {
     const startMs = performance.now();
@@ -124,7 +124,7 @@ export class Deployment {
   /**
    * Runs a command of the program to completion.
    * @param memoryOf peak memory of a process so far.
-   * @throws {Error} it exits with another status than 0.
+   * @throws {Error} its exit status is not 0.
    */
   async run(
     command: string[],
@@ -149,7 +149,7 @@ export class Deployment {
     const isProgram = script === CLI || this.#runtime !== "executable";
     const runtime = isProgram ? this.#runtime : ownRuntime();
     return spawn(executableOf(runtime), [...this.#programArgs(runtime, script), ...args], {
-      // Both runtimes find the packages of a checkout from inside it.
+      // Run inside the checkout, so that both runtimes find its packages.
       cwd: this.#checkout,
       env: runtime === "deno" ? { ...process.env, ...HEAP_ENVIRONMENT } : process.env,
       stdio: ["ignore", "ignore", "pipe"],
@@ -170,10 +170,10 @@ export class Deployment {
   }
 }
 
-/** A server that answers. */
+/** A running server. */
 export class Server {
   readonly #process: ServerProcess;
-  /** From the start of its process to the first response. */
+  /** Time from process start to the first response. */
   readonly startMs: number;
 
   constructor(serverProcess: ServerProcess, startMs: number) {
@@ -212,7 +212,7 @@ export class Server {
 /** A process that serves, or is starting. */
 export class ServerProcess {
   readonly #child: ChildProcess;
-  /** Exit status; null when a signal ended it. */
+  /** Exit status; null if a signal ended the process. */
   readonly exited: Promise<number | null>;
   #hasExited = false;
   /** The end of its standard error. */
@@ -245,7 +245,7 @@ export class ServerProcess {
   /** Does nothing if the process has exited. */
   signal(signal: "SIGTERM" | "SIGKILL"): void {
     if (this.#hasExited) return;
-    // Not `child.kill()`: one of the runtimes would report that signal instead of the exit status.
+    // Not `child.kill()`: on Deno, it makes the signal replace the exit status.
     process.kill(this.pid, signal);
   }
 
@@ -256,14 +256,14 @@ export class ServerProcess {
       }
       if (performance.now() > deadlineMs) {
         this.signal("SIGKILL");
-        throw new Error(`server did not answer in ${START_TIMEOUT_MS} ms: ${this.complaint}`);
+        throw new Error(`server did not respond within ${START_TIMEOUT_MS} ms: ${this.complaint}`);
       }
       await delay(POLL_MS);
     }
   }
 }
 
-/** Whether a request is answered; false while nothing listens. */
+/** Whether the server responds; false while nothing is listening. */
 async function answers(socketPath: string): Promise<boolean> {
   let client: RawClient;
   try {

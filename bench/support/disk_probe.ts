@@ -1,13 +1,13 @@
-/** Latency of a durable append on the disk alone: a lower bound of every commit. */
+/** Latency of a durable append without a server: a lower bound for every commit. */
 import { Buffer } from "node:buffer";
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { LatencyHistogram } from "./latency_histogram.ts";
 
-/** Approximate size of a commit of one typical event. */
+/** Approximate size of a commit with one typical event. */
 const APPEND_BYTES = 1100;
 
-/** Enough for a p99; a slow disk gets fewer. */
+/** Enough for a p99; fewer on a slow disk. */
 const APPENDS_MAX = 500;
 const PROBE_MS_MAX = 1000;
 

@@ -6,7 +6,7 @@ import { median } from "../../tools/support/median.ts";
 
 export interface Question {
   request: Buffer;
-  /** Text that the end of a correct response contains. */
+  /** String that the end of a correct response contains. */
   expected: string;
   /** Status of a correct response; default 200. */
   status?: number;

@@ -1,6 +1,6 @@
 /**
- * Measures what followers cost ingest, in pairs of windows on one server, without followers and
- * with them, so that other load on the machine affects both alike.
+ * Measures how much followers slow down ingest, in pairs of windows on one server, without and with
+ * followers, so that other load on the machine affects both equally.
  */
 import { Followers } from "./followers.ts";
 import { type LoadResult, runLoad } from "./load.ts";
@@ -31,7 +31,7 @@ export interface FollowedIngestResult {
   followed: number;
   serverCpuSeconds: number | null;
   clientCpuSeconds: number;
-  /** Memory of the warm server before the first follower. */
+  /** Memory of the warmed-up server before the first follower. */
   memoryBeforeBytes: number | null;
 }
 

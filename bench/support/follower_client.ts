@@ -1,6 +1,6 @@
 /**
  * A follower that counts its events without parsing them, with a shared read buffer, because a
- * thousand of them share the processor with the measured server.
+ * thousand of them share the CPU with the measured server.
  */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
@@ -8,12 +8,12 @@ import { connect, type Socket } from "node:net";
 /** Starts each event of a record, and occurs nowhere else in the benchmarks' events. */
 const EVENT_START = Buffer.from('{"event_id":"');
 const CAUGHT_UP = Buffer.from('"type":"caught_up"');
-/** A record ends a chunk of the response, so it is complete if the data ends like this. */
+/** A chunk of the response ends with a record, so data that ends like this is complete. */
 const RECORD_END = Buffer.from("}\n\r\n");
-/** Holds the members that follow the events of a record. */
+/** Large enough for the members after the events of a record. */
 const RECORD_TAIL_BYTES = 256;
 
-/** A read buffer shared by all followers; each has processed it before the next one reads. */
+/** A read buffer shared by all followers; each processes it before the next one reads. */
 const READ_BUFFER = Buffer.alloc(64 * 1024);
 const NOTHING = Buffer.alloc(0);
 
@@ -52,7 +52,7 @@ export class FollowerClient {
   /**
    * Follows from after an event, null for the beginning; resolves when it has caught up.
    * @param onFailure called when the response ends after that.
-   * @throws {Error} it was refused, or ended before; the connection is closed.
+   * @throws {Error} it was rejected, or ended before that; the connection is closed.
    */
   static open(
     socketPath: string,

@@ -1,4 +1,4 @@
-/** A group of followers: they are opened together, and fail together. */
+/** A group of followers that are opened together and fail together. */
 import { FollowerClient, type OnEvents } from "./follower_client.ts";
 
 /** Concurrent opens; the backlog of a socket is short. */
@@ -20,7 +20,7 @@ export class Followers {
 
   private constructor(options: FollowersOptions) {
     this.#options = options;
-    // Callers await it only once all are open; until then it must not count as unhandled.
+    // Callers await it only once all are open; until then a rejection must not be unhandled.
     this.#failure.promise.catch(() => {});
   }
 
@@ -53,7 +53,7 @@ export class Followers {
     for (const client of this.#clients) client.close();
   }
 
-  /** Waits for all opens that were started, so that each one can be closed. */
+  /** Waits for all pending opens, so that each one can be closed. */
   async #openMore(): Promise<void> {
     const { socketPath, count, after, receiver } = this.#options;
     const openings = Array.from(

@@ -19,7 +19,7 @@ export class LatencyHistogram {
     this.#total++;
   }
 
-  /** The latency in ms that a `share` (0 to 1) of the requests did not exceed; 0 for none. */
+  /** The latency in ms that a `share` (0 to 1) of requests did not exceed; 0 without requests. */
   quantileMs(share: number): number {
     let left = Math.ceil(share * this.#total);
     if (left === 0) return 0;

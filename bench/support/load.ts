@@ -13,10 +13,7 @@ import type { RawResponse } from "./response_parser.ts";
 /** The requests of one client, and checks of the responses. */
 export interface Workload {
   next(): Buffer;
-  /**
-   * Checks a response; a wrong one ends the run.
-   * @returns the number of events it covers.
-   */
+  /** Checks a response; a wrong one ends the run. @returns the number of its events. */
   accept(response: RawResponse): number;
   /** The data that is counted: requests or responses. */
   bytes(request: Buffer, response: RawResponse): number;
@@ -25,7 +22,7 @@ export interface Workload {
 export interface LoadOptions {
   socketPath: string;
   serverPid: number;
-  /** One for each client. */
+  /** One per client. */
   workloads: Workload[];
   warmupMs: number;
   measureMs: number;
@@ -98,7 +95,7 @@ class Run {
     return window.close();
   }
 
-  /** Waits, but not longer than the run. */
+  /** Waits, but no longer than the run. */
   async pause(ms: number): Promise<void> {
     const { signal } = this.#stop;
     await delay(ms, undefined, { signal }).catch((error) => {
@@ -142,7 +139,7 @@ class Window {
   }
 }
 
-/** Clients become idle one by one after the window, so later responses do not count. */
+/** After the window, clients become idle one by one, so later responses do not count. */
 async function measure(run: Run, options: LoadOptions) {
   if (options.warmupMs > 0) await run.pause(options.warmupMs);
   run.openWindow(options.serverPid);

@@ -1,4 +1,4 @@
-/** The contents of a log's folder, seen from outside: sizes, segments, and the sealing backlog. */
+/** The files of a log, seen from outside: sizes, segments, and the sealing backlog. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -10,7 +10,7 @@ export interface SealedPart {
 }
 
 const POLL_MS = 100;
-/** Files can disappear while a writer changes the folder. */
+/** Files can disappear while a writer changes the directory. */
 const GONE = "ENOENT";
 
 function logFolder({ folder }: Deployment): string {
@@ -40,7 +40,7 @@ export async function sealedPart(deployment: Deployment): Promise<SealedPart> {
   return { segments: segments.length, events };
 }
 
-/** Waits until no pending file is left. @throws {Error} after `timeoutMs`. */
+/** Waits until no pending files are left. @throws {Error} after `timeoutMs`. */
 export async function nothingPending(deployment: Deployment, timeoutMs: number): Promise<void> {
   const folder = join(logFolder(deployment), "pending");
   const deadlineMs = performance.now() + timeoutMs;
@@ -52,7 +52,7 @@ export async function nothingPending(deployment: Deployment, timeoutMs: number):
   }
 }
 
-/** 0 if it is not a file, or is gone. */
+/** 0 if it is not a file or no longer exists. */
 async function fileBytes(path: string): Promise<number> {
   try {
     const entry = await stat(path);

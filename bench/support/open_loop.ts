@@ -1,6 +1,6 @@
 /**
- * Sends requests at a fixed rate, whether earlier ones are answered or not, and measures each from
- * the time it was due, so a slow response also counts for requests queued behind it.
+ * Sends requests at a fixed rate, regardless of outstanding responses, and measures each from when
+ * it was due, so that a slow response also counts for the requests queued behind it.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "./latency_histogram.ts";
@@ -12,7 +12,7 @@ export interface OpenLoopOptions {
   /** One per connection. A request that is due while all are busy waits. */
   workloads: Workload[];
   requestsPerSecond: number;
-  /** Requests before the measured ones, at the same rate. */
+  /** Warm-up requests, at the same rate. */
   warmupMs: number;
   measureMs: number;
 }

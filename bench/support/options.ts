@@ -8,14 +8,14 @@ export interface BenchOptions {
   /** Measured time of a row. */
   measureMs: number;
   warmupMs: number;
-  /** Limit of events of a row, or size of a log; undefined for the benchmark's own. */
+  /** Maximum events of a row, or size of a log; undefined for the benchmark's default. */
   events: number | undefined;
   /** Number of starts; the median counts. */
   starts: number;
   /** Names of the rows to run. */
   rows: string[];
   jsonPath: string | undefined;
-  /** Folder for the deployments; undefined for the system's temporary folder. */
+  /** Directory for the deployments; undefined for the system's temporary directory. */
   parent: string | undefined;
 }
 
@@ -65,19 +65,19 @@ export function runtimeNamed(text: string): RuntimeName {
   return runtime;
 }
 
-/** @throws {Error} the text is not a number above 0. */
+/** @throws {Error} the string is not a number above 0. */
 export function positive(name: string, text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < Infinity)) throw new Error(`${name} must be above 0, got ${text}`);
   return value;
 }
 
-/** A progress line, apart from the results. */
+/** Prints a progress line to standard error. */
 export function progress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Runs a benchmark; on failure prints the reason in one line and exits with status 1. */
+/** Runs a benchmark; on failure, prints the reason on one line and exits with status 1. */
 export async function runBench(bench: () => Promise<void>): Promise<void> {
   try {
     await bench();

@@ -1,7 +1,7 @@
-/** Resource usage of a process, from /proc: on Linux only. */
+/** Resource usage of a process, from /proc (Linux only). */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Unit of the times in /proc: always 100 a second for programs on common machines. */
+/** Clock ticks per second in /proc, the same on all common platforms. */
 const TICKS_PER_SECOND = 100;
 
 /** User and system time of a process so far; null without /proc. */

@@ -38,7 +38,7 @@ export function makeReport(
   };
 }
 
-/** The row of a load: throughput, latency and cost. */
+/** Row for a load: throughput, latency and cost. */
 export function loadRow(name: string, load: LoadResult, peakMemoryBytes: number | null): Row {
   const { events, seconds, latencies, serverCpuSeconds } = load;
   return {
@@ -60,9 +60,8 @@ export function loadRow(name: string, load: LoadResult, peakMemoryBytes: number 
 /** Prints the table to standard output and optionally writes the report to a file. */
 export async function publish(report: Report, jsonPath: string | undefined): Promise<void> {
   const { benchmark, server, client, processors, diskP50Ms, diskP99Ms, rows } = report;
-  const head =
-    `${benchmark}: server on ${server}, load from ${client}, ${processors} processors; ` +
-    `append + fdatasync of the disk alone p50 ${diskP50Ms} ms, p99 ${diskP99Ms} ms`;
+  const head = `${benchmark}: server on ${server}, load from ${client}, ${processors} vCPUs; ` +
+    `append + fdatasync without a server p50 ${diskP50Ms} ms, p99 ${diskP99Ms} ms`;
   process.stdout.write(`${head}\n\n${formatTable(rows)}\n`);
   if (jsonPath !== undefined) await writeFile(jsonPath, JSON.stringify(report, null, 2) + "\n");
 }

@@ -1,6 +1,6 @@
 /**
  * Requests as bytes, built once: only the batch id changes, in place. The typical event has a
- * payload of 300 bytes, not in canonical order.
+ * 300-byte payload, not in canonical order.
  */
 import { Buffer } from "node:buffer";
 

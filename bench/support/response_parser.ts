@@ -1,10 +1,10 @@
 /**
- * Finds the end of an HTTP/1.1 response and nothing more, because a load generator must cost less
- * than what it measures. One response at a time; the body is counted, and only its end is kept.
+ * Only finds the end of an HTTP/1.1 response, because a load generator must cost less than the
+ * server it measures. One response at a time; the body is counted, and only its end is kept.
  */
 import { Buffer } from "node:buffer";
 
-/** Holds a complete receipt, and the last members of a replay page. */
+/** Large enough for a receipt, and for the last members of a replay page. */
 const KEPT_BYTES_MAX = 1024;
 
 const HEAD_BYTES_MAX = 16 * 1024;

@@ -19,7 +19,7 @@ export function ingestWorkload(idPrefix: string, events: number): Workload {
   };
 }
 
-/** Facts that a replay must confirm. */
+/** Properties that a replay must match. */
 export interface ReplayedLog {
   /** Events in the log. */
   events: number;
@@ -37,7 +37,7 @@ export function replayWorkload({ events, pageEvents }: ReplayedLog): Workload {
       requireOk(response);
       const { nextAfter, snapshotThrough } = pagePosition(response.bodyEnd);
       const isLast = nextAfter === snapshotThrough;
-      // Only the last page is shorter, by as much as the rest of the log determines.
+      // Only the last page may be shorter.
       const pageCount = isLast ? events - readEvents : pageEvents;
       if (pageCount <= 0 || pageCount > pageEvents) {
         throw new Error(`replay of ${events} events ended after ${readEvents}`);
@@ -78,7 +78,7 @@ export function pagePosition(bodyEnd: Buffer): PagePosition {
   return { nextAfter, snapshotThrough };
 }
 
-/** @throws {Error} the batch was refused, or is a duplicate. */
+/** @throws {Error} the batch was rejected, or is a duplicate. */
 export function requireCommitted(response: RawResponse): void {
   requireOk(response);
   if (!response.bodyEnd.includes(COMMITTED)) {

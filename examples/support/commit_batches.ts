@@ -1,23 +1,23 @@
 /**
- * Cuts commits into batches that a later run can rebuild byte for byte, so that the service answers
- * `duplicate`.
+ * Groups commits into batches that a later run can rebuild byte for byte, so that the service
+ * returns `duplicate`.
  *
- * No rule based on the repository alone can do that: new commits may land anywhere in git's order,
- * and the last, partial batch would grow. So the log itself is the memory. A batch id is
+ * The repository alone does not suffice for that: new commits may appear anywhere in git's order,
+ * and the last, partial batch would grow. So the log stores the state of the import. A batch id is
  * `<tip>/<position>`: the newest commit when an import began, and the number of commits of that
- * import before the batch. An import covers what its tip reaches and no earlier tip does, a set
- * that never changes. A later run reads the tips from the log, repeats their imports in the same
- * order, and only then starts a new one.
+ * import before the batch. An import covers the commits reachable from its tip but from no earlier
+ * tip, a set that never changes. A later run reads the tips from the log, repeats their imports in
+ * the same order, and only then starts a new one.
  */
 import type { Batch } from "../../mod.ts";
 import { COMMIT_SOURCE, type CommitEvent, toCommitEvent } from "./commit_event.ts";
 import type { Commit } from "./git_commits.ts";
 
-/** Limits of a batch. Batch ids depend on them: never change them. */
+/** Batch limits. Never change them: batch ids depend on them. */
 export const BATCH_COMMITS = 500;
 export const BATCH_BYTES_SOFT_MAX = 4 * 1024 * 1024;
 
-/** Cuts the commits of one tip's import into batches. */
+/** Groups the commits of one tip's import into batches. */
 export async function* commitBatches(
   tip: string,
   commits: AsyncIterable<Commit>,
@@ -39,7 +39,7 @@ export async function* commitBatches(
   if (events.length > 0) yield { source, batchId: `${tip}/${position}`, events };
 }
 
-/** The tip in a batch id; null if the id has another form. */
+/** The tip in a batch id; null if the id is malformed. */
 export function tipOf(batchId: string): string | null {
   return /^([0-9a-f]{40}|[0-9a-f]{64})\/[0-9]+$/.exec(batchId)?.[1] ?? null;
 }

@@ -1,4 +1,4 @@
-/** The event of a commit. It depends on the commit alone. */
+/** The event of a commit. It depends only on the commit. */
 import type { Commit } from "./git_commits.ts";
 
 export const COMMIT_SOURCE = "git";
@@ -18,7 +18,7 @@ export interface CommitEvent {
     author: { name: string; mail?: string };
     parents: string[];
     committed_at?: string;
-    /** Present if a text of the commit was truncated. */
+    /** Present if a string of the commit was truncated. */
     is_cut?: true;
   };
 }
@@ -50,7 +50,7 @@ export function toCommitEvent(commit: Commit): CommitEvent {
 const SECONDS_MIN = Date.UTC(-1, 12) / 1000;
 const SECONDS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59) / 1000;
 
-/** Decimal seconds since 1970 as `YYYY-MM-DDTHH:MM:SSZ`; null if out of range or malformed. */
+/** Decimal Unix seconds as `YYYY-MM-DDTHH:MM:SSZ`; null if out of range or malformed. */
 export function utcTimestamp(secondsText: string): string | null {
   if (!/^-?[0-9]{1,15}$/.test(secondsText)) return null;
   const seconds = Number(secondsText);

@@ -1,4 +1,4 @@
-/** Prints events on one line each, whatever they contain. */
+/** Formats any event on one line. */
 import type { CommittedEvent } from "../../mod.ts";
 
 /** Id, source and stream, kind and record key, separated by spaces. */
@@ -12,7 +12,9 @@ export function formatEventJson(event: CommittedEvent): string {
   return JSON.stringify(event);
 }
 
-/** Escapes controls, invisible characters and line breaks, which might act on a terminal. */
+/**
+ * Escapes control characters, invisible characters and line breaks, which could affect a terminal.
+ */
 function printable(text: string): string {
   return text.replace(
     /[\p{C}\p{Zl}\p{Zp}]/gu,

@@ -1,8 +1,8 @@
 /**
  * Reads commits of a git repository as a stream: memory stays bounded for any history.
  *
- * The order is git's topological one, parents before children. It is the same for the same tip and
- * exclusions, so a list of commits can be rebuilt later, but not for different tips: a merge may
+ * The order is topological, parents before children. For the same tip and exclusions it is always
+ * the same, so a list of commits can be rebuilt later. For another tip it may differ: a merge may
  * put new commits between old ones.
  */
 import { Buffer } from "node:buffer";
@@ -16,12 +16,12 @@ export interface Commit {
   parents: string[];
   authorName: string;
   authorMail: string;
-  /** Seconds since 1970 as printed by git; empty if the date is invalid. */
+  /** Unix seconds as printed by git; empty if the date is invalid. */
   authorSeconds: string;
   committerSeconds: string;
   subject: string;
   body: string;
-  /** Whether a text was truncated. */
+  /** Whether a string was truncated. */
   isCut: boolean;
 }
 
@@ -44,7 +44,7 @@ export async function resolveCommit(
   return (await readAll(git(repository, ["rev-parse", ...revision]))).trim();
 }
 
-/** The hashes that are commits in the repository, in the given order. */
+/** Those hashes that are commits in the repository, in the given order. */
 export async function presentCommits(
   repository: string,
   hashes: string[],
@@ -142,10 +142,10 @@ async function* git(
     child.once("error", reject);
     child.once("close", resolve);
   });
-  // Awaited below; until then a failed start must not count as unhandled.
+  // Awaited below; until then a rejection must not be unhandled.
   exit.catch(() => {});
   const complaint = readStart(child.stderr, 4096);
-  // If git exits early it closes its input; its exit status tells why.
+  // If git exits early, it closes its input; its exit status tells why.
   child.stdin.on("error", () => {});
   child.stdin.end(inputLines.map((line) => `${line}\n`).join(""));
   try {
@@ -167,7 +167,7 @@ async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** Reads to the end, and keeps the beginning. */
+/** Reads to the end, but keeps only the beginning. */
 async function readStart(
   stream: Readable,
   keptCharsMax: number,

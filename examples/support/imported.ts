@@ -1,4 +1,4 @@
-/** What the log already contains of a repository's history; see commit_batches.ts. */
+/** The part of a repository's history that is already in the log; see commit_batches.ts. */
 import { COMMIT_SOURCE, COMMIT_STREAM } from "./commit_event.ts";
 import { tipOf } from "./commit_batches.ts";
 import type { EventLogClient } from "../../mod.ts";
@@ -6,7 +6,7 @@ import type { EventLogClient } from "../../mod.ts";
 const OF_COMMITS = { source: COMMIT_SOURCE, stream: COMMIT_STREAM };
 
 export interface Imported {
-  /** Tips of the imports so far, in order of their start. */
+  /** Tips of the imports so far, oldest first. */
   tips: string[];
   /** Id of the stream's last event; null if there is none. */
   frontier: string | null;
@@ -26,7 +26,7 @@ export async function readImported(client: EventLogClient): Promise<Imported> {
 
 /**
  * Hashes of the commits that were imported for these tips. Needed only for tips that the repository
- * has lost, for example after a rebase, because git cannot list them any more.
+ * has lost, such as after a rebase, because git can no longer list them.
  */
 export async function readCommitsOfTips(
   client: EventLogClient,

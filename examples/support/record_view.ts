@@ -5,8 +5,8 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { canonicalize, type CommittedEvent } from "../../mod.ts";
 
-// With synchronous = NORMAL a power failure may undo transactions, but it undoes their positions
-// too, and the events are read again.
+// With synchronous = NORMAL, a power failure may undo transactions, but also their positions, so
+// the events are read again.
 const SCHEMA = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -52,13 +52,13 @@ export class RecordView {
 
   /**
    * Applies the events from the position to `nextAfter` atomically.
-   * @throws {Error} another process has moved the position meanwhile; nothing is changed.
+   * @throws {Error} another process has moved the position; nothing is changed.
    */
   apply(events: readonly CommittedEvent[], nextAfter: string | null): void {
     this.#database.exec("BEGIN IMMEDIATE");
     try {
       if (this.#move.run(nextAfter, this.#position).changes !== 1) {
-        throw new Error("another process writes to this database; stop one of them");
+        throw new Error("another process writes to this database; stop one of the two");
       }
       for (const event of events) this.#applyEvent(event);
       this.#database.exec("COMMIT");
@@ -73,7 +73,7 @@ export class RecordView {
     this.#database.close();
   }
 
-  /** Other kinds say nothing about a record's state. */
+  /** Other kinds do not affect a record's state. */
   #applyEvent({ source, stream, record_key, kind, payload, event_id }: CommittedEvent): void {
     if (kind === "upserted") {
       this.#upsert.run(source, stream, record_key, canonicalize(payload), event_id);

@@ -1,4 +1,4 @@
-/** The common frame of the examples: usage, errors, exit status. */
+/** Shared by the examples: usage, errors, exit status. */
 import process from "node:process";
 
 /** The command line is invalid. */
@@ -11,7 +11,7 @@ export async function runExample(
   usage: string,
   work: () => Promise<void>,
 ): Promise<void> {
-  // The reader of our output has closed it.
+  // The reader has closed our standard output.
   process.stdout.on("error", (error: { code?: string }) => {
     if (error.code !== "EPIPE") throw error;
     process.exit();

@@ -1,6 +1,6 @@
 /**
  * `restore` and `standby`: build a deployment's log from a stream, and go on following it. Any
- * moment is a good one to stop: the folder holds a valid log, and the next run continues it.
+ * moment is a good one to stop: the directory holds a valid log, and the next run continues it.
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";

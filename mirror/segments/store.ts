@@ -1,10 +1,10 @@
-/** Where sealed segments are kept besides the log: a folder, or an S3-compatible store. */
+/** Where sealed segments are kept besides the log: a directory, or an S3-compatible store. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, open, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { operationalError, usageError } from "../../src/commands/exit.ts";
@@ -72,7 +72,7 @@ export async function copyVerified(
   await publish(asidePath, path);
 }
 
-/** Syncs a file, renames it and syncs its folder. */
+/** Syncs a file, renames it and syncs its directory. */
 async function publish(asidePath: string, path: string): Promise<void> {
   await sync(asidePath);
   await rename(asidePath, path);
@@ -104,7 +104,7 @@ function folderStore(folder: string): SegmentStore {
       await writeFile(`${path}.tmp`, bytes);
       await publish(`${path}.tmp`, path);
     },
-    get: (name) => orNull(async () => Readable.from([await readFile(join(folder, name))])),
+    get: (name) => orNull(async () => (await open(join(folder, name), "r")).createReadStream()),
   };
 }
 

@@ -136,7 +136,7 @@ test("mirror exits 2 for invalid arguments", async () => {
     [["restore", "--once", "d"], /restore does not accept --once/],
     [["restore", "--head", "AB", "d"], /AB: a chain head has 64 lowercase hex digits/],
     [["segments", "d"], /segments needs --to/],
-    [["standby"], /standby needs the folder of a deployment/],
+    [["standby"], /standby needs the directory of a deployment/],
   ];
   for (const [args, reason] of refused) {
     const { code, stderr } = await startMirror(args).exited;

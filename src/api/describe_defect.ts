@@ -1,9 +1,9 @@
 /** Describes unexpected errors to the operator: one line, without payload or token. */
 
-/** Their messages may quote values, so only their names are reported. */
+/** Errors whose messages may quote values; only their names are reported. */
 const QUOTING_ERRORS = [TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError];
 
-/** Returns the name of an error, its message if safe, and its position in the code. */
+/** Returns the name of an error, its message if safe, and its source position. */
 export function describeDefect(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`;
   const isQuoting = QUOTING_ERRORS.some((type) => error instanceof type);

@@ -1,7 +1,7 @@
 /**
- * Writes a follow response record by record, at the pace of the client. A client that reads nothing
- * for too long while a record is pending loses its session: when it resumes reading, it gets the
- * end record with the event to resume after.
+ * Writes a follow response record by record, at the client's pace. A client that reads nothing for
+ * too long while a record is pending loses its session: when it resumes reading, it gets an end
+ * record with the event to resume after.
  */
 import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
@@ -22,15 +22,15 @@ const NOTHING = new Uint8Array(0);
 /** The response to HEAD, which opens no session. */
 export const FOLLOW_HEAD: HttpResponse = { status: 200, headers: FOLLOW_HEADERS, body: null };
 
-/** @param stallWatch times out a client that does not read a piece. */
+/** @param stallWatch ends the session of a client that does not read a piece in time. */
 export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResponse {
   const body = { [Symbol.asyncIterator]: () => new RecordPieces(follow, stallWatch) };
   return { status: 200, headers: FOLLOW_HEADERS, body, isEndless: true };
 }
 
 /**
- * The records in pieces so small that a finished write shows that the client is reading. Not a
- * generator: its `return()` would block while it waits for a commit.
+ * Splits records into pieces so small that a completed write shows that the client is reading. Not
+ * a generator, whose `return()` would block while it waits for a commit.
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
@@ -66,7 +66,7 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     }
     // An empty view would keep the whole record alive.
     this.#record = NOTHING;
-    // The record itself, not a view: followers that share it share the chunk made of it.
+    // Return the record itself, not a view, so that followers that share it also share its chunk.
     return { done: false, value: record };
   }
 
@@ -78,7 +78,7 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     return { done: true, value: undefined };
   }
 
-  /** Only the rest of the record is sent after this. */
+  /** After this, only the rest of the record is sent. */
   #end(): void {
     this.#isOver = true;
     this.#stallWatch.stop(this.#stall);

@@ -1,7 +1,7 @@
 /**
- * The handler of the HTTP API. Checks authorization, host, path and method in this order, and calls
- * the endpoint. A path is matched exactly as it was sent. Every error becomes an error document;
- * unexpected ones are reported.
+ * Handles HTTP API requests: checks authorization, host, path and method, in this order, then calls
+ * the endpoint. Paths are compared exactly as sent. Every error becomes an error document;
+ * unexpected errors are also reported.
  */
 import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
@@ -39,9 +39,9 @@ export interface HandlerOptions {
   admission: Admission;
   /** Prepares a batch from a body; default: `prepareBatch()` on this thread. */
   prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
-  /** Timeout of a request body that makes no progress. */
+  /** Timeout for a request body that makes no progress. */
   bodyStallTimeoutMs?: number;
-  /** Timeout of a follower that reads nothing while a record is pending. */
+  /** Timeout for a follower that reads nothing while a record is pending. */
   followStallTimeoutMs?: number;
   /** Reports an unexpected error in one line, without payload or token. */
   report: (line: string) => void;
@@ -53,7 +53,7 @@ type Endpoint = (request: HttpRequest, query: string) => Promise<HttpResponse>;
 /** Endpoints by method. HEAD is GET without a body. */
 type Route = ReadonlyMap<string, Endpoint>;
 
-/** Reports an unexpected error of a request. */
+/** Reports an unexpected error in a request. */
 type ReportFailure = (request: HttpRequest, error: unknown) => void;
 
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
@@ -103,7 +103,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   };
 }
 
-/** All routes by path. @param reportFailure called with errors that occur after the status. */
+/** Routes by path. @param reportFailure called with errors that occur after the status was sent. */
 export function createRoutes(
   options: Omit<HandlerOptions, "token" | "report">,
   reportFailure: ReportFailure,
@@ -152,13 +152,13 @@ export function createRoutes(
   ]);
 }
 
-/** Checks RFC 9112 section 3.2. Repeated headers are joined by ", ", and a host has no space. */
+/** Enforces RFC 9112 section 3.2. Repeated headers are joined by ", ", which no host contains. */
 function hasOneHost(request: HttpRequest): boolean {
   const host = request.header("host");
   return host !== null && !host.includes(", ");
 }
 
-/** Returns the value of `Allow` for a route. */
+/** Returns the `Allow` header of a route. */
 function allowOf(route: Route): string {
   const methods = [...route.keys()];
   if (route.has("GET")) methods.push("HEAD");
@@ -166,7 +166,7 @@ function allowOf(route: Route): string {
 }
 
 /**
- * Splits a target of the origin form or the absolute form (RFC 9112 section 3.2), without decoding.
+ * Splits a target in origin form or absolute form (RFC 9112 section 3.2) without decoding it.
  * An absolute target without a path has the path `/`.
  */
 function splitTarget(target: string): { path: string; query: string } {

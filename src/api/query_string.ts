@@ -1,5 +1,5 @@
 /**
- * Parses query strings in form encoding (`+` and `%XX`). Every parameter must be known, unique and
+ * Parses form-encoded query strings (`+` and `%XX`). Every parameter must be known, unique and
  * well-formed; `requests.ts` checks the values.
  */
 import { ApiError } from "../event/api_error.ts";

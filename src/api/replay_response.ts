@@ -1,7 +1,7 @@
 /**
  * Writes a finite replay: the stored lines, then the members known only at the end. A page of
  * typical size is read before its status is sent, so that a failure can become an error document; a
- * larger one is streamed at the pace of the client.
+ * larger page is streamed at the client's pace.
  */
 import { Buffer } from "node:buffer";
 import type { Replay } from "../service/event_log.ts";
@@ -9,12 +9,12 @@ import type { HttpResponse } from "../http/message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
 /**
- * Empty pieces of a long scan after which the page is streamed: only a response in progress detects
- * that its client has disconnected.
+ * Number of empty pieces in a long scan after which the page is streamed: only a response in
+ * progress detects that its client has disconnected.
  */
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
-/** Pages up to this size are sent in one write; longer ones one chunk of the log at a time. */
+/** Pages up to this size are sent in one write, larger ones one log chunk at a time. */
 export const REPLAY_WHOLE_BYTES_MAX: number = 64 * 1024;
 
 const OPENING = Buffer.from('{"events":[');

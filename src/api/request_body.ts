@@ -1,6 +1,6 @@
 /**
- * Reads request bodies, uncompressed JSON in UTF-8, within their size limit and the memory budget.
- * A body holds room for the bytes received plus one step.
+ * Reads request bodies (uncompressed JSON in UTF-8) within their size limit and the memory budget.
+ * A body reserves memory for the bytes received plus one step.
  */
 import { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
@@ -9,13 +9,13 @@ import type { Admission, Reservation } from "../service/admission.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
-/** Room reserved at a time, so that a slow sender doesn't hold room for all it has declared. */
+/** Increment of a reservation, so that a slow sender doesn't reserve its declared length. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
 /** Bodies are collected in chunks of this size. */
 export const BODY_CHUNK_BYTES: number = 64 * 1024;
 
-/** Blanks are the optional whitespace of RFC 9110 section 5.6.3. */
+/** `[ \t]*` is the optional whitespace of RFC 9110 section 5.6.3. */
 const JSON_IN_UTF8 = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*)?)*$/i;
 
 export interface BodyLimits {
@@ -26,9 +26,9 @@ export interface BodyLimits {
 }
 
 /**
- * Calls `use` with the whole body of a request, whose room is held until `use` settles.
+ * Calls `use` with the whole request body, whose reservation is held until `use` settles.
  * @throws {ApiError} `unsupported_media_type`; `body_too_large`; `invalid_request` when its framing
- *   is malformed; `overloaded` when there is no room for it or it does not arrive.
+ *   is malformed; `overloaded` when no memory is available for it or it does not arrive.
  */
 export async function withBody<T>(
   request: HttpRequest,
@@ -86,7 +86,7 @@ async function readBody(
         await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
       }
       chunks.append(piece);
-      // Garbage collection would cost a tenth of the processor time of a batch (Deno).
+      // Leaving it to garbage collection would cost a tenth of a batch's CPU time (Deno).
       freeOwnMemory(piece);
     }
   } catch (error) {
@@ -106,7 +106,7 @@ function readError(error: unknown): unknown {
   );
 }
 
-/** Copies of all pieces, so that small pieces keep no socket buffers alive and add no overhead. */
+/** Copies all pieces, so that small ones neither retain socket buffers nor add overhead. */
 class Chunks {
   readonly #bodyBytesMax: number;
   readonly #chunks: Buffer[] = [];

@@ -1,7 +1,7 @@
 /**
  * Parses the query strings of `GET /v1/events` and `GET /v1/streams`, without their question mark,
  * and the body of `POST /v1/sources/retire`. A malformed query or member is an `invalid_request`;
- * an invalid value has the code of the route.
+ * an invalid value gets the route's error code.
  */
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { memberError, parseBody } from "../event/body.ts";
@@ -14,7 +14,7 @@ import type { StreamsQuery } from "../service/streams.ts";
 import { type Parameters, parseQuery } from "./query_string.ts";
 
 export interface PageLimits {
-  /** Page size without a `limit` parameter. */
+  /** Page size if `limit` is absent. */
   defaultLimit: number;
   maxLimit: number;
 }

@@ -1,4 +1,4 @@
-/** The body of an append, encoded once: every attempt sends the same bytes. */
+/** Encodes the body of an append once, so that every attempt sends the same bytes. */
 import type { StreamPrecondition, SubmittedEvent } from "../event/types.ts";
 
 /** A batch of events, committed atomically and once per `(source, batchId)`. */
@@ -6,8 +6,8 @@ export interface Batch {
   /** The submitting source: `[a-z0-9_][a-z0-9_.-]*`, at most 128 bytes; not `system`. */
   source: string;
   /**
-   * Permanent id of the batch within its source: not empty, at most 256 bytes of UTF-8, without the
-   * prefix `service/`. A restarted connector should derive the same id for the same events.
+   * Permanent id of the batch within its source: 1 to 256 bytes of UTF-8, not starting with
+   * `service/`. A restarted connector should derive the same id for the same events.
    */
   batchId: string;
   /** 1 to 10,000 events, in order. */

@@ -1,19 +1,19 @@
-/** Errors of the client: the service refused, did not respond, or broke the protocol. */
+/** Client errors: the service returned an error, did not respond, or violated the protocol. */
 import type { ErrorCode, EventFault } from "../event/api_error.ts";
 
-/** Members of error documents besides `error` and `message`, by code. */
+/** Members of error documents in addition to `error` and `message`, by code. */
 export interface ErrorContexts {
   /** `errors` when the fault is inside one event. */
   invalid_request: { errors?: EventFault[] };
   /** Every invalid event. */
   invalid_events: { errors: EventFault[] };
-  /** The source to be retired. */
+  /** The source that was to be retired. */
   source_not_found: { source: string };
   /** The batch id that was committed with different events. */
   batch_id_conflict: { source: string; batch_id: string };
   /** The last event of the retired source and the event that records the retirement. */
   source_retired: { source: string; final_frontier: string; retirement_event_id: string };
-  /** Declared and actual last event of the predecessor; null when it is not retired. */
+  /** Declared and actual last event of the predecessor; actual is null if it is not retired. */
   source_lineage_conflict: {
     source: string;
     predecessor_source: string;
@@ -38,14 +38,14 @@ export type ErrorDocument<Code extends ErrorCode> =
 export interface EventLogErrorInit {
   /** HTTP status. */
   status: number;
-  /** The parsed body if it is JSON, else its text. */
+  /** The body, parsed if it is JSON, otherwise as a string. */
   body: unknown;
   /** Value of `Retry-After` in milliseconds; null if absent. */
   retryAfterMs: number | null;
 }
 
 /**
- * The service refused a request. Distinguish errors by `code` and `status`, never by the message.
+ * The service returned an error. Distinguish errors by `code` and `status`, never by the message.
  * Handle an unknown code by its status.
  *
  * @example
@@ -68,7 +68,7 @@ export class EventLogError extends Error {
   readonly status: number;
   /** Stable code, which this client may not know; null if the response has none. */
   readonly code: ErrorCode | (string & Record<never, never>) | null;
-  /** The parsed body if it is JSON, with unknown members, else its text. */
+  /** The body, parsed if it is JSON (including unknown members), otherwise as a string. */
   readonly body: unknown;
   /** Value of `Retry-After` in milliseconds; null if absent. */
   readonly retryAfterMs: number | null;
@@ -97,7 +97,7 @@ export type CodedError<Code extends ErrorCode> = EventLogError & {
 };
 
 /**
- * A request got no response: the service is unreachable, the connection was lost or the time limit
+ * A request got no response: the service is unreachable, the connection was lost or the timeout
  * expired. A write may have been committed; repeat it to find out.
  */
 export class ConnectionError extends Error {
@@ -105,7 +105,7 @@ export class ConnectionError extends Error {
   override name = "ConnectionError";
 }
 
-/** A response violates the protocol: it is from another program, or this client is too old. */
+/** A response violates the protocol: it comes from another program, or this client is too old. */
 export class ProtocolError extends Error {
   /** Name of this error class. */
   override name = "ProtocolError";

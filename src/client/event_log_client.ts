@@ -1,6 +1,6 @@
 /**
- * The client of the event log service, one method per operation. All requests are idempotent, so
- * lost connections and 429s are retried within limits; other errors are thrown at once.
+ * Client of the event log service, with one method per operation. All requests are idempotent, so
+ * lost connections and 429s are retried within limits; other errors are thrown immediately.
  */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
 import { type Batch, batchBody } from "./batch_body.ts";
@@ -13,7 +13,7 @@ import { type ApiRequest, nameOf, Transport } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 
-/** Time limit of an append or a retirement, including all attempts and pauses. */
+/** Timeout of an append or a retirement, including all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 
 /** Attempts per request; with their pauses they outlast a restart of more than a minute. */
@@ -25,7 +25,7 @@ export interface EventLogClientOptions {
   token?: string;
   /** Attempts per request, including the first; default 20. 1 disables retries. */
   attemptsMax?: number;
-  /** Time limit of an append or a retirement, including all attempts; default 60,000. */
+  /** Timeout of an append or a retirement, including all attempts; default 60,000. */
   writeTimeoutMs?: number;
   /** Clock, timer and randomness, for tests. */
   timing?: Timing;
@@ -33,16 +33,16 @@ export interface EventLogClientOptions {
 
 /** Options of a single call. */
 export interface CallOptions {
-  /** Cancels the call, which throws the signal's reason. */
+  /** Cancels the call, which throws the signal's abort reason. */
   signal?: AbortSignal;
 }
 
 /**
- * A client of one service.
+ * A client for one service.
  *
- * All methods throw {@linkcode EventLogError} when the service refuses, {@linkcode ConnectionError}
- * when no attempt got a response, {@linkcode ProtocolError} when a response violates the protocol,
- * and the reason of an aborted signal.
+ * All methods throw {@linkcode EventLogError} when the service returns an error,
+ * {@linkcode ConnectionError} when no attempt got a response, {@linkcode ProtocolError} when a
+ * response violates the protocol, and the signal's abort reason when it is aborted.
  *
  * @example Append a batch and read the log
  * ```ts
@@ -63,7 +63,7 @@ export class EventLogClient {
 
   /**
    * Creates a client, which connects with its first request.
-   * @param fetch Reaches the service: `unixFetch(socketPath)`.
+   * @param fetch Sends requests to the service, usually `unixFetch(socketPath)`.
    * @throws {TypeError} the token is not a valid header value.
    */
   constructor(fetch: Fetch, options: EventLogClientOptions = {}) {
@@ -73,10 +73,10 @@ export class EventLogClient {
   }
 
   /**
-   * Appends a batch, durably and atomically. A repeated batch, retried here or by the caller,
-   * returns `duplicate` and its first receipt.
+   * Appends a batch durably and atomically. A batch that is already committed, because this client
+   * or the caller retried it, returns `duplicate` and the original receipt.
    *
-   * After a `ConnectionError` the batch may be committed or not: append it again, unchanged.
+   * After a `ConnectionError` the batch may or may not be committed: append it again, unchanged.
    *
    * @throws {TypeError} JSON cannot represent the batch.
    */
@@ -111,7 +111,7 @@ export class EventLogClient {
 
   /**
    * Yields the events in pages. All pages belong to the snapshot of the first page, so the replay
-   * ends however fast the log grows.
+   * ends no matter how fast the log grows.
    *
    * @example A consumer that resumes where it stopped
    * ```ts
@@ -169,7 +169,7 @@ export class EventLogClient {
     return listStreams(this.#transport, options);
   }
 
-  /** Aborts the request when the caller does, or at the time limit. */
+  /** Aborts the request when the caller aborts or the timeout expires. */
   async #write(request: ApiRequest, signal: AbortSignal | undefined): Promise<unknown> {
     signal?.throwIfAborted();
     const limitMs = this.#writeTimeoutMs;

@@ -20,7 +20,7 @@ import {
 /** Options of a follow. */
 export interface FollowOptions extends ReplayOptions {
   /**
-   * Decides whether to reconnect after the service ended the response. Default: yes, except after
+   * Returns whether to reconnect after the service ended the response. Default: yes, except after
    * `writer_poisoned` and `replay_failed`, which need an operator.
    */
   reconnect?: (end: FollowEnd) => boolean;
@@ -30,7 +30,7 @@ export interface FollowOptions extends ReplayOptions {
 
 /** Reason and delay of a reconnect. */
 export interface Reconnect {
-  /** The `end` record of the service, or the error of the connection. */
+  /** The service's `end` record, or the connection error. */
   reason: Interruption;
   /** Consecutive failures, including this one. */
   failures: number;
@@ -61,7 +61,7 @@ export class Follower {
   readonly #transport: Transport;
   readonly #options: FollowOptions;
   #nextAfter: string | null;
-  /** Start of the current response; null before it. */
+  /** When the current response started; null before. */
   #respondedAtMs: number | null = null;
   #hasDelivered = false;
 
@@ -72,10 +72,10 @@ export class Follower {
   }
 
   /**
-   * Yields all records; the last one is an `end` without a reconnect. Gives up after `attemptsMax`
-   * consecutive short-lived connections without events.
+   * Yields all records; the last one is an `end` after which it does not reconnect. Gives up after
+   * `attemptsMax` consecutive short-lived connections without events.
    * @throws {ConnectionError} the last attempt failed to reach the service.
-   * @throws {EventLogError} the service refused, or the last attempt got a 429.
+   * @throws {EventLogError} the service returned an error; for a 429, on the last attempt.
    * @throws {ProtocolError} a response violates the protocol.
    */
   async *records(): AsyncGenerator<FollowRecord, void> {

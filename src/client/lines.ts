@@ -6,10 +6,10 @@ import { orConnectionError } from "./transport.ts";
 const LF = 0x0a;
 
 /**
- * Yields the lines of a body without their LF. Drops an unterminated last line, in which the
- * connection was lost. Leaving the iteration early closes the body.
- * @param name The request, for messages.
- * @param limitBytes Longest line; at most one more read is buffered.
+ * Yields the lines of a body without their LF. Drops an unterminated last line, which a lost
+ * connection leaves behind. Leaving the iteration early closes the body.
+ * @param name Name of the request, for messages.
+ * @param limitBytes Maximum line length; at most one more read is buffered.
  * @throws {ProtocolError} a line is longer.
  * @throws {ConnectionError} the connection failed.
  */
@@ -42,7 +42,7 @@ export async function* readLines(
       append(chunk.subarray(start));
     }
   } finally {
-    // After a failed read cancel() rejects with the same error.
+    // After a failed read, cancel() rejects with the same error.
     await reader.cancel().catch(() => {});
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Reads history to its end in pages. All pages belong to the snapshot of the first page, so a
- * replay ends however fast the log grows.
+ * Reads history page by page. All pages belong to the snapshot of the first page, so a replay ends
+ * no matter how fast the log grows.
  */
 import { ProtocolError } from "./errors.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
 
-/** A filter of events; an absent member matches all. */
+/** An event filter; an absent member matches everything. */
 export interface ReplayFilter {
   /** Exact match. */
   source?: string;
@@ -20,11 +20,11 @@ export interface ReplayFilter {
 
 /** Options of a replay. */
 export interface ReplayOptions extends ReplayFilter {
-  /** Event id, exclusive: the last `nextAfter`. Null or absent: from the beginning. */
+  /** Event id to start after: the last `nextAfter`. Null or absent: from the beginning. */
   after?: string | null;
-  /** Maximum events per page; the service's default if absent. */
+  /** Maximum number of events per page; the service's default if absent. */
   limit?: number;
-  /** Cancels the iteration, which throws the signal's reason. */
+  /** Cancels the iteration, which throws the signal's abort reason. */
   signal?: AbortSignal;
 }
 

@@ -1,4 +1,4 @@
-/** Decides which failures are retried, and after what pause. */
+/** Defines which failures are retried, and after what pause. */
 import { ConnectionError, EventLogError } from "./errors.ts";
 
 /** Longest honored `Retry-After`. */
@@ -6,7 +6,7 @@ const CLIENT_RETRY_AFTER_MS_MAX = 60_000;
 
 /** First backoff; it doubles with each attempt. */
 export const CLIENT_BACKOFF_MS: number = 100;
-/** Longest backoff, without `Retry-After`. */
+/** Longest backoff, excluding `Retry-After`. */
 export const CLIENT_BACKOFF_MS_MAX: number = 5_000;
 
 const TOO_MANY_REQUESTS = 429;
@@ -18,8 +18,8 @@ export function mayRepeat(error: unknown): error is ConnectionError | EventLogEr
 }
 
 /**
- * Returns the pause after a number of consecutive failures, counted from 1. Half of it is jitter,
- * so that refused clients do not retry in lockstep.
+ * Returns the pause after the given number of consecutive failures. Up to half of the backoff is
+ * jitter, so that rejected clients do not retry in lockstep.
  * @param error the last failure; its `Retry-After` is added.
  * @param random in [0, 1).
  */

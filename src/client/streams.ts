@@ -1,4 +1,4 @@
-/** Lists streams. All pages count up to one event, so that they form a snapshot. */
+/** Lists streams. All pages count up to the same event, so they form one snapshot. */
 import type { StreamSummary } from "../event/types.ts";
 import { STREAMS_LIMIT_MAX } from "../limits.ts";
 import { ProtocolError } from "./errors.ts";
@@ -9,7 +9,7 @@ import { type StreamsPage, toStreamsPage } from "./wire.ts";
 export interface StreamsOptions {
   /** Restricts the listing to one source. */
   source?: string;
-  /** Cancels the call, which throws the signal's reason. */
+  /** Cancels the call, which throws the signal's abort reason. */
   signal?: AbortSignal;
 }
 

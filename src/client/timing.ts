@@ -3,9 +3,9 @@ import { setTimeout } from "node:timers/promises";
 
 /** A source of time and randomness. */
 export interface Timing {
-  /** Returns milliseconds of a monotonic clock. */
+  /** Returns the time of a monotonic clock in milliseconds. */
   nowMs(): number;
-  /** Resolves after `durationMs`; rejects with the reason of an aborted signal. */
+  /** Resolves after `durationMs`; rejects with the signal's abort reason. */
   sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void>;
   /** Returns a random number in [0, 1). */
   random(): number;

@@ -1,4 +1,4 @@
-/** Sends requests. Each resolves with status 200 or throws, after retries if necessary. */
+/** Sends requests with retries. Each resolves after a 200 response or throws. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
 import { mayRepeat, pauseMs } from "./retry.ts";
@@ -110,9 +110,9 @@ function targetOf({ path, query = {} }: ApiRequest): string {
 }
 
 /**
- * Maps a TypeError, by which `fetch` reports a failed connection for head and body, to a
- * ConnectionError.
- * @param name The request, for the message.
+ * Converts a TypeError, with which `fetch` reports a connection that failed in the head or body, to
+ * a ConnectionError.
+ * @param name Name of the request, for the message.
  */
 export async function orConnectionError<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {

@@ -1,10 +1,10 @@
 /**
  * `fetch` over a Unix domain socket, in any runtime with `node:http`.
  *
- * Like `fetch`, it resolves when the head of the response has arrived, even while the request body
- * is being sent; bodies stream with backpressure; a failed connection is a `TypeError` with a
- * `cause`; an aborted signal rejects with its reason. Redirects, cookies, caches, compression and
- * retries are not supported.
+ * Like `fetch`, it resolves when the response head has arrived, even while the request body is
+ * being sent; bodies stream with backpressure; a failed connection is a `TypeError` with a `cause`;
+ * an abort rejects with the signal's reason. Redirects, cookies, caches, compression and retries
+ * are not supported.
  */
 import { once } from "node:events";
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
@@ -13,13 +13,13 @@ import { Readable } from "node:stream";
 /** Idle connections are closed after this time. */
 const CLIENT_IDLE_TIMEOUT_MS = 30_000;
 
-/** Connections of one client; further requests wait for a free one. */
+/** Maximum connections per client; further requests wait for a free one. */
 export const CLIENT_SOCKETS_MAX: number = 64;
 
 /** The signature of `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** `Response` rejects a body for these. */
+/** Statuses for which `Response` rejects a body. */
 const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Base URL of paths; the host is ignored. */
@@ -30,12 +30,12 @@ const BASE_URL = "http://localhost";
  *
  * Keeps at most `CLIENT_SOCKETS_MAX` connections open; further requests wait for a free one. Idle
  * connections do not keep the process alive. Scheme, host and port of a URL are ignored; a path is
- * enough. Sends a stream body chunked, any other with its length.
+ * enough. A stream body is sent chunked, any other body with its length.
  *
  * @param socketPath Path of the service's socket.
  * @returns A `fetch`. It throws a `TypeError` for invalid arguments (a malformed URL, a GET with a
  *   body), a `TypeError` with a `cause` when the connection fails, even within a response body, and
- *   the reason of an aborted signal.
+ *   the signal's abort reason.
  *
  * @example
  * ```ts
@@ -55,10 +55,10 @@ export function unixFetch(socketPath: string): Fetch {
   });
   return async (input, init) => {
     const request = new Request(typeof input === "string" ? new URL(input, BASE_URL) : input, init);
-    // `request.signal` is only weakly tied to the caller's.
+    // `request.signal` is only weakly linked to the caller's signal.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
-    // The length of any body but a stream can be declared.
+    // Read any body except a stream, so that its length can be declared.
     const isStream = (init?.body ?? (input instanceof Request && input.body)) instanceof
       ReadableStream;
     const body = isStream ? request.body : request.body && await request.bytes();
@@ -71,11 +71,11 @@ export function unixFetch(socketPath: string): Fetch {
       path: pathname + search,
       headers: Object.fromEntries(request.headers),
     });
-    // The head of the response, which may arrive before the body is sent.
+    // The response head, which may arrive before the body is sent.
     const responding = Promise.withResolvers<IncomingMessage>();
-    // Nobody waits for it when sending has failed.
+    // Nothing awaits it if sending fails.
     responding.promise.catch(() => {});
-    // Rejects at once: an unconnected request may ignore destroy() and still deliver a response.
+    // Rejects now, since an unconnected request may ignore destroy() and still deliver a response.
     const abort = () => {
       outgoing.destroy();
       responding.reject(signal?.reason);
@@ -86,7 +86,7 @@ export function unixFetch(socketPath: string): Fetch {
       if (signal?.aborted) incoming.destroy();
       else responding.resolve(incoming);
     });
-    // Stays registered: after the response, its body reports failures.
+    // Stays registered, since the body reports failures after the response.
     outgoing.on("error", responding.reject);
     try {
       send(outgoing, body);
@@ -141,7 +141,7 @@ function responseBody(
   incoming: IncomingMessage,
   toFailure: (cause: unknown) => unknown,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  // The first read reports an earlier error.
+  // An error before the first read is reported by that read.
   incoming.on("error", () => {});
   const chunks = incoming[Symbol.asyncIterator]();
   return new ReadableStream({

@@ -3,11 +3,11 @@ import { parseJsonText } from "../event/json/strict_json.ts";
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
 
-/** A page of a replay. */
+/** A replay page. */
 export interface ReplayPage {
   /** Events in log order; any page may be empty. */
   events: CommittedEvent[];
-  /** Start of the next page, to persist; null only for an empty log read from its beginning. */
+  /** Position of the next page, to persist; null only for an empty log read from its beginning. */
   nextAfter: string | null;
   /** Last event of the snapshot; null for an empty log. */
   snapshotThroughEventId: string | null;
@@ -37,9 +37,9 @@ export interface FollowEnd {
   type: "end";
   /** Why the service ended the response; may be unknown to this client. */
   reason: FollowEndReason | (string & Record<never, never>);
-  /** Details for people. */
+  /** Human-readable details. */
   detail?: string;
-  /** Start of a later follow or replay; null for the beginning. */
+  /** Position for a later follow or replay; null for the beginning. */
   nextAfter: string | null;
 }
 
@@ -49,7 +49,7 @@ export type FollowRecord = FollowEvents | FollowCaughtUp | FollowEnd;
 /** A line of a follow response. The follower adds the `nextAfter` of an `end`. */
 export type FollowLine = FollowEvents | FollowCaughtUp | Omit<FollowEnd, "nextAfter">;
 
-/** Where a page ends. */
+/** End position of a page. */
 type Position = Omit<ReplayPage, "events">;
 
 /** A page of streams. */
@@ -57,7 +57,7 @@ export interface StreamsPage extends Position {
   streams: StreamSummary[];
 }
 
-/** Parses a page of a replay. @throws {ProtocolError} a member is missing. */
+/** Parses a replay page. @throws {ProtocolError} a member is missing. */
 export function toReplayPage(value: unknown): ReplayPage {
   const page = toMembers(value);
   return { events: itemsOf<CommittedEvent>(page, "events"), ...positionOf(page) };

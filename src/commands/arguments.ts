@@ -62,7 +62,7 @@ export function parseArguments(args: string[]): Invocation {
   if (command === "init") {
     const [dir = ".", ...others] = operands;
     refuseOperands(command, others);
-    if (dir === "") throw usageError("init requires a folder, got an empty path");
+    if (dir === "") throw usageError("init requires a directory, got an empty path");
     return { command, dir };
   }
   refuseOperands(command, operands);
@@ -110,7 +110,7 @@ function optionNamed(name: string, rawName: string): OptionName {
   throw usageError(`unknown option ${rawName}`);
 }
 
-/** Refuses a value that looks like an option, except in `--config=-x`. */
+/** Rejects a value that looks like an option, except in `--config=-x`. */
 function optionValue(
   name: OptionName,
   value: string | undefined,

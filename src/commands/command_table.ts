@@ -1,6 +1,6 @@
 /**
- * The commands and options of the program: the source of parsing, `--help`, completions and man
- * page. Texts must not contain quotes, brackets or backslashes, which shells and troff interpret.
+ * The commands and options from which parsing, `--help`, completions and man page are derived.
+ * Strings must not contain quotes, brackets or backslashes, which shells and troff interpret.
  */
 
 export type CommandName = "init" | "serve" | "seal" | "verify";

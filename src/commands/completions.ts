@@ -58,7 +58,7 @@ ${commands.join("\n")}
   _arguments \\
 ${OPTION_NAMES.map((name) => `    ${zshOption(name)} \\`).join("\n")}
     '1: :->command' \\
-    '2:folder:_files -/'
+    '2:directory:_files -/'
   [[ $state == command ]] && _describe -t commands command commands
 }
 if [[ \${funcstack[1]} == ${FUNCTION} ]]; then

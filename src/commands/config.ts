@@ -1,6 +1,6 @@
 /**
- * The configuration: keys, validation and defaults. All keys are optional. A fault is a usage error
- * (exit status 2) that names the file, the key and the reason, and never shows the token.
+ * The configuration: keys, validation and defaults. All keys are optional. An invalid file is a
+ * usage error (exit status 2) that names the file, key and reason, and never shows the token.
  */
 import process from "node:process";
 import { Buffer } from "node:buffer";
@@ -14,13 +14,13 @@ import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { describeError } from "./system_error.ts";
 
-/** Strings, `bigint` integers, `number` floats, booleans, dates, arrays and tables. */
+/** Values are strings, `bigint` integers, `number` floats, booleans, dates, arrays or tables. */
 type TomlTable = Record<string, unknown>;
 
-/** Longest quotation of a value in a message, in UTF-16 code units. */
+/** Maximum length of a value quoted in a message, in UTF-16 code units. */
 const CONFIG_VALUE_SHOWN_MAX = 200;
 
-/** A configuration has seven keys, so a larger file is not one. */
+/** A configuration has seven keys, so a larger file is something else. */
 export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
 /** A validated configuration. Paths are absolute. */
@@ -46,7 +46,7 @@ const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<st
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
-/** Longest path of a Unix socket: `sockaddr_un.sun_path` without NUL; the BSDs include macOS. */
+/** Longest Unix socket path: `sockaddr_un.sun_path` without NUL, on Linux or macOS and the BSDs. */
 export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
@@ -55,14 +55,14 @@ export async function loadConfig(path: string): Promise<Config> {
 }
 
 /**
- * Returns the text of a configuration file: a small regular file in UTF-8.
+ * Returns the contents of a configuration file, which must be a small regular file in UTF-8.
  * @throws {CommandError} exit status 2: it cannot be read.
  */
 export async function readConfigFile(path: string): Promise<string> {
   const file = await openConfigFile(path);
   try {
     const stat = await file.stat();
-    if (stat.isDirectory()) throw usageError(`${path}: is a folder, not a configuration file`);
+    if (stat.isDirectory()) throw usageError(`${path}: is a directory, not a configuration file`);
     if (!stat.isFile()) throw usageError(`${path}: is not a regular file`);
     const bytes = Buffer.alloc(CONFIG_FILE_BYTES_MAX + 1);
     let sizeBytes = 0;
@@ -80,7 +80,7 @@ export async function readConfigFile(path: string): Promise<string> {
   }
 }
 
-/** O_NONBLOCK keeps the open of a pipe from blocking. */
+/** O_NONBLOCK keeps open() from blocking on a pipe. */
 async function openConfigFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -101,8 +101,8 @@ function decode(path: string, bytes: Uint8Array): string {
 }
 
 /**
- * Refuses a security mode other than `open` and an integrity anchor other than `none`: this program
- * does not ignore a guarantee that it cannot provide.
+ * Refuses a security mode other than `open` and an integrity anchor other than `none`, so that a
+ * configured guarantee that this program cannot provide is never silently ignored.
  * @throws {CommandError} exit status 4.
  */
 export function requireSupported(config: Config, command: string): void {
@@ -116,7 +116,8 @@ export function requireSupported(config: Config, command: string): void {
 }
 
 /**
- * Validates the text of the configuration file at `path`. Its folder is the base of relative paths.
+ * Validates the contents of the configuration file at `path`, whose directory is the base of
+ * relative paths.
  * @throws {CommandError} exit status 2.
  */
 export function parseConfig(path: string, text: string): Config {
@@ -199,7 +200,7 @@ function checkSocketPath(config: Config, reader: KeyReader): void {
   }
   const logDir = join(config.dataDir, "log");
   if (config.socketPath === logDir || config.socketPath.startsWith(`${logDir}/`)) {
-    reader.fail("server", "socket", "must be outside the log folder", config.socketPath);
+    reader.fail("server", "socket", "must be outside the log directory", config.socketPath);
   }
 }
 

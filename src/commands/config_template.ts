@@ -3,7 +3,7 @@
  * the defaults of keys missing from other files.
  */
 export const CONFIG_TEMPLATE =
-  `# Configuration of one deployment. Relative paths start at the folder of this file.
+  `# Configuration of one deployment. Relative paths are relative to this directory.
 
 [data]
 # Contains log/. No other program may write here.

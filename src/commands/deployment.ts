@@ -37,7 +37,7 @@ export function deploymentPaths(dir: string): DeploymentPaths {
   return { dir, config: join(dir, CONFIG_FILE), data, log: join(data, "log") };
 }
 
-type EntryKind = "file" | "folder" | "socket" | "symlink" | "special file";
+type EntryKind = "file" | "directory" | "socket" | "symlink" | "special file";
 
 /** Returns the permitted kinds of an entry; null for an unexpected name. */
 type EntryRule = (name: string) => readonly EntryKind[] | null;
@@ -51,11 +51,11 @@ const LOG_FILES = [
 ];
 const LOG_FOLDERS = [PENDING_FOLDER, SEGMENTS_FOLDER];
 
-/** Ignored database files of version 0.1. */
+/** Database files of version 0.1, which are ignored. */
 const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
 
 /**
- * Checks the folders of an existing deployment.
+ * Checks the directories of an existing deployment.
  * @throws {CommandError} exit status 1: an entry is missing or unexpected.
  */
 export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
@@ -73,7 +73,7 @@ export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
 
 /**
  * Requires a manifest if there are events. A writer publishes it before the first event, so it is
- * read last. An interrupted first start leaves an empty tail and empty folders without one.
+ * checked last. An interrupted first start leaves an empty tail and empty directories without it.
  */
 async function checkManifest(log: string): Promise<void> {
   const tail = await statOf(join(log, TAIL_FILE));
@@ -81,7 +81,7 @@ async function checkManifest(log: string): Promise<void> {
     await holdsFiles(join(log, PENDING_FOLDER)) || await holdsFiles(join(log, SEGMENTS_FOLDER));
   if (!holdsEvents || await isFile(join(log, MANIFEST_FILE))) return;
   throw operationalError(
-    `${log}: holds events but no ${MANIFEST_FILE}; restore the whole folder from a backup`,
+    `${log}: holds events but no ${MANIFEST_FILE}; restore the whole directory from a backup`,
   );
 }
 
@@ -90,7 +90,7 @@ async function holdsFiles(folder: string): Promise<boolean> {
 }
 
 /**
- * Checks a folder without a configuration: it may contain at most an empty log.
+ * Checks a directory without a configuration, which may contain at most an empty log.
  * @throws {CommandError} exit status 1: an entry is unexpected.
  */
 export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
@@ -104,15 +104,15 @@ export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
   }
 }
 
-/** Returns whether `path` is a folder. @throws {CommandError} it is something else. */
+/** Returns whether `path` is a directory. @throws {CommandError} it is something else. */
 function isFolder(path: string): Promise<boolean> {
-  return isKind(path, "folder");
+  return isKind(path, "directory");
 }
 
-/** Requires a log folder, not a symlink. @throws {CommandError} exit status 1. */
+/** Requires a log directory, not a symlink. @throws {CommandError} exit status 1. */
 export async function requireLogFolder(logDir: string): Promise<void> {
   if (await isFolder(logDir)) return;
-  throw operationalError(`${logDir}: no such folder; run init, or set [data] dir`);
+  throw operationalError(`${logDir}: no such directory; run init, or set [data] dir`);
 }
 
 /** Returns whether `path` is a file. @throws {CommandError} it is something else. */
@@ -129,14 +129,14 @@ async function isKind(path: string, required: EntryKind): Promise<boolean> {
 }
 
 function dataEntryRule(name: string): readonly EntryKind[] | null {
-  if (name === "log") return ["folder"];
+  if (name === "log") return ["directory"];
   if (name === "ground.sock") return ["socket"];
-  return OLD_WAREHOUSE.test(name) ? ["file", "folder"] : null;
+  return OLD_WAREHOUSE.test(name) ? ["file", "directory"] : null;
 }
 
 function logEntryRule(name: string): readonly EntryKind[] | null {
   if (LOG_FILES.includes(name)) return ["file"];
-  return LOG_FOLDERS.includes(name) ? ["folder"] : null;
+  return LOG_FOLDERS.includes(name) ? ["directory"] : null;
 }
 
 /** Tolerates entries that a running writer removes during the check. */
@@ -159,7 +159,7 @@ export async function entryKind(path: string): Promise<EntryKind | null> {
   const stat = await statOf(path);
   if (stat === null) return null;
   if (stat.isFile()) return "file";
-  if (stat.isDirectory()) return "folder";
+  if (stat.isDirectory()) return "directory";
   if (stat.isSymbolicLink()) return "symlink";
   return stat.isSocket() ? "socket" : "special file";
 }

@@ -1,6 +1,6 @@
 /**
- * Limits the heap of V8, which otherwise defers collection: a service with 40 MiB of live data
- * would use 200 MiB.
+ * Limits V8's heap. By default V8 defers collection, and a service with 40 MiB of live data would
+ * use 200 MiB.
  *
  * - The old generation of all threads is collected before it doubles.
  * - The young generation of this thread, and with it the external memory that its garbage retains,
@@ -25,7 +25,7 @@ export const HEAP_ENVIRONMENT: Readonly<Record<string, string>> = { MALLOC_ARENA
 
 /** A smaller young generation costs a third of the throughput of small batches. */
 const YOUNG_HEAP_BYTES = 8 * 1024 * 1024;
-/** Short enough for at most one doubling beyond that size. */
+/** Interval of the check, short enough for at most one doubling beyond that size. */
 const YOUNG_HEAP_CHECK_MS = 100;
 
 /** Limits the heap. Long-running commands call this once, early. */

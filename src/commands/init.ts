@@ -1,5 +1,5 @@
 /**
- * `init`: creates or validates a deployment. The configuration is synced and renamed into place
+ * `init` creates or validates a deployment. The configuration is synced and renamed into place
  * last, so that an interrupted run leaves no deployment, and the next run completes it.
  */
 import { randomBytes } from "node:crypto";
@@ -21,7 +21,7 @@ import { errorCode } from "../log/storage/storage.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** A temporary file with the configuration. */
+/** Prefix of a temporary file that holds the configuration. */
 const CANDIDATE_PREFIX = `.${CONFIG_FILE}.candidate-`;
 
 export type InitOutcome = "initialized" | "already initialized";
@@ -50,7 +50,7 @@ async function initFolder(dir: string): Promise<InitOutcome> {
   return "initialized";
 }
 
-/** Syncs too: the run that published may have been interrupted before its sync. */
+/** Also syncs, since the run that published may have been interrupted before its sync. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
     throw operationalError(
@@ -85,7 +85,7 @@ async function createFolder(path: string): Promise<void> {
   await sync(dirname(path));
 }
 
-/** Follows symlinks: the folder of a deployment may be one. */
+/** Follows symlinks, since a deployment's directory may be one. */
 async function exists(path: string): Promise<boolean> {
   try {
     if ((await stat(path)).isDirectory()) return true;
@@ -93,10 +93,10 @@ async function exists(path: string): Promise<boolean> {
     if (errorCode(error) === "ENOENT") return false;
     throw error;
   }
-  throw operationalError(`${path}: is not a folder; choose another path for the deployment`);
+  throw operationalError(`${path}: is not a directory; choose another path for the deployment`);
 }
 
-/** Returns false when another init published first. Both publish the same bytes. */
+/** Returns false if another init published first, with the same bytes. */
 async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
   const candidate = join(paths.dir, CANDIDATE_PREFIX + randomBytes(8).toString("hex"));
   try {
@@ -125,14 +125,14 @@ async function writeSynced(path: string, text: string): Promise<void> {
   }
 }
 
-/** Removes temporary files of interrupted runs. */
+/** Removes temporary files left by interrupted runs. */
 async function removeCandidates(dir: string): Promise<void> {
   for (const name of await readdir(dir)) {
     if (name.startsWith(CANDIDATE_PREFIX)) await rm(join(dir, name), { force: true });
   }
 }
 
-/** Syncs a file, or the entries of a folder. */
+/** Syncs a file or a directory's entries. */
 async function sync(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {

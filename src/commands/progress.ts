@@ -1,11 +1,11 @@
 /** Progress of long-running commands on a terminal. */
 import type { Terminal } from "./terminal.ts";
 
-/** Shortest time between two updates on the terminal. */
+/** Minimum interval between updates on the terminal. */
 export const PROGRESS_INTERVAL_MS: number = 200;
 
 export interface Progress {
-  /** Updates the amount of work done; throttled. */
+  /** Updates the amount of work done. Throttled. */
   update(done: number): void;
   /** Clears the display; must precede other output. */
   end(): void;

@@ -1,6 +1,6 @@
 /**
- * Runs one command and maps its errors to exit statuses. Loads only the modules of that command:
- * loading all would take as long as verifying 100,000 events.
+ * Runs one command and maps its errors to exit statuses. Loads only that command's modules, since
+ * loading all of them takes as long as verifying 100,000 events.
  */
 import { AssertionError } from "../assert.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../log/storage/errors.ts";
@@ -76,12 +76,12 @@ export function reportFailure(error: unknown, terminal: Terminal): number {
 
 function reasonOf(error: unknown): string {
   if (isDefect(error)) return `bug in this program: ${error.stack}`;
-  // A crash never corrupts a log. The damaged copy may show the cause.
-  const advice = "; copy the folder aside, then restore it from a backup";
+  // A crash never corrupts a log, so keep the damaged copy: it may show the cause.
+  const advice = "; copy the directory aside, then restore it from a backup";
   return describeError(error) + (error instanceof CorruptLogError ? advice : "");
 }
 
-/** Returns whether an error is a bug, for which the stack is useful. */
+/** Returns whether an error is a bug, which is reported with its stack trace. */
 function isDefect(error: unknown): error is Error {
   return error instanceof AssertionError || error instanceof TypeError ||
     error instanceof RangeError || error instanceof ReferenceError;

@@ -1,5 +1,5 @@
 /**
- * `seal`: moves all committed events into immutable Parquet segments. SIGINT or SIGTERM stops it
+ * `seal` moves all committed events into immutable Parquet segments. SIGINT or SIGTERM stops it
  * after the current commit; the next run continues there.
  */
 import { randomFillSync } from "node:crypto";
@@ -47,7 +47,7 @@ async function sealFolder(
   }
 }
 
-/** Returns false when a signal stopped it. */
+/** Returns false if a signal stopped it. */
 async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): Promise<boolean> {
   const progress = startProgress(terminal, (events) => `sealed ${events} events`);
   let events = 0;

@@ -1,6 +1,6 @@
 /**
- * `serve`: the writer of a log, behind HTTP on a Unix socket. Acquires the writer lock, the log and
- * the socket, and releases them in reverse order, so that a free lock means a closed log.
+ * `serve` runs the writer of a log behind HTTP on a Unix socket. It acquires the writer lock, the
+ * log and the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";
 import { createHandler } from "../api/handler.ts";
@@ -23,7 +23,7 @@ import { runAsWriter } from "./writer_lock.ts";
 export interface ServeOptions {
   /** Reports to the operator. */
   report: (line: string) => void;
-  /** Called when the service accepts requests. */
+  /** Called once the service accepts requests. */
   onReady?: () => void;
   /** Tail size that triggers rotation and sealing; default `TAIL_ROTATE_BYTES`. */
   rotateBytes?: number;

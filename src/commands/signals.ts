@@ -1,6 +1,6 @@
 /**
- * SIGINT, SIGTERM and SIGHUP: the first requests a clean shutdown, the second exits at once with
- * status 1. A signal never terminates the process directly.
+ * Handles SIGINT, SIGTERM and SIGHUP: the first requests a clean shutdown, the second exits
+ * immediately with status 1. A signal never terminates the process directly.
  */
 import process from "node:process";
 import { endProcess } from "../runtime/end_process.ts";
@@ -17,8 +17,8 @@ export interface ShutdownSignals {
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /**
- * A signal repeated within this time counts as the same one: a parent process may forward a Ctrl-C
- * that the terminal has also sent to this process.
+ * A signal repeated within this time is ignored: a parent process may forward a Ctrl-C that the
+ * terminal has also sent to this process.
  */
 const ECHO_MS = 100;
 

@@ -1,6 +1,6 @@
 /**
- * Removes a stale socket before `serve` binds its path. A socket that refuses connections is stale.
- * Other sockets and files are never removed.
+ * Removes a stale socket, one that refuses connections, before `serve` binds its path. Other
+ * sockets and files are never removed.
  */
 import { unlink } from "node:fs/promises";
 import { connect } from "node:net";
@@ -9,7 +9,7 @@ import { operationalError } from "./exit.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { describeError } from "./system_error.ts";
 
-/** Time for an existing socket to accept or refuse a connection. */
+/** Timeout for an existing socket to accept or refuse a connection. */
 const SOCKET_PROBE_TIMEOUT_MS = 1000;
 
 /** Removes a stale socket at `path`. @throws {CommandError} exit status 1: the path is in use. */
@@ -35,7 +35,7 @@ async function isSocket(path: string): Promise<boolean> {
   throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
 }
 
-/** Connects and disconnects. @returns the error; null when the connection was accepted. */
+/** Connects and disconnects. @returns the error; null if the connection was accepted. */
 function probe(path: string): Promise<Error | null> {
   return new Promise((resolve) => {
     const connection = connect({ path });

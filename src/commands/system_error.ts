@@ -1,7 +1,7 @@
-/** Errors of the operating system, for the operator. */
+/** Describes operating system errors to the operator. */
 import { errorCode } from "../log/storage/storage.ts";
 
-/** Advice for the operator. */
+/** Advice by error code. */
 const ADVICE: Readonly<Record<string, string>> = {
   EACCES: "run as the user that owns the deployment",
   EPERM: "run as the user that owns the deployment",
@@ -11,7 +11,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EMFILE: "raise the limit on open files",
 };
 
-/** Returns the message of an error in one line, with advice if there is any. */
+/** Returns an error's message on one line, with advice if there is any. */
 export function describeError(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const advice = ADVICE[errorCode(error)];

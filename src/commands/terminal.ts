@@ -9,7 +9,7 @@ export interface Terminal {
   /** Writes a line to standard error. Never throws. */
   report(line: string): void;
   /**
-   * Replaces the progress text on standard error, if that is a terminal. An empty text clears it.
+   * Replaces the progress text on standard error if it is a terminal; an empty string clears it.
    * Never throws.
    */
   showProgress(text: string): void;
@@ -17,7 +17,7 @@ export interface Terminal {
 
 const STDOUT = 1;
 const STDERR = 2;
-/** Longer than any progress text, so that the next one covers it. */
+/** Progress text is padded to this width, so that it covers the previous text. */
 const PROGRESS_COLUMNS = 40;
 
 /** The standard streams of this process. */

@@ -11,17 +11,17 @@ import {
   PROGRAM,
 } from "./command_table.ts";
 
-/** Leaves room for the indent of a manual page, seven columns. */
+/** Leaves seven columns for the indentation of a manual page. */
 const WIDTH = 72;
 const INDENT = "  ";
 
-/** Returns the help of a command, or of the program for null. */
+/** Returns the help for a command; null for the program. */
 export function usageText(command: CommandName | null): string {
   return command === null ? programUsage() : commandUsage(command);
 }
 
 /**
- * Returns the manual page: all help texts unchanged, in troff with the macros of man(7).
+ * Returns the manual page: all help text unchanged, in troff with man(7) macros.
  * @param version as printed by `--version`.
  */
 export function manPage(version: string): string {
@@ -53,7 +53,7 @@ function programUsage(): string {
     section("Commands", rows(commands)),
     section("Options", optionRows(OPTION_NAMES)),
     section("Exit status", rows(Object.entries(EXITS))),
-    wrap(`Run ${PROGRAM} <COMMAND> --help for details and examples of a command.`),
+    wrap(`Run ${PROGRAM} <COMMAND> --help for details and examples.`),
   ].join("\n\n") + "\n";
 }
 

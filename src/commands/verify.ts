@@ -1,6 +1,6 @@
 /**
- * `verify`: read-only verification of a snapshot of the log. Takes no lock and changes nothing.
- * SIGINT or SIGTERM aborts it without a result.
+ * `verify` verifies a snapshot of the log without changing it or taking a lock. SIGINT or SIGTERM
+ * aborts it without a result.
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/storage/file_storage.ts";
@@ -68,10 +68,10 @@ function conclude(
 /** Rejects at the first signal. */
 async function interruption(signals: ShutdownSignals): Promise<never> {
   await signals.requested;
-  throw operationalError("interrupted by a signal before all was verified; run verify again");
+  throw operationalError("interrupted by a signal before verification finished; run verify again");
 }
 
-/** Escapes control characters: file names of a damaged log must not control the terminal. */
+/** Escapes control characters: file names in a damaged log must not control the terminal. */
 function withoutControls(text: string): string {
   const escape = (control: string) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replaceAll(/\p{Cc}/gu, escape);

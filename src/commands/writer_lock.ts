@@ -1,4 +1,4 @@
-/** Runs a command as the writer of a log: the only process that writes to its folder. */
+/** Runs a command as the log's writer, the only process that writes to its directory. */
 import { join } from "node:path";
 import { LOCK_FILE } from "../log/storage/file_names.ts";
 import { lockFile } from "../runtime/file_lock.ts";
@@ -10,9 +10,9 @@ import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import { describeError } from "./system_error.ts";
 
 /**
- * Runs `write` on the log folder of a deployment while holding its writer lock.
- * @throws {CommandError} exit status 1: the log folder is missing or a symlink, or another process
- *   holds the lock; 4: an unsupported mode or anchor.
+ * Runs `write` on a deployment's log directory while holding its writer lock.
+ * @throws {CommandError} exit status 1: the log directory is missing or a symlink, or another
+ *   process holds the lock; 4: an unsupported mode or anchor.
  */
 export async function runAsWriter(
   command: string,

@@ -33,9 +33,9 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export interface EventFault {
   /** Zero-based index of the event in the batch. */
   index: number;
-  /** The only code of invalid events. */
+  /** The only code for invalid events. */
   code: "invalid_event";
-  /** The broken rule, for people. */
+  /** Human-readable description of the violated rule. */
   message: string;
 }
 

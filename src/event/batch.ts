@@ -1,6 +1,6 @@
 /**
- * Parses and validates the body of an ingest request. Checks run in this order, and the first kind
- * of fault is reported: JSON, batch members, event count, batch rules, events, lineage marker.
+ * Parses and validates the body of an ingest request. Checks run in this order, and the first that
+ * fails is reported: JSON, batch members, event count, batch rules, events, lineage marker.
  */
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
@@ -24,7 +24,7 @@ import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } f
  * Parses and validates a batch, then canonicalizes and hashes its payloads.
  *
  * @throws {ApiError} `invalid_request`, `invalid_batch`, `body_too_large`, `invalid_events` (with
- *   every bad event in `errors`) or `invalid_source_lineage`.
+ *   every invalid event in `errors`) or `invalid_source_lineage`.
  */
 export function prepareBatch(body: Uint8Array): PreparedBatch {
   return readFastBatch(body) ?? encodeBatch(checkBatch(body));
@@ -49,7 +49,7 @@ export function checkBatch(body: Uint8Array): CheckedBatch {
   const streamPrecondition = precondition && readPrecondition(precondition, events);
   const prepared = prepareEvents(events);
   return {
-    // Substrings would keep the text of the body in memory while the batch waits.
+    // Substrings would retain the whole body in memory while the batch waits.
     source: ownText(source),
     batchId: ownText(batchId),
     events: prepared,
@@ -60,7 +60,7 @@ export function checkBatch(body: Uint8Array): CheckedBatch {
 
 const BATCH_MEMBERS = new Set(["v", "batch_id", "source", "events", "stream_precondition"]);
 
-/** Names the event that contains a JSON fault, if any. */
+/** Identifies the event that contains a JSON fault, if any. */
 function eventErrors({ path, message }: JsonError): { errors?: EventFault[] } {
   const [member, index] = path;
   if (member !== "events" || typeof index !== "number") return {};

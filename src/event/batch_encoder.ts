@@ -1,8 +1,8 @@
 /**
- * Encodes the events of a batch as lines and envelopes, and computes the batch digest, in one
- * scratch buffer: first the pieces of the events in canonical JSON, then the output.
+ * Encodes the events of a batch as lines and envelopes and computes the batch digest. One scratch
+ * buffer holds the pieces of the events in canonical JSON, then the output.
  *
- * One batch at a time: `begin()`, the events, `finish()`. `begin()` drops an unfinished batch.
+ * Encodes one batch at a time: `begin()`, its events, `finish()`. `begin()` drops an open batch.
  */
 import { Buffer } from "node:buffer";
 import { BATCH_EVENTS_MAX } from "../limits.ts";
@@ -27,12 +27,12 @@ import { quoteString } from "./json/quote_string.ts";
 import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
-/** Size up to which a scratch buffer is reused: enough for 10,000 events of typical sizes. */
+/** Size up to which a scratch buffer is reused: enough for 10,000 typical events. */
 const SCRATCH_KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Numbers of an event in `BatchEncoder`: start and end of stream, record key, kind, occurred_at
- * (empty when absent), and the payload with its content hash.
+ * Integers per event in `BatchEncoder`: start and end of stream, record key, kind, occurred_at
+ * (empty if absent), and the payload with its content hash.
  */
 const PIECES = 10;
 export const STREAM = 0;
@@ -49,7 +49,7 @@ interface Part {
 
 let constantText = "";
 
-/** A part of every batch, at the front of the scratch buffer. */
+/** Defines a constant part of all batches, stored at the start of the scratch buffer. */
 function constant(text: string): Part {
   const start = constantText.length;
   constantText += text;
@@ -85,7 +85,7 @@ const ID_PREFIX_BYTES = '","event_id":"'.length;
 class BatchEncoder {
   #writer = newScratch();
   #count = 0;
-  /** PIECES numbers for each event. */
+  /** PIECES integers per event. */
   readonly #pieces = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
   begin(): void {
@@ -98,7 +98,7 @@ class BatchEncoder {
     if (this.#writer.bytes.length > SCRATCH_KEPT_BYTES_MAX) this.#writer = newScratch();
   }
 
-  /** Adds one of at most BATCH_EVENTS_MAX events; returns the index of its numbers. */
+  /** Adds one of at most BATCH_EVENTS_MAX events; returns the index of its pieces. */
   addEvent(): number {
     const first = this.#count * PIECES;
     this.#pieces.fill(0, first, first + PIECES);
@@ -106,7 +106,7 @@ class BatchEncoder {
     return first;
   }
 
-  /** The scratch buffer, to write pieces to. */
+  /** The scratch buffer, to which pieces are written. */
   get writer(): ByteWriter {
     return this.#writer;
   }
@@ -116,7 +116,7 @@ class BatchEncoder {
     this.#pieces[piece + 1] = end;
   }
 
-  /** Hashes the payload of an event, written from `start` to the end of the buffer. */
+  /** Hashes an event's payload, which extends from `start` to the end of the buffer. */
   endPayload(event: number, start: number): void {
     const writer = this.#writer;
     const hash = sha256Hex(writer.bytes.subarray(start, writer.size));
@@ -125,7 +125,7 @@ class BatchEncoder {
     this.setPiece(event + PAYLOAD, start, writer.size);
   }
 
-  /** Encodes the batch of the events added. */
+  /** Encodes the batch from the events added. */
   finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
     const count = this.#count;
     const sourceText = this.#write(quoteString(source));
@@ -145,7 +145,7 @@ class BatchEncoder {
     return { start, end: this.#writer.size };
   }
 
-  /** Joins constant parts of an event: a few long copies are cheaper than many short ones. */
+  /** Joins constant parts, since a few long copies are cheaper than many short ones. */
   #join(...parts: readonly Part[]): Part {
     const start = this.#writer.size;
     for (const part of parts) this.#put(part);
@@ -277,7 +277,7 @@ function newScratch(): ByteWriter {
 /** The encoder of this thread. */
 export const batchEncoder: BatchEncoder = new BatchEncoder();
 
-/** Encodes a batch whose events were checked one by one. */
+/** Encodes a batch that the slow path has checked. */
 export function encodeBatch(batch: CheckedBatch): PreparedBatch {
   batchEncoder.begin();
   const { writer } = batchEncoder;

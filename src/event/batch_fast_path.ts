@@ -1,7 +1,7 @@
 /**
  * The fast path from the bytes of an ingest request to an encoded batch: one pass, without building
- * values. It accepts what well-behaved clients send. Anything else, including every fault, falls
- * back to the slow path (`batch.ts`), so it needs no messages. Both produce the same batch.
+ * values. It accepts what typical clients send. Anything else, including every invalid batch, falls
+ * back to the slow path (`batch.ts`), which reports errors. Both produce the same batch.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
@@ -38,10 +38,10 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-/** Approximate size the encoder adds to an event: content hash, names and hashes of its line. */
+/** Approximate bytes the encoder adds per event: content hash, and names and hashes of its line. */
 const ADDED_BYTES = 480;
 
-/** Members of an event with their pieces. The first letters of the names differ. */
+/** Members of an event with their pieces. Each name starts with a different letter. */
 const EVENT_MEMBERS = [
   { name: Buffer.from('"stream"'), piece: STREAM },
   { name: Buffer.from('"record_key"'), piece: RECORD_KEY },
@@ -51,7 +51,7 @@ const EVENT_MEMBERS = [
 ];
 const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
 
-/** Follows the body; see `CanonicalCopy`. */
+/** Sentinel after the body; see `CanonicalCopy`. */
 const END = Uint8Array.of(0);
 
 /** Returns null for a batch that needs the slow path. */
@@ -61,7 +61,7 @@ export function readFastBatch(body: Uint8Array): PreparedBatch | null {
 
 class BatchReader {
   readonly #payload: CanonicalCopy;
-  /** The scratch buffer of the encoder, which begins with the body. */
+  /** The encoder's scratch buffer, which contains the body from `#start` to `#end`. */
   #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
@@ -71,14 +71,14 @@ class BatchReader {
   #events = 0;
   /** Index of the current event's pieces. */
   #pieces = 0;
-  /** A bit for each piece of the current event. */
+  /** Bit set of the current event's pieces seen so far. */
   #seenBits = 0;
 
   constructor(body: Uint8Array) {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
-    // Room for the body, its canonical payloads, its lines, and what the encoder adds.
+    // Holds the body, its canonical payloads, its lines, and what the encoder adds.
     const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
     writer.reserve(3 * body.length + addedBytes + END.length);
     writer.append(body);
@@ -104,9 +104,9 @@ class BatchReader {
   }
 
   /**
-   * Reads an object with members.
-   * @param readMember receives the indexes of name and value; returns the one after the value.
-   * @returns the index after it.
+   * Reads a non-empty object.
+   * @param readMember receives the start of name and value; returns the end of the value.
+   * @returns its end index.
    */
   #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {
     const body = this.#bytes;
@@ -170,7 +170,7 @@ class BatchReader {
     this.#seenBits |= 1 << piece;
     if (piece === PAYLOAD) return this.#readPayload(at);
     const end = plainStringEnd(this.#bytes, at);
-    if (end === NOT_TAKEN || !this.#isRight(piece, at, end)) return NOT_TAKEN;
+    if (end === NOT_TAKEN || !this.#isValid(piece, at, end)) return NOT_TAKEN;
     encoder.setPiece(this.#pieces + piece, at, end);
     return end;
   };
@@ -185,8 +185,8 @@ class BatchReader {
     return end;
   }
 
-  /** Whether a string satisfies the rule of its member; `read()` checks the names of streams. */
-  #isRight(piece: number, start: number, end: number): boolean {
+  /** Whether a string is valid for its member, except for stream names, which `read()` checks. */
+  #isValid(piece: number, start: number, end: number): boolean {
     const sizeBytes = end - start - QUOTES_BYTES;
     switch (piece) {
       case STREAM:

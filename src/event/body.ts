@@ -1,4 +1,4 @@
-/** Request bodies: JSON objects with known members. */
+/** Parses request bodies, which are JSON objects with known members. */
 import { ApiError } from "./api_error.ts";
 import { quoteShort } from "./json/quote_string.ts";
 import {
@@ -10,7 +10,7 @@ import {
 } from "./json/strict_json.ts";
 
 /**
- * Parses a body: an object with only these members, in which `v` is a number if present.
+ * Parses a body: an object whose members are all in `knownNames`. `v`, if present, is a number.
  * @param contextOf returns additional members of the error document for a fault.
  * @throws {ApiError} `invalid_request`.
  */

@@ -1,13 +1,13 @@
 /**
- * A buffer that grows as bytes are appended. Most are copies of bytes already in it: a copy within
- * one buffer is the cheapest in both runtimes.
+ * A buffer that grows as bytes are appended. Most appends copy bytes already in it, since a copy
+ * within one buffer is the cheapest in both runtimes.
  */
 import { Buffer } from "node:buffer";
 import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 
-/** Up to this size a loop beats `copyWithin()`. */
+/** Up to this size, a loop is faster than `copyWithin()`. */
 const LOOPED_BYTES_MAX = 16;
-/** Larger copies get an `ArrayBuffer` of their own, which can be transferred. */
+/** Larger copies get their own `ArrayBuffer`, which can be transferred to another thread. */
 const POOLED_BYTES_MAX = 4 * 1024;
 
 export class ByteWriter {
@@ -19,7 +19,7 @@ export class ByteWriter {
     this.bytes = Buffer.allocUnsafeSlow(capacityBytes);
   }
 
-  /** Makes room for this many more bytes. */
+  /** Ensures capacity for `moreBytes` more bytes. */
   reserve(moreBytes: number): void {
     const sizeBytes = this.size + moreBytes;
     if (sizeBytes <= this.bytes.length) return;
@@ -50,7 +50,7 @@ export class ByteWriter {
     this.size += text.length;
   }
 
-  /** Appends a copy of bytes that were written before. */
+  /** Appends a copy of bytes already in the buffer. */
   copyOwn(start: number, end: number): void {
     if (this.size + end - start > this.bytes.length) this.reserve(end - start);
     const { bytes, size } = this;
@@ -59,7 +59,7 @@ export class ByteWriter {
     this.size = size + end - start;
   }
 
-  /** Removes the bytes from `start` on and returns a copy. */
+  /** Removes the bytes from `start` to the end and returns a copy of them. */
   takeFrom(start: number): Buffer {
     const sizeBytes = this.size - start;
     const taken = sizeBytes <= POOLED_BYTES_MAX

@@ -1,8 +1,8 @@
 /**
- * Event ids: UUIDv7 of RFC 9562, in lowercase with hyphens. The digits are in order of
- * significance, so comparing ids as strings compares their positions in the log.
+ * Event ids: RFC 9562 UUIDv7, in lowercase with hyphens. The most significant digits come first, so
+ * comparing ids as strings compares their positions in the log.
  *
- * Invariant: every id of an `EventIdSource` is greater than the last, whatever the clock does.
+ * Invariant: every id of an `EventIdSource` is greater than the previous, whatever the clock does.
  */
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -16,25 +16,25 @@ export function isEventIdBytes(bytes: Uint8Array): boolean {
   return bytes[6]! >> 4 === 7 && bytes[8]! >> 6 === 0b10;
 }
 
-/** Time part of an id, in milliseconds since 1970. */
+/** Timestamp of an id, in Unix milliseconds. */
 export function eventIdTimestampMs(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
 const TIMESTAMP_END = 2 ** 48;
-/** The 74 bits below the time are a counter. Its high part: 12 bits of rand_a and 14 of rand_b. */
+/** The 74 bits after the timestamp are a counter; its high part is rand_a and 14 bits of rand_b. */
 const HIGH_END = 2 ** 26;
 const RAND_B_HIGH_END = 2 ** 14;
 const LOW_END = 2 ** 48;
 
-/** The last three digits, which differ between most neighboring ids. */
+/** Precomputed values of the last three digits, where most consecutive ids differ. */
 const TAIL_END = 2 ** 12;
 const TAILS = Array.from({ length: TAIL_END }, (_, value) => hex(value, 3));
 
 /**
  * Generates ids in strictly increasing order. Within a millisecond, or while the clock is behind
- * the last id, the 74 bits below the time count up by one (RFC 9562 section 6.2, method 2). A new
- * millisecond starts them at random with the top bit clear, which leaves 2^73 increments.
+ * the last id, the counter is incremented by one (RFC 9562 section 6.2, method 2). A new
+ * millisecond resets it to a random value with the top bit clear, which leaves 2^73 increments.
  */
 export class EventIdSource {
   readonly #clockMs: () => number;
@@ -47,7 +47,7 @@ export class EventIdSource {
   #head = "";
 
   /**
-   * @param clockMs milliseconds since 1970.
+   * @param clockMs returns Unix milliseconds.
    * @param randomBytes fills its argument.
    * @param last all new ids are greater than this one; null for none.
    */
@@ -68,7 +68,7 @@ export class EventIdSource {
     );
   }
 
-  /** Returns the next id. @throws {RangeError} the time part is exhausted. */
+  /** Returns the next id. @throws {RangeError} timestamps are exhausted. */
   next(): string {
     const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
     if (nowMs > this.#timestampMs) this.#start(nowMs);

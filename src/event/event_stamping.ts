@@ -1,10 +1,10 @@
 /**
- * The events of a prepared batch as bytes: the stored lines and the hashed envelopes, with
- * placeholders that the log writer stamps with ids, time and hashes. `batch_encoder.ts` encodes
- * them, possibly on another thread.
+ * The encoded events of a prepared batch: stored lines and hashed envelopes, with placeholders that
+ * the log writer stamps with ids, time and hashes. `batch_encoder.ts` encodes them, possibly on
+ * another thread.
  *
- * Line: the members in storage order, then LF. Envelope: RFC 8785, all members of the event except
- * payload and event hash.
+ * A line has all members in storage order, then LF. An envelope has all members except payload and
+ * event hash, in RFC 8785 form.
  */
 import type { Buffer } from "node:buffer";
 import { putAscii } from "./byte_writer.ts";
@@ -15,7 +15,7 @@ import { sha256Hex } from "./hash.ts";
 export interface StreamShare {
   stream: string;
   events: number;
-  /** Index of its last event in the batch. */
+  /** Index in the batch of the stream's last event. */
   lastIndex: number;
 }
 
@@ -23,15 +23,15 @@ export interface StreamShare {
 export interface EncodedEvents {
   count: number;
   streams: StreamShare[];
-  /** One line for each event, each with its LF. */
+  /** One line per event, including its LF. */
   lines: Buffer;
-  /** One envelope after the other. */
+  /** Concatenated envelopes. */
   envelopes: Buffer;
-  /** OFFSETS numbers for each event: indexes in `lines` and `envelopes`. */
+  /** OFFSETS integers per event: offsets in `lines` and `envelopes`. */
   offsets: Int32Array;
 }
 
-/** Numbers of an event in `EncodedEvents.offsets`. */
+/** Integers per event in `EncodedEvents.offsets`, and the index of each. */
 export const OFFSETS = 5;
 export const LINE_OBSERVED_AT = 0;
 export const LINE_END = 1;
@@ -39,7 +39,7 @@ export const ENVELOPE_ID = 2;
 export const ENVELOPE_OBSERVED_AT = 3;
 export const ENVELOPE_END = 4;
 
-/** The text before the id of a line, and after its hash. */
+/** Constant text before the id and after the hash of a line. */
 export const LINE_START = '{"event_id":"';
 export const LINE_CLOSE = '"}\n';
 
@@ -48,7 +48,7 @@ export const NO_ID: string = "0".repeat(36);
 export const NO_TIME: string = "0".repeat(24);
 export const NO_HASH: string = "0".repeat(64);
 
-/** What stamping adds to the events of a batch. */
+/** The values with which the events of a batch are stamped. */
 export interface Stamp {
   /** One for each event. */
   eventIds: readonly string[];

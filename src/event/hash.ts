@@ -1,7 +1,7 @@
 /** SHA-256 with node:crypto; a WebCrypto call costs ten times as much as hashing an event. */
 import { hash } from "node:crypto";
 
-/** Above the value of any hex digit. */
+/** Greater than the value of any hex digit. */
 export const NO_DIGIT = 0x10;
 /** Values of lowercase hex digits by character code; NO_DIGIT for every other byte. */
 export const DIGIT_VALUES: Uint8Array = new Uint8Array(0x100).fill(NO_DIGIT);
@@ -9,7 +9,7 @@ for (let value = 0; value < 0x10; value++) {
   DIGIT_VALUES[value.toString(16).charCodeAt(0)] = value;
 }
 
-/** SHA-256 of bytes, or of a string in UTF-8, as 64 lowercase hex digits. */
+/** Returns the SHA-256 of bytes, or of a string in UTF-8, as 64 lowercase hex digits. */
 export function sha256Hex(data: string | Uint8Array): string {
   return hash("sha256", data, "hex");
 }

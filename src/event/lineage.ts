@@ -1,6 +1,6 @@
 /**
- * The lineage marker: the first event of a source's first batch may declare the retired source that
- * it continues. Only its form is checked here; the writer checks the claim.
+ * Lineage markers: the first event of a source's first batch may declare the retired source that it
+ * continues. This module checks only the marker's form; the writer checks its claim.
  */
 import { ApiError } from "./api_error.ts";
 import { isEventId } from "./event_id.ts";
@@ -11,7 +11,7 @@ import type { LineageMarker, PreparedEvent } from "./types.ts";
 
 /**
  * Returns the lineage marker of a batch of valid events, or null if there is none.
- * @throws {ApiError} `invalid_source_lineage` when a marker is malformed, not the first event,
+ * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, not the first event,
  *   repeated, or names its own source.
  */
 export function lineageMarker(

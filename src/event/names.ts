@@ -1,6 +1,6 @@
 /**
- * Validation of the names in a batch. Each function returns null for a valid name, else a predicate
- * to follow the member's name in a message: `must not be empty`. Sizes are in UTF-8 bytes.
+ * Validates the names in a batch. Each function returns null if a name is valid, otherwise a
+ * predicate to follow the member's name in a message: `must not be empty`. Sizes are UTF-8 bytes.
  */
 import { Buffer } from "node:buffer";
 import { BATCH_ID_BYTES_MAX, NAME_BYTES_MAX, RECORD_KEY_BYTES_MAX } from "../limits.ts";
@@ -41,7 +41,7 @@ export function batchIdFault(text: string): string | null {
 
 function lengthFault(text: string, limitBytes: number): string | null {
   if (text.length === 0) return "must not be empty";
-  // A UTF-16 code unit becomes at most three bytes of UTF-8.
+  // A UTF-16 code unit takes at most three bytes in UTF-8.
   if (text.length * 3 <= limitBytes) return null;
   const sizeBytes = Buffer.byteLength(text);
   return sizeBytes <= limitBytes ? null : `has ${sizeBytes} bytes, more than ${limitBytes}`;

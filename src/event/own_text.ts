@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 
-/** Detaches a well-formed string: a substring keeps the whole string alive. */
+/** Copies a well-formed substring, which would otherwise retain the whole string. */
 export function ownText(text: string): string {
   return Buffer.from(text).toString();
 }

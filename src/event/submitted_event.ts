@@ -1,4 +1,4 @@
-/** Validation of a submitted event. */
+/** Validates submitted events. */
 import { PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { canonicalize, DepthError } from "./json/canonical_json.ts";
 import { quoteShort } from "./json/quote_string.ts";
@@ -10,7 +10,7 @@ import type { PreparedEvent } from "./types.ts";
 const MEMBERS = new Set(["stream", "record_key", "kind", "payload", "occurred_at"]);
 const REQUIRED_MEMBERS = ["stream", "record_key", "kind", "payload"] as const;
 
-/** The rule of each text member. */
+/** The rule for each string member. */
 const RULES = {
   stream: nameFault,
   record_key: recordKeyFault,
@@ -20,7 +20,7 @@ const RULES = {
 
 /**
  * Validates an event and canonicalizes its payload.
- * @returns the prepared event, or a message about the first broken rule.
+ * @returns the prepared event, or a message about the first violated rule.
  */
 export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
   if (!isJsonObject(submitted)) return "event must be an object";

@@ -1,6 +1,6 @@
-/** Names reserved for the service, and the members of its own events. They are wire names. */
+/** Wire names that are reserved for the service or have a special meaning. */
 
-/** Source of the events that the service appends itself. */
+/** Source of the events that the service itself appends. */
 export const SYSTEM_SOURCE = "system";
 /** Prefix of the service's own batch ids; clients must not use it. */
 export const RESERVED_BATCH_PREFIX = "service/";

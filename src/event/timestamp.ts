@@ -1,4 +1,4 @@
-/** UTC timestamps: validation of `occurred_at`, formatting of `observed_at`. */
+/** Validates `occurred_at` and formats `observed_at`, both UTC timestamps. */
 
 const SHAPE =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
@@ -7,10 +7,10 @@ const SHAPE =
 const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
- * Checks an `occurred_at`: a UTC time of RFC 3339 section 5.6 with `T` and `Z`, up to nine
+ * Checks an `occurred_at`: an RFC 3339 section 5.6 timestamp with `T` and `Z`, up to nine
  * fractional digits, no leap seconds, years 0000 to 9999.
  *
- * @returns null if valid, else a predicate to follow the member's name in a message.
+ * @returns null if valid, otherwise a predicate to follow the member's name in a message.
  */
 export function occurredAtFault(text: string): string | null {
   if (!SHAPE.test(text)) {
@@ -30,7 +30,7 @@ function isLeapYear(year: number): boolean {
 
 /**
  * Formats a time as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
- * @param timeMs milliseconds since 1970, in years 0000 to 9999.
+ * @param timeMs Unix milliseconds, in years 0000 to 9999.
  */
 export function formatTimestamp(timeMs: number): string {
   return new Date(timeMs).toISOString();

@@ -6,21 +6,21 @@ export interface PreparedEvent {
   stream: string;
   recordKey: string;
   kind: string;
-  /** As the client formatted it. */
+  /** As formatted by the client. */
   occurredAt: string | undefined;
-  /** RFC 8785 text of the payload. */
+  /** The payload in RFC 8785 form. */
   payload: string;
 }
 
-/** A condition on one stream under which a batch is committed. */
+/** A condition on one stream that must hold for a batch to be committed. */
 export interface StreamPrecondition {
   /** A stream of the batch's source; every event of the batch must target it. */
   stream: string;
-  /** Id of the stream's latest event; null when the stream is empty. */
+  /** Id of the stream's latest event; null if the stream is empty. */
   expectedFrontier: string | null;
 }
 
-/** A source's declaration, in its first batch, of the retired source it continues. */
+/** Declares, in a source's first batch, the retired source it continues. */
 export interface LineageMarker {
   predecessorSource: string;
   /** Expected id of the predecessor's last event. */
@@ -33,16 +33,16 @@ export interface CheckedBatch {
   batchId: string;
   events: PreparedEvent[];
   precondition: StreamPrecondition | undefined;
-  /** Declared by the first event when it is in the lineage stream. */
+  /** Declared by the first event if it is in the lineage stream. */
   lineage: LineageMarker | undefined;
 }
 
 /** A validated batch with its events encoded, ready for the writer. */
 export interface PreparedBatch extends Omit<CheckedBatch, "events"> {
   /**
-   * SHA-256, 64 lowercase hex digits, of the RFC 8785 text of
-   * `{v, source, events: [{stream, record_key, kind, content_hash, occurred_at?}]}`. Two
-   * submissions under one batch id are the same batch if their digests are equal.
+   * SHA-256, 64 lowercase hex digits, of
+   * `{v, source, events: [{stream, record_key, kind, content_hash, occurred_at?}]}` in RFC 8785
+   * form. Two submissions with the same batch id are the same batch if their digests are equal.
    */
   batchDigest: string;
   events: EncodedEvents;
@@ -52,9 +52,9 @@ export interface PreparedBatch extends Omit<CheckedBatch, "events"> {
 export interface SubmittedEvent {
   /** `[a-z0-9_][a-z0-9_.-]*`, at most 128 bytes. */
   stream: string;
-  /** Key of the record that changed: not empty, at most 1,024 bytes of UTF-8. */
+  /** Key of the changed record: 1 to 1,024 bytes of UTF-8. */
   record_key: string;
-  /** `upserted`, `deleted` or a kind of the source's own: not empty, at most 128 bytes of UTF-8. */
+  /** `upserted`, `deleted` or a kind that the source defines: 1 to 128 bytes of UTF-8. */
   kind: string;
   /** UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine fractional digits, set by the source. */
   occurred_at?: string;
@@ -78,9 +78,9 @@ export interface CommittedEvent {
   occurred_at?: string;
   /** UTC time of the commit, the same for all events of a batch. */
   observed_at: string;
-  /** The submitted JSON value; its text may have been formatted differently. */
+  /** The submitted JSON value, possibly formatted differently. */
   payload: unknown;
-  /** SHA-256 of the payload's RFC 8785 text, 64 lowercase hex digits. */
+  /** SHA-256 of the payload in RFC 8785 form, 64 lowercase hex digits. */
   content_hash: string;
   /** Id of the batch within its source. */
   batch_id: string;
@@ -90,7 +90,7 @@ export interface CommittedEvent {
 
 /** Response to a committed or repeated batch. */
 export interface Receipt {
-  /** `duplicate`: the batch was committed before, and this is its receipt. */
+  /** `duplicate`: the batch was already committed, and this is its original receipt. */
   status: "committed" | "duplicate";
   /** SHA-256 of the batch's content, 64 lowercase hex digits. */
   batch_digest: string;
@@ -106,7 +106,7 @@ export interface Receipt {
 export interface RetirementReceipt {
   /** Version of this type. */
   v: 1;
-  /** `already_retired`: the source was retired before, and this is its receipt. */
+  /** `already_retired`: the source was already retired, and this is its original receipt. */
   status: "retired" | "already_retired";
   /** The retired source. */
   source: string;

@@ -1,10 +1,10 @@
-/** Verifies the hashes of a committed event with WebCrypto alone, so that it runs anywhere. */
+/** Verifies the hashes of a committed event, using only WebCrypto so that it runs anywhere. */
 import { canonicalize } from "./json/canonical_json.ts";
 import type { CommittedEvent } from "./types.ts";
 
 export type { CommittedEvent } from "./types.ts";
 
-/** Result of verifying an event: which hashes match. */
+/** Result of verifying an event. */
 export interface EventVerification {
   /** Whether `content_hash` matches the payload. */
   contentHash: boolean;
@@ -15,7 +15,7 @@ export interface EventVerification {
 /**
  * Recomputes both hashes of an event. The event is unaltered only if both match.
  *
- * @throws {TypeError} when the payload or a member has no canonical JSON form.
+ * @throws {TypeError} if the payload or a member has no canonical JSON form.
  */
 export async function verifyEvent(event: CommittedEvent): Promise<EventVerification> {
   const { batch_id, content_hash, event_id, kind, observed_at, record_key, source, stream } = event;

@@ -1,6 +1,6 @@
 /**
- * Detects that a server has stopped accepting connections, by connecting to it when idle. After
- * accept(2) fails with EMFILE, Deno 2.9 silently stops accepting connections.
+ * Detects that a server has stopped accepting connections by connecting to it when it is idle.
+ * After accept(2) fails with EMFILE, Deno 2.9 silently stops accepting.
  */
 import { connect, type Socket } from "node:net";
 import { clearInterval, setInterval } from "node:timers";
@@ -14,8 +14,8 @@ export class AcceptWatch {
   #state: "idle" | "probing" | "reopening" = "idle";
 
   /**
-   * @param path of the listening socket.
-   * @param intervalMs between probes. A server that accepts nothing for one interval is stuck.
+   * @param path path of the listening socket.
+   * @param intervalMs probe interval. A server that accepts nothing for one interval is stuck.
    * @param reopen reopens the socket. Retried after the next interval if it rejects.
    */
   constructor(path: string, intervalMs: number, reopen: () => Promise<void>) {
@@ -48,7 +48,7 @@ export class AcceptWatch {
     this.#state = "probing";
     this.#probe = connect(this.#path).unref();
     this.#probe.on("error", (error) => {
-      // EAGAIN: the backlog is full. Other errors are inconclusive, for example EMFILE here.
+      // EAGAIN: the backlog is full. Other errors, such as EMFILE on our side, are inconclusive.
       const isFull = "code" in error && error.code === "EAGAIN";
       if (!isFull && this.#state === "probing") this.#state = "idle";
     });

@@ -1,6 +1,6 @@
 /**
- * Decodes the body of a request, of declared length (RFC 9112 section 6.2) or chunked (section
- * 7.1), without copying.
+ * Decodes a request body, which has a declared length (RFC 9112 section 6.2) or is chunked (section
+ * 7.1), without copying it.
  */
 import type { Buffer } from "node:buffer";
 import { HEADER_BYTES_MAX } from "../limits.ts";
@@ -8,7 +8,7 @@ import { MalformedRequestError } from "./message.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;
-/** A chunk size and an optional extension, which is ignored. */
+/** A chunk size and an optional extension; the extension is ignored. */
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/;
 const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
 const CRLF_BYTES = 2;
@@ -18,11 +18,11 @@ type Expected = "size" | "content" | "content-end" | "trailer" | "nothing";
 export class BodyDecoder {
   readonly #isChunked: boolean;
   #expected: Expected;
-  /** Remaining content of the body or the current chunk. */
+  /** Remaining content of the body or of the current chunk. */
   #leftBytes: number;
   /** Received part of the current line. */
   #line = "";
-  /** Bytes of ignored extensions and trailers, limited like a head. */
+  /** Bytes of ignored extensions and trailers, subject to the limit of a head. */
   #droppedBytes = 0;
 
   /** @param bodyBytes Declared length; null for a chunked body. */

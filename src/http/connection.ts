@@ -1,6 +1,6 @@
 /**
- * A connection, which serves its requests in order (RFC 9112 section 9.3). A pipelined request
- * waits until the previous response is written, so that it sees the effect of earlier mutations.
+ * Serves the requests of a connection in order (RFC 9112 section 9.3). A pipelined request waits
+ * until the previous response is written, so that it sees the effects of earlier mutations.
  */
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
@@ -22,7 +22,7 @@ import {
 import { ResponseWriter } from "./response_writer.ts";
 import type { StallWatch } from "./stall_watch.ts";
 
-/** State shared by the connections of a server. */
+/** State shared by a server's connections. */
 export interface ConnectionHost {
   readonly handler: HttpHandler;
   /** Creates the response to a malformed request. */
@@ -45,19 +45,19 @@ export class Connection {
   readonly #host: ConnectionHost;
   readonly #writer: ResponseWriter;
   readonly destroy: () => void = () => this.#socket.destroy();
-  /** Received bytes that are not parsed yet. */
+  /** Received bytes not yet parsed. */
   #input: Buffer = NOTHING;
-  /** Length of the input already searched for the end of a head. */
+  /** Length of the input prefix already searched for the end of a head. */
   #searchedBytes = 0;
   /** The body of the current request. */
   #body: IncomingBody | null = null;
   #isBusy = false;
-  /** Resolves with the end of the last request. */
+  /** Resolves when the last request has been served. */
   #serving: Promise<void> = Promise.resolve();
   #isAnsweringEndlessly = false;
-  /** The client has ended its side. */
+  /** Whether the client has ended its side. */
   #hasEnded = false;
-  /** Bytes dropped since the last response; null before it. */
+  /** Bytes dropped since the last response; null until then. */
   #lingeredBytes: number | null = null;
 
   constructor(socket: Socket, host: ConnectionHost) {
@@ -76,7 +76,7 @@ export class Connection {
     if (!this.#isBusy) this.#finish();
   }
 
-  /** Resolves when the connection is closed and its last request is handled. */
+  /** Resolves when the connection is closed and its last request has been handled. */
   async over(): Promise<void> {
     await this.closed();
     await this.#serving;
@@ -136,7 +136,7 @@ export class Connection {
     return parseRequestHead(input.toString("latin1", 0, end));
   }
 
-  /** Empty lines before a request are skipped (RFC 9112 section 2.2). */
+  /** Skips empty lines before a request (RFC 9112 section 2.2). */
   #skipLineEnds(): void {
     let start = 0;
     while (this.#input[start] === CR && this.#input[start + 1] === LF) start += 2;
@@ -146,7 +146,7 @@ export class Connection {
     this.#host.headWatch.stop(this.destroy);
   }
 
-  /** Refuses a malformed head before it is complete. */
+  /** Rejects a malformed head before it is complete. */
   #checkUnfinishedHead(): void {
     const sizeBytes = this.#input.length;
     if (sizeBytes === 0) return;
@@ -189,7 +189,7 @@ export class Connection {
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
   }
 
-  /** Ignores further input, which is read only to detect that the client disconnects. */
+  /** Ignores further input, reading it only to detect that the client disconnects. */
   #beginEndlessAnswer(): void {
     this.#isAnsweringEndlessly = true;
     this.#ignoreInput();
@@ -214,7 +214,7 @@ export class Connection {
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
     if (!head.keepsAlive || this.#host.isClosing) return false;
     if (response.headers["connection"] === "close" || body.error !== null) return false;
-    // Without a 100 Continue the client may omit the body, so its end is unknown.
+    // Without a 100 Continue the client may omit the body, so where it ends is unknown.
     return body.isComplete || body.isWanted || !head.expectsContinue;
   }
 
@@ -226,7 +226,7 @@ export class Connection {
     this.#linger();
   }
 
-  /** Closes the connection when all output is written. Ignores further input. */
+  /** Closes the connection after writing all output. Ignores further input. */
   #finish(): void {
     this.#lingeredBytes ??= 0;
     this.#socket.destroySoon();

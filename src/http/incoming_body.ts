@@ -1,6 +1,6 @@
 /**
- * The body of a request, passed from its connection to its reader. Buffers at most one read of the
- * socket, and pauses the socket until the reader has consumed it.
+ * A request body, passed from its connection to its reader. Buffers at most one socket read and
+ * pauses the socket until the reader has consumed it.
  */
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
@@ -36,8 +36,8 @@ export class IncomingBody {
   }
 
   /**
-   * Decodes received bytes, and returns the end offset of the body. After an error, which the
-   * reader receives, it consumes all bytes: the start of the next request is unknown.
+   * Decodes received bytes and returns the offset where decoding stopped. After an error, which the
+   * reader receives, it consumes all bytes, since the start of the next request is unknown.
    */
   push(bytes: Buffer): number {
     if (this.error !== null) return bytes.length;
@@ -49,7 +49,7 @@ export class IncomingBody {
       if (!(error instanceof MalformedRequestError)) throw error;
       this.fail(error);
     }
-    // Reading tiny chunks one by one would dominate the cost.
+    // Merge them: reading tiny chunks one by one would dominate the cost.
     this.#waiting = pieces.length > 1 ? Buffer.concat(pieces) : pieces[0] ?? null;
     if (this.isComplete || this.#waiting !== null) this.#wakeReader();
     if (this.#waiting !== null && !this.isComplete) this.#socket.pause();

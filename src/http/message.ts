@@ -4,10 +4,10 @@ export interface HttpRequest {
   readonly method: string;
   /** The raw request target (RFC 9112 section 3.2). */
   readonly target: string;
-  /** Returns a header by its lowercase name, repeated ones joined by ", "; null if absent. */
+  /** Returns a header by lowercase name, with repeated values joined by ", "; null if absent. */
   header(name: string): string | null;
   /**
-   * Returns the next piece of the body, at once if it has arrived; null at the end. Unread
+   * Returns the next piece of the body, synchronously if it has arrived; null at the end. Unread
    * bytes are discarded after the response.
    * @throws {ConnectionLostError}
    * @throws {MalformedRequestError}
@@ -20,7 +20,7 @@ export class ConnectionLostError extends Error {
   override name = "ConnectionLostError";
 }
 
-/** The request is not valid HTTP/1.1; the message names the fault. */
+/** The request is not valid HTTP/1.1; the message says why. */
 export class MalformedRequestError extends Error {
   override name = "MalformedRequestError";
 }
@@ -30,8 +30,8 @@ export interface HttpResponse {
   /** Lowercase names. A body in memory adds `content-length`; a response to HEAD includes it. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Null for HEAD. A stream is pulled as the client reads, and `return()` is called when it
-   * disconnects; an error breaks the connection. Bytes must not change while they are written.
+   * Null for HEAD. A stream is pulled as the client reads, and `return()` is called if the client
+   * disconnects; an error breaks the connection. Bytes must not change while being written.
    */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /** Whether the response lasts until the client ends its side of the connection. */

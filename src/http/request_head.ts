@@ -1,6 +1,6 @@
 /**
- * Parses the head of a request: request line and header section (RFC 9112 sections 3 and 5).
- * Ambiguous heads are refused, because they enable request smuggling.
+ * Parses request heads: request line and header section (RFC 9112 sections 3 and 5). Rejects
+ * ambiguous heads, because they enable request smuggling.
  */
 import { HEADER_BYTES_MAX } from "../limits.ts";
 import { MalformedRequestError } from "./message.ts";
@@ -9,7 +9,7 @@ export interface RequestHead {
   readonly method: string;
   /** Raw request target. */
   readonly target: string;
-  /** Values by lowercase name, repeated ones joined by ", ". */
+  /** Values by lowercase name, with repeated values joined by ", ". */
   readonly headers: ReadonlyMap<string, string>;
   /** Length of the body; null if chunked. */
   readonly bodyBytes: number | null;
@@ -77,7 +77,7 @@ function parseHeaders(lines: readonly string[]): Map<string, string> {
   for (let at = 1; at < lines.length; at++) {
     const line = lines[at]!;
     const colon = line.indexOf(":");
-    // Also refuses folded headers (obs-fold), which begin with whitespace.
+    // Also rejects folded headers (obs-fold), which begin with whitespace.
     if (colon < 0 || !TOKEN.test(line.slice(0, colon))) {
       throw new MalformedRequestError("a header line must be <name>: <value>");
     }
@@ -89,7 +89,7 @@ function parseHeaders(lines: readonly string[]): Map<string, string> {
   return headers;
 }
 
-/** Trims spaces and tabs only: `trim()` would remove other characters too. */
+/** Trims only spaces and tabs; `trim()` would also remove other characters. */
 function trimBlanks(line: string, start: number): string {
   let end = line.length;
   while (start < end && isBlank(line.charCodeAt(start))) start++;
@@ -101,13 +101,13 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** Follows RFC 9112 section 6.3. Refuses combined or repeated framing headers. */
+/** Follows RFC 9112 section 6.3. Rejects combined or repeated framing headers. */
 function bodyLength(headers: RequestHead["headers"], isHttp11: boolean): number | null {
   const length = headers.get("content-length");
   const coding = headers.get("transfer-encoding");
   if (coding === undefined) {
     if (length === undefined) return 0;
-    // Clamped: no client can send more.
+    // Clamped to a safe integer: no client can send more.
     if (LENGTH.test(length)) return Math.min(Number(length), Number.MAX_SAFE_INTEGER);
     throw new MalformedRequestError("content-length must be one decimal number");
   }

@@ -1,10 +1,10 @@
-/** Writes the responses of a connection: small ones in one write, streams with backpressure. */
+/** Writes a connection's responses: small ones in one write, streams with backpressure. */
 import { Buffer } from "node:buffer";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { HttpResponse } from "./message.ts";
 
-/** Pieces up to this size are copied into their frame: a copy costs less than another write. */
+/** Pieces up to this size are copied into their frame, which costs less than another write. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 const CRLF = "\r\n";
@@ -34,9 +34,9 @@ export class ResponseWriter {
   }
 
   /**
-   * Writes a response. Resolves when the socket has room for more, so a client that does not read
-   * gets no further responses. Resolves to false if the response was cut short: the connection must
-   * close.
+   * Writes a response. Resolves when the socket is writable again, so a client that does not read
+   * gets no further responses. Resolves to false if the response was truncated, after which the
+   * connection must close.
    * @param takesChunks whether the client supports chunked encoding.
    */
   write(
@@ -59,8 +59,8 @@ export class ResponseWriter {
   }
 
   /**
-   * Pulls the next piece when the socket has room and no longer uses the previous piece. When the
-   * client disconnects, the stream ends at once, even while a piece is pending.
+   * Pulls the next piece once the socket is writable and no longer uses the previous piece. If the
+   * client disconnects, the stream ends immediately, even while a piece is pending.
    */
   async #writePieces(pieces: AsyncIterable<Uint8Array>, isChunked: boolean): Promise<boolean> {
     const iterator = pieces[Symbol.asyncIterator]();
@@ -82,7 +82,7 @@ export class ResponseWriter {
     return !this.#isGone;
   }
 
-  /** Resolves when the socket has room and no longer uses the piece. */
+  /** Resolves when the socket is writable and no longer uses the piece. */
   async #writePiece(piece: Uint8Array, isChunked: boolean): Promise<void> {
     // An empty chunk would end the body.
     if (piece.length === 0 || this.#isGone) return;
@@ -102,11 +102,11 @@ export class ResponseWriter {
     });
     if (isChunked) socket.write(CRLF);
     socket.uncork();
-    // "drain" may come before the piece is released.
+    // "drain" may be emitted before the piece is released.
     while (isInUse && !this.#isGone) await this.#room();
   }
 
-  /** Returns whether the socket has room. */
+  /** Returns whether the socket is still writable. */
   #write(data: string | Uint8Array): boolean {
     return this.#isGone || this.#socket.write(data);
   }
@@ -115,7 +115,7 @@ export class ResponseWriter {
     return hasRoom || this.#room().then(() => !this.#isGone);
   }
 
-  /** Resolves when the socket has room or is closed. */
+  /** Resolves when the socket is writable or closed. */
   #room(): Promise<void> {
     if (this.#isGone) return Promise.resolve();
     return new Promise((resolve) => {
@@ -130,8 +130,8 @@ export class ResponseWriter {
 }
 
 /**
- * Formats the head of a response (RFC 9112 section 4).
- * @param framing the length of the body; absent for HEAD, and if the connection's end delimits it.
+ * Formats a response head (RFC 9112 section 4).
+ * @param framing the body length; absent for HEAD, or if closing the connection delimits the body.
  */
 function formatHead(
   { status, headers }: HttpResponse,
@@ -161,7 +161,7 @@ function httpDate(nowMs: number): string {
   return date;
 }
 
-/** Returns the size line of a piece as a chunk (RFC 9112 section 7.1). */
+/** Returns the chunk-size line for a piece (RFC 9112 section 7.1). */
 function chunkStart(piece: Uint8Array): string {
   return piece.length.toString(16) + CRLF;
 }
@@ -170,8 +170,8 @@ let latestPiece: Uint8Array | null = null;
 let latestChunk: Buffer | null = null;
 
 /**
- * Returns a chunk with a copy of `piece`, which must not change afterwards. The last one is cached:
- * a thousand followers get the same piece in a row, and a copy costs more than a write.
+ * Returns a chunk with a copy of `piece`, which must not change afterwards. The last chunk is
+ * cached: many followers are sent the same piece in a row, and a copy costs more than a write.
  */
 function chunkOf(piece: Uint8Array): Buffer {
   if (latestChunk === null || piece !== latestPiece) {

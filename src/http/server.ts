@@ -1,5 +1,5 @@
 /**
- * An HTTP/1.1 server on a Unix socket. It is built on `node:net`, so that refusals, headers and
+ * An HTTP/1.1 server on a Unix socket, built on `node:net` so that error responses, headers and
  * connection handling are the same in every runtime.
  */
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import type { HttpHandler, HttpResponse, HttpServer, MalformedRequestError } fro
 import { closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
 
-/** Idle time before a server probes its socket, and time from a failed probe to the reopening. */
+/** Idle time before a server probes its socket, and time from a failed probe until it reopens. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
 
 export interface ListenOptions {
@@ -25,7 +25,7 @@ export interface ListenOptions {
   report: (line: string) => void;
   /** How long `close()` waits for clients; default `SHUTDOWN_GRACE_MS`. */
   shutdownGraceMs?: number;
-  /** Timeout of a request head; default `HEADERS_TIMEOUT_MS`. */
+  /** Timeout for a request head; default `HEADERS_TIMEOUT_MS`. */
   headersTimeoutMs?: number;
   /** Interval of the accept probe; default `ACCEPT_PROBE_INTERVAL_MS`. */
   acceptProbeMs?: number;
@@ -50,7 +50,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     });
     opened.listen(path);
     await once(opened, "listening");
-    // For example EMFILE. Open connections are not affected.
+    // For example EMFILE, which does not affect open connections.
     opened.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
     return opened;
   };
@@ -90,8 +90,8 @@ async function closeServer(
     for (const connection of connections) connection.destroy();
     endGrace();
   }, shutdownGraceMs);
-  // The server's own "close" event is unreliable: Deno 2.7 never emits it. The requests of
-  // disconnected clients get time to finish before the log closes.
+  // The server's own "close" event is unreliable: Deno 2.7 never emits it. Requests of disconnected
+  // clients also get time to finish before the log closes.
   const closed = Promise.all([...connections].map((connection) => connection.closed()));
   const over = Promise.all([...connections].map((connection) => connection.over()));
   await Promise.race([over, graceEnd]);

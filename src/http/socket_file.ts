@@ -1,6 +1,6 @@
 /**
  * The file of a listening socket. Both runtimes unlink its path on close; these functions preserve
- * a socket that another process has created there since.
+ * a socket that another process has since created there.
  */
 import { linkSync, lstatSync, renameSync, rmSync } from "node:fs";
 
@@ -17,7 +17,7 @@ export function socketFileAt(path: string): SocketFile {
   return { path, dev, ino };
 }
 
-/** Runs `close`; removes our socket file, and preserves a replacement. */
+/** Runs `close` and removes our socket file, but preserves a replacement. */
 export async function closeSocketFile(
   { path, dev, ino }: SocketFile,
   close: () => Promise<void>,

@@ -1,19 +1,19 @@
 /**
  * Times out stalled heads, bodies and followers. One coarse timer serves all waits, because a timer
- * per request would cost more than reading its body. Timeouts fire at most an eighth late.
+ * per request would cost more than reading its body. A timeout fires late by at most an eighth.
  */
 import { clearInterval, setInterval } from "node:timers";
 
 const SWEEPS_PER_TIMEOUT = 8;
 
-/** A read timed out. */
+/** Thrown when a read times out. */
 export class StallError extends Error {
   override name = "StallError";
 }
 
 export class StallWatch {
   readonly #timeoutMs: number;
-  /** The callback of each wait, and the number of sweeps since its start. */
+  /** Callback of each wait, and the number of sweeps since it started. */
   readonly #sweeps: Map<() => void, number> = new Map();
   #timer: ReturnType<typeof setInterval> | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * The durable log and its single writer: recovers a folder, appends commits, serves snapshots. The
- * caller holds the writer lock (runtime/file_lock.ts) from before `openLog` until after `close`.
+ * The durable log and its single writer: recovers a directory, appends commits, takes snapshots.
+ * The caller holds the writer lock (runtime/file_lock.ts) from before `openLog` to after `close`.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
@@ -34,16 +34,16 @@ import { RecentCommits } from "./wal/recent_commits.ts";
 import { rotateTail, RotationError, syncNames } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
-/** Memory for the newest commits, from which readers at the end of the log are served. */
+/** Memory for the newest commits, which serve readers at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
-/** Rotated tails waiting to be sealed; beyond this the tail grows, which bounds descriptors. */
+/** Maximum rotated tails waiting to be sealed. Bounds descriptors; beyond it, the tail grows. */
 export const PENDING_FILES_MAX: number = 8;
 
 export interface LogOptions {
-  /** The log folder. */
+  /** The log directory. */
   storage: Storage;
-  /** Milliseconds since 1970. */
+  /** Returns Unix milliseconds. */
   clockMs: () => number;
   /** Fills `into` with random bytes. */
   randomBytes: (into: Uint8Array) => void;
@@ -63,9 +63,9 @@ export interface SealingOptions {
 }
 
 /**
- * Opens the log as its writer, and recovers from a crash.
+ * Opens the log as its writer and recovers from a crash if necessary.
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} a newer program wrote the folder.
+ * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function openLog(options: LogOptions): Promise<Log> {
   return new Log(options, await recover(options.storage, options.report));
@@ -81,7 +81,7 @@ export class Log {
   readonly #ids: EventIdSource;
   readonly #background: BackgroundSealing | null;
   #manifest: Manifest;
-  /** Rotated tails that are not sealed, from oldest to newest. */
+  /** Rotated tails that are not yet sealed, from oldest to newest. */
   #pending: readonly CommitFile[];
   #tail: CommitFile;
   #writer: TailWriter;
@@ -116,8 +116,8 @@ export class Log {
   }
 
   /**
-   * The files that are not sealed, from oldest to newest. A file leaves this list in the same turn
-   * of the event loop in which its segments join `sealed`.
+   * The files that are not yet sealed, from oldest to newest. A file leaves this list in the same
+   * turn of the event loop in which its segments are added to `sealed`.
    */
   get unsealed(): readonly CommitFile[] {
     return [...this.#pending, this.#tail];
@@ -133,19 +133,19 @@ export class Log {
     return this.#head;
   }
 
-  /** Why the log accepts no more commits; null while it does. */
+  /** Why the log has stopped accepting commits; null if it has not. */
   get poison(): WriterPoisonedError | null {
     return this.#writer.poison;
   }
 
   /**
-   * Commits batches atomically; they are durable when this returns. One call at a time.
-   * @returns the entry of each batch, in order.
+   * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
+   * @returns each batch's entry, in order.
    * @throws {StorageFullError} the disk is full; nothing was written.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
   async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
-    assert(prepared.length > 0, "a commit holds at least one batch");
+    assert(prepared.length > 0, "a commit has at least one batch");
     return await this.#commit(() => {
       const nowMs = this.#options.clockMs();
       const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
@@ -161,7 +161,7 @@ export class Log {
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
-    assert(commit.batches.length > 0, "a commit holds at least one batch");
+    assert(commit.batches.length > 0, "a commit has at least one batch");
     await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
   }
 
@@ -181,17 +181,17 @@ export class Log {
       return built.commit.batches;
     } finally {
       this.#appending = false;
-      // The names of an earlier rotation are durable now.
+      // The file names of an earlier rotation are durable now.
       this.#background?.start();
     }
   }
 
   /**
    * Moves all commits into segments: rotates the tail and seals every pending file. Must not run
-   * concurrently with `append()`. If it fails or is stopped, the log can only be closed.
+   * concurrently with `append()`. After it fails or is stopped, the log can only be closed.
    * @param onSegment receives each segment once it is in the manifest.
-   * @param isStopped called before each commit: whether to stop. A partly sealed pending file is
-   *   sealed from its start next time.
+   * @param isStopped called before each commit; returns whether to stop. The next seal restarts a
+   *   partly sealed pending file from its beginning.
    * @returns false if it was stopped before everything was sealed.
    */
   async seal(
@@ -199,7 +199,7 @@ export class Log {
     { isStopped = () => false, ...settings }: MakerSettings & { isStopped?: () => boolean } = {},
   ): Promise<boolean> {
     assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
-    assert(!this.#sealing && this.#background === null, "one sealing runs at a time");
+    assert(!this.#sealing && this.#background === null, "one seal runs at a time");
     this.#sealing = true;
     const onEvents = (events: number) => {
       if (isStopped()) throw new SealStopped();
@@ -225,8 +225,8 @@ export class Log {
   }
 
   /**
-   * Closes the log. An empty commit marks a clean shutdown: everything before it was durable. It is
-   * not written if the log is poisoned or sealing failed. Invalidates all snapshots.
+   * Closes the log and invalidates all snapshots. Unless the log is poisoned or a seal failed, it
+   * appends a clean-shutdown marker: an empty commit proving that everything before it was durable.
    */
   async close(): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
@@ -239,9 +239,9 @@ export class Log {
         await this.#writer.append(buildCleanEnd(this.#head));
       }
     } catch (error) {
-      // All events are durable; only the mark is missing.
+      // All events are durable; only the marker is missing.
       if (!(error instanceof StorageFullError)) throw error;
-      this.#report(`no room for the clean-shutdown mark: ${error.message}`);
+      this.#report(`no space for the clean-shutdown marker: ${error.message}`);
     } finally {
       for (const { file } of this.unsealed) await file.close();
       await this.sealed.close();
@@ -252,8 +252,8 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      // The pending file's name must be durable first. Otherwise recovery after a crash could find
-      // the segments listed but the old name, and see the tail's events as out of order.
+      // The pending file's name must be durable first. Otherwise recovery could find its segments
+      // listed while the file still has the tail's name, and see its events as out of order.
       nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
       sealNext: async () => {
         const file = this.#pending[0]!;
@@ -266,7 +266,7 @@ export class Log {
     });
   }
 
-  /** Seals the oldest pending file, and switches its readers to the segments. */
+  /** Seals the oldest pending file and switches its readers to the segments. */
   async #sealOldest(make: MakeSegment): Promise<readonly SegmentEntry[]> {
     const pending = this.#pending[0];
     assert(pending !== undefined, "a pending file exists");
@@ -297,7 +297,7 @@ export class Log {
     return segments;
   }
 
-  /** Closes a sealed file once its active reads finish, and removes it. */
+  /** Closes a sealed file once its active reads finish, then removes it. */
   async #remove({ file, path }: CommitFile): Promise<void> {
     await file.close();
     await removePending(this.#options.storage, path);
@@ -308,8 +308,8 @@ export class Log {
   }
 
   /**
-   * Rotates a large tail, unless PENDING_FILES_MAX wait to be sealed. If rotation fails, the tail
-   * keeps growing.
+   * Rotates a large tail unless PENDING_FILES_MAX files wait to be sealed. If rotation fails, the
+   * tail keeps growing.
    * @throws {WriterPoisonedError} the tail is no longer where recovery looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {
@@ -335,9 +335,9 @@ export class Log {
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
     this.#tail.recent = this.#newRecent();
     this.#writer = new TailWriter(storage, this.#tail);
-    this.#writer.unsettle();
+    this.#writer.markNameUnsynced();
     this.#snapshot = this.#takeSnapshot();
-    // A failure only leaks a descriptor: the rotation is complete.
+    // The rotation is complete, so a failure only leaks a descriptor.
     await writable.close().catch(({ message }: Error) => {
       this.#report(`${TAIL_FILE}: rotated, but closing the old descriptor failed: ${message}`);
     });
@@ -346,7 +346,7 @@ export class Log {
   /** Keeps the current tail after a failed rotation. */
   #keepTail(failure: RotationError): void {
     if (failure.outcome === "torn") throw this.#writer.poisonBy("tail rename failed", failure);
-    if (failure.outcome === "undone") this.#writer.unsettle();
+    if (failure.outcome === "undone") this.#writer.markNameUnsynced();
     this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
     this.#report(
       `${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${failure.message}`,
@@ -367,7 +367,7 @@ export class Log {
     let files: readonly LogFile[] | null = null;
     return {
       frontier: (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null,
-      /** Built on first use: copying ten thousand segments on every commit is too slow. */
+      /** Built on first use, since copying ten thousand segments on every commit is too slow. */
       get files() {
         return files ??= [...sealed, ...unsealed];
       },

@@ -1,6 +1,6 @@
 /**
- * Opens a log folder for its writer: checks it, finishes what a crash interrupted, and makes the
- * result durable (docs/format.md, "Recovery"). A second run changes nothing.
+ * Opens a log directory for its writer: checks it, finishes what a crash interrupted, and makes the
+ * result durable (docs/format.md, "Recovery"). Recovery is idempotent.
  */
 import { assert } from "../assert.ts";
 import { READ_CHUNK_BYTES } from "../limits.ts";
@@ -29,7 +29,7 @@ import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./sto
 export interface RecoveredLog {
   manifest: Manifest;
   sealed: SealedHistory;
-  /** Rotated tails that are not sealed, from oldest to newest. */
+  /** Rotated tails that are not yet sealed, from oldest to newest. */
   pending: CommitFile[];
   tail: CommitFile;
   /** Last event of the log; null for an empty one. */
@@ -38,12 +38,12 @@ export interface RecoveredLog {
   head: string;
 }
 
-/** Receives messages for the operator about repairs. */
+/** Reports repairs to the operator. */
 export type Report = (line: string) => void;
 
 /**
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} a newer program wrote the folder.
+ * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function recover(storage: Storage, report: Report): Promise<RecoveredLog> {
   const manifest = await prepareFolder(storage);
@@ -103,15 +103,15 @@ async function recoverFiles(
   };
 }
 
-/** Names in the pending folder. */
+/** Names in the pending directory. */
 interface PendingNames {
-  /** Already sealed; a crash prevented their removal. */
+  /** Files already sealed whose removal was interrupted by a crash. */
   covered: string[];
-  /** In log order, which is name order: a name begins with the first id. */
+  /** In log order, which is name order, since a name begins with the first id. */
   uncovered: string[];
 }
 
-/** @throws {CorruptLogError} a name is not that of a pending file. */
+/** @throws {CorruptLogError} a name is not a valid pending file name. */
 async function pendingNames(
   storage: Storage,
   sealedThrough: string | null,
@@ -150,9 +150,9 @@ async function recoverPending(
 }
 
 /**
- * Removes the leftovers of an interrupted sealing. A segment that the manifest does not list is
- * removed only if its events are in a pending file: if an older manifest was restored, it may be
- * their only copy.
+ * Removes the leftovers of an interrupted seal. A segment that the manifest does not list is
+ * removed only if its events are in a pending file; otherwise it may be their only copy, for
+ * example after an older manifest was restored.
  */
 async function removeLeftovers(
   storage: Storage,
@@ -181,15 +181,15 @@ async function removeLeftovers(
 
 /**
  * Reads the manifest, or creates an empty log. The manifest of a new log is written last, so an
- * interrupted first start leaves only an empty tail and empty folders. Anything else has lost its
- * manifest.
+ * interrupted first start leaves only an empty tail and empty directories. Any other directory
+ * without a manifest has lost it.
  */
 async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");
-  if (names === null) throw new Error("the log folder does not exist");
+  if (names === null) throw new Error("the log directory does not exist");
   const manifest = await readManifest(storage);
   if (manifest === null) await assertNeverWritten(storage, names);
-  // A copy of a log may lack empty folders.
+  // A copy of a log may lack empty directories.
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
     if (!names.includes(folder)) await storage.makeFolder(folder);
   }
@@ -243,16 +243,16 @@ async function recoverTail(
 }
 
 /**
- * Makes the last process's writes durable before anyone reads them. After a failed fsync the page
- * cache may hold a last commit that is not on disk but whose pages are marked clean, so it is
- * rewritten. Truncation is repeated too: the disk may still hold the truncated bytes.
+ * Makes the previous process's writes durable before anything reads them. After a failed fsync, the
+ * page cache may hold the last commit in pages that are marked clean but not on disk, so it is
+ * rewritten. Truncation is also repeated, since the disk may still hold the truncated bytes.
  */
 async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
   for (let offset = lastCommitOffset; offset < endBytes;) {
     const wanted = chunk.subarray(0, Math.min(chunk.length, endBytes - offset));
     const readBytes = await file.read(wanted, offset);
-    assert(readBytes === wanted.length, "a recovered commit is whole");
+    assert(readBytes === wanted.length, "a recovered commit is complete");
     await file.write(wanted, offset);
     offset += readBytes;
   }
@@ -260,7 +260,7 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   await file.sync();
 }
 
-/** @param mayBeMissing a rotation may have been interrupted before it created the new tail. */
+/** @param mayBeMissing whether a rotation may have ended before it created the new tail. */
 async function openTail(storage: Storage, mayBeMissing: boolean): Promise<StorageFile> {
   try {
     return await storage.open(TAIL_FILE, "write");

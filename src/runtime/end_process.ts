@@ -1,8 +1,8 @@
 /**
- * Ends the process at once. `process.exit()` on Node joins the threads of V8 and can deadlock: a
- * compiler thread may wait for a garbage collection of the exiting thread (Node 24.21:
+ * Ends the process immediately. On Node, `process.exit()` joins V8's threads and can deadlock: a
+ * compiler thread may wait for a garbage collection by the exiting thread (Node 24.21:
  * `WorkerThreadsTaskRunner::Shutdown` and `CollectionBarrier::AwaitCollectionBackground`).
- * execve(2) of a shell that exits waits for no thread.
+ * Replacing the process by execve(2) with a shell that exits waits for no thread.
  */
 import { accessSync, constants } from "node:fs";
 import process from "node:process";
@@ -15,7 +15,7 @@ export function endProcess(exitStatus: number): never {
   process.exit(exitStatus);
 }
 
-/** Returns if it fails: no shell, no permission to run one, no execve(2). */
+/** Returns only if it fails: no shell, no permission to run one, or no execve(2). */
 function becomeExit(exitStatus: number): void {
   try {
     accessSync(SHELL, constants.X_OK);

@@ -1,9 +1,9 @@
 /**
- * flock(2) through `Deno.FsFile`. With restricted permissions Deno follows symlinks regardless of
- * the flags, so the path is compared with the file after the open.
+ * flock(2) through `Deno.FsFile`. With restricted permissions, Deno follows symlinks regardless of
+ * the flags, so the path is compared with the opened file.
  */
 
-/** Timeout of a blocking flock(2), used where no other kind is available. */
+/** Timeout of a blocking flock(2), used where non-blocking is unavailable. */
 const LOCK_WAIT_MS = 500;
 
 const EXCLUSIVE = true;
@@ -29,8 +29,8 @@ function refuseOtherFile(path: string, file: Deno.FsFile): void {
 }
 
 /**
- * Locks without `tryLockSync()` (before Deno 2.7; an executable may embed it): a timeout means
- * that the lock is held. Closing the file ends the pending call.
+ * Locks without `tryLockSync()`, which Deno lacks before 2.7 (an executable may embed such a
+ * version). A timeout means that the lock is held. Closing the file ends the pending call.
  */
 async function lockWithin(file: Deno.FsFile): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,18 +1,18 @@
 /**
- * flock(2) for Node, which has no binding for it. On Linux the `flock` program locks the file that
- * it inherits as descriptor 3: the lock belongs to the open file description, so it outlives the
- * program. On macOS and the BSDs open(2) takes the lock.
+ * flock(2) for Node, which has no binding for it. On Linux, the `flock` program locks the file that
+ * it inherits as descriptor 3; the lock belongs to the open file description, so it outlives the
+ * program. On macOS and the BSDs, open(2) takes the lock.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import process from "node:process";
 
-/** O_NONBLOCK keeps the open of a pipe from blocking. */
+/** O_NONBLOCK keeps open(2) from blocking on a pipe. */
 const OPEN_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW |
   constants.O_NONBLOCK;
-/** A flag of macOS and the BSDs, missing from `constants`. With O_NONBLOCK, EAGAIN means held. */
+/** On macOS and the BSDs; missing from `constants`. With O_NONBLOCK, EAGAIN means held. */
 const O_EXLOCK = 0x20;
-/** Exit status of `flock` (util-linux and BusyBox) when the lock is held. */
+/** Exit status of `flock` (util-linux and BusyBox) if the lock is held. */
 const FLOCK_HELD = 1;
 
 /** Returns a function that unlocks the file by closing it; null if the lock is held. */
@@ -31,7 +31,7 @@ function lockByProgram(path: string): (() => void) | null {
   return isLocked ? () => closeSync(fd) : null;
 }
 
-/** Uses short options: BusyBox has no long ones. */
+/** Uses short options, since BusyBox has no long ones. */
 function runFlock(path: string, fd: number): boolean {
   const { status, signal, error, stderr } = spawnSync("flock", ["-x", "-n", "3"], {
     stdio: ["ignore", "ignore", "pipe", fd],
@@ -40,7 +40,7 @@ function runFlock(path: string, fd: number): boolean {
   if (error !== undefined) {
     const isMissing = "code" in error && error.code === "ENOENT";
     const reason = isMissing
-      ? "Node needs the program flock; install the package util-linux"
+      ? "Node requires the flock program; install the util-linux package"
       : error.message;
     throw new Error(`${path}: cannot be locked: ${reason}`);
   }

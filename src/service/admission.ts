@@ -2,9 +2,9 @@
  * The memory budget for request bodies. A body is admitted with a small reservation, which grows as
  * the body arrives and is held until its response is known.
  *
- * Invariants: held bytes never exceed the limit. Room for one body of maximum size is set aside for
- * the body that has waited longest to grow, so partly received bodies cannot deadlock. No body is
- * admitted while an admitted one waits to grow.
+ * Invariants: reserved bytes never exceed the limit. A reserve for one body of maximum size is set
+ * aside for the body that has waited longest to grow, so partly received bodies cannot deadlock. No
+ * body is admitted while an admitted one waits to grow.
  */
 import { assert } from "../assert.ts";
 import { ApiError } from "../event/api_error.ts";
@@ -15,11 +15,11 @@ import {
   INGEST_BODY_BYTES_MAX,
 } from "../limits.ts";
 
-/** How long an admitted body waits for more room before it gets 429. */
+/** How long an admitted body waits for more memory before it gets 429. */
 const BODY_ROOM_WAIT_MS = 10_000;
 
 const DEFAULT_LIMITS = {
-  /** Bytes held by all bodies together. */
+  /** Bytes reserved by all bodies together. */
   totalBytes: ADMITTED_BODY_BYTES_MAX,
   /** The largest single body; at most half of `totalBytes`. */
   bodyBytes: INGEST_BODY_BYTES_MAX,
@@ -27,11 +27,11 @@ const DEFAULT_LIMITS = {
   waitersMax: ADMISSION_WAITERS_MAX,
   /** How long a body waits to be admitted. */
   admitWaitMs: ADMISSION_WAIT_MS,
-  /** How long an admitted body waits for more room. */
+  /** How long an admitted body waits for more memory. */
   growWaitMs: BODY_ROOM_WAIT_MS,
 };
 
-/** The memory held by one body. Only `Admission` changes it. */
+/** Memory reserved by one body. Only `Admission` changes it. */
 export interface Reservation {
   bytes: number;
 }
@@ -46,9 +46,9 @@ interface Waiter {
 export class Admission {
   readonly #limits: typeof DEFAULT_LIMITS;
   #heldBytes = 0;
-  /** The body that may use the room set aside. */
+  /** The body that may use the reserve. */
   #finishing: Reservation | null = null;
-  /** Admitted bodies waiting for more room, in order. */
+  /** Admitted bodies waiting for more memory, in order. */
   readonly #growing: Waiter[] = [];
   /** Bodies waiting to be admitted, in order. */
   readonly #arriving: Waiter[] = [];
@@ -58,14 +58,14 @@ export class Admission {
     assert(this.#limits.bodyBytes * 2 <= this.#limits.totalBytes, "the budget fits two bodies");
   }
 
-  /** Bytes held by all bodies together. */
+  /** Bytes reserved by all bodies together. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
   /**
-   * Reserves room for the first `bytes` of a body, at once if possible.
-   * @throws {ApiError} `overloaded` when no room is freed in time, or too many bodies are waiting.
+   * Reserves memory for the first `bytes` of a body, synchronously if possible.
+   * @throws {ApiError} `overloaded` if memory is not freed in time, or too many bodies are waiting.
    */
   admit(bytes: number): Reservation | Promise<Reservation> {
     const reservation: Reservation = { bytes: 0 };
@@ -80,7 +80,7 @@ export class Admission {
 
   /**
    * Grows the reservation of a body to `toBytes` in total.
-   * @throws {ApiError} `overloaded` when no room is freed in time; the reservation is unchanged.
+   * @throws {ApiError} `overloaded` if memory is not freed in time; the reservation is unchanged.
    */
   grow(reservation: Reservation, toBytes: number): void | Promise<void> {
     assert(toBytes <= this.#limits.bodyBytes, "a body stays within its limit");
@@ -108,7 +108,7 @@ export class Admission {
   #grant(reservation: Reservation, toBytes: number): void {
     this.#heldBytes += toBytes - reservation.bytes;
     reservation.bytes = toBytes;
-    assert(this.#heldBytes <= this.#limits.totalBytes, "held bodies stay within the budget");
+    assert(this.#heldBytes <= this.#limits.totalBytes, "reservations stay within the budget");
   }
 
   #wait(queue: Waiter[], reservation: Reservation, toBytes: number): Promise<void> {

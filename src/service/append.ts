@@ -1,4 +1,4 @@
-/** Decides a submitted batch, with the checks in the order of the contract (section 3). */
+/** Checks a submitted batch: duplicate or conflict, retirement, lineage, then precondition. */
 import { ApiError } from "../event/api_error.ts";
 import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { PreparedBatch, Receipt } from "../event/types.ts";
@@ -13,7 +13,7 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   return {
     dependsOn: (group) =>
       group.has(batchKey(source, batchId)) ||
-      // It may retire this source or the predecessor.
+      // A batch of the system source may retire this source or its predecessor.
       group.has(SYSTEM_SOURCE) ||
       (isConditional && group.has(source)),
     decide: (state) => decide(batch, state),

@@ -1,8 +1,8 @@
 /**
  * Prepares batches from request bodies: small ones inline, larger ones on a worker thread, so that
- * parsing one body does not delay other clients. Bodies and batches are transferred, not copied. A
+ * parsing a body does not delay other clients. Bodies and batches are transferred, not copied. A
  * thread that dies fails one request, before anything is written. If no thread can be started, the
- * main thread does the work.
+ * main thread prepares all batches.
  */
 import { Buffer } from "node:buffer";
 import { availableParallelism } from "node:os";
@@ -16,10 +16,10 @@ import {
 } from "../threads/thread_pool.ts";
 import type { PreparedBody } from "./batch_preparer_worker.ts";
 
-/** Each thread costs 30 MiB, and one processor is left to the writer. */
+/** Maximum threads. Each costs 30 MiB, and one core is left to the writer. */
 const THREADS_MAX = 2;
 
-/** Preparing a smaller body takes less time than a round trip to a thread. */
+/** Preparing a body smaller than this takes less time than a round trip to a thread. */
 export const THREAD_BODY_BYTES_MIN: number = 16 * 1024;
 
 export class BatchPreparer {
@@ -32,15 +32,15 @@ export class BatchPreparer {
   }
 
   /**
-   * Prepares a body. The memory of a large body may be transferred.
-   * @throws {ApiError} like `prepareBatch()`; rejects instead for a large body.
+   * Prepares a body. The buffer of a large body may be transferred.
+   * @throws {ApiError} like `prepareBatch()`; for a large body, the promise rejects.
    */
   prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
     const isSmall = body.length < THREAD_BODY_BYTES_MIN;
     return isSmall || this.#threads.isUnavailable ? prepareBatch(body) : this.#prepareLarge(body);
   }
 
-  /** Ends the threads. Call it only when no body is being prepared. */
+  /** Ends the threads. Must not be called while a body is being prepared. */
   close(): Promise<void> {
     return this.#threads.close();
   }
@@ -71,7 +71,7 @@ function received(prepared: PreparedBody): PreparedBatch {
   return prepared.batch;
 }
 
-/** A Buffer arrives from another thread as a Uint8Array. */
+/** Restores a Buffer, which arrives from another thread as a Uint8Array. */
 function asBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, length);
 }

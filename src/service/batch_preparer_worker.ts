@@ -1,10 +1,10 @@
-/** A worker thread of `batch_preparer.ts`: prepares a batch from each body it receives. */
+/** Worker thread of `batch_preparer.ts`, which prepares a batch from each body it receives. */
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { type Answer, answerRequests } from "../threads/thread_pool.ts";
 
-/** The batch, or why the body is rejected. */
+/** The batch, or why the body was rejected. */
 export type PreparedBody =
   | { batch: PreparedBatch }
   | { refusal: { code: ErrorCode; message: string; context: ApiError["context"] } };
@@ -20,7 +20,7 @@ answerRequests((body: ArrayBuffer): Answer<PreparedBody> => {
   }
 });
 
-/** Returns the buffers to transfer: those that share their memory with nothing else. */
+/** Returns the buffers to transfer, which are those not shared with other views. */
 function memoryOf({ events: { lines, envelopes, offsets } }: PreparedBatch): ArrayBuffer[] {
   return [lines, envelopes, offsets]
     .filter(({ byteLength, buffer }) => byteLength === buffer.byteLength)

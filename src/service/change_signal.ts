@@ -1,13 +1,13 @@
 /**
- * Wakes the waiting followers when the log changes: after the commit's receipts are sent, and a few
- * per turn of the event loop, so that waking a thousand followers does not delay requests.
+ * Wakes waiting followers when the log changes: after the commit's receipts are sent, and a few per
+ * turn of the event loop, so that waking a thousand followers does not delay requests.
  *
- * Uses arrays, because a set that is constantly filled and emptied leaves linked tables behind that
+ * Uses arrays, because a set that is constantly filled and emptied leaves hash tables behind that
  * only a full garbage collection frees.
  */
 import { setImmediate } from "node:timers";
 
-/** Followers woken in one turn of the event loop: about half a millisecond of work. */
+/** Followers woken per turn of the event loop: about half a millisecond of work. */
 export const WAKES_PER_TURN_MAX: number = 64;
 
 export class ChangeSignal {

@@ -1,4 +1,4 @@
-/** The service on one open log, called by the HTTP layer. */
+/** The operations of the service on an open log, called by the HTTP layer. */
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
@@ -25,9 +25,9 @@ export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | 
 export type Follow = Pick<FollowSession, "next" | "end" | "close">;
 
 /**
- * Opens the log in a folder as its writer. The caller holds the writer lock.
+ * Opens a log as its writer. The caller holds the writer lock.
  * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} a newer program wrote the folder.
+ * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function openEventLog(options: LogOptions): Promise<EventLogService> {
   return new EventLogService(await openLog(options), options.report);
@@ -76,7 +76,7 @@ export class EventLogService {
     return new EventScan(this.#log.snapshot, { ...query, limitBytes: REPLAY_RESPONSE_BYTES_MAX });
   }
 
-  /** @throws {ApiError} `overloaded` when there are too many followers. */
+  /** @throws {ApiError} `overloaded` if there are too many followers. */
   follow(query: ReplayQuery): Follow {
     if (this.#followers >= FOLLOWERS_MAX) {
       throw new ApiError("overloaded", `limit of ${FOLLOWERS_MAX} followers reached; retry later`);
@@ -96,7 +96,7 @@ export class EventLogService {
     this.#changes.fire();
   }
 
-  /** Closes the log once all submitted mutations have an outcome. */
+  /** Closes the log once all submitted mutations have completed. */
   async close(): Promise<void> {
     this.endFollowers();
     await this.#queue.close();

@@ -1,7 +1,7 @@
 /**
- * One follow response: the snapshot, `caught_up`, then new commits until it ends. Its records are
- * requested one by one, so a session reads the log at the pace of its client and holds one record
- * at a time.
+ * A follow response: the snapshot, `caught_up`, then new commits until it ends. Its records are
+ * requested one by one, so a session reads the log at its client's pace and holds one record at a
+ * time.
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
@@ -19,9 +19,9 @@ import {
 
 /** State shared by all sessions of a service. */
 export interface FollowHub {
-  /** The durable log at this moment. */
+  /** Returns the current durable state of the log. */
   snapshot(): LogSnapshot;
-  /** Why sessions must end; null while the service runs. */
+  /** Returns why sessions must end; null while the service runs. */
   ended(): { reason: FollowEndReason; detail: string } | null;
   readonly changes: ChangeSignal;
   readonly livePages: LivePages;
@@ -33,7 +33,7 @@ export class FollowSession {
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
   readonly #queryKey: string;
-  /** Dropped once delivered: it keeps files open that are sealed in the meantime. */
+  /** Dropped once delivered, since it keeps files open that have since been sealed. */
   #snapshot: LogSnapshot | null;
   readonly #onClose: () => void;
   #phase: "snapshot" | "caught_up" | "live" | "over" = "snapshot";
@@ -41,7 +41,7 @@ export class FollowSession {
   #lastEventId: string | null = null;
   #wake: (() => void) | null = null;
 
-  /** @param onClose called once, when the session is over. */
+  /** @param onClose called once when the session is over. */
   constructor(hub: FollowHub, query: ReplayQuery, onClose: () => void) {
     this.#hub = hub;
     this.#query = query;
@@ -108,7 +108,7 @@ export class FollowSession {
     if (this.#phase !== "snapshot" || isCutShort) return null;
     if (page.exhausted) this.#phase = "caught_up";
     this.#moveTo(page);
-    // The snapshot has at least one record.
+    // A snapshot always yields at least one record.
     if (page.record !== null || this.#lastEventId !== null) return page.record;
     const through = snapshot.frontier;
     return eventsRecord("snapshot", [], { lastEventId: null, nextAfter: this.#after, through });
@@ -143,7 +143,7 @@ export class FollowSession {
     this.#lastEventId = page.lastEventId ?? this.#lastEventId;
   }
 
-  /** Whether the session was closed, perhaps during a read. */
+  /** Whether the session was closed, possibly during a read. */
   #isOver(): boolean {
     return this.#phase === "over";
   }

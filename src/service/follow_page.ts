@@ -1,7 +1,7 @@
 /**
- * Reads the log for followers, a page at a time: the `events` record of the next matching events.
- * Followers at the same position with the same filter share live pages, so a commit costs one read
- * however many followers there are.
+ * Reads the log for followers page by page; a page is an `events` record of the next matching
+ * events. Followers at the same position with the same filter share live pages, so a commit costs
+ * one read regardless of the number of followers.
  */
 import { Buffer } from "node:buffer";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../limits.ts";
@@ -10,11 +10,11 @@ import type { LogSnapshot } from "../log/read/snapshot.ts";
 import { LruCache } from "../lru_cache.ts";
 
 export interface FollowPage {
-  /** The `events` record with its LF; null when no event matched. */
+  /** The `events` record with its LF; null if no event matched. */
   record: Uint8Array | null;
   /** Last event of the record; null without a record. */
   lastEventId: string | null;
-  /** Start of the next page. */
+  /** Position of the next page. */
   nextAfter: string | null;
   /** Whether the page reaches the end of the snapshot. */
   exhausted: boolean;
@@ -27,12 +27,12 @@ export interface FollowPosition extends ReplayQuery {
 
 const COMMA = Buffer.from(",");
 
-/** Approximate memory of a page besides its record. */
+/** Approximate memory of a page without its record. */
 const PAGE_OVERHEAD_BYTES = 512;
 
 /**
  * Reads the next page of a snapshot.
- * @param isWanted checked after each piece of the log; the page ends once it is false.
+ * @param isWanted called after each piece of the log; the page ends once it returns false.
  */
 export async function readFollowPage(
   snapshot: LogSnapshot,
@@ -54,7 +54,7 @@ export async function readFollowPage(
   return { record, lastEventId, nextAfter, exhausted: !scan.limitReached && !isCutShort };
 }
 
-/** An `events` record; `pieces` are the events joined by commas. */
+/** Creates an `events` record; `pieces` are the events joined by commas. */
 export function eventsRecord(
   phase: FollowPosition["phase"],
   pieces: readonly Uint8Array[],
@@ -71,7 +71,7 @@ export function eventsRecord(
   ]);
 }
 
-/** The live pages that followers share. Every read is up to the newest frontier. */
+/** The live pages that followers share. Every page is read up to the newest frontier. */
 export class LivePages {
   readonly #pages = new LruCache<FollowPage>(LIVE_PAGES_BYTES_MAX, pageBytes);
 
@@ -88,7 +88,7 @@ export class LivePages {
   ): Promise<FollowPage> {
     const key = `${snapshot.frontier} ${position.after} ${queryKey}`;
     const page = await this.#pages.load(key, () => readFollowPage(snapshot, position, isWanted));
-    // A larger page is shared only while it is read.
+    // A page over the limit is shared only while it is read.
     if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) this.#pages.delete(key);
     return page;
   }

@@ -1,10 +1,10 @@
 /**
- * The committed state that decisions depend on. Unsealed batches are in memory; sealed ones are
- * looked up in their segments.
+ * The committed state against which mutations are checked. Unsealed batches are in memory; sealed
+ * ones are looked up in their segments.
  *
  * Invariant: a committed batch is always in memory or in the sealed history. A lookup starts in
- * both in one turn of the event loop, and a file leaves memory in the turn in which its segments
- * join the history, so no lookup misses a batch, however long its reads take.
+ * both in the same turn of the event loop, and a file leaves memory in the turn in which its
+ * segments are added to the history, so no lookup misses a batch, no matter how long reads take.
  */
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { Log } from "../log/log.ts";
@@ -54,9 +54,9 @@ export class LogState {
     const unsealedFrontier = this.#findUnsealed((batches) => batches.sourceFrontier(source));
     const finalFrontier = unsealedFrontier ?? await this.#log.sealed.sourceFrontier(source);
     if (finalFrontier === null) return null;
-    // A source has no events after its retirement, so the batch id follows from its last one.
+    // A source has no events after its retirement, so its last event determines the batch id.
     const batchId = retirementBatchId(source, finalFrontier);
-    // A retirement follows the last event of its source: if that is unsealed, so is the retirement.
+    // A retirement follows its source's last event, so if that is unsealed, so is the retirement.
     const entry = unsealedFrontier === null
       ? await this.findBatch(SYSTEM_SOURCE, batchId)
       : this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));

@@ -1,12 +1,12 @@
 /**
  * Bounds the memory of prepared batches. A canonical payload can be four times as large as its
- * body, so a body is prepared only while earlier batches hold less than the limit. The total stays
+ * body, so a body is prepared only while earlier batches take less than the limit. The total stays
  * below the limit plus the largest batch.
  */
 import type { PreparedBatch } from "../event/types.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 
-/** Fits two batches of 10,000 typical events: one at the writer, one in preparation. */
+/** Fits two batches of 10,000 typical events: one being written, one being prepared. */
 export const PREPARED_BYTES_MAX: number = 8 * 1024 * 1024;
 
 export class PreparedRoom {
@@ -20,9 +20,9 @@ export class PreparedRoom {
   }
 
   /**
-   * Prepares a batch once there is room and holds the room until `use` settles. Then the lines and
-   * envelopes of a large batch are freed.
-   * @param bodyBytes the size reserved during preparation.
+   * Prepares a batch once memory is available and reserves it until `use` settles. Then the lines
+   * and envelopes of a large batch are freed.
+   * @param bodyBytes size reserved during preparation.
    */
   async run<T>(
     bodyBytes: number,
@@ -47,7 +47,7 @@ export class PreparedRoom {
         return await use(batch);
       } finally {
         // Left to the garbage collector, this memory makes it run four times as often and costs a
-        // quarter of the processor time per event in batches of 1,000.
+        // quarter of the CPU time per event in batches of 1,000.
         for (const buffer of memory) freeOwnMemory(buffer);
       }
     } finally {
@@ -60,7 +60,7 @@ export class PreparedRoom {
     return this.#heldBytes >= this.#limitBytes;
   }
 
-  /** Wakes one at a time: each wakes the next once its size is known. */
+  /** Wakes one body at a time; each wakes the next once its size is known. */
   #wakeNext(): void {
     if (!this.#isFull) this.#waiting.shift()?.();
   }

@@ -1,4 +1,4 @@
-/** Decides a retirement: one system event retires a source. */
+/** Retires sources, each by one system event. */
 import { ApiError } from "../event/api_error.ts";
 import { canonicalize } from "../event/json/canonical_json.ts";
 import { encodeBatch } from "../event/batch_encoder.ts";

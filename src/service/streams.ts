@@ -1,7 +1,7 @@
 /**
  * Lists streams in pages of one snapshot: the first page returns the snapshot's last event, and
  * later requests pass it back. A page merges the sorted streams of all parts of the log and reads
- * only the entries it needs. The part that contains the event is counted up to it, and the latest
+ * only the entries it needs. The part that contains that event is counted up to it, and the latest
  * counts are cached.
  */
 import { ApiError } from "../event/api_error.ts";
@@ -20,10 +20,10 @@ import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
 
-/** Parts of the log searched concurrently for a page. */
+/** Maximum parts of the log searched concurrently for a page. */
 const STREAM_SEEKS_MAX = 32;
 
-/** Cached listings as of an earlier event; others are recounted from the log. */
+/** Maximum cached listings as of an earlier event; others are recounted from the log. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
 
 /** Minimum weight of a cached listing: 25,000 unsealed streams. */
@@ -33,12 +33,12 @@ export interface StreamsQuery {
   source: string | undefined;
   /** Exclusive cursor. */
   after: { source: string; stream: string } | undefined;
-  /** The event at which to count; the frontier when undefined. */
+  /** The event up to which to count; undefined for the frontier. */
   through: string | undefined;
   limit: number;
 }
 
-/** One page, as on the wire. */
+/** A page in its wire format. */
 export interface StreamsPage {
   v: 1;
   streams: StreamSummary[];
@@ -47,11 +47,11 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
-/** The streams at an event; later commits do not change it. */
+/** The streams as of an event, which later commits do not change. */
 interface StreamsAt {
   /** Parts of the log, from oldest to newest. */
   sources: readonly StreamSource[];
-  /** Approximate memory of the parts that are not sealed. */
+  /** Approximate memory of the unsealed parts. */
   sizeBytes: number;
   /** Last event counted; null for an empty log. */
   throughEventId: string | null;
@@ -59,19 +59,19 @@ interface StreamsAt {
 
 export class StreamPages {
   readonly #log: Log;
-  /** Keyed by last event. */
+  /** Cached listings, keyed by last event. */
   readonly #kept = new LruCache<StreamsAt>(
     STREAM_SNAPSHOTS_MAX * STREAM_SNAPSHOT_BYTES,
     ({ sizeBytes }) => Math.max(sizeBytes, STREAM_SNAPSHOT_BYTES),
   );
-  /** The latest count. Counts run one at a time, which bounds their memory. */
+  /** The latest count. Counts run one after another, which bounds their memory. */
   #counting: Promise<unknown> = Promise.resolve();
 
   constructor(log: Log) {
     this.#log = log;
   }
 
-  /** @throws {ApiError} `stream_anchor_unavailable` when `through` is not a committed event. */
+  /** @throws {ApiError} `stream_anchor_unavailable` if `through` is not a committed event. */
   async page({ source, after, through, limit }: StreamsQuery): Promise<StreamsPage> {
     const at = through === undefined
       ? this.#atFrontier()
@@ -107,7 +107,7 @@ export class StreamPages {
     return counted;
   }
 
-  /** Counts the file that contains the event up to it; earlier files have their counts. */
+  /** Counts the file that contains the event up to it; earlier files have stored counts. */
   async #countThrough(through: string): Promise<StreamsAt> {
     const sealed = this.#log.sealed.files.map(({ streams, lastEventId }) => ({
       lastEventId,
@@ -161,8 +161,8 @@ export interface RowsWanted {
 }
 
 /**
- * Merges at most `limit` streams, in order of source, then stream.
- * @param sources from oldest to newest part of the log.
+ * Merges at most `limit` streams, ordered by source, then stream.
+ * @param sources parts of the log, from oldest to newest.
  */
 export async function mergeStreams(
   sources: readonly StreamSource[],
@@ -174,7 +174,7 @@ export async function mergeStreams(
   for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
     const some = sources.slice(place, place + STREAM_SEEKS_MAX);
     const seeks = some.map((streams) => streams.seek(start));
-    // Wait for all: no segment may still be read once the page has failed.
+    // Wait for all, since no segment may still be read once the page has failed.
     await Promise.allSettled(seeks);
     cursors.push(...await Promise.all(seeks));
   }

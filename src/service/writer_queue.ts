@@ -1,7 +1,7 @@
 /**
- * The queue of the log writer. Mutations are decided one at a time, in order of arrival, against
- * the durable state; those that arrive while a commit is being synced share the next one (group
- * commit). A mutation that depends on a batch of the next commit waits for its outcome.
+ * The log writer's queue. Mutations are checked one at a time, in order of arrival, against the
+ * durable state; those that arrive while a commit is being synced share the next commit (group
+ * commit). A mutation that depends on a batch in the next commit waits for its outcome.
  */
 import { ApiError } from "../event/api_error.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
@@ -51,14 +51,14 @@ export class WriterQueue {
     });
   }
 
-  /** Rejects further mutations; resolves when all queued ones have an outcome. */
+  /** Rejects further mutations; resolves when all queued ones have completed. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    // Mutations that arrive in the same turn of the event loop share the first commit too.
+    // Mutations that arrive in the same turn of the event loop also share the first commit.
     await Promise.resolve();
     while (this.#queue.length > 0) {
       if (!this.#stopped) await this.#commitNext();
@@ -79,7 +79,7 @@ export class WriterQueue {
       const commitment = await this.#decide(queued);
       if (commitment !== null) {
         bytes += commitment.batch.events.lines.length;
-        // Left for the next commit, and decided again then.
+        // Left for the next commit, for which it is checked again.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         const { source, batchId } = commitment.batch;
         group.add(source).add(batchKey(source, batchId));
@@ -103,7 +103,7 @@ export class WriterQueue {
     }
   }
 
-  /** Decides a mutation. Answers it and returns null if it commits nothing. */
+  /** Checks a mutation. Responds to it and returns null if it commits nothing. */
   async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
     try {
       const decision = await mutation.decide(this.#state);
@@ -115,7 +115,7 @@ export class WriterQueue {
     return null;
   }
 
-  /** Returns the clients' error for a failed commit. An unexpected failure stops the writer too. */
+  /** Returns the clients' error for a failed commit. Only a full disk does not stop the writer. */
   #failure(error: unknown): ApiError {
     if (error instanceof StorageFullError) {
       this.#report(`commit undone, nothing written: ${error.message}`);

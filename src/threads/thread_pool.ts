@@ -1,9 +1,8 @@
 /**
- * Worker threads of one module that share a queue of requests. Each thread serves one request at a
- * time, so a thread that dies fails one request; the next request starts another thread. Threads
- * start when they are first needed. Nothing is sent before a thread runs, so if none can be
- * started, the caller still has the request's memory. The module of a thread calls
- * `answerRequests()`.
+ * Worker threads that run the same module and share a request queue. Each thread serves one request
+ * at a time, so a thread that dies fails one request; the next request starts another thread.
+ * Threads start when first needed. Nothing is sent before a thread runs, so if none can be started,
+ * the caller still has the request's memory. The module must call `answerRequests()`.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
@@ -14,30 +13,30 @@ export class ThreadLostError extends Error {
   override name = "ThreadLostError";
 }
 
-/** A thread died before it ran or received anything: the caller can do the work itself. */
+/** A thread died before it received anything, so the caller can do the work itself. */
 export class ThreadUnavailableError extends ThreadLostError {
   override name = "ThreadUnavailableError";
 }
 
 export interface ThreadPoolOptions {
   threadsMax: number;
-  /** Becomes `workerData` in each thread. */
+  /** Passed to each thread as `workerData`. */
   workerData?: unknown;
-  /** Idle timeout of a thread; default: none. */
+  /** Idle timeout of a thread; none by default. */
   idleMs?: number;
-  /** Starts a worker; tests replace it. May throw. */
+  /** Starts a worker; replaced by tests. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
 }
 
-/** Messages of a thread: `ready` once, then one per request. */
+/** Messages from a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
-/** Young generation of a thread. The default costs 100 MiB more per thread and is no faster. */
+/** Young generation of a thread. The default takes 100 MiB more per thread and is no faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
 export class ThreadPool<Request, Response> {
   readonly #threads: readonly RequestThread<Request, Response>[];
-  /** The most recently used one first. */
+  /** Idle threads, most recently used first. */
   readonly #idle: RequestThread<Request, Response>[];
   readonly #waiting: ((thread: RequestThread<Request, Response>) => void)[] = [];
 
@@ -50,8 +49,8 @@ export class ThreadPool<Request, Response> {
   }
 
   /**
-   * Whether a thread died before it ran, for example because its module may not be read.
-   * The caller must do the work itself.
+   * Whether a thread died before it ran, for example because reading its module is not permitted.
+   * The caller must then do the work itself.
    */
   get isUnavailable(): boolean {
     return this.#threads.some(({ isUnavailable }) => isUnavailable);
@@ -59,7 +58,7 @@ export class ThreadPool<Request, Response> {
 
   /**
    * Sends a request and returns its response.
-   * @param transfer memory that moves to the thread.
+   * @param transfer buffers to transfer to the thread.
    * @throws {ThreadUnavailableError}
    * @throws {ThreadLostError}
    * @throws {Error} with the message of the handler's error.
@@ -86,9 +85,9 @@ class RequestThread<Request, Response> {
   readonly #module: URL;
   readonly #options: ThreadPoolOptions;
   #worker: Worker | null = null;
-  /** The request without a response. */
+  /** The request in progress. */
   #pending: PromiseWithResolvers<Response> | null = null;
-  /** Sends a request that was submitted before the thread ran. */
+  /** Sends the request that was submitted before the thread ran. */
   #unsent: (() => void) | null = null;
   #isRunning = false;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -126,7 +125,7 @@ class RequestThread<Request, Response> {
     try {
       this.#worker!.postMessage(message, transfer);
     } catch (error) {
-      // Out of memory to clone the message; the thread itself is unaffected.
+      // Cloning the message ran out of memory; the thread itself is unaffected.
       this.#takePending().reject(new ThreadLostError(`the request could not be sent: ${error}`));
     }
   }
@@ -159,7 +158,7 @@ class RequestThread<Request, Response> {
     }
   }
 
-  /** Removes and returns the pending request; the thread is then idle. */
+  /** Removes and returns the pending request, which leaves the thread idle. */
   #takePending(): PromiseWithResolvers<Response> {
     const pending = this.#pending;
     assert(pending !== null, "a thread responds once per request");
@@ -196,13 +195,13 @@ function startWorker(module: URL, workerData: unknown): Worker {
   return new Worker(module, { workerData, resourceLimits });
 }
 
-/** A response, and the memory that moves to the requesting thread. */
+/** A response, and the buffers to transfer to the requesting thread. */
 export interface Answer<Response> {
   response: Response;
   transfer?: TransferListItem[];
 }
 
-/** Serves the requests to this thread. */
+/** Serves the requests sent to this thread. */
 export function answerRequests<Request, Response>(
   answer: (request: Request) => Answer<Response> | Promise<Answer<Response>>,
 ): void {
@@ -218,7 +217,7 @@ export function answerRequests<Request, Response>(
       send({ failure: error instanceof Error ? error.message : String(error) });
     }
   });
-  // Without a response to this request, the next response would be matched to it.
+  // Otherwise the next response would be taken for the response to this request.
   port.on("messageerror", (error) => {
     throw error;
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeDefect } from "../../src/api/describe_defect.ts";
 
-test("describeDefect() returns name, message and position in one line", () => {
+test("describeDefect() returns the name, message and position on one line", () => {
   class DiskError extends Error {
     override name = "DiskError";
   }

@@ -20,7 +20,7 @@ function noFailure(error: unknown): void {
   assert.fail(`unexpected failure: ${error}`);
 }
 
-/** The response to a replay of these pieces: its body as text, and its length if that is known. */
+/** Responds with these pieces as a replay. @returns the body, and its length if it was declared. */
 async function replayed(pieces: string[]) {
   const { body } = await replayResponse(stubReplay(pieces), noFailure);
   assert.ok(body !== null && typeof body !== "string");
@@ -43,7 +43,7 @@ const PAGES: Array<[title: string, pieces: string[], events: unknown[], isWhole:
     true,
   ],
   ["a large page", [LARGE, "1", "", "2"], [JSON.parse(LARGE), 1, 2], false],
-  ["a long scan that matches late", [...EMPTY_PIECES, "1", "", "2"], [1, 2], false],
+  ["a long scan whose first match comes late", [...EMPTY_PIECES, "1", "", "2"], [1, 2], false],
   ["a long scan without a match", EMPTY_PIECES, [], false],
 ];
 

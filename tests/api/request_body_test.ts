@@ -7,7 +7,7 @@ import { CONTROL_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { stubRequest } from "../support/stub_request.ts";
 
-/** The body that arrives in these pieces, chunked unless its length is declared. */
+/** Reads a body that arrives in these chunks, with `Transfer-Encoding: chunked` by default. */
 async function bodyOf(
   pieces: Iterable<Uint8Array>,
   declaredBytes: number | null = null,
@@ -42,14 +42,14 @@ for (const [title, sizes] of SIZES) {
     const pieces = sizes.map((size, index) => Buffer.alloc(size, 65 + index));
     const whole = Buffer.concat(pieces);
     for (const declaredBytes of [null, whole.length]) {
-      // Each piece may be freed once it is read.
+      // The caller may reuse a chunk once it has been read.
       const copies = pieces.map((piece) => Buffer.from(piece));
       assert.ok((await bodyOf(copies, declaredBytes)).equals(whole));
     }
   });
 }
 
-test("withBody() refuses a chunked body at its limit", async () => {
+test("withBody() rejects a chunked body at its limit", async () => {
   let piecesRead = 0;
   function* endless() {
     for (;; piecesRead++) yield new Uint8Array(BODY_CHUNK_BYTES);
@@ -58,7 +58,7 @@ test("withBody() refuses a chunked body at its limit", async () => {
   assert.equal(piecesRead, CONTROL_BODY_BYTES_MAX / BODY_CHUNK_BYTES);
 });
 
-test("withBody() admits a large body only as it arrives", async () => {
+test("withBody() reserves memory for a large body only as it arrives", async () => {
   const admission = new Admission();
   const heldBytes: number[] = [];
   function* pieces() {

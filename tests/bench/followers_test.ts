@@ -1,4 +1,4 @@
-/** A failed follower fails the benchmark, with its reason, at any time. */
+/** A follower that fails at any time fails the benchmark with its reason. */
 import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const FOLLOWED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
   `${CAUGHT_UP.length.toString(16)}\r\n${CAUGHT_UP}\r\n`;
 const REFUSED = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n";
 
-/** Runs `use` against a server that handles connection N (from 0) with the Nth handler. */
+/** Runs `use` against a server that passes connection N (from 0) to the Nth handler. */
 function withAnswers(
   answerTo: (connection: number) => string,
   use: (socketPath: string, sockets: Socket[]) => Promise<void>,
@@ -39,7 +39,7 @@ function open(socketPath: string, count: number): Promise<Followers> {
   return Followers.open({ socketPath, count, after: null, receiver: () => () => {} });
 }
 
-test("Followers.open() fails when a follower is refused, and leaves none open", () =>
+test("Followers.open() fails when one follower is refused, and closes the others", () =>
   withAnswers(
     (connection) => connection === 70 ? REFUSED : FOLLOWED,
     async (socketPath, sockets) => {
@@ -51,7 +51,7 @@ test("Followers.open() fails when a follower is refused, and leaves none open", 
     },
   ));
 
-test("Followers.failed rejects when a response ends later", () =>
+test("Followers.failed rejects when an open response ends", () =>
   withAnswers(() => FOLLOWED, async (socketPath, sockets) => {
     const followers = await open(socketPath, 3);
     sockets[1]!.destroy();

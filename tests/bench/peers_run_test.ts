@@ -1,4 +1,4 @@
-/** The comparison with peers runs to its end on a minimal load, with and without them. */
+/** Runs the comparison with peers on a minimal load, with and without the peers installed. */
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { runBench } from "./support/run_bench.ts";
 
 const SIZES = ["--starts", "1", "--seconds", "0.05", "--events", "2000", "--rows"];
 
-test("bench/peers measures only ours, and says how to install the missing peers", () =>
+test("bench/peers measures only the service, and says how to install missing peers", () =>
   withFolder(async (folder) => {
     const empty = join(folder, "empty");
     await mkdir(empty);
@@ -21,7 +21,7 @@ test("bench/peers measures only ours, and says how to install the missing peers"
     assert.match(stderr, /no PostgreSQL.*: apt-get install postgresql/);
     assert.deepEqual(report.rows.map(({ row }) => row), ["single-1", "seal"]);
     assert.deepEqual(report.rows.map(({ by }) => by), [null, "DuckDB COPY TO parquet"]);
-    // One client waits for each commit.
+    // A single client waits for each commit.
     assert.equal(report.rows[0]!["events/fsync"], 1);
     assert.deepEqual((await readdir(folder)).toSorted(), ["empty", "report.json"]);
   }));
@@ -31,7 +31,7 @@ test("bench/peers drives Redis and PostgreSQL and leaves nothing behind", async 
     .filter((program) => findPeer(program) === null);
   if (missing.length > 0) return skipLoudly(context, `not installed: ${missing.join(", ")}`);
   await withFolder(async (folder) => {
-    // PostgreSQL's user must be able to reach its folder.
+    // The user that runs PostgreSQL must be able to reach its directory.
     await chmod(folder, 0o711);
     const rows = "single-1,batch-100-16,replay-tail,deliver,key-lookup";
     const { report } = await runBench("peers/main", folder, [...SIZES, rows]);

@@ -1,4 +1,4 @@
-/** The load generator's parsers of the peers' replies, and the comparison table. */
+/** The load generator's parsers of peer replies, and the comparison table. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ interface Skimmer<Reply> {
   push(data: Buffer): Reply | null;
 }
 
-/** Feeds a skimmer the same bytes repeatedly, split into pieces of every size. */
+/** Feeds a parser the same bytes repeatedly, split into chunks of every size. */
 function assertSkims<Reply>(
   skimmer: Skimmer<Reply>,
   { bytes, replies, reply }: { bytes: Buffer; replies: number; reply: Reply },
@@ -29,7 +29,7 @@ function assertSkims<Reply>(
   }
 }
 
-/** Replies that must be refused with an error. */
+/** Replies that the parser must reject. */
 function assertRefuses(skimmer: Skimmer<unknown>, bytes: Buffer, message: RegExp): void {
   skimmer.expect(1);
   assert.throws(() => skimmer.push(bytes), message);
@@ -37,7 +37,7 @@ function assertRefuses(skimmer: Skimmer<unknown>, bytes: Buffer, message: RegExp
 
 const LONG = "x".repeat(100);
 
-test("RespSkimmer finds the end of every kind of reply and the last entry, however split", () => {
+test("RespSkimmer finds the end of every kind of reply and the last entry, however it is split", () => {
   const entry = (id: string, value: string) =>
     `*2\r\n$${id.length}\r\n${id}\r\n*2\r\n$1\r\ne\r\n$${value.length}\r\n${value}\r\n`;
   const others = `+OK\r\n:-1\r\n$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n$5\r\n-ERR\r\r\n`;
@@ -47,7 +47,7 @@ test("RespSkimmer finds the end of every kind of reply and the last entry, howev
   assertRefuses(new RespSkimmer(), Buffer.from("*2\r\n+OK\r\n-OOM full\r\n"), /Redis: OOM full$/);
 });
 
-/** A message in the server's format. */
+/** Formats a message as the PostgreSQL server does. */
 function pg(type: string, ...parts: (string | number[] | Buffer)[]): Buffer {
   const body = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
   const head = Buffer.alloc(5);
@@ -56,7 +56,7 @@ function pg(type: string, ...parts: (string | number[] | Buffer)[]): Buffer {
   return Buffer.concat([head, body]);
 }
 
-test("PgSkimmer finds the end of the rows and the last row, however split", () => {
+test("PgSkimmer finds the last row and the end of the rows, however they are split", () => {
   const row = (id: bigint, rest: string) =>
     pg("D", [0, 2, 0, 0, 0, 8], int64(id), [0, 0, 0, rest.length], rest);
   const lastId = (5n << 32n) + 0xfffffffen;
@@ -75,7 +75,7 @@ function series(
   return { isSameWork: false, ...who, rounds: all };
 }
 
-test("comparisonRows() compares medians with the best peer and with the same work", () => {
+test("comparisonRows() compares medians with the best peer and with the peer doing the same work", () => {
   const rates = (...values: number[]) => values.map((eventsPerSecond) => ({ eventsPerSecond }));
   const [row, ...others] = comparisonRows([
     series({ row: "single-1", subject: "ours", variant: "node" }, ...rates(100, 900, 300)),
@@ -93,7 +93,7 @@ test("comparisonRows() compares medians with the best peer and with the same wor
   assert.deepEqual(same, [200, "PostgreSQL INSERT", 1.5]);
 });
 
-test("comparisonRows() ranks less time as better, with separate rows for p50 and p99", () => {
+test("comparisonRows() ranks lower latency as better, with separate rows for p50 and p99", () => {
   const rows = comparisonRows([
     series({ row: "deliver", subject: "ours", variant: "node" }, { p50Ms: 2, p99Ms: 3 }),
     series({ row: "deliver", subject: "Redis", variant: "XREAD" }, { p50Ms: 1, p99Ms: 12 }),
@@ -106,7 +106,7 @@ test("comparisonRows() ranks less time as better, with separate rows for p50 and
   ]);
 });
 
-test("medianOf() is the median of the known values", () => {
+test("medianOf() returns the median of the measured values", () => {
   const medians = [[], [null, null], [10, null, 9, 100], [4, 1, 3, 100]].map((values) =>
     medianOf(values.map((p50Ms) => ({ ...NOT_MEASURED, p50Ms })), "p50Ms")
   );

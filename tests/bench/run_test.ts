@@ -1,4 +1,4 @@
-/** Every benchmark runs to its end on a minimal load, so that none breaks unnoticed. */
+/** Runs every benchmark on a minimal load, so that none breaks unnoticed. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ const RUNS: [name: string, args: string[], rows: string[]][] = [
   ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
   ["steady", STEADY, ["1", "2", "3"]],
 ];
-/** Benchmarks without a choice of rows, or of which all are requested. */
+/** Benchmarks that cannot select rows, or whose rows are all requested. */
 const TELL_ALL = ["sealed", "steady"];
 
 for (const [name, args, rows] of RUNS) {
@@ -46,7 +46,7 @@ for (const [name, args, rows] of RUNS) {
       assert.deepEqual(report.rows.map(({ row }) => row), rows);
       for (const row of report.rows) {
         const figures = Object.entries(row).filter(([name]) => /s\/s$| ms$|^ms$/.test(name));
-        // On a busy machine such a short window may see no response.
+        // On a busy machine, no response may arrive in such a short window.
         assert(figures.some(([, figure]) => Number(figure) >= 0), JSON.stringify(row));
       }
       assert.deepEqual(await readdir(folder), ["report.json"]);
@@ -63,7 +63,7 @@ test("bench/memory --keep reuses a log without rebuilding it", () =>
     assert.equal(await readFile(manifestPath, "utf8"), manifest);
   }));
 
-test("bench/scale reports all figures, and --keep reuses the log that it built", () =>
+test("bench/scale reports all figures, and --keep reuses its log", () =>
   withFolder(async (folder) => {
     const small = ["--tail-mb", "0.1", "--starts", "1", "--seconds", "0.1"];
     const args = [...small, "--events", "300", "--shape", "single", "--keep", join(folder, "kept")];
@@ -80,7 +80,7 @@ test("bench/scale reports all figures, and --keep reuses the log that it built",
     }
   }));
 
-test("benchmarks exit 1 and name the bad argument", async () => {
+test("benchmarks exit 1 and name the invalid argument", async () => {
   for (const name of ["ingest", "memory", "scale"]) {
     const run = await startBench(name, ["--rows", "none"]);
     assert.deepEqual([run.code, run.stdout], [1, ""]);

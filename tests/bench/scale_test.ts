@@ -1,4 +1,4 @@
-/** The load of the scale and steady benchmarks, and how they count and compare. */
+/** The load, counters and comparisons of the scale and steady benchmarks. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { compareThirds } from "../../bench/steady/thirds.ts";
 import { checkBatch } from "../../src/event/batch.ts";
 
 for (const [batchEvents, batches] of [[1000, 3], [1, 250]] as const) {
-  test(`BulkBatches of ${batchEvents} differ in id and keys, and spread over all streams`, () => {
+  test(`BulkBatches of ${batchEvents} have unique ids and keys, and cover all streams`, () => {
     const requests = new BulkBatches(batchEvents);
     const ids = new Set<string>();
     const keys = new Set<string>();
@@ -29,7 +29,7 @@ for (const [batchEvents, batches] of [[1000, 3], [1, 250]] as const) {
   });
 }
 
-test("sideBySide() divides the last figure by the first, unless one is missing", () => {
+test("sideBySide() returns the ratio of last to first, or null if one is missing", () => {
   const columns = [
     { name: "small", figures: { "start ms": 200, "lost MB": null } },
     { name: "large", figures: { "start ms": 300, "lost MB": 4 } },
@@ -40,12 +40,12 @@ test("sideBySide() divides the last figure by the first, unless one is missing",
   ]);
 });
 
-/** The end of a follow record, up to an event. */
+/** The end of a follow record whose `next_after` is an event. */
 function recordThrough(id: string): Buffer {
   return Buffer.from(`],"next_after":"${id}","snapshot_through_event_id":"ff"}\n\r\n`);
 }
 
-test("Deliveries counts each batch once at each follower, before or after its receipt", () => {
+test("Deliveries counts each batch once per follower, before or after its receipt", () => {
   const deliveries = new Deliveries();
   const [fast, slow] = [deliveries.receiver(), deliveries.receiver()];
   const sentMs = performance.now() - 1000;
@@ -63,7 +63,7 @@ test("Deliveries counts each batch once at each follower, before or after its re
   assert.throws(() => fast(1, Buffer.from("}\n\r\n")), /not the end of a follow record/);
 });
 
-test("compareThirds() distinguishes growth from fluctuation", () => {
+test("compareThirds() distinguishes growth from noise", () => {
   const compared = (...figures: [memory: number, p99: number][]) =>
     compareThirds(figures.map(([memoryMb, p99Ms]) => ({
       memoryMb,

@@ -1,4 +1,4 @@
-/** Parts of the load generator whose bugs would falsify the figures. */
+/** Parts of the load generator whose bugs would falsify measurements. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { BatchRequest, PAYLOAD_BYTES, typicalPayload } from "../../bench/support
 import { ResponseParser } from "../../bench/support/response_parser.ts";
 import { replayWorkload } from "../../bench/support/workloads.ts";
 
-test("BatchRequest builds valid batches with distinct ids and payloads of the stated size", () => {
+test("BatchRequest builds valid batches with unique ids and payloads of the requested size", () => {
   const request = new BatchRequest("a", 3);
   const ids = new Set<string>();
   for (let batch = 0; batch < 20; batch++) {
@@ -47,13 +47,13 @@ for (const [name, text] of Object.entries(RESPONSES)) {
   });
 }
 
-test("ResponseParser refuses a response without a length, and more data after one", () => {
+test("ResponseParser rejects a response without a length, and data after the end of one", () => {
   for (const rest of ["connection: close\r\n\r\n", "content-length: 1\r\n\r\nab"]) {
     assert.throws(() => new ResponseParser().push(Buffer.from(HEAD + rest)));
   }
 });
 
-test("LatencyHistogram.quantileMs() is accurate within 1 %, and records very long latencies", () => {
+test("LatencyHistogram.quantileMs() is accurate to 1 % and covers very long latencies", () => {
   const latencies = new LatencyHistogram();
   assert.equal(latencies.quantileMs(0.5), 0);
   for (let ms = 1; ms <= 1000; ms++) latencies.record(ms);
@@ -79,7 +79,7 @@ test("formatTable() aligns columns", () => {
   assert.equal(formatTable(rows), lines.join("\n"));
 });
 
-test("parseBenchOptions() refuses invalid options", () => {
+test("parseBenchOptions() rejects invalid options", () => {
   const rows = ["a", "b"];
   assert.deepEqual(parseBenchOptions(["--rows", "b"], rows).rows, ["b"]);
   for (const args of [["--rows", "c"], ["--seconds", "0"], ["--events", "x"], ["--nothing"]]) {
@@ -87,7 +87,7 @@ test("parseBenchOptions() refuses invalid options", () => {
   }
 });
 
-test("replayWorkload() reads to the end and restarts, counting each event once", () => {
+test("replayWorkload() reads to the end, restarts, and counts each event once", () => {
   const id = "01890a5d-ac96-774b-bcce-b302099a80";
   const pageEnd = (nextAfter: string) =>
     Buffer.from(`...],"next_after":"${id}${nextAfter}","snapshot_through_event_id":"${id}ff"}`);

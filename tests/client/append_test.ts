@@ -1,4 +1,4 @@
-/** Retries of the client against a service that fails on command. */
+/** Client retries against a service that fails on command. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../src/client/batch_body.ts";
@@ -29,7 +29,7 @@ const RECEIPT = {
   last_event_id: eventId(1),
 };
 
-test("append() sends the batch with wire names and returns the receipt", async () => {
+test("append() sends the batch in wire format and returns the receipt", async () => {
   await withFakeService([json(200, RECEIPT)], async ({ client, seen }) => {
     const precondition = { stream: "orders", expectedFrontier: null };
     assert.deepEqual(await client.append({ ...BATCH, precondition }), RECEIPT);
@@ -54,14 +54,14 @@ test("append() sends the bearer token", async () => {
   }, { token: "secret" });
 });
 
-test("EventLogClient refuses a token that is not a valid header value, without quoting it", () => {
+test("EventLogClient rejects a token that is no valid header value, without quoting it", () => {
   for (const token of ["sec\nret", "sec\u{100}ret"]) {
     const make = () => new EventLogClient(() => Promise.reject(new Error("unused")), { token });
     assert.throws(make, (error) => error instanceof TypeError && !error.message.includes("sec"));
   }
 });
 
-/** Sends the head of a response and closes the connection. */
+/** Sends the response headers and closes the connection. */
 const loseAnswer: Reply = (response) => {
   response.writeHead(200, { "content-length": "1000" });
   response.write('{"status":', () => response.destroy());
@@ -85,7 +85,7 @@ for (const [name, failure] of REPEATED) {
   });
 }
 
-test("append() waits for Retry-After plus its backoff", async () => {
+test("append() waits for Retry-After plus backoff", async () => {
   const busy = refuse(429, "overloaded", {}, { "retry-after": "3" });
   await withFakeService([busy, json(200, RECEIPT)], async ({ client, timing }) => {
     await client.append(BATCH);
@@ -93,7 +93,7 @@ test("append() waits for Retry-After plus its backoff", async () => {
   });
 });
 
-test("append() gives up after attemptsMax, with pauses that grow to their limit", async () => {
+test("append() gives up after attemptsMax attempts with capped backoff", async () => {
   await withFakeService([loseConnection], async ({ client, seen, timing }) => {
     await assert.rejects(client.append(BATCH), (error) => {
       assert(error instanceof ConnectionError);
@@ -106,21 +106,21 @@ test("append() gives up after attemptsMax, with pauses that grow to their limit"
   }, { writeTimeoutMs: 1_000_000 });
 });
 
-test("append() starts no attempt after its time limit", async () => {
+test("append() starts no attempt after its timeout", async () => {
   await withFakeService([refuse(429, "overloaded")], async ({ client, timing }) => {
     await assert.rejects(client.append(BATCH), { code: "overloaded" });
     assert.deepEqual(timing.pausesMs, [100, 200, 400, 800, 1600, 3200]);
   }, { writeTimeoutMs: 10_000 });
 });
 
-test("append() aborts an attempt at the time limit", async () => {
+test("append() aborts an attempt when its timeout expires", async () => {
   await withFakeService([keepSilent], async ({ client, seen }) => {
     await assert.rejects(client.append(BATCH), (error) => {
       assert(error instanceof ConnectionError);
       assert.match(error.message, /no response within 30 ms/);
       return true;
     });
-    // The request may not have arrived within the limit.
+    // The request may not have arrived before the timeout.
     assert.ok(seen.length <= 1);
   }, { writeTimeoutMs: 30, attemptsMax: 1 });
 });
@@ -137,7 +137,7 @@ const FINAL: [number, string][] = [
   [418, "a_code_of_tomorrow"],
 ];
 for (const [status, code] of FINAL) {
-  test(`append() does not repeat a batch after ${status} ${code}`, async () => {
+  test(`append() does not resend a batch after ${status} ${code}`, async () => {
     const context = { source: "shop", hint: [1] };
     await withFakeService([refuse(status, code, context)], async ({ client, seen }) => {
       await assert.rejects(client.append(BATCH), (error) => {
@@ -152,7 +152,7 @@ for (const [status, code] of FINAL) {
   });
 }
 
-test("append() rejects with the status of an error without a document", async () => {
+test("append() rejects with the status of an error response without an error document", async () => {
   const page: Reply = (response) => void response.writeHead(502).end("<p>bad gateway");
   await withFakeService([page], async ({ client }) => {
     await assert.rejects(client.append(BATCH), (error) => {
@@ -177,7 +177,7 @@ for (const [name, reply] of NONSENSE) {
   });
 }
 
-test("append() rejects with the reason of its signal, while waiting and before", async () => {
+test("append() rejects with its signal's abort reason, before and while waiting", async () => {
   const abort = new AbortController();
   const reason = new Error("no longer needed");
   const abortAndKeepSilent: Reply = () => abort.abort(reason);
@@ -194,7 +194,7 @@ const UNSAYABLE: [string, unknown][] = [
   ["a bigint", 1n],
 ];
 for (const [name, payload] of UNSAYABLE) {
-  test(`append() refuses ${name} in a payload instead of changing it`, async () => {
+  test(`append() rejects ${name} in a payload instead of altering it`, async () => {
     await withFakeService([json(200, RECEIPT)], async ({ client, seen }) => {
       const events = [{ ...BATCH.events[0]!, payload }];
       await assert.rejects(client.append({ ...BATCH, events }), TypeError);

@@ -1,4 +1,4 @@
-/** Runs the examples in comments and documents against a service. */
+/** Runs the examples in doc comments and documents against a service. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { withServing } from "../support/deployment.ts";
 const ROOT = new URL("../../", import.meta.url);
 const DOCUMENTED = ["mod.ts", "event.ts", "src/client/", "docs/client.md", "README.md"];
 
-/** Without `noUnusedLocals`, because imports added to an example may be unused. */
+/** Leaves out `noUnusedLocals`, because an example may not use all imports added to it. */
 const CONFIG = {
   imports: { "@ground/service": new URL("mod.ts", ROOT).href },
   compilerOptions: { strict: true, exactOptionalPropertyTypes: true },
@@ -21,7 +21,7 @@ const CONFIG = {
 
 const deno = executableOf("deno");
 
-test("every example of the client's documentation type-checks and runs", {
+test("every example in the client's doc comments type-checks and runs", {
   skip: deno === null ? absenceOf("deno") : false,
 }, async () => {
   await withServing(async ({ folder }) => {
@@ -37,8 +37,8 @@ test("every example of the client's documentation type-checks and runs", {
 
 const node = executableOf("node");
 
-/** The examples of the documents are complete scripts. */
-test("every example of the documents runs on Node, importing the package by name", {
+/** Examples in documents are complete scripts. */
+test("every example in the documents runs on Node, importing the package by name", {
   skip: node === null ? absenceOf("node") : false,
 }, async () => {
   await withServing(async ({ folder }) => {
@@ -61,8 +61,8 @@ test("every example of the documents runs on Node, importing the package by name
 });
 
 /**
- * Runs a program that must succeed and returns its output. The examples name the socket relative
- * to their working directory.
+ * Runs a program that must succeed and returns its output. Examples use a socket path relative to
+ * their working directory.
  */
 async function outputOf(program: string, args: string[], folder: string): Promise<string> {
   const child = spawn(program, args, {

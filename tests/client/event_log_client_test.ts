@@ -1,4 +1,4 @@
-/** The client and the service together, even while the service is killed and restarted. */
+/** The client against a real service, including while the service is killed and restarted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -74,7 +74,7 @@ test("EventLogClient appends, replays, lists and retires", async () => {
   });
 });
 
-test("EventLogClient types the errors of the service by code", async () => {
+test("EventLogClient throws typed errors by error code", async () => {
   await withServing(async (deployment) => {
     const client = clientOf(deployment);
     const { last_event_id } = await client.append(batchOf("shop", "b1", "orders"));

@@ -1,4 +1,4 @@
-/** Follows over connections that end in every way, against a scripted service. */
+/** Follows a scripted service over connections that end in every possible way. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -39,13 +39,13 @@ function end(reason: string, detail?: string): Record<string, unknown> {
   return { type: "end", reason, last_event_id: null, ...(detail === undefined ? {} : { detail }) };
 }
 
-/** Formats items as short texts. */
+/** Formats an item as a short string. */
 function shorten(item: FollowItem): string {
   if (item.type === "event") return `${item.phase} ${Number(`0x${item.event.event_id.slice(-6)}`)}`;
   return item.type === "end" ? `end ${item.reason}` : item.type;
 }
 
-test("follow() yields events with their phase, caught_up in between, and the end", async () => {
+test("follow() yields events with their phase, caught_up between phases, and the end", async () => {
   const records = [
     record("snapshot", 1, 2),
     record("snapshot", 3, 3),
@@ -75,7 +75,7 @@ test("follow() yields events with their phase, caught_up in between, and the end
   });
 });
 
-test("followRecords() yields records with the position to persist", async () => {
+test("followRecords() yields records with the cursor to persist", async () => {
   const replies = [lines([record("snapshot", 1, 0, 7), caughtUp(7), end("replay_failed")])];
   await withFakeService(replies, async ({ client }) => {
     assert.deepEqual(await collect(client.followRecords()), [
@@ -115,7 +115,7 @@ for (const [name, reply, after] of INTERRUPTIONS) {
   });
 }
 
-/** Sends half a record and closes the connection. */
+/** Sends half a record, then closes the connection. */
 function cutLine(whole: Record<string, unknown>): Reply {
   return (response) => {
     const text = JSON.stringify(whole);
@@ -137,7 +137,7 @@ test("follow() delivers everything sent before a disconnect, and nothing twice",
   });
 });
 
-test("follow() refuses a repeated event", async () => {
+test("follow() rejects a repeated event", async () => {
   const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 3, 4)])];
   await withFakeService(replies, async ({ client }) => {
     await assert.rejects(collect(client.follow()), ProtocolError);
@@ -160,7 +160,7 @@ for (const reason of ["writer_poisoned", "replay_failed"]) {
   });
 }
 
-test("follow() gives up after consecutive failures, and reports each", async () => {
+test("follow() gives up after too many consecutive failures, and reports each", async () => {
   await withFakeService([loseConnection], async ({ client, seen, timing }) => {
     const reconnects: Reconnect[] = [];
     const onReconnect = (reconnect: Reconnect) => void reconnects.push(reconnect);
@@ -172,7 +172,7 @@ test("follow() gives up after consecutive failures, and reports each", async () 
   });
 });
 
-test("follow() yields the end when the last attempt also meets a shutdown", async () => {
+test("follow() yields the end when the last attempt ends with a shutdown too", async () => {
   await withFakeService([lines([end("shutdown")])], async ({ client, seen }) => {
     assert.deepEqual((await collect(client.follow())).map(shorten), ["end shutdown"]);
     assert.equal(seen.length, 3);
@@ -213,7 +213,7 @@ const NONSENSE: [string, string | Uint8Array][] = [
   ["malformed UTF-8", Buffer.from([0x22, 0xff, 0x22, 0x0a])],
 ];
 for (const [name, text] of NONSENSE) {
-  test(`follow() refuses ${name}`, async () => {
+  test(`follow() rejects ${name}`, async () => {
     await withFakeService([(response) => void response.end(text)], async ({ client, seen }) => {
       await assert.rejects(collect(client.follow()), ProtocolError);
       assert.equal(seen.length, 1);
@@ -221,7 +221,7 @@ for (const [name, text] of NONSENSE) {
   });
 }
 
-test("follow() throws the reason of its signal while it waits for events", async () => {
+test("follow() throws its signal's abort reason while waiting for events", async () => {
   const abort = new AbortController();
   const reason = new Error("enough");
   await withFakeService([lines([caughtUp(1)], "stay")], async ({ client, seen }) => {
@@ -235,7 +235,7 @@ test("follow() throws the reason of its signal while it waits for events", async
   });
 });
 
-test("follow() closes the connection when the loop is left", async () => {
+test("follow() closes the connection when the caller leaves the loop", async () => {
   const closed = Promise.withResolvers<void>();
   const reply: Reply = async (response, request) => {
     response.once("close", closed.resolve);

@@ -4,7 +4,7 @@ import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
 import { readLines } from "../../src/client/lines.ts";
 import { collect } from "./support/fake_service.ts";
 
-/** A body that arrives in these chunks, then ends or fails. */
+/** A body that arrives in these chunks and then ends or fails. */
 function bodyOf(pieces: string[], failure?: Error): ReadableStream<Uint8Array> {
   const left = [...pieces];
   return new ReadableStream({
@@ -36,7 +36,7 @@ for (const [pieces, lines] of CASES) {
   });
 }
 
-test("readLines() refuses a line over its limit, complete or not", async () => {
+test("readLines() rejects a line over its limit, complete or not", async () => {
   assert.deepEqual(await linesOf(["12345\n1234\n"], 5), ["12345", "1234"]);
   await assert.rejects(linesOf(["123456\n"], 5), ProtocolError);
   await assert.rejects(linesOf(["123", "456"], 5), ProtocolError);

@@ -13,7 +13,7 @@ import {
   withFakeService,
 } from "./support/fake_service.ts";
 
-/** A page with the events `from` to `to` of a log that ends with event `through`. */
+/** A page with events `from` to `to` of a log that ends at event `through`. */
 function page(from: number, to: number, nextAfter: number, through: number): Reply {
   return json(200, {
     events: events(from, to),
@@ -39,7 +39,7 @@ test("replayPages() requests pages until the snapshot is exhausted", async () =>
   });
 });
 
-test("replayPages() omits events committed after its first page, and so ends", async () => {
+test("replayPages() ends at the snapshot of its first page while events are appended", async () => {
   const replies = [page(1, 2, 2, 3), page(3, 4, 4, 50)];
   await withFakeService(replies, async ({ client }) => {
     const pages = await collect(client.replayPages());
@@ -52,7 +52,7 @@ test("replayPages() omits events committed after its first page, and so ends", a
   });
 });
 
-test("replayPages() continues after an empty page that is not the last", async () => {
+test("replayPages() continues after an empty page before the last", async () => {
   await withFakeService([page(1, 0, 4, 9), page(6, 6, 9, 9)], async ({ client }) => {
     const pages = await collect(client.replayPages({ kind: "rare" }));
     assert.deepEqual(pages.map((each) => each.events), [[], events(6, 6)]);
@@ -67,14 +67,14 @@ test("replayPages() retries a page after a lost connection and a 429", async () 
   });
 });
 
-test("replayPages() refuses a service that does not advance", async () => {
+test("replayPages() rejects a page that does not advance", async () => {
   await withFakeService([page(1, 1, 1, 9)], async ({ client, seen }) => {
     await assert.rejects(collect(client.replayPages()), ProtocolError);
     assert.equal(seen.length, 2);
   });
 });
 
-test("replay() yields single events and prefetches no page", async () => {
+test("replay() yields single events without prefetching pages", async () => {
   await withFakeService([page(1, 2, 2, 4), page(3, 4, 4, 4)], async ({ client, seen }) => {
     for await (const event of client.replay()) {
       if (event.event_id === eventId(2)) break;
@@ -83,7 +83,7 @@ test("replay() yields single events and prefetches no page", async () => {
   });
 });
 
-test("replay() sends its filter with wire names", async () => {
+test("replay() sends its filter in wire format", async () => {
   await withFakeService([EMPTY_LOG], async ({ client, seen }) => {
     const filter = { source: "s", stream: "t", recordKey: "a b&ü", kind: "k" };
     await collect(client.replay({ ...filter, after: eventId(1), limit: 7 }));
@@ -98,7 +98,7 @@ test("replay() sends its filter with wire names", async () => {
   });
 });
 
-test("replay() throws the reason of its signal", async () => {
+test("replay() throws its signal's abort reason", async () => {
   await withFakeService([page(1, 1, 1, 9)], async ({ client }) => {
     const abort = new AbortController();
     const reason = new Error("seen enough");
@@ -109,7 +109,7 @@ test("replay() throws the reason of its signal", async () => {
   });
 });
 
-/** A page of streams with these names. */
+/** A page with these streams. */
 function streamsPage(names: string[], nextAfter: string | null, through: number): Reply {
   const streams = names.map((stream) => ({
     source: "s",
@@ -121,7 +121,7 @@ function streamsPage(names: string[], nextAfter: string | null, through: number)
   return json(200, { v: 1, streams, next_after: nextAfter, ...through_ });
 }
 
-test("streams() reads all pages through the event of the first", async () => {
+test("streams() reads all pages at the snapshot of the first", async () => {
   const replies = [streamsPage(["a", "b"], "s/b", 7), streamsPage(["c"], null, 7)];
   await withFakeService(replies, async ({ client, seen }) => {
     const { streams, snapshotThroughEventId } = await client.streams({ source: "s" });
@@ -134,7 +134,7 @@ test("streams() reads all pages through the event of the first", async () => {
   });
 });
 
-test("streams() refuses a service that does not advance", async () => {
+test("streams() rejects a page that does not advance", async () => {
   await withFakeService([streamsPage(["a"], "s/a", 7)], async ({ client }) => {
     await assert.rejects(client.streams(), ProtocolError);
   });

@@ -1,4 +1,4 @@
-/** `unixFetch()` against servers on a Unix socket; the tests of the client cover the rest. */
+/** `unixFetch()` against servers on a Unix socket. The client's tests cover the rest. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ function withServer(listener: RequestListener, use: Use): Promise<void> {
   return withListening(createServer(listener), use);
 }
 
-/** A server that responds to the first bytes of every connection with these, and closes it. */
+/** A server that sends these bytes after the first bytes of each connection, then closes it. */
 function withRawServer(answer: string, use: Use): Promise<void> {
   const server = createRawServer((socket) => {
     socket.on("error", () => {});
@@ -50,7 +50,7 @@ const echo: RequestListener = async (request, response) => {
   response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(chunks).toString() }));
 };
 
-test("unixFetch() sends method, target, headers and body, and returns a Response", async () => {
+test("unixFetch() sends the method, target, headers and body, and returns a Response", async () => {
   await withServer(echo, async (fetch) => {
     const response = await fetch("http://anything:99/v1/events?limit=2&kind=a%20b", {
       method: "POST",
@@ -82,7 +82,7 @@ const BODIES: [string, () => RequestInit, contentLength: string | undefined][] =
   ],
 ];
 
-test("unixFetch() sends bodies with their length, and a stream in chunks", async () => {
+test("unixFetch() sends bodies with Content-Length, and streams chunked", async () => {
   await withServer(echo, async (fetch) => {
     for (const [name, makeInit, contentLength] of BODIES) {
       const seen = await (await fetch("/", { method: "POST", ...makeInit() })).json();
@@ -115,7 +115,7 @@ test("unixFetch() limits its connections", async () => {
   });
 });
 
-test("unixFetch() streams a request body, and fails with its error", async () => {
+test("unixFetch() streams a request body and rejects with its error", async () => {
   const firstChunk = Promise.withResolvers<string>();
   await withServer((request) => {
     request.on("error", () => {});
@@ -137,7 +137,7 @@ test("unixFetch() streams a request body, and fails with its error", async () =>
   });
 });
 
-test("unixFetch() resolves with a response that arrives before the body is sent", async () => {
+test("unixFetch() resolves when a response arrives before the body is sent", async () => {
   await withServer((request, response) => {
     response.writeHead(413).end("too large");
     request.resume();
@@ -159,7 +159,7 @@ const BROKEN_ANSWERS: [string, string][] = [
   ["a status that Response rejects", "HTTP/1.1 999 ?\r\ncontent-length: 0\r\n\r\n"],
 ];
 for (const [name, answer] of BROKEN_ANSWERS) {
-  test(`unixFetch() rejects with a TypeError when the server answers ${name}`, async () => {
+  test(`unixFetch() rejects with a TypeError when the server sends ${name}`, async () => {
     await withRawServer(answer, (fetch) => assert.rejects(fetch("/"), isFailure));
   });
 }
@@ -169,7 +169,7 @@ const CUT_BODIES: [string, string][] = [
   ["chunks", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n"],
 ];
 for (const [name, answer] of CUT_BODIES) {
-  test(`unixFetch() errors the body when the connection ends within ${name}`, async () => {
+  test(`unixFetch() fails the body when the connection ends within ${name}`, async () => {
     await withRawServer(answer, async (fetch) => {
       const response = await fetch("/");
       assert.equal(response.status, 200);
@@ -178,16 +178,16 @@ for (const [name, answer] of CUT_BODIES) {
   });
 }
 
-test("unixFetch() works again after the server has closed an idle connection", async () => {
+test("unixFetch() reconnects after the server has closed an idle connection", async () => {
   await withRawServer("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\na", async (fetch) => {
     assert.equal(await (await fetch("/")).text(), "a");
-    // The client sees the end of the connection in a later turn of the event loop.
+    // The client sees the connection close in a later turn of the event loop.
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     assert.equal(await (await fetch("/")).text(), "a");
   });
 });
 
-test("unixFetch() refuses the arguments that fetch refuses", async () => {
+test("unixFetch() rejects the arguments that fetch() rejects", async () => {
   const fetch = unixFetch("/nowhere");
   await assert.rejects(fetch("/", { body: "a GET has no body" }), TypeError);
   await assert.rejects(fetch("http://"), TypeError);
@@ -195,7 +195,7 @@ test("unixFetch() refuses the arguments that fetch refuses", async () => {
   await assert.rejects(fetch("/"), /connection to \/nowhere failed: .*ENOENT/);
 });
 
-/** A request connects at some point within a turn of the event loop. */
+/** Repeated, because the point of an event loop turn at which a request connects varies. */
 const REPEATS = 20;
 
 const MOMENTS: Record<string, (abort: () => void) => void> = {
@@ -205,11 +205,11 @@ const MOMENTS: Record<string, (abort: () => void) => void> = {
   "two turns later": (abort) => void setImmediate(() => setImmediate(abort)),
 };
 
-// The bug: a request that was aborted before it was connected could continue forever, because an
-// abort while the body was collected was missed, and on Deno sometimes one while it connected.
+// Regression: an abort was missed while the body was collected and, on Deno, sometimes while the
+// request connected, so a request aborted before it was connected could continue forever.
 for (const [name, moment] of Object.entries(MOMENTS)) {
   for (const [method, init] of Object.entries({ GET: {}, POST: { method: "POST", body: "x" } })) {
-    test(`unixFetch() aborts a ${method} whose signal is aborted ${name}`, async () => {
+    test(`unixFetch() aborts a ${method} request whose signal is aborted ${name}`, async () => {
       const endless: RequestListener = (_, response) => void response.write("more to come\n");
       await withServer(endless, async (fetch) => {
         for (let repeat = 0; repeat < REPEATS; repeat++) {

@@ -67,7 +67,7 @@ const MISTAKES: [args: string[], reason: RegExp][] = [
 ];
 
 for (const [args, reason] of MISTAKES) {
-  test(`parseArguments() refuses: ${JSON.stringify(args)}`, () => {
+  test(`parseArguments() rejects: ${JSON.stringify(args)}`, () => {
     assert.throws(() => parseArguments(args), (error) => {
       assert.ok(error instanceof CommandError);
       assert.equal(error.exitStatus, EXIT_USAGE);

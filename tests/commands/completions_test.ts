@@ -1,4 +1,4 @@
-/** Completions that a shell offers with the script. */
+/** Shell completions offered by the generated scripts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import {
 import { completionsFor } from "../../src/commands/completions.ts";
 import { runCli } from "../../tools/support/program.ts";
 
-/** Runs a script without the user's settings. @returns null if the shell is not installed. */
+/** Runs a script without user settings. @returns null if the shell is not installed. */
 function run(shell: string, args: string[]): string | null {
   const env = { HOME: "/nonexistent", TERM: "dumb", LC_ALL: "C", PATH: "/usr/bin:/bin" };
   const { error, status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8", env });
@@ -23,7 +23,7 @@ function run(shell: string, args: string[]): string | null {
 
 const EVERYTHING = [...COMMAND_NAMES, ...OPTION_NAMES.map((name) => `--${name}`)];
 
-/** Tab completes the last word of each line. */
+/** Completes the last word of each line with Tab. */
 const TYPED: [words: string[], offered: string[]][] = [
   [[""], EVERYTHING],
   [["s"], ["serve", "seal"]],
@@ -47,7 +47,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
   });
 }
 
-test("zsh loads its script, which defines a function for the program", (context) => {
+test("zsh loads its script, which defines a completion function", (context) => {
   const script = `autoload -Uz compinit && compinit -D -u
 ${completionsFor("zsh")}
 print -- $_comps[service] $+functions[_service]`;
@@ -67,7 +67,7 @@ test("fish offers commands, and shells to --completions", (context) => {
 });
 
 for (const shell of SHELLS) {
-  test(`--completions ${shell} prints a script with every command and option`, async () => {
+  test(`--completions ${shell} prints a script that names every command and option`, async () => {
     const { code, stdout, stderr } = await runCli(["--completions", shell]);
     assert.equal(code, 0, stderr);
     assert.equal(stdout, completionsFor(shell));
@@ -76,7 +76,7 @@ for (const shell of SHELLS) {
   });
 }
 
-test("no text of the table has a character that shells or troff interpret", () => {
+test("no string of the usage table has characters that shells or troff interpret", () => {
   const texts = [
     ...COMMAND_NAMES.map((name) => COMMANDS[name].summary),
     ...OPTION_NAMES.map((name) => OPTIONS[name].effect),

@@ -15,7 +15,7 @@ import { withFolder } from "../../tools/support/program.ts";
 
 const PATH = "/srv/log/service.toml";
 
-/** Returns the message of the usage error of `parse`, which must be one line. */
+/** Returns the message of the usage error that `parse` throws, which must be a single line. */
 function messageOf(error: unknown): string {
   assert.ok(error instanceof CommandError, String(error));
   assert.equal(error.exitStatus, EXIT_USAGE);
@@ -44,24 +44,24 @@ test("parseConfig() accepts the file that init writes", () => {
   });
 });
 
-test("parseConfig() uses the default of every missing key", () => {
+test("parseConfig() uses defaults for missing keys", () => {
   assert.deepEqual(parseConfig(PATH, ""), parseConfig(PATH, CONFIG_TEMPLATE));
   assert.deepEqual(parseConfig(PATH, "[replay]\n[server]\n"), parseConfig(PATH, CONFIG_TEMPLATE));
 });
 
-test("parseConfig() lowers an implicit default_limit to max_limit", () => {
+test("parseConfig() caps the default of default_limit at max_limit", () => {
   const { replay } = parseConfig(PATH, "[replay]\nmax_limit = 500");
   assert.deepEqual(replay, { defaultLimit: 500, maxLimit: 500 });
 });
 
-test("parseConfig() resolves relative paths against the folder of the file", () => {
+test("parseConfig() resolves relative paths against the directory of the file", () => {
   const text = '[data]\ndir = "../store"\n[server]\nsocket = "run/s.sock"';
   const { dataDir, socketPath } = parseConfig(PATH, text);
   assert.deepEqual([dataDir, socketPath], ["/srv/store", "/srv/log/run/s.sock"]);
   assert.equal(parseConfig(PATH, '[data]\ndir = "/mnt/store"').dataDir, "/mnt/store");
 });
 
-test("parseConfig() accepts extreme limits, in any TOML notation", () => {
+test("parseConfig() accepts limits at their extremes, in any TOML notation", () => {
   for (const [spelling, value] of [["0x1", 1], ["9007199254740991", 2 ** 53 - 1]]) {
     const { replay } = parseConfig(PATH, `[replay]\ndefault_limit = 1\nmax_limit = ${spelling}`);
     assert.equal(replay.maxLimit, value);
@@ -84,7 +84,7 @@ const FAULTS: [text: string, ...words: string[]][] = [
   ['[data]\ndir = ""', "[data] dir must be a path, got an empty string"],
   ['[data]\ndir = "a\\u0000b"', "[data] dir", "NUL"],
   [`[server]\nsocket = "${longSocket}"`, "[server] socket", String(SOCKET_PATH_BYTES_MAX)],
-  ['[server]\nsocket = "data/log/x.sock"', "[server] socket must be outside the log folder"],
+  ['[server]\nsocket = "data/log/x.sock"', "[server] socket must be outside the log directory"],
   ["[server]\ntoken = 5", "[server] token must be a string, got an integer"],
   ['[security]\nmode = "closed"', '[security] mode must be "open", got "closed"'],
   ['[integrity]\nanchor = "notary"', '[integrity] anchor must be "none", got "notary"'],
@@ -103,14 +103,14 @@ const FAULTS: [text: string, ...words: string[]][] = [
 
 for (const [text, ...words] of FAULTS) {
   const title = text.replaceAll("\n", " ").slice(0, 60);
-  test(`parseConfig() refuses ${JSON.stringify(title)}`, () => {
+  test(`parseConfig() rejects ${JSON.stringify(title)}`, () => {
     const message = faultOf(text);
     assert.ok(message.startsWith(`${PATH}: `), message);
     for (const word of words) assert.ok(message.includes(word), message);
   });
 }
 
-test("parseConfig() limits the bytes of the absolute socket path", () => {
+test("parseConfig() limits the byte length of the absolute socket path", () => {
   const path = "/" + "s".repeat(SOCKET_PATH_BYTES_MAX - 1);
   assert.equal(parseConfig(PATH, `[server]\nsocket = "${path}"`).socketPath, path);
   const long = "/" + "é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1);
@@ -119,7 +119,7 @@ test("parseConfig() limits the bytes of the absolute socket path", () => {
   assert.match(faultOf(`[server]\nsocket = "${relative}"`), /\[server\] socket/);
 });
 
-test("parseConfig() refuses a query section with the specified message", () => {
+test("parseConfig() rejects a [query] section with the specified message", () => {
   for (const text of ["[query]", "[query]\nengine = 1", "query = 1", "[[query]]"]) {
     assert.equal(
       faultOf(text),
@@ -148,12 +148,12 @@ test("parseConfig() never shows the token", () => {
   }
 });
 
-test("parseConfig() accepts a token of printable characters", () => {
+test("parseConfig() accepts a token of printable ASCII characters", () => {
   const { token } = parseConfig(PATH, "[server]\ntoken = 'aZ09-._~+/= \"'");
   assert.equal(token, 'aZ09-._~+/= "');
 });
 
-test("loadConfig() refuses anything but a readable configuration file", () =>
+test("loadConfig() rejects anything but a readable file", () =>
   withFolder(async (folder) => {
     const at = (name: string) => join(folder, name);
     await mkdir(at("folder"));
@@ -162,7 +162,7 @@ test("loadConfig() refuses anything but a readable configuration file", () =>
     await writeFile(at("file"), "");
     const cases: [string, RegExp][] = [
       ["missing", /no such file/],
-      ["folder", /is a folder/],
+      ["folder", /is a directory/],
       ["binary", /not valid UTF-8/],
       ["large", /larger than/],
       ["file/service.toml", /cannot be opened/],
@@ -174,7 +174,7 @@ test("loadConfig() refuses anything but a readable configuration file", () =>
     }
   }));
 
-test("loadConfig() reads a file of the largest size, even through a symlink", () =>
+test("loadConfig() reads a file of the maximum size, even through a symlink", () =>
   withFolder(async (folder) => {
     const path = join(folder, "real.toml");
     await writeFile(path, "#".repeat(CONFIG_FILE_BYTES_MAX));

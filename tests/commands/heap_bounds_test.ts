@@ -7,7 +7,7 @@ import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 const YOUNG_HEAP = fileURLToPath(new URL("../support/young_heap.ts", import.meta.url));
 const skip = executableOf("node") === null ? absenceOf("node") : false;
 
-test("boundHeap() lets a small young generation grow, to 8 MiB", { skip }, async () => {
+test("boundHeap() lets a small young generation grow to 8 MiB", { skip }, async () => {
   const { code, stdout, stderr } = await spawnScript(YOUNG_HEAP, [], { runtime: "node" }).exited;
   assert.equal(code, 0, stderr);
   const sizes: number[] = JSON.parse(stdout);

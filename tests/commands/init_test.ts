@@ -19,7 +19,7 @@ import { runCli, withFolder } from "../../tools/support/program.ts";
 
 const quiet = () => {};
 
-/** Lists every path in a folder with kind, mode and content. */
+/** Lists every path in a directory with its kind, mode and content. */
 async function tree(folder: string, prefix = ""): Promise<Record<string, string>> {
   const entries: Record<string, string> = {};
   for (const name of await readdir(folder)) {
@@ -48,7 +48,7 @@ async function assertRefused(dir: string, culprit: string): Promise<void> {
   assert.deepEqual(await tree(dir), before);
 }
 
-/** Entries to create by path: text of a file, `FOLDER`, or `-> target` of a symlink. */
+/** Entries to create, by path: a file's content, `FOLDER`, or `-> target` for a symlink. */
 type Entries = Record<string, string | Uint8Array>;
 const FOLDER = "folder";
 
@@ -70,7 +70,7 @@ async function assertComplete(dir: string): Promise<void> {
   assert.deepEqual((await readdir(dir)).filter((name) => name.includes("candidate")), []);
 }
 
-test("init() creates folders 0700, a configuration 0600 and an empty log, with every parent", () =>
+test("init() creates 0700 directories with parents, a 0600 configuration and an empty log", () =>
   withFolder(async (folder) => {
     const dir = join(folder, "a", "b", "deployment");
     assert.equal(await init(dir, quiet), "initialized");
@@ -81,7 +81,7 @@ test("init() creates folders 0700, a configuration 0600 and an empty log, with e
     assert.equal((await lstat(join(dir, "data", "log"))).mode & 0o777, 0o700);
   }));
 
-test("init() repeated rewrites nothing", () =>
+test("init() on a complete deployment rewrites nothing", () =>
   withFolder(async (dir) => {
     await init(dir, quiet);
     await utimes(join(dir, "service.toml"), 1000, 1000);
@@ -92,7 +92,7 @@ test("init() repeated rewrites nothing", () =>
     assert.equal((await lstat(join(dir, "service.toml"))).ino, ino);
   }));
 
-test("init() keeps unrelated files beside the deployment", () =>
+test("init() keeps unrelated files next to the deployment", () =>
   withFolder(async (dir) => {
     await place(dir, { "notes.md": "mine", src: FOLDER, link: "-> nowhere" });
     await init(dir, quiet);
@@ -101,7 +101,7 @@ test("init() keeps unrelated files beside the deployment", () =>
     assert.deepEqual(await readdir(dir), ["data", "link", "notes.md", "service.toml", "src"]);
   }));
 
-test("init() follows a symlink to the folder of the deployment", () =>
+test("init() follows a symlink to the deployment directory", () =>
   withFolder(async (folder) => {
     await mkdir(join(folder, "real"));
     await symlink("real", join(folder, "link"));
@@ -128,7 +128,7 @@ for (const [name, entries] of CUT_OFF) {
     }));
 }
 
-test("init() run concurrently creates one complete deployment", () =>
+test("init() run several times concurrently creates one complete deployment", () =>
   withFolder(async (folder) => {
     const dir = join(folder, "deployment");
     const outcomes = await Promise.all(Array.from({ length: 16 }, () => init(dir, quiet)));
@@ -148,23 +148,23 @@ const UNCOMMITTED: [name: string, culprit: string, entries: Entries][] = [
   ["service.toml that is a dangling symlink", "service.toml: is a symlink", {
     "service.toml": "-> nowhere",
   }],
-  ["service.toml that is a folder", "service.toml: is a folder", { "service.toml": FOLDER }],
+  ["service.toml that is a directory", "service.toml: is a directory", { "service.toml": FOLDER }],
   ["a foreign configuration", "service.toml", { "service.toml": "[data]\n" }],
-  ["a configuration that is not text", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
+  ["a configuration that is not UTF-8", "service.toml", { "service.toml": new Uint8Array([0xff]) }],
   ["an old database that is a symlink", "warehouse.duckdb", {
     "data/warehouse.duckdb": "-> nowhere",
   }],
 ];
 
 for (const [name, culprit, entries] of UNCOMMITTED) {
-  test(`init() refuses ${name} and leaves it`, () =>
+  test(`init() refuses ${name} and leaves it unchanged`, () =>
     withFolder(async (dir) => {
       await place(dir, entries);
       await assertRefused(dir, culprit);
     }));
 }
 
-/** Replacements for a part of the deployment, which is first moved away. */
+/** Replacements for parts of a deployment; the original is moved away first. */
 const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries][] = [
   ["an edited configuration", "service.toml", "service.toml", {
     "service.toml": CONFIG_TEMPLATE.replace('token = ""', 'token = "x"'),
@@ -172,8 +172,8 @@ const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries
   ["a configuration that is a symlink", "service.toml: is a symlink", "service.toml", {
     "service.toml": "-> moved",
   }],
-  ["a missing data folder", "data: is missing", "data", {}],
-  ["a missing log folder", "data/log: is missing", "data/log", {}],
+  ["a missing data directory", "data: is missing", "data", {}],
+  ["a missing log directory", "data/log: is missing", "data/log", {}],
   ["a stray file in data/", "data/stray", "", { "data/stray": "" }],
   ["a stray file in data/log/", "log/stray", "", { "data/log/stray": "" }],
   ["a tail that is a symlink", "tail.ndjson: is a symlink", "", {
@@ -181,7 +181,7 @@ const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries
   }],
   [
     "a tail without a manifest",
-    "holds events but no manifest.json; restore the whole folder from a backup",
+    "holds events but no manifest.json; restore the whole directory from a backup",
     "",
     { "data/log/tail.ndjson": "{" },
   ],
@@ -195,7 +195,7 @@ const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries
 ];
 
 for (const [name, culprit, moved, entries] of COMMITTED) {
-  test(`init() repeated refuses ${name} and leaves it`, () =>
+  test(`init() on a deployment refuses ${name} and leaves it unchanged`, () =>
     withFolder(async (dir) => {
       await init(dir, quiet);
       if (moved !== "") await rename(join(dir, moved), join(dir, "moved"));
@@ -209,14 +209,14 @@ const OLD_FILES: Entries = {
   "data/warehouse.duckdb.wal": "",
   "data/.warehouse.duckdb.candidate-1": "",
 };
-/** A first start that was interrupted before the manifest. */
+/** A first start that was interrupted before it wrote the manifest. */
 const STARTED: Entries = {
   "data/log/tail.ndjson": "",
   "data/log/pending": FOLDER,
   "data/log/segments": FOLDER,
 };
 
-test("init() accepts the log's files, the socket and old files in the data folder", () =>
+test("init() accepts log files, the socket and old files in the data directory", () =>
   withFolder(async (dir) => {
     await place(dir, OLD_FILES);
     assert.equal(await init(dir, quiet), "initialized");
@@ -233,7 +233,7 @@ test("init() accepts the log's files, the socket and old files in the data folde
     assert.equal(await readFile(join(dir, "data", "warehouse.duckdb"), "utf8"), "old");
   }));
 
-test("init() refuses a path through a file", () =>
+test("init() refuses a path with a file as a parent", () =>
   withFolder(async (folder) => {
     await writeFile(join(folder, "file"), "");
     await assert.rejects(init(join(folder, "file"), quiet), /file/);

@@ -11,7 +11,7 @@ import { verify } from "../../src/commands/verify.ts";
 import { cliCommand, runCli, withFolder } from "../../tools/support/program.ts";
 import { fillDeployment } from "../support/filled.ts";
 
-test("startProgress() shows at most one text per interval, and clears it", (context) => {
+test("startProgress() shows at most one message per interval, and clears it", (context) => {
   context.mock.method(performance, "now", () => nowMs);
   let nowMs = 1000;
   const shown: string[] = [];
@@ -29,7 +29,7 @@ test("startProgress() shows at most one text per interval, and clears it", (cont
   assert.deepEqual(shown, ["2 done", "5 done", ""]);
 });
 
-/** The output of a command in order: progress in brackets, lines verbatim. */
+/** A command's output in order, with progress in brackets and lines verbatim. */
 async function toldBy(
   context: TestContext,
   command: (terminal: Terminal) => Promise<void>,
@@ -46,7 +46,7 @@ async function toldBy(
   return told;
 }
 
-test("seal and verify show progress, and clear it before they report", (context) =>
+test("seal and verify clear their progress before they report", (context) =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 2);
     const config = await loadConfig(join(dir, "service.toml"));
@@ -70,7 +70,7 @@ test("verify shows progress only on a terminal", (context) =>
     assert.equal(piped.stderr, "");
     assert.match(piped.stdout, /^\{[^\n]*\}\n$/);
 
-    // `script` of util-linux provides a terminal.
+    // `script` from util-linux provides a terminal.
     const quoted = cliCommand(args).map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
     const options = { encoding: "utf8", input: "" } as const;
     const { error, stdout } = spawnSync("script", ["-qec", quoted, "/dev/null"], options);

@@ -4,14 +4,12 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
-import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../../tools/support/program.ts";
+import { runCli, withFolder, withInitialized } from "../../tools/support/program.ts";
 import { fillDeployment } from "../support/filled.ts";
 
-/** Runs a command with a changed configuration; the log must stay empty. */
+/** Runs a command with a modified configuration; the log must stay empty. */
 async function runOn(from: string, to: string, command: string[]) {
-  return await withFolder(async (dir) => {
-    await init(dir, () => {});
+  return await withInitialized(async (dir) => {
     const config = join(dir, "service.toml");
     const text = (await readFile(config, "utf8")).replace(from, to);
     assert.ok(text.includes(to));
@@ -33,7 +31,7 @@ const UNSUPPORTED: [from: string, to: string][] = [
 ];
 
 for (const command of [["serve"], ["seal"], ["verify", "--chain"]]) {
-  test(`${command.join(" ")} exits 4 for a stronger mode or anchor`, async () => {
+  test(`${command.join(" ")} exits 4 for an unsupported mode or anchor`, async () => {
     for (const [from, to] of command[0] === "serve" ? UNSUPPORTED : UNSUPPORTED.slice(1, 3)) {
       const { code, stderr } = await runOn(from, to, command);
       assert.equal(code, 4, stderr);
@@ -51,7 +49,7 @@ const UNUSABLE: [from: string, to: string, reason: RegExp][] = [
 ];
 
 for (const command of [["serve"], ["seal"], ["verify"]]) {
-  test(`${command.join(" ")} exits 2 for an unusable configuration, in one line`, async () => {
+  test(`${command.join(" ")} exits 2 with one line for an unusable configuration`, async () => {
     for (const [from, to, reason] of command[0] === "serve" ? UNUSABLE : UNUSABLE.slice(0, 1)) {
       const { code, stderr } = await runOn(from, to, command);
       assert.equal(code, 2, stderr);
@@ -62,20 +60,20 @@ for (const command of [["serve"], ["seal"], ["verify"]]) {
   });
 }
 
-test("serve exits 1 without a log folder, and creates none", () =>
+test("serve exits 1 without a log directory, and creates none", () =>
   withFolder(async (dir) => {
     await writeFile(join(dir, "service.toml"), CONFIG_TEMPLATE);
     for (const command of ["serve", "seal", "verify"]) {
       const { code, stdout, stderr } = await runCli([command], { cwd: dir });
       assert.deepEqual([code, stdout], [1, ""]);
-      assert.match(stderr, /^.*\/data\/log: no such folder; run init, or set \[data\] dir\n$/);
+      assert.match(stderr, /^.*\/data\/log: no such directory; run init, or set \[data\] dir\n$/);
       assert.deepEqual(await readdir(dir), ["service.toml"]);
     }
   }));
 
 type Damage = (logDir: string) => Promise<unknown>;
 
-/** Replaces text in a file. */
+/** Replaces a string in a file. */
 function edited(name: string, from: string, to: string): Damage {
   return async (logDir) => {
     const text = await readFile(join(logDir, name), "utf8");
@@ -102,7 +100,7 @@ const DAMAGED: [name: string, status: number, reason: RegExp, damage: Damage][] 
 ];
 
 for (const [name, status, reason, damage] of DAMAGED) {
-  test(`serve and seal refuse a log with ${name}, and change nothing`, () =>
+  test(`serve and seal refuse a log with ${name} and change nothing`, () =>
     withFolder(async (dir) => {
       await fillDeployment(dir, 1);
       const logDir = join(dir, "data", "log");

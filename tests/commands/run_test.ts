@@ -8,7 +8,7 @@ import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/e
 import { VERSION } from "../../src/version.ts";
 import { runCli, withFolder } from "../../tools/support/program.ts";
 
-/** A terminal and its output. */
+/** A terminal that records its output. */
 function capture() {
   const output = { stdout: "", stderr: "" };
   const terminal: Terminal = {
@@ -19,7 +19,7 @@ function capture() {
   return { output, terminal };
 }
 
-test("VERSION is the one in deno.json and package.json", async () => {
+test("VERSION equals the version in deno.json and package.json", async () => {
   for (const name of ["deno.json", "package.json"]) {
     const text = await readFile(new URL(`../../${name}`, import.meta.url), "utf8");
     assert.equal(JSON.parse(text).version, VERSION);
@@ -35,27 +35,27 @@ test("the program prints its help and version on standard output", async () => {
   }
   const { code, stdout, stderr } = await runCli(["--version"]);
   assert.deepEqual([code, stderr], [0, ""]);
-  // A build adds its revision.
+  // Release builds append their revision.
   const [version, revision = "0000000"] = stdout.trimEnd().split("+");
   assert.equal(version, VERSION);
   assert.match(revision, /^[0-9a-f]{7,}(-dirty)?$/);
 });
 
-test("the program exits 2 and points to --help for bad arguments", async () => {
+test("the program exits 2 and points to --help for invalid arguments", async () => {
   const { code, stdout, stderr } = await runCli(["query"]);
   assert.equal(code, 2);
   assert.equal(stdout, "");
   assert.match(stderr, /^unknown command query: .*\nRun service --help for usage\n$/);
 });
 
-test("the program looks for service.toml in the current folder", () =>
+test("the program looks for service.toml in the current directory", () =>
   withFolder(async (folder) => {
     const { code, stderr } = await runCli(["serve"], { cwd: folder });
     assert.equal(code, 2);
     assert.match(stderr, /^service\.toml: no such file/);
   }));
 
-/** A system error as the runtimes create it, with the code before the colon. */
+/** A system error as runtimes create it, with the code before the colon. */
 function systemError(message: string): Error {
   return Object.assign(new Error(message), { code: message.split(":")[0] });
 }

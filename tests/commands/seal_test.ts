@@ -1,4 +1,4 @@
-/** `seal` as a program: output and exit status; each runtime reads segments of the other. */
+/** `seal` as a program: output, exit status, and segments that either runtime can read. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -13,7 +13,7 @@ import {
   runCli,
   type Serving,
   startServe,
-  withDeployment,
+  withInitialized,
 } from "../../tools/support/program.ts";
 import { absenceOf, executableOf, type RuntimeName } from "../../tools/support/runtimes.ts";
 
@@ -39,7 +39,7 @@ function post(serving: Serving, batchId: string, more: object = {}): Promise<Res
 
 const retire = (serving: Serving) => postJson(serving, "/v1/sources/retire", { source: "old" });
 
-/** Fills a log and stops the service. @returns the responses before. */
+/** Fills a log and stops the service. @returns its responses before the stop. */
 async function fill(dir: string, batchIds: string[], options: CliOptions = {}): Promise<string[]> {
   const serving = await startServe(dir, options);
   for (const batchId of batchIds) assert.equal((await post(serving, batchId)).status, 200);
@@ -48,7 +48,7 @@ async function fill(dir: string, batchIds: string[], options: CliOptions = {}): 
   return seen;
 }
 
-/** Responses to all kinds of reads, and to mutations that commit nothing. */
+/** Responses to all kinds of reads, and to mutations that are not committed. */
 async function look(serving: Serving, batchIds: string[]): Promise<string[]> {
   const paths = [
     "/v1/events",
@@ -81,7 +81,7 @@ function sealedLines(stderr: string): { path: string; events: number; head: stri
   });
 }
 
-/** Computes the chain head from replayed events. */
+/** Computes the chain head of replayed events. */
 function headOf(events: readonly CommittedEvent[]): string {
   let head = createHash("sha256").update("service/genesis/v1").digest();
   for (const { event_hash } of events) {
@@ -90,8 +90,8 @@ function headOf(events: readonly CommittedEvent[]): string {
   return head.toString("hex");
 }
 
-test("seal reports each segment on standard error, with the chain head of the replayed events", () =>
-  withDeployment(async (dir) => {
+test("seal reports each segment and its chain head on standard error", () =>
+  withInitialized(async (dir) => {
     await fill(dir, ["1", "2"]);
     const first = await seal(dir);
     assert.equal(first.code, 0, first.stderr);
@@ -113,7 +113,7 @@ test("seal reports each segment on standard error, with the chain head of the re
   }));
 
 test("seal exits 1 and changes nothing when there is nothing to seal", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const empty = await seal(dir);
     assert.deepEqual([empty.code, empty.stdout], [1, ""]);
     assert.match(empty.stderr, /nothing to seal\n$/);
@@ -131,10 +131,10 @@ for (const [sealer, reader] of PAIRS) {
   const absent = [sealer, reader].find((name) => executableOf(name) === null);
   const skip = absent === undefined ? false : absenceOf(absent);
   test(
-    `a log sealed under ${sealer} answers under ${reader} as before`,
+    `a log sealed under ${sealer} gives the same responses under ${reader}`,
     { skip },
     () =>
-      withDeployment(async (dir) => {
+      withInitialized(async (dir) => {
         const batchIds = ["1", "2", "😀"];
         await fill(dir, batchIds, { runtime: reader });
         const serving = await startServe(dir, { runtime: reader });
@@ -162,8 +162,8 @@ for (const [sealer, reader] of PAIRS) {
   );
 }
 
-test("seal removes and reports an unfinished commit, and seals the rest", () =>
-  withDeployment(async (dir) => {
+test("seal truncates and reports an unfinished commit, and seals the rest", () =>
+  withInitialized(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, "1");
     await serving.stop("SIGKILL");

@@ -1,14 +1,14 @@
-/** `serve` with an existing file at its socket path. */
+/** `serve` when its socket path already exists. */
 import assert from "node:assert/strict";
 import { lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
-import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
+import { runCli, startServe, withFolder, withInitialized } from "../../tools/support/program.ts";
 
 async function listenOn(path: string): Promise<Server> {
-  // A probe disconnects before the response.
+  // A probing client disconnects before the response.
   const server = createServer((connection) => connection.on("error", () => {}).end("alive"));
   await new Promise<void>((resolve) => server.listen(path, resolve));
   return server;
@@ -29,7 +29,7 @@ async function identityOf(path: string): Promise<string> {
 
 const OCCUPANTS: [name: string, make: (path: string) => Promise<unknown>][] = [
   ["a regular file", (path) => writeFile(path, "mine")],
-  ["a folder", (path) => mkdir(path)],
+  ["a directory", (path) => mkdir(path)],
   ["a dangling symlink", (path) => symlink("nowhere", path)],
   ["a symlink to a file", async (path) => {
     await writeFile(`${path}.target`, "mine");
@@ -37,10 +37,9 @@ const OCCUPANTS: [name: string, make: (path: string) => Promise<unknown>][] = [
   }],
 ];
 
-test("serve exits 1 for anything but a socket at its socket path, and keeps it", async () => {
+test("serve exits 1 if its socket path is not a socket, and keeps the file", async () => {
   for (const [name, make] of OCCUPANTS) {
-    await withFolder(async (dir) => {
-      await init(dir, () => {});
+    await withInitialized(async (dir) => {
       const path = join(dir, "data", "ground.sock");
       await make(path);
       const before = await identityOf(path);
@@ -53,9 +52,8 @@ test("serve exits 1 for anything but a socket at its socket path, and keeps it",
   }
 });
 
-test("serve exits 1 for a socket that another process serves, and keeps it", () =>
-  withFolder(async (dir) => {
-    await init(dir, () => {});
+test("serve exits 1 if another process listens on its socket, and keeps the file", () =>
+  withInitialized(async (dir) => {
     const path = join(dir, "data", "ground.sock");
     const server = await listenOn(path);
     try {
@@ -70,9 +68,8 @@ test("serve exits 1 for a socket that another process serves, and keeps it", () 
     }
   }));
 
-test("serve exits 1 when the folder of its socket is missing", () =>
-  withFolder(async (dir) => {
-    await init(dir, () => {});
+test("serve exits 1 when the directory of its socket is missing", () =>
+  withInitialized(async (dir) => {
     const config = join(dir, "service.toml");
     const text = await readFile(config, "utf8");
     await writeFile(config, text.replace("data/ground.sock", "none/ground.sock"));
@@ -81,7 +78,7 @@ test("serve exits 1 when the folder of its socket is missing", () =>
     assert.match(stderr, /none\/ground\.sock/);
   }));
 
-test("serve binds a socket outside the deployment, at an absolute path", () =>
+test("serve binds a socket at an absolute path outside the deployment", () =>
   withFolder(async (dir) => {
     await init(join(dir, "deployment"), () => {});
     const socketPath = join(dir, "s.sock");

@@ -1,4 +1,4 @@
-/** `serve` as a program: readiness, shutdown, restart. */
+/** `serve` as a program: readiness, shutdown and restart. */
 import assert from "node:assert/strict";
 import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
@@ -11,7 +11,7 @@ import {
   signalChild,
   startServe,
   untilReported,
-  withDeployment,
+  withInitialized,
 } from "../../tools/support/program.ts";
 
 const quiet = () => {};
@@ -30,7 +30,7 @@ async function post(serving: Serving, id: number): Promise<{ status: number; bod
 }
 
 /**
- * Sends batches concurrently, and a signal after the given number of responses.
+ * Sends batches concurrently, and a signal after a given number of responses.
  * @returns the ids of the acknowledged batches, once the process has ended.
  */
 async function postMany(
@@ -50,7 +50,7 @@ async function postMany(
   return acknowledged;
 }
 
-/** Asserts that the next run has these batches. */
+/** Asserts that the next run returns these batches. */
 async function assertKept(dir: string, acknowledged: string[]): Promise<void> {
   const next = await startServe(dir);
   const kept = new Set(await batchIds(next));
@@ -64,12 +64,12 @@ async function batchIds({ fetch }: Serving): Promise<string[]> {
   return page.events.map(({ batch_id }) => batch_id);
 }
 
-/** A connection with a request whose body does not arrive. */
+/** A connection with a request whose body never arrives. */
 async function openRequest(socketPath: string): Promise<Socket> {
   const socket = connect({ path: socketPath });
   socket.on("error", quiet);
   await new Promise<void>((resolve) => socket.once("connect", resolve));
-  // The 100 Continue shows that the server waits for the body.
+  // 100 Continue shows that the server is waiting for the body.
   const asked = new Promise<void>((resolve) => socket.once("data", () => resolve()));
   const head = ["POST /v1/events HTTP/1.1", "Host: x", "Content-Length: 1000"];
   socket.write(`${[...head, "Expect: 100-continue"].join("\r\n")}\r\n\r\n`);
@@ -79,8 +79,8 @@ async function openRequest(socketPath: string): Promise<Socket> {
 }
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  test(`serve exits 0 at ${signal}, and the next run has its events`, () =>
-    withDeployment(async (dir) => {
+  test(`serve exits 0 on ${signal}, and the next run returns its events`, () =>
+    withInitialized(async (dir) => {
       const socketPath = join(dir, "data", "ground.sock");
       const first = await startServe(dir);
       assert.equal((await post(first, 1)).status, 200);
@@ -98,8 +98,8 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     }));
 }
 
-test("serve after kill -9 removes the stale socket and has every acknowledged batch", () =>
-  withDeployment(async (dir) => {
+test("serve removes the stale socket of a killed process and keeps every acknowledged batch", () =>
+  withInitialized(async (dir) => {
     const first = await startServe(dir);
     const acknowledged = await postMany(first, 50, 20, "SIGKILL");
     assert.equal((await first.exited).signal, "SIGKILL");
@@ -108,7 +108,7 @@ test("serve after kill -9 removes the stale socket and has every acknowledged ba
   }));
 
 test("serve completes pending requests before it exits", () =>
-  withDeployment(async (dir) => {
+  withInitialized(async (dir) => {
     const first = await startServe(dir);
     const acknowledged = await postMany(first, 200, 1, "SIGTERM");
     const { code, stderr } = await first.exited;
@@ -117,8 +117,8 @@ test("serve completes pending requests before it exits", () =>
     await assertKept(dir, acknowledged);
   }));
 
-test("serve exits 0 in bounded time although a client never finishes its request", () =>
-  withDeployment(async (dir) => {
+test("serve exits 0 in bounded time when a client never finishes its request", () =>
+  withInitialized(async (dir) => {
     const serving = await startServe(dir);
     const socket = await openRequest(join(dir, "data", "ground.sock"));
     const { code, stderr } = await serving.stop();
@@ -129,14 +129,14 @@ test("serve exits 0 in bounded time although a client never finishes its request
     await next.stop();
   }));
 
-/** Makes threads of V8 allocate memory endlessly. */
+/** Makes V8's threads allocate memory continuously. */
 const ASK_FLAG = "--stress-concurrent-allocation";
 const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
-/** Number of exits to try. */
+/** Number of attempted exits. */
 const TURNS = 3;
 
-test("serve exits while threads of the runtime wait for memory, even at a second signal", () =>
-  withDeployment(async (dir) => {
+test("serve exits while runtime threads wait for memory, also on a second signal", () =>
+  withInitialized(async (dir) => {
     for (let turn = 0; turn < TURNS; turn++) {
       const once = await (await startServe(dir, ASKING)).stop();
       assert.deepEqual([once.code, once.signal], [0, null], once.stderr);
@@ -150,8 +150,8 @@ test("serve exits while threads of the runtime wait for memory, even at a second
     }
   }));
 
-test("serve keeps its log from another serve and from seal, and init recognizes it", () =>
-  withDeployment(async (dir) => {
+test("serve locks out another serve and seal, while init accepts the deployment", () =>
+  withInitialized(async (dir) => {
     const serving = await startServe(dir);
     for (const command of ["serve", "seal"]) {
       const { code, stdout, stderr } = await runCli([command], { cwd: dir });
@@ -164,8 +164,8 @@ test("serve keeps its log from another serve and from seal, and init recognizes 
     assert.equal((await runCli(["init", dir])).code, 0);
   }));
 
-test("serve requires the token and never prints it", () =>
-  withDeployment(async (dir) => {
+test("serve requires its token and never prints it", () =>
+  withInitialized(async (dir) => {
     const config = join(dir, "service.toml");
     const text = await readFile(config, "utf8");
     await writeFile(config, text.replace('token = ""', 'token = "s3cret"'));
@@ -177,8 +177,8 @@ test("serve requires the token and never prints it", () =>
     assert.ok(!stderr.includes("s3cret"));
   }));
 
-test("serve creates its files for their owner only, and no others", () =>
-  withDeployment(async (dir) => {
+test("serve creates only its own files, accessible only to their owner", () =>
+  withInitialized(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, 1);
     await serving.stop();

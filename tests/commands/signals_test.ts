@@ -1,4 +1,4 @@
-/** SIGINT and SIGTERM to `init`, `seal` and `verify`; `serve` has its own tests. */
+/** SIGINT and SIGTERM sent to `init`, `seal` and `verify`; `serve` has its own tests. */
 import assert from "node:assert/strict";
 import { cp, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,10 +18,10 @@ import { COMMIT_EVENTS, fillDeployment } from "../support/filled.ts";
 
 const SIGNALLED = fileURLToPath(new URL("../support/signalled.ts", import.meta.url));
 const POLL_MS = 1;
-/** Number of runs that may end before the signal. */
+/** Maximum number of runs that end before the signal. */
 const ATTEMPTS_MAX = 10;
 
-/** Runs a command whose process signals itself at its start. */
+/** Runs a command whose process signals itself on startup. */
 function runSignalled(signals: string, command: string, dir: string): Promise<CliExit> {
   const permissions = ["--allow-read", "--allow-write", "--allow-run"];
   return spawnScript(SIGNALLED, [signals, command, dir], { permissions }).exited;
@@ -33,15 +33,15 @@ async function verifiedEvents(dir: string): Promise<number> {
   return JSON.parse(stdout).events_checked;
 }
 
-/** Sums the events in the output of `seal`. */
+/** Adds up the events in the output of `seal`. */
 function sealedEvents(stderr: string): number {
   const counts = [...stderr.matchAll(/^sealed \S+ \((\d+) events, head [0-9a-f]{64}\)$/gm)];
   return counts.reduce((sum, [, events]) => sum + Number(events), 0);
 }
 
 /**
- * Sends signals to a `seal` that is writing a segment, on copies of a deployment until it is
- * interrupted.
+ * Sends signals to a `seal` that is writing a segment. Repeats on copies of a deployment until one
+ * seal is interrupted.
  */
 async function interrupted(
   folder: string,
@@ -69,7 +69,7 @@ const EVENTS = COMMITS * COMMIT_EVENTS;
 const STOPPED = "stopped before everything was sealed; run seal again to continue\n";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  test(`seal exits 0 at ${signal} after the current commit, and the next one continues`, () =>
+  test(`seal exits 0 on ${signal} after the current commit, and the next seal continues`, () =>
     withFolder(async (folder) => {
       const isInTime = ({ stderr }: CliExit) => stderr.endsWith(STOPPED);
       const { dir, exit } = await interrupted(folder, [signal], isInTime);
@@ -86,7 +86,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     }));
 }
 
-test("seal exits 1 at once at a second signal, and the next one continues", () =>
+test("seal exits 1 immediately on a second signal, and the next seal continues", () =>
   withFolder(async (folder) => {
     const isInTime = ({ code }: CliExit) => code === 1;
     const { dir, exit } = await interrupted(folder, ["SIGTERM", "SIGINT"], isInTime);
@@ -96,7 +96,7 @@ test("seal exits 1 at once at a second signal, and the next one continues", () =
     assert.equal(await verifiedEvents(dir), EVENTS);
   }));
 
-test("seal that is stopped before it begins seals nothing and exits 0", () =>
+test("seal stopped before it begins seals nothing and exits 0", () =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 1);
     const exit = await runSignalled("SIGTERM", "seal", dir);
@@ -106,7 +106,7 @@ test("seal that is stopped before it begins seals nothing and exits 0", () =>
     assert.equal(sealedEvents(next.stderr), COMMIT_EVENTS);
   }));
 
-test("verify that is stopped exits 1 and prints no report", () =>
+test("verify stopped by a signal exits 1 and prints no report", () =>
   withFolder(async (dir) => {
     await fillDeployment(dir, COMMITS);
     for (const signal of ["SIGINT", "SIGTERM"]) {
@@ -114,12 +114,12 @@ test("verify that is stopped exits 1 and prints no report", () =>
       assert.deepEqual([code, stdout], [1, ""]);
       assert.equal(
         stderr,
-        "interrupted by a signal before all was verified; run verify again\n",
+        "interrupted by a signal before verification finished; run verify again\n",
       );
     }
   }));
 
-test("init completes after a first signal, and exits 1 at once at a second one", () =>
+test("init completes after a first signal, and exits 1 immediately on a second one", () =>
   withFolder(async (folder) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
       const dir = join(folder, signal);

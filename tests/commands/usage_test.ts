@@ -1,4 +1,4 @@
-/** The output of `--help` of the program and of each command, and of `--man`. */
+/** The output of `--help` of the program and each command, and of `--man`. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -9,14 +9,14 @@ import { runCli } from "../../tools/support/program.ts";
 
 const WIDTH = 72;
 
-test("usageText() of the program names every command, every global option and every status", () => {
+test("usageText() of the program lists every command, global option and exit status", () => {
   const text = usageText(null);
   for (const name of COMMAND_NAMES) assert.match(text, new RegExp(`^  ${name} `, "m"));
   for (const name of OPTION_NAMES) assert.ok(text.includes(`--${name}`), name);
   for (const status of [0, 1, 2, 3, 4]) assert.match(text, new RegExp(`^  ${status}  \\w`, "m"));
 });
 
-test("usageText() of verify has its form, its options and an example", () => {
+test("usageText() of verify shows its synopsis, options and an example", () => {
   const text = usageText("verify");
   assert.ok(text.includes("Usage: service verify [--config <PATH>] [--chain]\n"));
   assert.match(text, /^ +-h, --help +Print this help/m);
@@ -33,7 +33,7 @@ for (const name of COMMAND_NAMES) {
 }
 
 for (const name of [null, ...COMMAND_NAMES]) {
-  test(`usageText() of ${name} has at most ${WIDTH} columns`, () => {
+  test(`usageText() of ${name} is at most ${WIDTH} columns wide`, () => {
     const text = usageText(name);
     for (const line of text.split("\n")) {
       assert.ok(line.length <= WIDTH || line.startsWith("  curl"), line);
@@ -43,7 +43,7 @@ for (const name of [null, ...COMMAND_NAMES]) {
   });
 }
 
-test("groff formats what --man prints, without a warning: the help of each command", async (context) => {
+test("groff formats the --man output with the help of each command, without warnings", async (context) => {
   const { code, stdout } = await runCli(["--man"]);
   assert.equal(code, 0);
   const options = { input: stdout, encoding: "utf8" } as const;

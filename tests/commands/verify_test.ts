@@ -4,7 +4,6 @@ import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:f
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import { flipBit } from "../support/corrupt.ts";
 import {
   type CliExit,
@@ -12,16 +11,15 @@ import {
   postJson,
   runCli,
   startServe,
-  withFolder,
+  withInitialized,
 } from "../../tools/support/program.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import type { Tree } from "../support/simulated_disk.ts";
 import { fullLog, logOf } from "../support/verifying.ts";
 
-/** Runs `use` with a deployment whose log has these files. */
+/** Runs `use` with a deployment whose log consists of these files. */
 function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void> {
-  return withFolder(async (dir) => {
-    await init(dir, () => {});
+  return withInitialized(async (dir) => {
     const logDir = join(dir, "data", "log");
     for (const folder of ["pending", "segments"]) {
       if (tree.has(folder)) await mkdir(join(logDir, folder));
@@ -33,7 +31,7 @@ function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void>
   });
 }
 
-/** Runs `verify` with minimal permissions: no writes. */
+/** Runs `verify` with minimal permissions, which exclude writes. */
 function verify(dir: string, args: string[] = [], options: CliOptions = {}): Promise<CliExit> {
   const permissions = [`--allow-read=${dir}`];
   return runCli(["verify", ...args, "--config", join(dir, "service.toml")], {
@@ -56,8 +54,7 @@ async function filesOf(dir: string): Promise<Map<string, string>> {
 }
 
 test("verify exits 0 with one JSON document, and changes nothing", () =>
-  withFolder(async (dir) => {
-    await init(dir, () => {});
+  withInitialized(async (dir) => {
     const report = '"segments_checked":0,"pending_checked":0,"events_checked":0,"orphans":[],' +
       '"remnants":[],"failure":null}\n';
     const { code, stdout, stderr } = await verify(dir);
@@ -69,7 +66,7 @@ test("verify exits 0 with one JSON document, and changes nothing", () =>
     assert.deepEqual(await readdir(join(dir, "data", "log")), []);
   }));
 
-test("verify counts what it has verified", async () => {
+test("verify counts the segments, pending files and events it has verified", async () => {
   await withLog(await fullLog(), async (dir) => {
     const before = await filesOf(dir);
     const { code, stdout, stderr } = await verify(dir, ["--chain"]);
@@ -88,7 +85,7 @@ test("verify counts what it has verified", async () => {
   });
 });
 
-test("verify exits 3 with its report on standard output and damaged files on standard error", async () => {
+test("verify exits 3 with its report on standard output and the damaged file on standard error", async () => {
   const tree = await fullLog();
   const [first, , third] = manifestOf(tree).segments;
   const damaged = [first!.path, third!.path, "tail.ndjson"];
@@ -120,7 +117,7 @@ test("verify exits 3 with its report on standard output and damaged files on sta
   });
 });
 
-test("verify escapes control characters from a file", async () => {
+test("verify escapes control characters read from a file", async () => {
   const tree = await logOf({ tailCommits: 1 });
   const escape = "\x1b[31m\n\x9b";
   await withLog(withManifest(tree, { ...manifestOf(tree), [escape]: 1 }), async (dir) => {
@@ -131,7 +128,7 @@ test("verify escapes control characters from a file", async () => {
   });
 });
 
-test("verify exits 0 for a torn commit, and names the file", async () => {
+test("verify exits 0 for a torn commit and names the file", async () => {
   await withLog(await logOf({ tailCommits: 2 }), async (dir) => {
     const tail = join(dir, "data", "log", "tail.ndjson");
     await truncate(tail, (await readFile(tail)).length - 1);
@@ -142,11 +139,11 @@ test("verify exits 0 for a torn commit, and names the file", async () => {
   });
 });
 
-test("verify exits 1 for a file that cannot be read, and prints no report", async () => {
+test("verify exits 1 for an unreadable file and prints no report", async () => {
   await withLog(await fullLog(), async (dir) => {
     const tail = join(dir, "data", "log", "tail.ndjson");
     await rm(tail);
-    // root can read any file, but a folder cannot be read as one.
+    // root can read any file, but not a directory as a file.
     if (process.getuid?.() === 0) await mkdir(tail);
     else {
       await writeFile(tail, "");
@@ -158,7 +155,7 @@ test("verify exits 1 for a file that cannot be read, and prints no report", asyn
   });
 });
 
-test("verify exits 4 for a log that only a newer program may read, and prints no report", async () => {
+test("verify exits 4 for a log in a newer format and prints no report", async () => {
   const tree = await fullLog();
   await withLog(withManifest(tree, { ...manifestOf(tree), min_reader: 2 }), async (dir) => {
     const { code, stdout, stderr } = await verify(dir);

@@ -1,4 +1,4 @@
-/** The byte budget of request bodies, over a socket. */
+/** The memory budget for request bodies, over a socket. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Admission } from "../../src/service/admission.ts";
@@ -12,14 +12,14 @@ import { withServedLog } from "./support/served_log.ts";
 const MIB = 1024 * 1024;
 const HEAD = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n";
 
-/** A batch padded with spaces to a size. */
+/** A batch padded with spaces to a given size. */
 function paddedBatch(batchId: string, sizeBytes: number): Buffer {
   const body = Buffer.alloc(sizeBytes, " ");
   body.write(JSON.stringify(batch(batchId)));
   return body;
 }
 
-test("a body without room gets 429 with Retry-After, and nothing is written", async () => {
+test("a body over the memory budget gets 429 with Retry-After, and nothing is written", async () => {
   const admission = new Admission({ totalBytes: 1000, bodyBytes: 500, admitWaitMs: 5 });
   const held = admission.admit(450);
   await withServedLog(async ({ socketPath }) => {
@@ -33,19 +33,19 @@ test("a body without room gets 429 with Retry-After, and nothing is written", as
   }, { handler: { admission } });
 });
 
-test("a body waits for room", async () => {
+test("a body waits for memory", async () => {
   const admission = new Admission({ totalBytes: 1000, bodyBytes: 500, admitWaitMs: 10_000 });
   const held = await admission.admit(450);
   await withServedLog(async ({ socketPath }) => {
     const answered = request(socketPath, { body: batch("b1") });
-    // Reads need no room.
+    // Reads reserve no memory.
     assert.equal((await request(socketPath)).status, 200);
     admission.release(held);
     assert.equal((await answered).json().status, "committed");
   }, { handler: { admission } });
 });
 
-test("slow senders reserve only what they have sent, and leave room for others", async () => {
+test("slow senders reserve only memory for the bytes they have sent", async () => {
   await withService(async ({ socketPath }) => {
     const slow: RawConnection[] = [];
     for (let i = 0; i < 20; i++) {
@@ -59,7 +59,7 @@ test("slow senders reserve only what they have sent, and leave room for others",
   });
 });
 
-test("more bodies than fit at once are all committed", async () => {
+test("more bodies than the memory budget admits at once are all committed", async () => {
   const admission = new Admission({ totalBytes: 10 * MIB, bodyBytes: 4 * MIB });
   await withServedLog(async ({ socketPath }) => {
     const replies = await Promise.all(
@@ -73,7 +73,7 @@ test("more bodies than fit at once are all committed", async () => {
 });
 
 for (const lengthBytes of [100, 10 * MIB]) {
-  test(`a body of ${lengthBytes} bytes that stops arriving is answered with 429`, async () => {
+  test(`a body of ${lengthBytes} bytes that stops arriving gets 429`, async () => {
     const admission = new Admission();
     await withServedLog(async ({ socketPath }) => {
       const connection = await RawConnection.open(socketPath);
@@ -86,7 +86,7 @@ for (const lengthBytes of [100, 10 * MIB]) {
   });
 }
 
-test("a client that disconnects releases its room", async () => {
+test("a client that disconnects releases its reservation", async () => {
   const admission = new Admission();
   await withServedLog(async ({ socketPath, reports }) => {
     const connection = await RawConnection.open(socketPath);

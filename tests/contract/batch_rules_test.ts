@@ -1,4 +1,4 @@
-/** `POST /v1/events`: every rule for batches and events, and the error code of a violation. */
+/** `POST /v1/events`: every rule for batches and events, and the error code for its violation. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "../support/tested_service.ts";
@@ -17,12 +17,12 @@ function withEvent(members: object): unknown {
   return batchWith({ events: [event(members)] });
 }
 
-/** A batch with a precondition; `members` replace or add some of it. */
+/** A batch with a precondition, with `members` replaced or added. */
 function conditional(members: object): unknown {
   return batchWith({ stream_precondition: { ...PRECONDITION, ...members } });
 }
 
-/** A batch with a verbatim payload. */
+/** A batch with a payload inserted verbatim. */
 function spelled(payload: string): string {
   return JSON.stringify(batchWith({})).replace('"payload":null', `"payload":${payload}`);
 }
@@ -117,7 +117,7 @@ const REFUSED = casesOf<unknown>({
 });
 
 for (const [code, rule, body] of REFUSED) {
-  test(`${rule}: else ${code}`, () =>
+  test(`${rule}, otherwise ${code}`, () =>
     withService(async ({ socketPath }) => {
       const reply = await ingest(socketPath, body);
       assert.deepEqual([reply.status, reply.json().error], [400, code], reply.text());
@@ -126,7 +126,7 @@ for (const [code, rule, body] of REFUSED) {
     }));
 }
 
-/** JSON errors inside an event name the event. */
+/** Rules whose JSON errors name the event in which they occur. */
 function isInEvent(rule: string): boolean {
   return /^(a body is UTF-8|a member of a payload|strings|numbers|integers)/.test(rule);
 }
@@ -134,15 +134,15 @@ function isInEvent(rule: string): boolean {
 const TAKEN: Array<[rule: string, body: unknown]> = [
   ["v may be 1", batchWith({ v: 1 })],
   [
-    "batch_id may be any text of 256 bytes",
+    "batch_id may be any 256-byte string",
     batchWith({ batch_id: "\u0000 /é€" + "x".repeat(248) }),
   ],
   ["source may begin with a digit or underscore", batchWith({ source: "_0.a-b" })],
   ["source may have 128 bytes", batchWith({ source: "a".repeat(128) })],
   ["source may begin with system", batchWith({ source: "system.x" })],
   ["stream may have 128 bytes", withEvent({ stream: "9".repeat(128) })],
-  ["record_key may be any text of 1,024 bytes", withEvent({ record_key: "€".repeat(341) + "\n" })],
-  ["kind may be any text of 128 bytes", withEvent({ kind: "é".repeat(64) })],
+  ["record_key may be any 1,024-byte string", withEvent({ record_key: "€".repeat(341) + "\n" })],
+  ["kind may be any 128-byte string", withEvent({ kind: "é".repeat(64) })],
   ["occurred_at may have no fraction", withEvent({ occurred_at: "0000-01-01T00:00:00Z" })],
   ["occurred_at may have 9 digits", withEvent({ occurred_at: "2024-02-29T23:59:59.123456789Z" })],
   ["a payload may nest 128 containers", spelled(nested(128))],

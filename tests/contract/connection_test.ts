@@ -12,7 +12,7 @@ import { withServedLog } from "./support/served_log.ts";
 
 const MIB = 1024 * 1024;
 
-/** A request for each kind of response, and its status. */
+/** A request for each kind of response, and the expected status. */
 const KINDS: Array<[bytes: string, status: number]> = [
   [post("/v1/events", batchWith({})), 200],
   [post("/v1/events", batchWith({})), 200],
@@ -29,7 +29,7 @@ const KINDS: Array<[bytes: string, status: number]> = [
   [post("/v1/sources/retire", { source: "system" }), 400],
 ];
 
-test("a connection stays open after every kind of response but a follow, all with the same headers", () =>
+test("every response but a follow keeps its connection open and has the same headers", () =>
   withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (const [bytes, status] of KINDS) {
@@ -43,7 +43,7 @@ test("a connection stays open after every kind of response but a follow, all wit
     connection.destroy();
   }));
 
-test("pipelined requests are answered in order, even mutations", () =>
+test("pipelined requests, even mutations, get responses in order", () =>
   withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     const batches = Array.from({ length: 20 }, (_, n) => batchWith({ batch_id: `${n}` }));
@@ -60,11 +60,11 @@ test("pipelined requests are answered in order, even mutations", () =>
     connection.destroy();
   }));
 
-/** Statuses other than 400. */
+/** Expected statuses other than 400. */
 const STATUS_OF_MALFORMED: Record<string, number> = { "an endless length": 413, "a CONNECT": 404 };
 
 for (const [title, bytes] of MALFORMED) {
-  test(`malformed HTTP affects no one else: ${title}`, () =>
+  test(`malformed HTTP affects no other client: ${title}`, () =>
     withServedLog(async ({ socketPath, reports }) => {
       await commit(socketPath, batchWith({}));
       const kept = await RawConnection.open(socketPath);
@@ -84,7 +84,7 @@ for (const [title, bytes] of MALFORMED) {
     }));
 }
 
-test("a request that arrives byte by byte is answered", () =>
+test("a request that arrives byte by byte gets its response", () =>
   withService(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (const byte of post("/v1/events", batchWith({}))) await connection.write(byte);
@@ -92,7 +92,7 @@ test("a request that arrives byte by byte is answered", () =>
     connection.destroy();
   }));
 
-test("idle connections and unfinished requests delay no one", () =>
+test("idle connections and unfinished requests delay no other client", () =>
   withService(async ({ socketPath }) => {
     const starts = ["", "G", "GET /v1/events HT", get("/v1/events").slice(0, -2)];
     const slow: RawConnection[] = [];
@@ -107,7 +107,7 @@ test("idle connections and unfinished requests delay no one", () =>
     for (const connection of slow) connection.destroy();
   }));
 
-test("a client that does not read its response delays no one, and can read it later", () =>
+test("a client that does not read its response delays no other client, and can read it later", () =>
   withService(async ({ socketPath }) => {
     const payload = "x".repeat(8 * MIB);
     await commit(socketPath, batchWith({ events: [event({ payload })] }));
@@ -123,7 +123,7 @@ test("a client that does not read its response delays no one, and can read it la
   }));
 
 test(
-  "clients that disconnect at any point leak no descriptor and cause no report",
+  "clients that disconnect at any point leak no descriptors and are not reported",
   { skip: existsSync("/proc/self/fd") ? false : "there is no /proc" },
   () =>
     withServedLog(async ({ socketPath, reports }) => {
@@ -155,7 +155,7 @@ test(
     }),
 );
 
-test("a follow response comes after other responses on its connection", () =>
+test("a pipelined follow response comes after earlier responses", () =>
   withService(async ({ socketPath }) => {
     const reader = await FollowReader.open(socketPath);
     const connection = await RawConnection.open(socketPath);

@@ -1,4 +1,4 @@
-/** Statuses and codes shared by all routes: missing routes, failures, precedence. */
+/** Statuses and codes common to all routes: unknown routes, failures and precedence. */
 import assert from "node:assert/strict";
 import type { ErrorCode } from "../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
@@ -29,7 +29,7 @@ const ROUTES: Array<[path: string, methods: string[]]> = [
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];
 
 for (const [path, allowed] of ROUTES) {
-  test(`${path} accepts ${allowed.join(", ")}; other methods are 405 with Allow`, () =>
+  test(`${path} accepts ${allowed.join(", ")}; other methods get 405 with Allow`, () =>
     withService(async ({ socketPath }) => {
       for (const method of METHODS.filter((method) => !allowed.includes(method))) {
         const reply = await request(socketPath, { path, method });
@@ -41,7 +41,7 @@ for (const [path, allowed] of ROUTES) {
     }));
 }
 
-test("an unknown route is 404 whatever the method", () =>
+test("an unknown route gets 404 for any method", () =>
   withService(async ({ socketPath }) => {
     for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
       for (const method of METHODS) {
@@ -52,14 +52,14 @@ test("an unknown route is 404 whatever the method", () =>
     }
   }));
 
-/** Paths with each kind of response status. */
+/** Paths for each kind of response status. */
 const HEADS = [
   ...["/v1/events", "/v1/events?follow=true&limit=0", "/v1/query"],
   ...["/v1/streams", "/v1/streams?source=shop", "/v1/streams?limit=0"],
 ];
 
 for (const path of HEADS) {
-  test(`HEAD has the status and headers of GET and no body: ${path}`, () =>
+  test(`HEAD returns the status and headers of GET without a body: ${path}`, () =>
     withService(async ({ socketPath }) => {
       await commit(socketPath, batchWith({}));
       const [get, head] = await Promise.all([
@@ -83,7 +83,7 @@ const EVERY_ROUTE: RequestOptions[] = [
   { path: "/v1/query" },
 ];
 
-test("every request without the token is 401", async () => {
+test("every request without the token gets 401", async () => {
   await withService(async ({ socketPath }) => {
     const wrong = [
       "",
@@ -125,13 +125,13 @@ test("every route accepts the token", async () => {
   }, { token: "s3cret" });
 });
 
-test("a token is compared by its bytes in UTF-8", () =>
+test("a token is compared as UTF-8 bytes", () =>
   withService(async ({ socketPath }) => {
     const headers = { authorization: "Bearer cl\u00c3\u00a9" };
     assert.equal((await request(socketPath, { headers })).status, 200);
   }, { token: "clé" }));
 
-test("faults are reported in order: token, path, method, query, media type, length, room", async () => {
+test("errors take precedence: token, path, method, query, media type, length, memory", async () => {
   const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
   admission.admit(1);
   await withServedLog(async ({ socketPath }) => {
@@ -156,7 +156,7 @@ test("faults are reported in order: token, path, method, query, media type, leng
   }, { handler: { token: "s3cret", admission } });
 });
 
-test("a full disk is 500 storage_full, nothing is written, and a later retry may succeed", () =>
+test("a full disk gives 500 storage_full, nothing is written, and a retry can succeed", () =>
   withServedLog(async ({ socketPath, storage }) => {
     await commit(socketPath, batchWith({ batch_id: "1" }));
     storage.hook = noRoomAfter(600);
@@ -168,7 +168,7 @@ test("a full disk is 500 storage_full, nothing is written, and a later retry may
     assert.equal((await retire(socketPath, "shop")).status, "retired");
   }));
 
-test("an uncertain write is 503 writer_poisoned for all mutations, reads continue, a restart decides", () =>
+test("an uncertain write gives 503 writer_poisoned for mutations until a restart; reads continue", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const first = batchWith({ batch_id: "1" });
     await commit(socketPath, first);
@@ -192,7 +192,7 @@ test("an uncertain write is 503 writer_poisoned for all mutations, reads continu
     }, { storage });
   }));
 
-test("an unreadable log is 500 internal_error, reported to the operator without payload", () =>
+test("an unreadable log gives 500 internal_error, reported without request values", () =>
   withServedLog(async (before) => {
     const { last_event_id } = await commit(before.socketPath, batchWith({}));
     await before.shutDown();
@@ -211,8 +211,8 @@ test("an unreadable log is 500 internal_error, reported to the operator without 
     }, { storage: before.storage });
   }));
 
-test("a bug in a mutation is 500 internal_error, reported without values", async () => {
-  // Messages of syntax errors quote the text.
+test("a bug in a mutation gives 500 internal_error, reported without request values", async () => {
+  // Syntax error messages quote their input.
   const parse = () => Promise.resolve(JSON.parse('{"s3cret-payload"}'));
   const log = stubLog({ append: parse, retire: parse });
   await withServedLog(async ({ socketPath, reports }) => {

@@ -1,4 +1,4 @@
-/** What followers cost a service: nothing after they disconnect, little while they stall. */
+/** The cost of followers: nothing after they disconnect, little while they stall. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { batchWith, commit, event } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
 
 const MIB = 1024 * 1024;
-/** Interval between checks of the descriptors of a process. */
+/** Interval at which a process's open descriptors are checked. */
 const LOOK_MS = 5;
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const skip = existsSync("/proc/self/fd") ? false : "there is no /proc";
@@ -36,7 +36,7 @@ test(
       for (let n = 0; n < 1000; n += 50) {
         await Promise.all(Array.from({ length: 50 }, () => openAndDrop(socketPath)));
       }
-      // No requests meanwhile: each one would open a descriptor.
+      // Sends no requests while waiting, because each would open a descriptor.
       while (openDescriptors(pid)! > descriptorsBefore) await delay(LOOK_MS);
       const grownBytes = memoryBytes(pid)! - residentBefore;
       assert.ok(grownBytes < 64 * MIB, `${grownBytes} bytes more`);
@@ -44,7 +44,7 @@ test(
 );
 
 test(
-  "100 followers that read nothing cost less than 2 MiB each, and commits continue",
+  "100 stalled followers cost less than 2 MiB each, and commits continue",
   { skip },
   () =>
     withServing(async ({ socketPath, serving }) => {

@@ -1,4 +1,4 @@
-/** How follow responses end: the reason, the last event, and the connection. */
+/** How a follow response ends: the reason, the last event and the connection. */
 import assert from "node:assert/strict";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
 import type { EventLog, EventLogService } from "../../src/service/event_log.ts";
@@ -23,7 +23,7 @@ async function endOf(follow: FollowReader): Promise<object> {
   return rest;
 }
 
-test("a shutdown ends each follow with reason shutdown and its last event, then the connection", () =>
+test("a shutdown ends each follow with its last event, then closes the connection", () =>
   withServedLog(async ({ socketPath, shutDown }) => {
     const fresh = await FollowReader.open(socketPath);
     await fresh.catchUp();
@@ -42,7 +42,7 @@ test("a shutdown ends each follow with reason shutdown and its last event, then 
     assert.ok(response!.isComplete, "the last chunk has come");
   }));
 
-test("a poisoned writer ends follows with writer_poisoned after all durable events", () =>
+test("a poisoned writer ends follows with writer_poisoned after the last durable event", () =>
   withServedLog(async ({ socketPath, storage }) => {
     const follow = await FollowReader.open(socketPath);
     await follow.catchUp();
@@ -77,7 +77,7 @@ test("an unreadable log ends a follow with replay_failed", () =>
     }, { storage: before.storage });
   }));
 
-/** Commits more than the socket buffers hold. @returns the number of events. */
+/** Commits more data than socket buffers hold. @returns the number of events. */
 async function commitMuch(socketPath: string): Promise<number> {
   const payload = "x".repeat(FOLLOW_RECORD_BYTES_MAX / 2);
   const eventCount = 24;
@@ -87,7 +87,7 @@ async function commitMuch(socketPath: string): Promise<number> {
   return eventCount;
 }
 
-/** A log that opens the gate when it ends the session of a client that reads nothing. */
+/** A log that opens the gate when it ends a stalled client's session. */
 function tellingOfEnd(gate: Gate) {
   return (service: EventLogService): EventLog =>
     alteredLog(service, {
@@ -105,7 +105,7 @@ function tellingOfEnd(gate: Gate) {
     });
 }
 
-test("a follower that reads nothing is ended with buffer_exceeded, and can resume", async () => {
+test("a stalled follower is ended with buffer_exceeded and can resume", async () => {
   const ended = new Gate();
   await withServedLog(async ({ socketPath }) => {
     const eventCount = await commitMuch(socketPath);
@@ -130,7 +130,7 @@ test("a follower that reads nothing is ended with buffer_exceeded, and can resum
   }, { log: tellingOfEnd(ended), handler: { followStallTimeoutMs: 40 } });
 });
 
-test("a follower that reads nothing delays neither commits nor other followers", async () => {
+test("a stalled follower delays neither commits nor other followers", async () => {
   await withService(async ({ socketPath }) => {
     const stalled = await RawConnection.open(socketPath);
     stalled.pause();
@@ -153,7 +153,7 @@ test("a follower that waits for commits does not time out", async () => {
     const stalled = await RawConnection.open(socketPath);
     stalled.pause();
     await stalled.write(FOLLOW);
-    // When the one session is ended, the other has waited longer.
+    // Once the stalled session has ended, the idle one has waited longer than the timeout.
     await ended.opened;
     const events = [event({ kind: "rare" })];
     await commit(socketPath, batchWith({ batch_id: "rare", events }));

@@ -1,4 +1,4 @@
-/** `GET /v1/events?follow=true`: headers, records, filters, live delivery, resuming. */
+/** `GET /v1/events?follow=true`: headers, records, filters, live delivery and resuming. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
@@ -17,7 +17,7 @@ function keysOf(events: readonly { record_key: string }[]): string[] {
   return events.map(({ record_key }) => record_key);
 }
 
-test("follow: the response is NDJSON, uncacheable, with Connection: close, and so is HEAD", () =>
+test("follow: GET and HEAD return uncacheable NDJSON with Connection: close", () =>
   withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     const { date: _date, ...headers } = follow.headers;
@@ -35,12 +35,12 @@ test("follow: the response is NDJSON, uncacheable, with Connection: close, and s
     follow.close();
   }));
 
-/** The positions of a record at the frontier. */
+/** The position members of a record at the frontier. */
 function atFrontier(id: string | null) {
   return { next_after: id, snapshot_through_event_id: id };
 }
 
-test("follow: without events there is one empty snapshot record, then caught_up", () =>
+test("follow: without events it sends one empty snapshot record, then caught_up", () =>
   withService(async ({ socketPath }) => {
     const empty = { type: "events", phase: "snapshot", events: [] };
     const onEmptyLog = await FollowReader.open(socketPath);
@@ -53,7 +53,7 @@ test("follow: without events there is one empty snapshot record, then caught_up"
     }
   }));
 
-test("follow: the snapshot, caught_up, then each commit as a live record", () =>
+test("follow: it sends the snapshot, caught_up, then each commit as a live record", () =>
   withService(async ({ socketPath }) => {
     const first = await commitKey(socketPath, "1");
     const follow = await FollowReader.open(socketPath);
@@ -82,7 +82,7 @@ test("follow: the snapshot, caught_up, then each commit as a live record", () =>
     follow.close();
   }));
 
-test("follow: retirement and lineage events are delivered like others", () =>
+test("follow: retirement and lineage events are delivered like any others", () =>
   withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath);
     await follow.catchUp();
@@ -109,7 +109,7 @@ test("follow: uncommitted events are not delivered", () =>
     follow.close();
   }));
 
-test("follow: limit applies to each events record and does not end the response", () =>
+test("follow: limit applies per events record and does not end the response", () =>
   withService(async ({ socketPath }) => {
     const events = ["1", "2", "3", "4", "5"].map((record_key) => event({ record_key }));
     await commit(socketPath, batchWith({ batch_id: "snapshot", events }));
@@ -127,7 +127,7 @@ test("follow: limit applies to each events record and does not end the response"
     follow.close();
   }));
 
-test("follow: filters apply to the snapshot and live", () =>
+test("follow: filters apply to snapshot and live records", () =>
   withService(async ({ socketPath }) => {
     const events: Record<string, { source: string; members?: object }> = {
       "shop-1": { source: "shop", members: { stream: "items" } },
@@ -162,7 +162,7 @@ test("follow: filters apply to the snapshot and live", () =>
     }
   }));
 
-test("follow: a commit without a match sends no record, and the next cursor is beyond it", () =>
+test("follow: a commit without a match sends no record, and the next cursor is past it", () =>
   withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath, "&kind=wanted");
     const empty = await follow.nextOf("events");
@@ -176,7 +176,7 @@ test("follow: a commit without a match sends no record, and the next cursor is b
     follow.close();
   }));
 
-test("follow: after resumes after the last delivered event, in the snapshot and live", () =>
+test("follow: after resumes delivery past the given event, in either phase", () =>
   withService(async ({ socketPath }) => {
     const events = ["1", "2", "3"].map((record_key) => event({ record_key }));
     await commit(socketPath, batchWith({ batch_id: "a", events }));
@@ -195,7 +195,7 @@ test("follow: after resumes after the last delivered event, in the snapshot and 
     third.close();
   }));
 
-test("follow: after need not be an event; beyond the frontier only later events are sent", () =>
+test("follow: after need not be an event; past the frontier, only later events are sent", () =>
   withService(async ({ socketPath }) => {
     await commitKey(socketPath, "1");
     const before = await FollowReader.open(socketPath, `&after=${NO_EVENT_ID}`);
@@ -208,7 +208,7 @@ test("follow: after need not be an event; beyond the frontier only later events 
     follow.close();
   }));
 
-test("follow: events committed while the snapshot is read are sent live, exactly once", () =>
+test("follow: events committed during the snapshot phase are sent live, exactly once", () =>
   withService(async ({ socketPath }) => {
     const keys = Array.from({ length: 60 }, (_, n) => `${n}`);
     for (const key of keys.slice(0, 20)) await commitKey(socketPath, key);
@@ -222,7 +222,7 @@ test("follow: events committed while the snapshot is read are sent live, exactly
     follow.close();
   }));
 
-test("follow: many followers with many filters each get their events, in order", () =>
+test("follow: many followers with different filters each get their events in order", () =>
   withService(async ({ socketPath }) => {
     const follows = await Promise.all(
       Array.from({ length: 30 }, (_, n) => {

@@ -1,4 +1,4 @@
-/** `POST /v1/events`: what is committed, idempotency, and receipts. */
+/** `POST /v1/events`: what is committed, idempotency and receipts. */
 import assert from "node:assert/strict";
 import { verifyEvent } from "../../src/event/verify_event.ts";
 import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
@@ -19,12 +19,12 @@ import {
 import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-test("identical events under the same identity are a duplicate with the original values", () =>
+test("identical events under the same identity return the original receipt as a duplicate", () =>
   withService(async ({ socketPath }) => {
     const batch = batchWith({ events: [event(), event({ record_key: "2" })] });
     const first = await commit(socketPath, batch);
     await commit(socketPath, batchWith({ batch_id: "other" }));
-    // The same batch with members reordered, an explicit version, and numbers as reals.
+    // The same batch with members reordered, an explicit version and numbers written as reals.
     const respelled = `{"events": ${JSON.stringify(batch.events)}, "v": 1.0,
       "source": "sh\\u006fp", "batch_id": "b"}`;
     for (const body of [batch, respelled]) {
@@ -35,7 +35,7 @@ test("identical events under the same identity are a duplicate with the original
     assert.equal((await allEvents(socketPath)).length, 3);
   }));
 
-test("different events under the same identity are a batch_id_conflict; nothing is written", () =>
+test("different events under the same identity are a batch_id_conflict, and nothing is written", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     const others = [
@@ -51,7 +51,7 @@ test("different events under the same identity are a batch_id_conflict; nothing 
     assert.equal((await allEvents(socketPath)).length, 1);
   }));
 
-test("a batch is identified by source and batch_id, and its digest leaves out batch_id and precondition", () =>
+test("a batch is identified by source and batch_id; its digest omits batch_id and precondition", () =>
   withService(async ({ socketPath }) => {
     const one = await commit(socketPath, batchWith({ batch_id: "1" }));
     const stream_precondition = { stream: "orders", expected_frontier: one.last_event_id };
@@ -61,7 +61,7 @@ test("a batch is identified by source and batch_id, and its digest leaves out ba
     assert.notEqual(other.batch_digest, one.batch_digest);
   }));
 
-test("a refused batch leaves its identity unused and its valid events unwritten", () =>
+test("a rejected batch writes no events and leaves its identity unused", () =>
   withService(async ({ socketPath }) => {
     const reply = await ingest(socketPath, batchWith({ events: [event(), event({ kind: "" })] }));
     assert.equal(reply.status, 400);
@@ -82,7 +82,7 @@ test("every invalid event is listed with its index, a code and a message", () =>
     assertError(reply, "invalid_events", { errors });
   }));
 
-test("event ids increase whatever the occurred_at, and a batch has one observed_at", () =>
+test("event ids increase regardless of occurred_at, and a batch has one observed_at", () =>
   withService(async ({ socketPath }) => {
     for (const year of ["2026", "1999", "9999"]) {
       const occurredAt = `${year}-01-01T00:00:00Z`;
@@ -101,7 +101,7 @@ test("event ids increase whatever the occurred_at, and a batch has one observed_
     }
   }));
 
-test("payloads are returned canonical, with hashes that verify; occurred_at is unchanged", () =>
+test("payloads are returned in canonical form with valid hashes; occurred_at is unchanged", () =>
   withService(async ({ socketPath }) => {
     const events = [
       '{"stream":"s","record_key":"1","kind":"k","payload":{"b":1e2,"a":"\\u00e9\\/","":[-0]}}',
@@ -119,7 +119,7 @@ test("payloads are returned canonical, with hashes that verify; occurred_at is u
     assert.ok(!("occurred_at" in reply.json().events[0]));
   }));
 
-test("a batch of 10,000 events is accepted; one more is 413", () =>
+test("a batch of 10,000 events is accepted, and one more event gets 413", () =>
   withService(async ({ socketPath }) => {
     const events = Array.from({ length: BATCH_EVENTS_MAX }, () => event());
     assert.equal((await commit(socketPath, batchWith({ events }))).events, 10_000);
@@ -128,7 +128,7 @@ test("a batch of 10,000 events is accepted; one more is 413", () =>
     assert.equal((await replayPage(socketPath, "limit=10001")).events.length, 10_000);
   }));
 
-test("a batch whose client disconnects before the receipt is committed once, and a retry is a duplicate", () =>
+test("a batch whose client disconnects is committed once, and a retry is a duplicate", () =>
   withService(async ({ socketPath }) => {
     const body = JSON.stringify(batchWith({}));
     const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
@@ -141,7 +141,7 @@ test("a batch whose client disconnects before the receipt is committed once, and
     assert.equal((await allEvents(socketPath)).length, 1);
   }));
 
-test("clients racing for one identity get one commit and the same receipt", () =>
+test("clients racing for one batch identity get one commit and the same receipt", () =>
   withService(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 16 }, () => ingest(socketPath, batchWith({}))),
@@ -152,7 +152,7 @@ test("clients racing for one identity get one commit and the same receipt", () =
     assert.equal((await allEvents(socketPath)).length, 1);
   }));
 
-test("a receipt says duplicate after the source was retired, and after a restart", async () => {
+test("a retry is a duplicate even after retirement of the source, and after a restart", async () => {
   const body = batchWith({});
   await withServedLog(async ({ socketPath, storage, shutDown }) => {
     const receipt = await commit(socketPath, body);

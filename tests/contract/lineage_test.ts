@@ -14,7 +14,7 @@ import {
 import { type Served, withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-/** The marker; `members` replace or add some. */
+/** The marker event, with `members` replaced or added. */
 function marker(frontier: string, members: object = {}) {
   return event({
     stream: "service.source_lineage",
@@ -29,7 +29,7 @@ function payload(frontier: string, members: object = {}) {
   return { v: 1, predecessor_source: "shop", predecessor_final_frontier: frontier, ...members };
 }
 
-/** A batch of the successor. */
+/** A batch submitted by the successor. */
 function successor(events: unknown[], batchId = "b") {
   return batchWith({ source: "shop2", batch_id: batchId, events });
 }
@@ -45,7 +45,7 @@ function withRetired(use: (served: Served, frontier: string) => Promise<void>): 
   return withService(async (served) => await use(served, await retireShop(served.socketPath)));
 }
 
-test("a first batch that begins with the marker is committed, the marker as an ordinary event", () =>
+test("a first batch that begins with a marker is committed with it as an ordinary event", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const receipt = await commit(socketPath, successor([marker(frontier), event()]));
     assert.equal(receipt.events, 2);
@@ -55,7 +55,7 @@ test("a first batch that begins with the marker is committed, the marker as an o
     await commit(socketPath, successor([event()], "b2"));
   }));
 
-test("a marker may be the only event of its batch, and a repeat is a duplicate", () =>
+test("a marker may be the only event of its batch, and a retry is a duplicate", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const batch = successor([marker(frontier)]);
     const receipt = await commit(socketPath, batch);
@@ -63,13 +63,13 @@ test("a marker may be the only event of its batch, and a repeat is a duplicate",
     assert.deepEqual((await ingest(socketPath, batch)).json(), duplicate);
   }));
 
-test("a source needs no predecessor, and its first batch no marker", () =>
+test("a source needs no predecessor, and its first batch needs no marker", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const other = marker(frontier, { stream: "service.source_lineage2", payload: null });
     await commit(socketPath, successor([event(), other]));
   }));
 
-/** A marker whose payload has `members` replaced or added. */
+/** A marker with payload `members` replaced or added. */
 function marking(frontier: string, members: Record<string, unknown>) {
   return marker("", { payload: payload(frontier, members) });
 }
@@ -103,7 +103,7 @@ const MALFORMED: Record<string, (frontier: string) => unknown[]> = {
 };
 
 for (const [rule, events] of Object.entries(MALFORMED)) {
-  test(`a marker ${rule}: else invalid_source_lineage`, () =>
+  test(`a marker ${rule}, otherwise invalid_source_lineage`, () =>
     withRetired(async ({ socketPath }, frontier) => {
       const reply = await ingest(socketPath, successor(events(frontier)));
       assertError(reply, "invalid_source_lineage");
@@ -120,14 +120,14 @@ function conflict(predecessor: string, expected: string, actual: string | null) 
   };
 }
 
-test("a marker with a frontier other than the predecessor's final one is source_lineage_conflict", () =>
+test("a marker with a wrong predecessor frontier is a source_lineage_conflict", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const reply = await ingest(socketPath, successor([marker(NO_EVENT_ID), event()]));
     assertError(reply, "source_lineage_conflict", conflict("shop", NO_EVENT_ID, frontier));
     assert.equal((await allEvents(socketPath)).length, 2);
   }));
 
-test("a marker for a source that is not retired, or has no events, is source_lineage_conflict", () =>
+test("a marker for a source that is active or has no events is a source_lineage_conflict", () =>
   withService(async ({ socketPath }) => {
     const batch = (frontier: string) => successor([marker(frontier)]);
     const unknown = await ingest(socketPath, batch(NO_EVENT_ID));
@@ -139,14 +139,14 @@ test("a marker for a source that is not retired, or has no events, is source_lin
     await commit(socketPath, batch(last_event_id));
   }));
 
-test("a marker is source_lineage_conflict once the successor has committed events", () =>
+test("a marker is a source_lineage_conflict once the successor has committed events", () =>
   withRetired(async ({ socketPath }, frontier) => {
     await commit(socketPath, successor([event()], "b1"));
     const reply = await ingest(socketPath, successor([marker(frontier)], "b2"));
     assertError(reply, "source_lineage_conflict", conflict("shop", frontier, frontier));
   }));
 
-test("one predecessor may have several successors, and a successor can be succeeded", () =>
+test("a predecessor may have several successors, and a successor may have its own", () =>
   withRetired(async ({ socketPath }, frontier) => {
     await commit(socketPath, successor([marker(frontier)]));
     await commit(socketPath, batchWith({ source: "shop3", events: [marker(frontier)] }));

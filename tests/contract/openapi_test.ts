@@ -1,4 +1,4 @@
-/** `docs/openapi.yaml` agrees with the service. */
+/** Checks `docs/openapi.yaml` against the service. */
 import assert from "node:assert/strict";
 import { ERROR_STATUS } from "../../src/event/api_error.ts";
 import { createRoutes } from "../../src/api/handler.ts";
@@ -26,7 +26,7 @@ import { TOUR, TOUR_BODIES } from "./support/tour_stops.ts";
 const DOCUMENT = new OpenApiDocument();
 const EXAMPLES: Record<string, Node> = DOCUMENT.root.components!.examples!;
 
-/** All nodes of the document that have a member `name`, and their pointers. */
+/** All nodes of the document that have a member `name`, with their pointers. */
 function* nodesWith(
   name: string,
   node: unknown = DOCUMENT.root,
@@ -39,7 +39,7 @@ function* nodesWith(
   }
 }
 
-/** Codes of the error documents of a response. */
+/** The error codes that a response documents. */
 function codesOf(response: Node): string[] {
   const schema = response.content?.["application/json"]?.schema;
   if (schema === undefined) return [];
@@ -50,12 +50,12 @@ function codesOf(response: Node): string[] {
   });
 }
 
-test("docs/openapi.yaml: has the product's version, and its references resolve", () => {
+test("docs/openapi.yaml: has the product's version, and all references resolve", () => {
   assert.equal(DOCUMENT.root.info!.version, VERSION);
   for (const [node] of nodesWith("$ref")) DOCUMENT.resolve(node);
 });
 
-test("docs/openapi.yaml: has every route and method of the service, and no other", () => {
+test("docs/openapi.yaml: lists exactly the routes and methods of the service", () => {
   const replay = { defaultLimit: 1, maxLimit: 1 };
   const options = { log: stubLog({}), replay, admission: new Admission() };
   const routes = createRoutes(options, () => assert.fail());
@@ -66,7 +66,7 @@ test("docs/openapi.yaml: has every route and method of the service, and no other
   }
 });
 
-test("docs/openapi.yaml: has every error code with its status, and no other", () => {
+test("docs/openapi.yaml: lists exactly the error codes, with their statuses", () => {
   const statuses = new Map<string, Set<number>>();
   const note = (codes: string[], status: number) => {
     for (const code of codes) statuses.set(code, (statuses.get(code) ?? new Set()).add(status));
@@ -87,7 +87,7 @@ test("docs/openapi.yaml: has every error code with its status, and no other", ()
   assert.deepEqual(documented, Object.fromEntries(known));
 });
 
-test("docs/openapi.yaml: has the limits of the service", () => {
+test("docs/openapi.yaml: states the limits of the service", () => {
   const { schemas, parameters } = DOCUMENT.root.components!;
   assert.equal(schemas!.Batch!.properties!.events!.maxItems, BATCH_EVENTS_MAX);
   assert.equal(schemas!.Name!.maxLength, NAME_BYTES_MAX);
@@ -97,7 +97,7 @@ test("docs/openapi.yaml: has the limits of the service", () => {
   assert.equal(parameters!.StreamLimit!.schema!.default, STREAMS_LIMIT_DEFAULT);
 });
 
-test("docs/openapi.yaml: every parameter is accepted, and no other", () =>
+test("docs/openapi.yaml: exactly the documented parameters are accepted", () =>
   withService(async ({ socketPath }) => {
     for (const path of ["/v1/events", "/v1/streams"]) {
       const parameters = Object.values(DOCUMENT.root.paths![path]!.get!.parameters!);
@@ -113,13 +113,13 @@ test("docs/openapi.yaml: every parameter is accepted, and no other", () =>
     }
   }));
 
-/** The tour injects every failure, which needs a service in this process. */
+/** The tour injects every kind of failure, so the service must run in this process. */
 const TOUR_SKIP = TESTED_EXECUTABLE === undefined ? false : "needs a service in this process";
 
-/** Errors of a body that its schema also detects. */
+/** Error codes for bodies that the schema rejects too. */
 const SCHEMA_ERRORS = /^(invalid_(request|batch|events|source_retirement)|body_too_large)$/;
 
-test("docs/openapi.yaml: requests and responses match it, and its examples are real responses", {
+test("docs/openapi.yaml: requests and responses match it, and examples are real responses", {
   skip: TOUR_SKIP,
 }, async () => {
   const seen = new Map<string, unknown>();
@@ -143,7 +143,7 @@ test("docs/openapi.yaml: requests and responses match it, and its examples are r
   assert.deepEqual([...codes].sort(), Object.keys(ERROR_STATUS).sort());
 });
 
-test("docs/openapi.yaml: every line of a follow matches, and its examples are real lines", () =>
+test("docs/openapi.yaml: every line of a follow matches, and examples are real lines", () =>
   withServedLog(async ({ socketPath, shutDown }) => {
     await commit(socketPath, TOUR_BODIES.batch);
     const follow = await FollowReader.open(socketPath);
@@ -170,7 +170,7 @@ test("docs/openapi.yaml: a follow response has the documented headers", () =>
     follow.close();
   }));
 
-test("docs/openapi.yaml: every example is a message of the service and is used", () => {
+test("docs/openapi.yaml: every example is referenced and is a real message", () => {
   const used = new Set([...nodesWith("$ref")].map(([node]) => String(node.$ref)));
   const lines = ["follow_snapshot", "follow_caught_up", "follow_live", "follow_end"];
   const answers = TOUR.flatMap(([example]) => example ?? []);

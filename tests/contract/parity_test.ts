@@ -1,4 +1,4 @@
-/** Both runtimes answer the same requests alike. */
+/** Both runtimes give the same responses. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ import { TOUR } from "./support/tour_stops.ts";
 const OTHER_RUNTIME: RuntimeName = THIS_RUNTIME === "deno" ? "node" : "deno";
 const skip = executableOf(OTHER_RUNTIME) === null ? absenceOf(OTHER_RUNTIME) : false;
 
-/** Requests without a response, or with an endless one. */
+/** Malformed requests that get no response. */
 const WITHOUT_ANSWER = ["only line endings"];
 const REQUESTS = TOUR.map(([, request]) => request).filter(({ path = "", method }) =>
   !path.includes("follow=true") || method === "HEAD"
@@ -43,7 +43,7 @@ interface Answer {
   body: string;
 }
 
-/** Numbers event ids, and masks times and hashes. */
+/** Replaces event ids with numbers, and times and hashes with placeholders. */
 function maskedBy(eventIds: string[]): (text: string) => string {
   return (text) =>
     text
@@ -55,7 +55,7 @@ function maskedBy(eventIds: string[]): (text: string) => string {
       });
 }
 
-/** The responses of a fresh `serve`. */
+/** The responses of a new `serve`. */
 function answersOf(runtime: RuntimeName): Promise<Answer[]> {
   return withServing(async (deployment) => {
     const { socketPath } = deployment;
@@ -78,7 +78,7 @@ function answersOf(runtime: RuntimeName): Promise<Answer[]> {
   }, { runtime });
 }
 
-test("Deno and Node answer every request with the same status, headers and bytes", {
+test("Deno and Node return the same status, headers and bytes for every request", {
   skip,
 }, async () => {
   const [own, other] = await Promise.all([answersOf(THIS_RUNTIME), answersOf(OTHER_RUNTIME)]);

@@ -14,7 +14,7 @@ import {
 import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-/** A batch for the stream `orders` that expects a frontier. */
+/** A batch for stream `orders` that expects a frontier. */
 function conditional(batchId: string, expectedFrontier: string | null, members: object = {}) {
   return batchWith({
     batch_id: batchId,
@@ -27,7 +27,7 @@ function conflict(expected: string | null, actual: string | null, source = "shop
   return { source, stream: "orders", expected_frontier: expected, actual_frontier: actual };
 }
 
-test("expected_frontier matches the stream's latest event, null an empty stream", () =>
+test("expected_frontier matches the stream's latest event; null matches an empty stream", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "1", source: "other" }));
     const first = await commit(socketPath, conditional("1", null));
@@ -37,7 +37,7 @@ test("expected_frontier matches the stream's latest event, null an empty stream"
     await commit(socketPath, conditional("4", third.last_event_id));
   }));
 
-test("a mismatch is stream_frontier_conflict with both frontiers, and nothing is written", () =>
+test("a mismatch is a stream_frontier_conflict with both frontiers, and nothing is written", () =>
   withService(async ({ socketPath }) => {
     assertError(
       await ingest(socketPath, conditional("0", NO_EVENT_ID)),
@@ -57,7 +57,7 @@ test("a mismatch is stream_frontier_conflict with both frontiers, and nothing is
     await commit(socketPath, conditional("3", second));
   }));
 
-test("a committed batch is a duplicate whatever its precondition", () =>
+test("a committed batch is a duplicate regardless of its precondition", () =>
   withService(async ({ socketPath }) => {
     const batch = conditional("1", null);
     const receipt = await commit(socketPath, batch);
@@ -68,7 +68,7 @@ test("a committed batch is a duplicate whatever its precondition", () =>
     }
   }));
 
-test("a known batch_id and a retired source are checked before the precondition", () =>
+test("duplicates, batch_id conflicts and retirement are checked before the precondition", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "1" }));
     const taken = conditional("1", NO_EVENT_ID, { events: [event({ kind: "deleted" })] });
@@ -84,7 +84,7 @@ test("a known batch_id and a retired source are checked before the precondition"
     });
   }));
 
-test("of clients racing with the same expectation, one commits; the others get its event", () =>
+test("of clients racing on one expected frontier, one commits and the others get its event id", () =>
   withService(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) => ingest(socketPath, conditional(`${n}`, null))),

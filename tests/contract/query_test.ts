@@ -1,4 +1,4 @@
-/** Query strings of `GET /v1/events`: form decoding and invalid values. */
+/** Query strings of `GET /v1/events`: percent-decoding and invalid values. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
@@ -57,7 +57,7 @@ const REFUSED = casesOf({
 });
 
 for (const [code, rule, query] of REFUSED) {
-  test(`replay: ${rule}: else ${code}`, () =>
+  test(`replay: ${rule}, otherwise ${code}`, () =>
     withService(async ({ socketPath }) => {
       const reply = await request(socketPath, { path: `/v1/events?${query}` });
       assertError(reply, code);
@@ -91,7 +91,7 @@ for (const [rule, query, found] of TAKEN) {
     }));
 }
 
-test("replay: next_after is the frontier when the scan is exhausted, whatever matched", () =>
+test("replay: next_after is the frontier when the scan is exhausted, regardless of matches", () =>
   withService(async ({ socketPath }) => {
     const { first_event_id, last_event_id } = await commit(
       socketPath,
@@ -109,7 +109,7 @@ test("replay: next_after is the frontier when the scan is exhausted, whatever ma
     }
   }));
 
-/** Strings that no event can have. */
+/** Valid query values that no event can match. */
 const UNMATCHABLE = [
   ...["source=Stripe", "source", "source=.a", `source=${"a".repeat(129)}`, "stream=a/b"],
   ...["stream=", "stream=items%22,%22kind", "kind=", `kind=${"k".repeat(129)}`, "kind=%00%0A"],
@@ -132,7 +132,7 @@ test("replay and follow: an impossible source, stream or kind matches nothing", 
     }
   }));
 
-test("replay: next_after is the request's after if that is beyond the frontier", () =>
+test("replay: next_after is the request's after if that is past the frontier", () =>
   withService(async ({ socketPath }) => {
     const beyond = "ffffffff-ffff-7fff-bfff-ffffffffffff";
     const empty = await replayPage(socketPath, `after=${beyond}`);
@@ -156,7 +156,7 @@ test("replay: a page ends at 16 MiB, and next_after continues it", () =>
     assert.equal(second.next_after, second.snapshot_through_event_id);
   }));
 
-test("replay: one event over 16 MiB is a page of its own", () =>
+test("replay: an event over 16 MiB gets its own page", () =>
   withService(async ({ socketPath }) => {
     const payload = "x".repeat(17 * 1024 * 1024);
     await commit(socketPath, batchWith({ events: [event({ payload }), event()] }));

@@ -1,4 +1,4 @@
-/** `GET /v1/events`, finite, over a socket. */
+/** Finite reads with `GET /v1/events`, over a socket. */
 import assert from "node:assert/strict";
 import { batch } from "../support/batches.ts";
 import { test } from "../support/tested_service.ts";
@@ -10,7 +10,7 @@ import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 
-test("events are returned in order, and a page says where it ends", async () => {
+test("events are returned in order, and a page states where it ends", async () => {
   await withService(async ({ socketPath }) => {
     const { last_event_id } = await commit(socketPath, batch("b1", 3));
     const { events, ...positions } = await replayPage(socketPath);
@@ -24,7 +24,7 @@ test("events are returned in order, and a page says where it ends", async () => 
   });
 });
 
-test("pages are chained by next_after, up to an empty one", async () => {
+test("pages are chained by next_after up to an empty page", async () => {
   await withService(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));
     const keys: unknown[] = [];
@@ -39,7 +39,7 @@ test("pages are chained by next_after, up to an empty one", async () => {
   });
 });
 
-test("a limit over replay.max_limit is refused, and the default applies without one", async () => {
+test("a limit over replay.max_limit is rejected; without a limit, the default applies", async () => {
   const replay = { defaultLimit: 2, maxLimit: 3 };
   await withServedLog(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));
@@ -50,7 +50,7 @@ test("a limit over replay.max_limit is refused, and the default applies without 
   }, { handler: { replay } });
 });
 
-test("a large page is streamed and is one JSON document", async () => {
+test("a large page is streamed as one JSON document", async () => {
   await withService(async ({ socketPath }) => {
     const payload = "x".repeat(1024);
     const eventCount = 3 * REPLAY_WHOLE_BYTES_MAX / payload.length;
@@ -65,7 +65,7 @@ test("a large page is streamed and is one JSON document", async () => {
   });
 });
 
-test("an error before the status is a 500; one after it breaks the connection", async () => {
+test("an error before the status line is a 500; a later error breaks the connection", async () => {
   const large = JSON.stringify("x".repeat(REPLAY_WHOLE_BYTES_MAX));
   const failure = new Error("read failed: EIO");
   for (const pieces of [["1", failure], [large, "1", failure]]) {

@@ -1,4 +1,4 @@
-/** Rules that hold for every request, over a socket. */
+/** Rules common to all requests, over a socket. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
@@ -12,14 +12,14 @@ import { withServedLog } from "./support/served_log.ts";
 const TOKEN = "s3cret";
 const HOST = "Host: localhost\r\n";
 
-test("without a token any Authorization header is ignored", async () => {
+test("without a configured token, any Authorization header is ignored", async () => {
   await withService(async ({ socketPath }) => {
     const headers = { authorization: "Bearer whatever" };
     assert.equal((await request(socketPath, { headers })).status, 200);
   });
 });
 
-test("repeated Authorization headers are refused, even if one is right", async () => {
+test("repeated Authorization headers are rejected, even if one is valid", async () => {
   await withService(async ({ socketPath }) => {
     const header = `Authorization: Bearer ${TOKEN}\r\n`;
     const bytes = `GET /v1/events HTTP/1.1\r\n${HOST}${header}${header}\r\n`;
@@ -49,7 +49,7 @@ const TARGETS: Array<[target: string, status: number]> = [
   ["/V1/EVENTS", 404],
 ];
 
-test("a target is a path, or a URI with one, compared byte by byte", () =>
+test("a request target is a path or an absolute URI, compared byte by byte", () =>
   withService(async ({ socketPath }) => {
     for (const [target, status] of TARGETS) {
       const bytes = `GET ${target} HTTP/1.1\r\n${HOST}\r\n`;
@@ -58,7 +58,7 @@ test("a target is a path, or a URI with one, compared byte by byte", () =>
     }
   }));
 
-test("a request without a Host header is refused, and its value is ignored", async () => {
+test("a request must have one Host header, whose value is ignored", async () => {
   await withService(async ({ socketPath }) => {
     const hosts: Array<[hosts: string, status: number]> = [
       ["", 400],
@@ -103,7 +103,7 @@ const MEDIA_TYPES: Record<number, string[]> = {
 };
 
 for (const [status, types] of Object.entries(MEDIA_TYPES)) {
-  test(`a body of certain media types is answered with ${status}`, () =>
+  test(`every media type in the ${status} list gets that status`, () =>
     withService(async ({ socketPath }) => {
       for (const [n, type] of types.entries()) {
         const headers = { "content-type": type };
@@ -114,7 +114,7 @@ for (const [status, types] of Object.entries(MEDIA_TYPES)) {
     }));
 }
 
-test("a body with any content encoding is answered with 415", () =>
+test("a body with any content encoding gets 415", () =>
   withService(async ({ socketPath }) => {
     for (const encoding of ["gzip", "identity", ""]) {
       const headers = { "content-encoding": encoding };
@@ -123,7 +123,7 @@ test("a body with any content encoding is answered with 415", () =>
     }
   }));
 
-test("POST refuses query parameters", () =>
+test("POST rejects query parameters", () =>
   withService(async ({ socketPath }) => {
     const posts: Array<[path: string, body: unknown]> = [
       ["/v1/events", batch("b1")],
@@ -138,7 +138,7 @@ test("POST refuses query parameters", () =>
     }
   }));
 
-test("a declared length over the limit is 413 before the body arrives", async () => {
+test("a declared length over the limit gets 413 before the body arrives", async () => {
   await withService(async ({ socketPath }) => {
     for (const lengthBytes of [INGEST_BODY_BYTES_MAX + 1, 1e15]) {
       const bytes = `POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: ${lengthBytes}\r\n\r\n`;
@@ -149,7 +149,7 @@ test("a declared length over the limit is 413 before the body arrives", async ()
   });
 });
 
-test("a chunked body over the limit is 413, and the client can read the response", async () => {
+test("a chunked body over the limit gets 413, which the client can read", async () => {
   await withServedLog(async ({ socketPath, reports }) => {
     const head = `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
     const connection = await RawConnection.open(socketPath);
@@ -168,7 +168,7 @@ test("a chunked body over the limit is 413, and the client can read the response
   });
 });
 
-test("a body of a million opening brackets is answered with 400", async () => {
+test("a body of a million opening brackets gets 400", async () => {
   await withServedLog(async ({ socketPath, reports }) => {
     const reply = await request(socketPath, { body: "[".repeat(1_000_000) });
     assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);

@@ -1,4 +1,4 @@
-/** `POST /v1/sources/retire`, and the state of a retired source. */
+/** `POST /v1/sources/retire`, and how a retired source behaves. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { verifyEvent } from "../../src/event/verify_event.ts";
@@ -19,7 +19,7 @@ import {
 import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-test("a source with events is retired, with a receipt of exactly its members", () =>
+test("a source with events is retired, and the receipt has exactly the specified members", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({ batch_id: "1" }));
     const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "2" }));
@@ -35,7 +35,7 @@ test("a source with events is retired, with a receipt of exactly its members", (
     });
   }));
 
-test("retirement appends one event of source system, ordinary in replay and hashes", () =>
+test("retirement appends one event of source system, replayed and hashed like any other", () =>
   withService(async ({ socketPath }) => {
     const { last_event_id } = await commit(socketPath, batchWith({}));
     await retire(socketPath, "shop");
@@ -58,7 +58,7 @@ test("retirement appends one event of source system, ordinary in replay and hash
     assertError(reply, "invalid_source_retirement");
   }));
 
-test("a repeated retirement is already_retired with the same values, even after a restart", () =>
+test("a repeated retirement returns already_retired with the same values, even after a restart", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     await commit(socketPath, batchWith({}));
     const receipt = await retire(socketPath, "shop");
@@ -72,7 +72,7 @@ test("a repeated retirement is already_retired with the same values, even after 
     }, { storage });
   }));
 
-test("a source without committed events is source_not_found, and stays active", () =>
+test("retiring a source without committed events is source_not_found, and it stays active", () =>
   withService(async ({ socketPath }) => {
     const reply = await postRetirement(socketPath, { source: "shop" });
     assertError(reply, "source_not_found", { source: "shop" });
@@ -80,7 +80,7 @@ test("a source without committed events is source_not_found, and stays active", 
     assert.equal((await retire(socketPath, "shop")).status, "retired");
   }));
 
-test("a batch of a retired source is 409 source_retired", () =>
+test("a batch of a retired source gets 409 source_retired", () =>
   withService(async ({ socketPath }) => {
     const first = batchWith({ batch_id: "1" });
     const receipt = await commit(socketPath, first);
@@ -126,7 +126,7 @@ const REFUSED = casesOf<unknown>({
 });
 
 for (const [code, rule, body] of REFUSED) {
-  test(`retire: ${rule}: else ${code}`, () =>
+  test(`retire: ${rule}, otherwise ${code}`, () =>
     withService(async ({ socketPath }) => {
       await commit(socketPath, batchWith({}));
       assertError(await postRetirement(socketPath, body), code);
@@ -134,7 +134,7 @@ for (const [code, rule, body] of REFUSED) {
     }));
 }
 
-test("retire: a body of 1 MiB is read, a larger one is 413", () =>
+test("retire: a 1 MiB body is accepted, and a larger one gets 413", () =>
   withService(async ({ socketPath }) => {
     await commit(socketPath, batchWith({}));
     const body = Buffer.alloc(CONTROL_BODY_BYTES_MAX, " ");

@@ -1,4 +1,4 @@
-/** Shutdown and disconnects: accepted requests complete, and nothing waits forever. */
+/** Shutdown and disconnects: accepted requests complete, and none waits forever. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
@@ -9,12 +9,12 @@ import { FollowReader } from "./support/follow_reader.ts";
 import { get, HOST, post } from "./support/raw_requests.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-test("a shutdown completes queued mutations, durable for the next start", () =>
+test("a shutdown completes queued mutations durably", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     await commit(socketPath, batchWith({ batch_id: "first" }));
     const gate = gateAt("sync");
     storage.hook = gate.hook;
-    // Connections not yet accepted when the shutdown begins get no response.
+    // A connection that is not accepted before the shutdown gets no response.
     const unanswered = () => null;
     const replies = Promise.all([
       ...Array.from({ length: 20 }, (_, n) => {
@@ -37,7 +37,7 @@ test("a shutdown completes queued mutations, durable for the next start", () =>
     }, { storage });
   }));
 
-test("a shutdown refuses new work or sends Connection: close, and answers pending requests", () =>
+test("a shutdown refuses new work and completes pending requests with Connection: close", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const busy = await RawConnection.open(socketPath);
     const idle = await RawConnection.open(socketPath);
@@ -101,7 +101,7 @@ test("a queued mutation completes after its client has disconnected", () =>
     await gate.reached;
     const second = await RawConnection.open(socketPath);
     await second.write(post("/v1/events", batchWith({ batch_id: "second" })));
-    // Once a later request is answered, the one before has been read.
+    // The response to a later request shows that the batch has been read.
     for (let turns = 0; turns < 20; turns++) await request(socketPath, { path: "/v1/none" });
     for (const connection of [first, second]) connection.destroy();
     gate.open();

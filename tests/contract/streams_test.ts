@@ -1,4 +1,4 @@
-/** `GET /v1/streams`: one consistent enumeration, page by page. */
+/** `GET /v1/streams`: one consistent listing, page by page. */
 import assert from "node:assert/strict";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { test } from "../support/tested_service.ts";
@@ -22,12 +22,12 @@ function commitTo(socketPath: string, source: string, batchId: string, streams: 
   return commit(socketPath, batchWith({ source, batch_id: batchId, events }));
 }
 
-/** A row of the enumeration. */
+/** A row of the listing. */
 function row(source: string, stream: string, frontier: string, count: number): StreamSummary {
   return { source, stream, frontier_event_id: frontier, event_count: count };
 }
 
-/** Reads the pages after a given one. */
+/** Reads the remaining pages after a given one. */
 async function restOf(
   socketPath: string,
   page: Awaited<ReturnType<typeof streamsPage>>,
@@ -70,7 +70,7 @@ test("each stream has its event count and its latest event", () =>
     });
   }));
 
-test("rows are in byte order of source, then stream", () =>
+test("rows are sorted by the bytes of source, then stream", () =>
   withService(async ({ socketPath }) => {
     await commitTo(socketPath, "b", "1", ["x"]);
     await commitTo(socketPath, "a.b", "1", ["x"]);
@@ -85,7 +85,7 @@ test("rows are in byte order of source, then stream", () =>
     ]);
   }));
 
-test("source filters, and a source without events has no streams", () =>
+test("source filters the listing, and a source without events has no streams", () =>
   withService(async ({ socketPath }) => {
     await commitTo(socketPath, "a", "1", ["x", "y"]);
     const { last_event_id } = await commitTo(socketPath, "ab", "1", ["x"]);
@@ -97,7 +97,7 @@ test("source filters, and a source without events has no streams", () =>
     assert.equal(none.snapshot_through_event_id, last_event_id);
   }));
 
-test("the service's own events are streams of source system", () =>
+test("the service's own events appear under source system", () =>
   withService(async ({ socketPath }) => {
     await commitTo(socketPath, "shop", "1", ["orders"]);
     const { retirement_event_id } = await retire(socketPath, "shop");
@@ -107,7 +107,7 @@ test("the service's own events are streams of source system", () =>
   }));
 
 for (const source of ["", "&source=a"]) {
-  test(`pages by after and through describe one snapshot while others commit${source}`, () =>
+  test(`pages share one snapshot while others commit, with after and through${source}`, () =>
     withServedLog(async ({ socketPath, storage, shutDown }) => {
       const streams = Array.from({ length: 7 }, (_, n) => `s${n}`);
       await commitTo(socketPath, "a", "1", streams);
@@ -188,7 +188,7 @@ const REFUSED = casesOf({
 });
 
 for (const [code, rule, query] of REFUSED) {
-  test(`streams: ${rule}: else ${code}`, () =>
+  test(`streams: ${rule}, otherwise ${code}`, () =>
     withService(async ({ socketPath }) => {
       await commitTo(socketPath, "a", "1", ["b"]);
       const reply = await request(socketPath, { path: `/v1/streams?${query}` });

@@ -1,17 +1,17 @@
-/** Reads at the end of the log during commits, on a real disk. */
+/** Reads at the end of the log while batches are committed, on a real disk. */
 import assert from "node:assert/strict";
 import { withServing } from "../support/deployment.ts";
 import { request } from "../support/http_client.ts";
 import { test } from "../support/tested_service.ts";
 import { batchWith, commit, event } from "./support/api.ts";
 
-/** Large enough for many reads, with commits between them. */
+/** Large enough to take many reads, with commits between them. */
 const LARGE_PAYLOAD = "x".repeat(8 * 1024 * 1024);
 const ROUNDS = 5;
 const COMMITS_PER_ROUND = 10;
 const READERS = 3;
 
-test("readers of the tail and commits do not block each other", () =>
+test("commits and readers of the tail do not block each other", () =>
   withServing(async (deployment) => {
     const { socketPath } = deployment;
     await commit(socketPath, batchWith({ events: [event({ payload: LARGE_PAYLOAD })] }));

@@ -1,4 +1,4 @@
-/** `docs/dependencies.md` lists every dependency with the licence stated in its package. */
+/** `docs/dependencies.md` lists every dependency with the license that its package states. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
 const { dependencies, devDependencies } = JSON.parse(read("package.json"));
 const mirror = JSON.parse(read("mirror/package.json"));
 
-/** Names and licences in the table of a section. */
+/** Names and licenses in a section's table. */
 function listedIn(heading: string): [name: string, licence: string][] {
   const section = read("docs/dependencies.md").split(/^## /m).find((text) =>
     text.startsWith(`${heading}\n`)
@@ -27,12 +27,12 @@ const SECTIONS: [heading: string, packages: Record<string, string>][] = [
 ];
 
 for (const [heading, packages] of SECTIONS) {
-  test(`the dependencies listed under "${heading}" are those of package.json`, () => {
+  test(`the dependencies listed under "${heading}" match package.json`, () => {
     const names = listedIn(heading).map(([name]) => name).sort();
     assert.deepEqual(names, Object.keys(packages).sort());
   });
 
-  test(`the licences listed under "${heading}" are those that the packages state`, (context) => {
+  test(`the licenses listed under "${heading}" are those that the packages state`, (context) => {
     for (const [name, licence] of listedIn(heading)) {
       const path = `node_modules/${name}/package.json`;
       if (!existsSync(new URL(path, ROOT))) return context.skip(`no ${path}: run npm ci`);

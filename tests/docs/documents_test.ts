@@ -1,6 +1,6 @@
 /**
- * The commands in the documents are run in a copy of the tree, and their output is compared with
- * that in the documents. `support/fences.ts` describes the tags of fences.
+ * Runs the commands in the documents in a copy of the tree and compares their output with what
+ * the documents show. `support/fences.ts` describes the tags of fences.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -20,7 +20,7 @@ const DOCUMENTS = [
     .map((name) => `docs/${name}`).sort(),
 ];
 
-/** More fences than this would leave too many commands untested. */
+/** A higher limit would leave too many commands untested. */
 const NO_RUN_MAX = 16;
 
 const TAGS: Record<string, string[]> = {
@@ -33,7 +33,7 @@ const fences = new Map(
   DOCUMENTS.map((path) => [path, fencesOf(readFileSync(new URL(path, ROOT), "utf8"))]),
 );
 
-test("every fence has a language and a valid mark", () => {
+test("every fence has a language and a valid tag", () => {
   for (const [path, list] of fences) {
     for (const { language, tag, line } of list) {
       assert.notEqual(language, "", `${path}:${line}: no language`);
@@ -42,7 +42,7 @@ test("every fence has a language and a valid mark", () => {
   }
 });
 
-test("fences that are not run give a reason, and are few", (context) => {
+test("fences that are not run are few and give a reason", (context) => {
   const skipped = [...fences].flatMap(([path, list]) =>
     list.filter(({ tag }) => tag === "no-run").map((fence) => ({ path, ...fence }))
   );
@@ -53,7 +53,7 @@ test("fences that are not run give a reason, and are few", (context) => {
   assert.ok(skipped.length <= NO_RUN_MAX, `${skipped.length} fences are not run`);
 });
 
-/** Why the commands cannot be run here, or false. */
+/** The reason why the commands cannot run here, or false. */
 function obstacle(): string | false {
   for (const name of ["deno", "node"] as const) {
     if (executableOf(name) === null) return absenceOf(name);
@@ -67,7 +67,7 @@ const isRun = ({ language, tag }: Fence) => language === "sh" && tag !== "no-run
 for (const [path, list] of fences) {
   if (!list.some(isRun)) continue;
   test(
-    `the commands in ${path} work and print the output it shows`,
+    `the commands in ${path} work and print the output that it shows`,
     { skip: obstacle() },
     () =>
       withFolder(async (folder) => {

@@ -1,4 +1,4 @@
-/** The queries in `docs/format.md`, run by DuckDB over the sealed log of a deployment. */
+/** Runs the queries in `docs/format.md` with DuckDB over a sealed log. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const QUERIES = fencesOf(DOCUMENT)
   .map((query) => query.trim().replace(/;$/, ""))
   .filter((query) => query !== "");
 
-/** Creates a sealed log of three events, in which one record is deleted. */
+/** Creates a sealed log of three events, one of which deletes a record. */
 async function makeSealed(deployment: Deployment): Promise<void> {
   const order = { stream: "orders", record_key: "1001", payload: { total: 42.5 } };
   const event = { ...order, kind: "upserted" };
@@ -23,12 +23,10 @@ async function makeSealed(deployment: Deployment): Promise<void> {
   const events = [event, second, { ...second, kind: "deleted" }];
   const client = new EventLogClient(deployment.serving.fetch);
   await client.append({ source: "shop", batchId: "1", events });
-  await deployment.stop();
-  const { code, stderr } = await deployment.run(["seal"]);
-  assert.equal(code, 0, stderr);
+  await deployment.seal();
 }
 
-/** Rows of each query, in the order of the document. */
+/** The rows of each query, in document order. */
 function answersIn(dir: string): Promise<Row[][]> {
   return withDuckDb(async (connection) => {
     const answers: Row[][] = [];
@@ -43,7 +41,7 @@ function answersIn(dir: string): Promise<Row[][]> {
 test("docs/format.md: the queries return what their comments say", () =>
   withServing(async (deployment) => {
     await makeSealed(deployment);
-    const [streams, records, payloads, facts, paths] = await answersIn(deployment.dir);
+    const [streams, records, payloads, metadata, paths] = await answersIn(deployment.dir);
     assert.deepEqual(
       streams!.map(({ frontier: _, ...row }) => row),
       [{ source: "shop", stream: "orders", events: "3" }],
@@ -52,7 +50,7 @@ test("docs/format.md: the queries return what their comments say", () =>
     assert.equal(payloads!.length, 1);
     assert.equal(payloads![0]!.total, "42.5");
     assert.match(String(payloads![0]!.event_hash), /^[0-9a-f]{64}$/);
-    assert.equal(JSON.parse(String(facts![0]!.facts)).events, 3);
+    assert.equal(JSON.parse(String(metadata![0]!.metadata)).events, 3);
     assert.match(String(paths![0]!.path), /^segments\/.*\.parquet$/);
     assert.equal(QUERIES.length, 5);
   }));

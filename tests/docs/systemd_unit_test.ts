@@ -10,7 +10,7 @@ import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 
 const UNIT_FILE = new URL("../../examples/ops/eventlog.service", import.meta.url);
 const UNIT = readFileSync(UNIT_FILE, "utf8");
-/** systemd says "0.9 UNSAFE" of a unit that hardens nothing; "OK" begins below 4.0. */
+/** Exposure on the scale of systemd, from 0 to 10, where a unit without hardening has 9.6. */
 const EXPOSURE_MAX = 2;
 
 test("the systemd unit starts a valid command, without a network", () => {
@@ -22,7 +22,7 @@ test("the systemd unit starts a valid command, without a network", () => {
   assert.match(UNIT, /^RestrictAddressFamilies=AF_UNIX$/m);
 });
 
-test("systemd reports no errors in the unit, and little exposure", (context) =>
+test("systemd reports no errors in the unit and a low exposure", (context) =>
   withFolder(async (folder) => {
     const path = join(folder, "eventlog.service");
     await writeFile(path, UNIT.replace("/usr/local/bin/eventlog", "/bin/true"));

@@ -21,7 +21,7 @@ test("encodeBatch() follows the worked example", () => {
   });
 });
 
-test("encodeBatch() writes the members of a line in storage order", () => {
+test("encodeBatch() writes line members in storage order", () => {
   const names = EVENTS.map((event, index) =>
     Object.keys(JSON.parse(sealEvent(IDENTITY, event, EVENT_IDS[index]!).line))
   );
@@ -32,7 +32,7 @@ test("encodeBatch() writes the members of a line in storage order", () => {
   assert.deepEqual(names, [stored, stored.filter((name) => name !== "occurred_at")]);
 });
 
-test("encodeBatch() writes a line without whitespace and the payload verbatim", () => {
+test("encodeBatch() writes lines without whitespace and payloads verbatim", () => {
   const { line } = sealEvent(IDENTITY, EVENTS[0]!, EVENT_IDS[0]!);
   assert.equal(
     line,
@@ -77,7 +77,7 @@ test("encodeBatch() computes the digests of the worked example", () => {
   assert.equal(batchDigest("crm", EVENTS.slice(1)), SINGLE_DIGEST);
 });
 
-test("encodeBatch() computes a digest that depends on source, order and every identity field", () => {
+test("encodeBatch() computes digests that depend on source, order and every identity field", () => {
   const [first, second] = EVENTS as [typeof EVENTS[0], typeof EVENTS[0]];
   const others = [
     batchDigest("crm2", EVENTS),

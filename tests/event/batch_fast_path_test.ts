@@ -1,6 +1,6 @@
 /**
- * The fast path for reading a batch against the slow path: both return the same batch for any body
- * that the fast path accepts. SEED selects the bodies.
+ * Compares the fast path for reading a batch with the slow path: both return the same batch for any
+ * body that the fast path accepts. SEED selects the bodies.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -51,7 +51,7 @@ for (const [payload, canonical] of TAKEN) {
   });
 }
 
-test("readFastBatch() sorts many members and nested objects of one member", () => {
+test("readFastBatch() sorts many members, and nested objects with a single member", () => {
   const names = Array.from({ length: 40 }, (_, number) => `n${(number * 17) % 40}`);
   const text = (sorted: string[]) =>
     `{${sorted.map((name) => `"${name}":{"b":[{"z":0,"y":0}],"a":1}`).join()}}`;
@@ -79,14 +79,14 @@ const LEFT: [what: string, body: Buffer][] = [
   ["a trailing comma", batchOf("[1,]")],
   ["no payload", Buffer.from(`{"source":"a","batch_id":"b","events":[{${EVENT}}]}`)],
   ["129 containers", batchOf("[".repeat(129) + "]".repeat(129))],
-  ["text after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
+  ["bytes after the batch", Buffer.concat([batchOf("1"), Buffer.from("1")])],
   ["a NUL after the batch", Buffer.concat([batchOf("1"), Buffer.from("\0")])],
   ["nothing", Buffer.from("")],
   ["a blank", Buffer.from(" ")],
 ];
 for (const [what, body] of LEFT) {
   test(`readFastBatch() leaves ${what} to the slow path`, () => {
-    // Even after a longer body, whose bytes follow in the same buffer.
+    // Also after a longer body, whose bytes remain behind it in the same buffer.
     assert.notEqual(readFastBatch(batchOf(`"${"x".repeat(300)}"`)), null);
     assert.equal(readFastBatch(body), null);
   });
@@ -148,7 +148,7 @@ function randomEvent(random: SeededRandom): string {
   return `{${members.join()}}`;
 }
 
-/** Rarely one with an escape, which the fast path leaves to the slow path. */
+/** A random name, rarely with an escape, which the fast path leaves to the slow path. */
 function randomName(random: SeededRandom): string {
   return random.chance(0.05) ? JSON.stringify(random.text(10)) : `"${random.pick(NAMES)}"`;
 }

@@ -13,7 +13,7 @@ function bodyOf(body: unknown): Uint8Array {
   return new TextEncoder().encode(typeof body === "string" ? body : JSON.stringify(body));
 }
 
-/** The error that a body causes. */
+/** The error that a body throws. */
 function refusal(body: unknown): ApiError {
   try {
     prepareBatch(bodyOf(body));
@@ -52,7 +52,7 @@ test("prepareBatch() prepares the worked example", () => {
   assert.deepEqual(submittedEvents(prepareBatch(bodyOf(body))), EVENTS);
 });
 
-test("prepareBatch() computes one digest for all spellings of a batch", () => {
+test("prepareBatch() computes the same digest for all encodings of a batch", () => {
   const spelled = (payload: string, more: string) =>
     prepareBatch(bodyOf(
       `{${more}"batch_id":"b","source":"a","events":[{"stream":"s","record_key":"k",
@@ -107,7 +107,7 @@ function nest(depth: number): unknown {
   return JSON.parse("[".repeat(depth) + "]".repeat(depth));
 }
 
-test("prepareBatch() throws invalid_events with the rule that an event breaks", () => {
+test("prepareBatch() throws invalid_events with the violated rule", () => {
   for (const [title, event, message] of INVALID_EVENTS) {
     const faults = eventFaults({ ...BATCH, events: [EVENT, event] });
     assert.deepEqual(faults.map(({ index, code }) => [index, code]), [[1, "invalid_event"]], title);
@@ -133,7 +133,7 @@ test("prepareBatch() lists every invalid event despite one that nests too deeply
   assert.deepEqual(faults.map((fault) => fault.index), [0, 2, 3]);
 });
 
-test("prepareBatch() throws invalid_request with the event that contains a JSON error", () => {
+test("prepareBatch() throws invalid_request that names the event with a JSON error", () => {
   const body = (payload: string) =>
     `{"batch_id":"b","source":"a","events":[{"payload":1},{"payload":{"x":[${payload}]}}]}`;
   for (const payload of ["9007199254740993", "1e999", '"\\ud800"', '{"a":1,"\\u0061":2}', "nul"]) {
@@ -160,7 +160,7 @@ test("prepareBatch() reports the event, member and number that binary64 cannot r
   assert.deepEqual(outside.context, {});
 });
 
-test("prepareBatch() reports at which byte a body is not JSON", () => {
+test("prepareBatch() reports the byte at which a body stops being JSON", () => {
   const error = refusal('{"source":"\u20ac","events":[{"kind":"a" "b"}]}');
   assert.equal(error.message, 'body is not valid JSON at byte 38: unexpected "\\""');
   assert.equal((error.context.errors as EventFault[])[0]!.index, 0);
@@ -191,7 +191,7 @@ test("prepareBatch() checks JSON before batch rules, and batch rules before even
   for (const [body, code] of ranked) assert.equal(refusal(body).code, code);
 });
 
-test("prepareBatch() quotes little of a hostile body", () => {
+test("prepareBatch() quotes only a little of a hostile body", () => {
   const name = "n".repeat(1_000_000);
   assert.ok(refusal({ ...BATCH, [name]: 1 }).message.length < 200);
   const [fault] = eventFaults({ ...BATCH, events: [{ ...EVENT, [name]: 1 }] });

@@ -37,7 +37,7 @@ test("eventIdTimestampMs() reads the timestamp", () => {
   assert.equal(eventIdTimestampMs("ffffffff-ffff-7a01-8f00-0123456789ab"), 2 ** 48 - 1);
 });
 
-test("EventIdSource.next() lays out time, version, variant and random bits as in RFC 9562", () => {
+test("EventIdSource.next() lays out timestamp, version, variant and random bits as in RFC 9562", () => {
   const ones = new EventIdSource(() => 0x019b7c4e2d37, (into) => into.fill(0xff), null);
   assert.equal(
     ones.next(),
@@ -55,7 +55,7 @@ test("EventIdSource.next() increments by one while the clock stands still", () =
   assert.deepEqual(tails.slice(4095), ["000fff", "001000", "001001"]);
 });
 
-/** The id after `last` while the clock is behind it. */
+/** The id that follows `last` while the clock is behind it. */
 const SUCCESSORS: Record<string, [last: string, next: string]> = {
   "last three digits": ["2d37-7a01-8f00-0123456789fe", "2d37-7a01-8f00-0123456789ff"],
   "carry into the low part": ["2d37-7a01-8f00-012345678fff", "2d37-7a01-8f00-012345679000"],

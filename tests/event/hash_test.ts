@@ -10,7 +10,7 @@ const VECTORS: [text: string, hashHex: string][] = [
   ["\u00e9\u{1f600}", "1184d1f608158eea09d297565575892231550c403aaa913008d867a97cfd5c76"],
 ];
 
-test("sha256Hex() matches known hashes of text and of bytes", () => {
+test("sha256Hex() matches known hashes of strings and bytes", () => {
   for (const [text, hashHex] of VECTORS) {
     const bytes = new TextEncoder().encode(text);
     assert.equal(sha256Hex(text), hashHex);
@@ -27,7 +27,7 @@ test(`sha256Hex() agrees with WebCrypto (seed ${SEED})`, async () => {
   }
 });
 
-test("isSha256Hex() accepts 64 lowercase hex digits", () => {
+test("isSha256Hex() accepts only 64 lowercase hex digits", () => {
   const digits = "0123456789abcdef".repeat(4);
   assert.ok(isSha256Hex(digits));
   const others = [digits.slice(1), digits + "0", digits.toUpperCase(), digits + "\n", 7, null, [

@@ -8,7 +8,7 @@ function committed(index: number): CommittedEvent {
   return JSON.parse(sealEvent(IDENTITY, EVENTS[index]!, EVENT_IDS[index]!).line);
 }
 
-test("verifyEvent() accepts events as they are replayed", async () => {
+test("verifyEvent() accepts events as replayed", async () => {
   for (const index of EVENTS.keys()) {
     assert.deepEqual(await verifyEvent(committed(index)), { contentHash: true, eventHash: true });
   }
@@ -19,7 +19,7 @@ test("verifyEvent() detects a changed payload by the content hash", async () => 
   assert.deepEqual(await verifyEvent(changed), { contentHash: false, eventHash: true });
 });
 
-test("verifyEvent() detects a change of any other member by the event hash", async () => {
+test("verifyEvent() detects a change to any other member by the event hash", async () => {
   const event = committed(0);
   for (const name of Object.keys(event) as (keyof CommittedEvent)[]) {
     if (name === "payload") continue;
@@ -29,7 +29,7 @@ test("verifyEvent() detects a change of any other member by the event hash", asy
   }
 });
 
-test("verifyEvent() detects an occurred_at that was added or removed", async () => {
+test("verifyEvent() detects an added or removed occurred_at", async () => {
   const { occurred_at: occurredAt, ...without } = committed(0);
   assert.ok(!(await verifyEvent(without)).eventHash);
   const added = { ...committed(1), occurred_at: occurredAt! };

@@ -1,4 +1,4 @@
-/** `duckdb.sql` over the sealed log of a deployment agrees with replay. */
+/** `duckdb.sql` over the sealed log of a deployment returns the same as replay. */
 import assert from "node:assert/strict";
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ type Query = (sql: string) => Promise<Row[]>;
 
 const seed = testSeed();
 
-/** Appends changes to a few records in a few streams, and events that change none. */
+/** Appends changes to a few records in a few streams, plus events that change no record. */
 async function appendChanges({ serving }: Deployment, random: () => number, batches: number) {
   const client = new EventLogClient(serving.fetch);
   for (let n = 0; n < batches; n++) {
@@ -30,14 +30,7 @@ async function appendChanges({ serving }: Deployment, random: () => number, batc
   }
 }
 
-/** Stops the service and seals, which adds one segment. */
-async function seal(served: Deployment): Promise<void> {
-  await served.stop();
-  const { code, stderr } = await served.run(["seal"]);
-  assert.equal(code, 0, stderr);
-}
-
-/** Creates foreign files beside the segments. */
+/** Creates foreign files next to the segments. */
 async function addForeignFiles(logDir: string): Promise<void> {
   const dir = join(logDir, "segments");
   const [segment] = await readdir(dir);
@@ -46,7 +39,7 @@ async function addForeignFiles(logDir: string): Promise<void> {
   await writeFile(join(dir, "torn.parquet"), "PAR1");
 }
 
-/** Runs the script for a log, then `use` in the same session with the query results. */
+/** Runs the script on a log, then `use` in the same session with the query results. */
 function withScript(
   variables: Record<string, string>,
   use: (query: Query, results: Row[][]) => Promise<void>,
@@ -88,19 +81,19 @@ function streamsOf(log: CommittedEvent[]): Row[] {
   return [...streams.keys()].sort().map((key) => streams.get(key)!);
 }
 
-/** An event as in the view `events`, without the batch digest, which replay does not return. */
+/** An event as in view `events`, without the batch digest, which replay does not return. */
 function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): Row {
   return {
     ...event,
     payload: canonicalize(payload),
     occurred_at: occurred_at ?? null,
-    // DuckDB rounds down to microseconds.
+    // DuckDB rounds timestamps down to microseconds.
     occurred_time: occurred_at?.replace("T", " ").replace("789Z", "+00") ?? null,
     observed_at: event.observed_at.replace("T", " ").replace(/\.?0*Z$/, "+00"),
   };
 }
 
-/** Adds a record to the stream that the script lists; by chance all others may be deleted. */
+/** Adds a record to the stream that the script lists, since all others may be deleted. */
 async function appendOrder(served: Deployment): Promise<void> {
   const events = [{ stream: "orders", record_key: "stays", kind: "upserted", payload: null }];
   const client = new EventLogClient(served.serving.fetch);
@@ -114,12 +107,12 @@ test(`duckdb.sql returns the same events, streams and records as replay (SEED=${
     const random = seededRandom(seed);
     const { logDir } = served;
     await appendChanges(served, random, 20);
-    await seal(served);
+    await served.seal();
     await served.start();
     await appendChanges(served, random, 10);
     await appendOrder(served);
     const log = await readLog(served);
-    await seal(served);
+    await served.seal();
     await addForeignFiles(logDir);
 
     const exported = join(served.folder, "records.parquet");

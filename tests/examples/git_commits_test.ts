@@ -1,4 +1,4 @@
-/** Reading commits and converting them to events, on repositories created by the tests. */
+/** Reads commits of generated repositories and converts them to events. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -25,14 +25,14 @@ async function readOne(repository: GitRepository, object: string | Uint8Array): 
   return commit;
 }
 
-/** A commit object; text is encoded as latin1, so that a test can write any byte. */
+/** A commit object, encoded as latin1 so that a test can write any byte. */
 function commitObject(author: string, message: string, header = ""): Uint8Array {
   const committer = "committer C <c@example.invalid> 1700000001 +0000";
   const tree = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904";
   return Buffer.from(`${tree}\nauthor ${author}\n${committer}\n${header}\n${message}`, "latin1");
 }
 
-test("readCommits() reads messages that are not UTF-8 and converts encodings", async () => {
+test("readCommits() reads messages that are not UTF-8, and converts encodings", async () => {
   await withRepository(async (repository) => {
     const author = "A <a@example.invalid> 1 +0000";
     const raw = await readOne(repository, commitObject(author, "caf\xe9 \xff\n\nx\x1b[0m\r\ny\n"));
@@ -45,7 +45,7 @@ test("readCommits() reads messages that are not UTF-8 and converts encodings", a
   });
 });
 
-test("readCommits() truncates a message that is too long, and marks it", async () => {
+test("readCommits() truncates an overlong message and flags it", async () => {
   await withRepository(async (repository) => {
     const long = commitObject("A <a> 1 +0000", `s\n\n${"x".repeat(COMMIT_FIELD_BYTES_MAX + 1)}`);
     const commit = await readOne(repository, long);
@@ -56,7 +56,7 @@ test("readCommits() truncates a message that is too long, and marks it", async (
   });
 });
 
-test("readCommits() and resolveCommit() fail with git's message", async () => {
+test("readCommits() and resolveCommit() fail with git's error message", async () => {
   await withRepository(async (repository) => {
     await assert.rejects(resolveCommit(repository.path, "HEAD"), /git rev-parse failed/);
     await assert.rejects(resolveCommit(repository.path, "--all"), /git rev-parse failed/);
@@ -86,7 +86,7 @@ const AUTHORS: [string, string, string | undefined, string | undefined][] = [
   ["A <> 253402300800 +0000", "A", undefined, undefined],
   ["A <>", "A", undefined, undefined],
 ];
-test("toCommitEvent() uses the valid parts of an author line", async () => {
+test("toCommitEvent() uses the valid parts of a malformed author line", async () => {
   await withRepository(async (repository) => {
     for (const [line, name, mail, occurredAt] of AUTHORS) {
       const event = toCommitEvent(await readOne(repository, commitObject(line, "s\n")));
@@ -96,7 +96,7 @@ test("toCommitEvent() uses the valid parts of an author line", async () => {
   });
 });
 
-test("nulFields() returns the same fields however the bytes are split", async () => {
+test("nulFields() returns the same fields however its input is split", async () => {
   const bytes = new TextEncoder().encode("\u{feff}ab\0\0äöü\u{1f600}\0longer\0rest without end");
   for (let size = 1; size <= bytes.length; size++) {
     const chunks = async function* () {

@@ -1,4 +1,4 @@
-/** `git_history` against a served deployment: every commit is imported once, despite failures. */
+/** `git_history` against a served deployment: each commit is imported once, despite failures. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ function importArgs({ socketPath }: Deployment, { path }: GitRepository): string
   return ["--socket", socketPath, "--repo", path];
 }
 
-/** Imports and returns the summary line. */
+/** Imports a repository and returns the summary line. */
 async function importAll(served: Deployment, repository: GitRepository): Promise<string> {
   const { code, stdout, stderr } = await runExample("git_history", importArgs(served, repository));
   assert.deepEqual([code, stderr], [0, ""]);
@@ -31,7 +31,7 @@ async function importedHashes(served: Deployment): Promise<string[]> {
   return (await readLog(served)).map((event) => event.record_key);
 }
 
-test("git_history imports every commit once, in git's order, then duplicates", async () => {
+test("git_history imports every commit once in git's order, and a second run only sends duplicates", async () => {
   await withImport(async (served, repository) => {
     const tip = repository.grow(null, 1203);
     repository.setBranch("main", tip);
@@ -50,13 +50,13 @@ test("git_history imports every commit once, in git's order, then duplicates", a
   });
 });
 
-test("git_history adds only new commits when the repository has grown", async () => {
+test("git_history imports only new commits when the repository has grown", async () => {
   await withImport(async (served, repository) => {
     const first = repository.grow(null, 620);
     repository.setBranch("main", first);
     assert.equal(await importAll(served, repository), "620 committed, 0 duplicate");
 
-    // A merge whose first parent is the other side puts commits between old ones in git's order.
+    // In git's order, a merge whose first parent is the other branch puts commits between old ones.
     const root = repository.list(first)[0]!;
     const foreign = repository.grow(root, 30);
     const merge = repository.commit([foreign, first], "merged the wrong way round");
@@ -68,7 +68,7 @@ test("git_history adds only new commits when the repository has grown", async ()
   });
 });
 
-test("git_history completes an interrupted import before it starts on newer commits", async () => {
+test("git_history completes an interrupted import before it imports newer commits", async () => {
   await withImport(async (served, repository) => {
     const tip = repository.grow(null, 700);
     const firstBatch = (await commitBatches(tip, readCommits(repository.path, tip, [])).next())
@@ -80,7 +80,7 @@ test("git_history completes an interrupted import before it starts on newer comm
   });
 });
 
-test("git_history continues when imported commits are gone from the repository", async () => {
+test("git_history continues when imported commits have disappeared from the repository", async () => {
   await withImport(async (served, repository) => {
     const base = repository.grow(null, 20);
     repository.setBranch("main", base);
@@ -99,13 +99,13 @@ test("git_history continues when imported commits are gone from the repository",
   });
 });
 
-test("git_history continues by itself when the service is killed and restarted", async () => {
+test("git_history continues on its own when the service is killed and restarted", async () => {
   await withImport(async (served, repository) => {
     const tip = repository.grow(null, 3000);
     repository.setBranch("main", tip);
     const running = startExample("git_history", importArgs(served, repository));
     while ((await importedHashes(served)).length === 0) {
-      // Each poll takes a while, so no delay is needed.
+      // No delay is needed, because each poll takes a while.
     }
     await served.stop("SIGKILL");
     await served.start();

@@ -13,7 +13,7 @@ function committedEvent(n: number, recordKey: string, kind: string, payload: unk
 
 const upserted = (n: number, key: string) => committedEvent(n, key, "upserted", { n });
 
-test("RecordView keeps the latest payload of each record, and drops deleted ones", async () => {
+test("RecordView keeps the latest payload of each record and drops deleted records", async () => {
   await withFolder((folder) => {
     const path = join(folder, "view.db");
     const view = new RecordView(path);
@@ -31,7 +31,7 @@ test("RecordView keeps the latest payload of each record, and drops deleted ones
   });
 });
 
-test("RecordView changes nothing if another process advanced it or an event is invalid", async () => {
+test("RecordView changes nothing if another process has advanced it or an event is invalid", async () => {
   await withFolder((folder) => {
     const path = join(folder, "view.db");
     const slow = new RecordView(path);

@@ -18,7 +18,7 @@ function viewArgs({ socketPath, folder }: Deployment, database: string): string[
   return ["--socket", socketPath, "--database", join(folder, database), "--limit", String(LIMIT)];
 }
 
-/** Brings a view to the end of the log and returns its content. */
+/** Brings a view up to date with the log and returns its contents. */
 async function completeView(served: Deployment, database: string): Promise<ViewContents> {
   const args = [...viewArgs(served, database), "--once"];
   const { code, stderr } = await runExample("sqlite_view", args);
@@ -26,7 +26,7 @@ async function completeView(served: Deployment, database: string): Promise<ViewC
   return readView(join(served.folder, database));
 }
 
-/** The expected view of a log, computed independently. */
+/** The expected view of a log, computed independently of the example. */
 function expectedView(log: CommittedEvent[]): ViewContents {
   const records = new Map<string, string>();
   for (const { source, stream, record_key, kind, payload } of log) {
@@ -45,7 +45,7 @@ async function importHistory(served: Deployment, commits: number): Promise<void>
   assert.equal(code, 0, stderr);
 }
 
-/** Upserts and deletes of a few records, so that each is changed often. */
+/** Upserts and deletes a few records, so that each changes often. */
 async function appendChanges(
   served: Deployment,
   batchId: string,
@@ -60,7 +60,7 @@ async function appendChanges(
   await append(served, batchId, events);
 }
 
-/** Waits until the view has committed this many transactions or has exited. */
+/** Waits until the view has committed this many transactions, or has exited. */
 async function untilTransactions(view: Spawned, count: number): Promise<void> {
   await untilPrinted(view, ({ stdout }) => stdout.split("\n").length > count);
 }
@@ -86,7 +86,7 @@ test(`sqlite_view killed at any time equals one built from scratch (seed ${SEED}
   });
 });
 
-test("sqlite_view follows commits, even after the service was killed", async () => {
+test("sqlite_view follows commits, even across a kill of the service", async () => {
   await withServing(async (served) => {
     const random = new SeededRandom();
     await appendChanges(served, "b1", random);

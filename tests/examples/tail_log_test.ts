@@ -1,4 +1,4 @@
-/** `tail_log` against a served deployment: every event is printed, in order, across runs. */
+/** `tail_log` against a served deployment: each event is printed once, in order, across runs. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ test("tail_log prints every event in order, page by page, and resumes at its cur
   });
 });
 
-test("tail_log prints only events that match its filters, and advances past the others", async () => {
+test("tail_log prints only events that match its filters and advances past the others", async () => {
   await withServing(async (served) => {
     const cursor = join(served.folder, "cursor");
     await append(served, "1", makeEvents(10));
@@ -77,7 +77,7 @@ test("tail_log prints every event on one line, without control characters", asyn
   });
 });
 
-test("tail_log waits for more events, even across a restart of the service", async () => {
+test("tail_log waits for new events, even across a restart of the service", async () => {
   await withServing(async (served) => {
     await append(served, "1", makeEvents(1, "first"));
     const tail = startExample("tail_log", [served.socketPath, "--interval", "0.02"]);

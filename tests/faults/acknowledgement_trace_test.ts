@@ -1,7 +1,7 @@
 /**
- * Acknowledgement after fsync, in the real process: a trace of its system calls shows that every
- * 200 to a mutation starts after an fdatasync of the tail that started after the write of its
- * commit. Needs `strace`.
+ * Acknowledgement after fsync in the real process. A trace of its system calls shows that every 200
+ * to a mutation is sent after an fdatasync of the tail that began after its commit was written.
+ * Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -14,13 +14,13 @@ import { parseSystemCalls, type SystemCall } from "./support/system_calls.ts";
 
 const WRITERS = 8;
 const BATCHES_PER_WRITER = 25;
-/** System calls that write to a file or socket, or make a file durable. */
+/** System calls that write to a file or socket, or sync a file. */
 const CALLS = "trace=write,writev,pwrite64,pwritev,pwritev2,sendto,sendmsg,sendmmsg,sendfile," +
   "splice,io_uring_enter,io_submit,fdatasync,fsync,sync_file_range,msync,ftruncate,rename";
 
 const RECEIPT = /\\"(?:first_event_id|retirement_event_id)\\":\\"([0-9a-f-]{36})\\"/;
 
-/** Every 200 to a mutation, by the first event of its batch. */
+/** Every 200 response to a mutation, by the first event of its batch. */
 function acknowledgementsIn(calls: readonly SystemCall[]): [eventId: string, call: SystemCall][] {
   return calls.flatMap((call): [string, SystemCall][] => {
     const eventId = RECEIPT.exec(call.args)?.[1];
@@ -28,7 +28,7 @@ function acknowledgementsIn(calls: readonly SystemCall[]): [eventId: string, cal
   });
 }
 
-/** @throws {AssertionError} a receipt was sent before the fsync of its commit returned. */
+/** @throws {AssertionError} a receipt was sent before the fsync of its commit had returned. */
 function assertDurableBefore(
   eventId: string,
   receipt: SystemCall,
@@ -46,7 +46,7 @@ function assertDurableBefore(
   assert.ok(sync !== undefined, `the receipt of ${eventId} left before its fdatasync ended`);
 }
 
-/** Concurrent writers that send duplicates and a retirement each. @returns all 200s. */
+/** Runs concurrent writers, each with duplicates and a retirement. @returns all 200 responses. */
 async function load(socketPath: string): Promise<number> {
   const statuses: number[] = [];
   const post = async (path: string, body: unknown) => {
@@ -67,15 +67,15 @@ async function load(socketPath: string): Promise<number> {
   return statuses.length;
 }
 
-test("serve answers 200 to a mutation only after the fdatasync of its commit", async (context) => {
+test("serve acknowledges a mutation only after the fdatasync of its commit", async (context) => {
   const absence = straceAbsence();
   if (absence !== null) return skipLoudly(context, absence);
   await withServing(async (deployment) => {
     const { folder, logDir, serving, socketPath } = deployment;
     const tracer = await attachStrace(serving.child.pid!, folder, ["-e", CALLS]);
     const acknowledged = await load(socketPath);
-    // A response reaches the client before the tracer prints the call that sent it, but the thread
-    // that answers this request has passed that call.
+    // A client can receive a response before the tracer prints the call that sent it. The response
+    // to this later request shows that the thread has passed that call.
     await request(socketPath, { path: "/v1/streams" });
     const calls = parseSystemCalls(await tracer.stop());
     await deployment.stop();

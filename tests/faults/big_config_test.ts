@@ -1,7 +1,7 @@
 /**
  * Unusable configurations: huge, on one line, deeply nested, or with NULs. Every command that reads
- * one exits with status 2 and one short line, and leaves the log alone. Regression: a message
- * quoted 64 KiB of digits or path, line breaks included.
+ * one exits with status 2 and one short line, and leaves the log alone. Regression: an error
+ * message quoted 64 KiB of digits or path, including line breaks.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -9,17 +9,16 @@ import { readdir, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
-import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../../tools/support/program.ts";
+import { runCli, withInitialized } from "../../tools/support/program.ts";
 import { configOf, runOn } from "./support/hostile_deployment.ts";
 import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config.ts";
 
 const TEN_MB = 10_000_000;
-/** Limit of a message about the configuration, path included. */
+/** Maximum length of a message about the configuration, including its path. */
 const LINE_CHARS_MAX = 400;
-/** Size of the largest accepted configuration. */
+/** Size of the largest configuration that is accepted. */
 const ROOM = CONFIG_FILE_BYTES_MAX;
-/** Shows whether a message quotes its input. */
+/** Reveals whether a message quotes its input. */
 const SECRET = "s3cret";
 
 const fill = (text: string, sizeBytes: number) => text.repeat(Math.floor(sizeBytes / text.length));
@@ -57,10 +56,9 @@ function assertRefused(
   assert.doesNotMatch(stderr.trimEnd(), /\p{Cc}/u, label);
 }
 
-/** A deployment with this configuration; its log must stay empty. */
+/** A deployment with this configuration, whose log must stay empty. */
 async function withConfig(bytes: Uint8Array | string, use: (dir: string) => Promise<void>) {
-  await withFolder(async (dir) => {
-    await init(dir, () => {});
+  await withInitialized(async (dir) => {
     await writeFile(configOf(dir), bytes);
     await use(dir);
     assert.deepEqual(await readdir(join(dir, "data", "log")), []);
@@ -68,7 +66,7 @@ async function withConfig(bytes: Uint8Array | string, use: (dir: string) => Prom
 }
 
 for (const [title, text] of CASES) {
-  test(`serve, seal and verify refuse a configuration of ${title}`, async () => {
+  test(`serve, seal and verify reject a configuration of ${title}`, async () => {
     await withConfig(text, async (dir) => {
       for (const command of ["serve", "seal", "verify"]) {
         assertRefused(await runOn(dir, [command]), command);
@@ -78,10 +76,10 @@ for (const [title, text] of CASES) {
   });
 }
 
-test("serve in a separate process refuses a configuration of 10 MB and one of 1 TB", async () => {
+test("serve as a separate process rejects configurations of 10 MB and 1 TB", async () => {
   await withConfig(Buffer.alloc(TEN_MB, "x"), async (dir) => {
     for (const sizeBytes of [TEN_MB, 1e12]) {
-      // A sparse file: occupies no disk space.
+      // A sparse file, which occupies no disk space.
       await truncate(configOf(dir), sizeBytes);
       const { code, ...said } = await runCli(["serve", "--config", configOf(dir)]);
       assertRefused({ status: code, ...said }, `${sizeBytes} bytes`);

@@ -1,5 +1,5 @@
 /**
- * Thousands of connections to the real service, in each way that costs a server memory without
+ * Thousands of connections to the real service, in each state that costs a server memory without
  * completing a request. It keeps serving others within its memory limits, and releases the
  * connections when they close. CONNECTIONS sets the number; the goal is 10,000.
  */
@@ -20,29 +20,29 @@ import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
 const CONNECTIONS_WANTED = Number(process.env.CONNECTIONS ?? 2000);
-/** Descriptors that the process needs otherwise. */
+/** Descriptors that the process uses for anything but connections. */
 const OTHER_DESCRIPTORS = 200;
-/** Concurrent opens; the backlog of the socket is short. */
+/** Maximum number of concurrent connection attempts, because the socket's backlog is short. */
 const OPENING_MAX = 100;
 const RETRY_MS = 5;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-/** A runtime that has loaded the program. */
+/** Memory of a runtime that has loaded the program. */
 const BASE_BYTES = 256 * MIB + RECENT_COMMITS_BYTES_MAX;
-/** Approximate cost of a connection in either runtime. */
+/** Approximate memory of a connection in either runtime. */
 const CONNECTION_BYTES = 32 * KIB;
-/** One read of a socket. */
+/** Size of a single read from a socket. */
 const READ_BYTES = 64 * KIB;
 
 interface Kind {
   title: string;
-  /** Bytes that each connection sends first, and later to show progress. */
+  /** Bytes that each connection sends first, and bytes that it sends later to show progress. */
   begin: string;
   more: string;
-  /** Limit of the server's memory for each connection. */
+  /** Limit on the server's memory per connection. */
   bytesMax: number;
-  /** Divides the number of connections of kinds that cost the client much memory too. */
+  /** Divisor of the number of connections, for kinds that also cost the client much memory. */
   oneIn: number;
 }
 
@@ -79,7 +79,7 @@ const KINDS: Kind[] = [
   },
 ];
 
-/** Connections that one process can open. */
+/** Maximum number of connections that one process can open. */
 function connectionsAllowed(): number {
   const limit = execFileSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim();
   return limit === "unlimited" ? Infinity : Number(limit) - OTHER_DESCRIPTORS;
@@ -135,7 +135,7 @@ test("serve stays responsive and within its memory limits with thousands of conn
       for (const { title, begin, more, bytesMax, oneIn } of KINDS) {
         const count = Math.ceil(connections / oneIn);
         await openCrowd(socketPath, count, sockets);
-        // The limit for unsent data applies to all connections together.
+        // The limit on unsent data applies to all connections together.
         const bytes = Buffer.from(begin);
         for (const socket of sockets) if (begin !== "") socket.write(bytes);
         await assertServed();

@@ -1,9 +1,9 @@
 /**
- * A crash at every operation of every sequence of steps, in several torn variants, and a second
- * crash at every operation of the recovery.
+ * Crashes at every operation of every sequence of steps, in several torn variants, and crashes
+ * again at every operation of the recovery.
  *
- * CRASH_DEPTH=3 enumerates all sequences of up to three steps; the default is all of one step and
- * some of two, chosen by SEED. CRASH_STEPS=append,seal runs that sequence alone.
+ * CRASH_DEPTH=3 enumerates all sequences of up to three steps; the default is all sequences of one
+ * step and some of two, chosen by SEED. CRASH_STEPS=append,seal runs only that sequence.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -32,9 +32,9 @@ const seed = testSeed();
 const { CRASH_STEPS, CRASH_DEPTH } = process.env;
 const isSampled = CRASH_STEPS === undefined && CRASH_DEPTH === undefined;
 const variety = isSampled ? SAMPLED_VARIETY : FULL_VARIETY;
-/** What the enumeration covered. */
+/** Coverage of the enumeration. */
 const tally = { sequences: 0, points: 0, variants: 0, states: 0 };
-/** What crashes during the recovery from a crash covered. */
+/** Coverage of crashes during the recovery from a crash. */
 const recoveryTally = { points: 0, variants: 0, states: 0 };
 
 /** Runs a sequence. @returns the states that crashes during or after its last step can leave. */
@@ -60,7 +60,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   tally.variants += points.variants;
   tally.states += points.states.size;
   const checked: CheckedTrees = { settled: new Set(), goesOn: new Set() };
-  /** Receipts that each state was checked against; within a run they only increase. */
+  /** Number of receipts that each state was checked against, which only grows within a run. */
   const seen = new Map<string, number>();
   for (const [hash, { known }] of points.states) seen.set(hash, known.receipts);
   for (const [place, { tree, known, label }] of [...points.states.values()].entries()) {
@@ -78,7 +78,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   }
 }
 
-/** Adds the crash and the command that reproduces it to a failure. */
+/** Adds the crash, and the command that reproduces it, to an error. */
 async function labelled(steps: readonly Step[], label: string, check: () => Promise<void>) {
   try {
     await check();
@@ -105,7 +105,7 @@ function sampledPairs(): Step[][] {
   ]);
 }
 
-/** The sequences that start from a non-empty log, and from an empty folder. */
+/** The sequences that start from a non-empty log, and those that start from an empty directory. */
 function chosenSequences(): { fromLog: Step[][]; fromNothing: Step[][] } {
   if (CRASH_STEPS !== undefined) {
     const steps = CRASH_STEPS.split(",") as Step[];

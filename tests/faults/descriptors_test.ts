@@ -1,7 +1,7 @@
 /**
- * The real service without free descriptors. With more clients than descriptors, connected clients
- * are still served, and new ones once others leave. A start or seal that cannot open its files
- * fails and leaves the log intact.
+ * The real service out of descriptors. With more clients than descriptors, connected clients are
+ * still served, and new ones are served once others leave. A start or seal that cannot open its
+ * files fails and leaves the log intact.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -32,15 +32,15 @@ import { testTime } from "../support/test_log.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const OPEN_FILES_MAX = 64;
-/** Clients that connect, more than there are descriptors for. */
+/** Number of clients that connect, more than there are descriptors for. */
 const CROWD = 100;
 const WRITERS = 4;
 const POLL_MS = 5;
 const GET_STREAMS = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
-/** The log of the second test; each pending file keeps a descriptor open, segments do not. */
+/** The log of the second test: each pending file keeps a descriptor open, and segments do not. */
 const SEGMENTS = 3;
 const PENDING_FILES = 12;
-/** Limits decrease from this one until FAILURES runs have failed, each at an earlier step. */
+/** The limit decreases from here until FAILURES runs have failed, each at an earlier step. */
 const LIMIT_FIRST = 42;
 const FAILURES = 8;
 
@@ -48,12 +48,12 @@ function config(dir: string): string[] {
   return ["--config", join(dir, "service.toml")];
 }
 
-/** Polls until a condition holds. */
+/** Polls until a condition is true. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** Sends a request on a connection that stays open. @returns its response, which must be 200. */
+/** Sends a request on a connection that stays open. @returns the response, which must be 200. */
 async function answerTo(connection: RawConnection, bytes: string): Promise<string> {
   await connection.write(bytes);
   const response = await connection.readResponse();
@@ -85,8 +85,7 @@ test("serve keeps serving connected clients when descriptors run out", (context)
     const { dir, socketPath } = deployment;
     const { receipts } = deployment;
     await deployment.append("sealed");
-    await deployment.stop();
-    assert.equal((await deployment.run(["seal"])).code, 0);
+    await deployment.seal();
 
     const { child } = await deployment.start({ openFilesMax: OPEN_FILES_MAX });
     const openFiles = () => openDescriptors(child.pid!)!;
@@ -122,7 +121,7 @@ test("serve keeps serving connected clients when descriptors run out", (context)
 
     for (const other of crowd) other.destroy();
     await until(() => openFiles() <= before);
-    // Connections still in the backlog may be closed once.
+    // Connections in the backlog may be closed once.
     while (await replayPage(socketPath).catch(() => null) === null);
     await deployment.append("new");
     follower.close();
@@ -132,7 +131,7 @@ test("serve keeps serving connected clients when descriptors run out", (context)
     await deployment.assertContinues();
   }));
 
-/** Fills a deployment with segments, pending files and a tail. @returns its number of events. */
+/** Fills a deployment with segments, pending files and a tail. @returns the number of events. */
 async function fill(dir: string): Promise<number> {
   const folder = join(dir, "data", "log");
   const open = () => openLog({ ...testTime(), storage: fileStorage(folder), report() {} });
@@ -160,14 +159,14 @@ async function fill(dir: string): Promise<number> {
   return batches;
 }
 
-/** Runs a command. @returns its error; null when it succeeded. */
+/** Runs a command. @returns its error, or null if it succeeded. */
 type Run = (dir: string, openFilesMax: number) => Promise<string | null>;
 
 function runSeal(dir: string, openFilesMax: number): Promise<string | null> {
   return faultOf(spawnCli([...config(dir), "seal"], { openFilesMax }));
 }
 
-/** Stops `serve` once it has opened the log; it may have no descriptor left for a client. */
+/** Stops `serve` once it has opened the log; it may have no descriptors left for a client. */
 async function runServe(dir: string, openFilesMax: number): Promise<string | null> {
   const spawned = spawnCli([...config(dir), "serve"], { openFilesMax });
   await untilReported(spawned, "serving ").catch(() => {});

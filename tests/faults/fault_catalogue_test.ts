@@ -1,10 +1,10 @@
 /**
  * Compares tests/faults/catalogue.md with the tests: numbers are unique, no fault is listed twice,
- * every cited test and case exists, and every test in this folder is cited.
+ * every cited test and case exists, and every test in this directory is cited.
  *
  * An entry is `- **number** where: fault`, then indented list items: what must hold, and one or
  * more citations `file › title` or `file › title › case`. In a title, `…` stands for an inserted
- * value; a trailing seed is left out. A case is a string or member name in the test file or in a
+ * value, and a trailing seed is omitted. A case is a string or member name in the test file or in a
  * test helper that it imports.
  */
 import assert from "node:assert/strict";
@@ -74,7 +74,7 @@ function titlesIn(path: string): string[] {
     if (literal !== undefined) return titleOf(literal);
     const constant = new RegExp(`const ${name} =\\s*(${STRING});`).exec(source)?.[1];
     if (constant !== undefined) return titleOf(constant);
-    // A helper in this file that is called with titles.
+    // The title is a parameter of a helper in this file.
     assert.match(source, new RegExp(`\\(${name}: string\\b`), `${path}: ${name} must be a string`);
     return [];
   });
@@ -87,7 +87,7 @@ function titleOf(literal: string): string {
     .replaceAll(/\\(["`])/g, "$1");
 }
 
-/** Concatenates a test file and the test helpers it imports. */
+/** The content of a test file and all test helpers that it imports. */
 function withImports(path: string, seen: Set<string> = new Set()): string {
   if (seen.has(path) || !existsSync(join(ROOT, path))) return "";
   seen.add(path);
@@ -103,12 +103,12 @@ function hasCase(source: string, caseName: string): boolean {
   return spellings.some((spelling) => source.includes(spelling));
 }
 
-/** Items that occur earlier in the list. */
+/** Items that already occur earlier in the list. */
 function repeated<T>(items: readonly T[]): T[] {
   return items.filter((item, index) => items.indexOf(item) < index);
 }
 
-/** Fails with one line per fault: what is wrong, and how to fix it. */
+/** Fails with one line per problem, which says how to fix it. */
 function assertNone(faults: readonly string[]): void {
   assert.ok(faults.length === 0, `${CATALOGUE}:\n${faults.join("\n")}`);
 }

@@ -1,7 +1,7 @@
 /**
- * A segment with damaged rows and a valid footer, so the service starts. Requests that need
- * unreadable rows get a 500 and a line each for the operator; all others succeed. No damaged byte
- * is served. SEGMENT_DAMAGES sets the number of damaged places.
+ * A segment with damaged rows and a valid footer, so the service starts. Requests that need the
+ * unreadable rows get a 500 and are reported to the operator, and all others succeed. No damaged
+ * byte is served. SEGMENT_DAMAGES sets the number of damaged places.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -33,7 +33,7 @@ const SEALED = Array.from({ length: 3 }, (_, number) =>
     })),
   }));
 
-/** A log of one segment and a tail, and the last sealed event. */
+/** A log of one segment and a tail, with the last sealed event. */
 async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
   const storage = new SimulatedDisk();
   let lastSealed = "";
@@ -47,7 +47,7 @@ async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
   return { tree: storage.tree(), lastSealed };
 }
 
-/** Damages the body of the segment; its footer and CRC-32 stay intact. */
+/** Damages the body of the segment but neither its footer nor its CRC-32. */
 function damage(tree: Tree, random: Random): Tree {
   const [path, bytes] = [...tree].find(([path]) => path.startsWith("segments/"))!;
   const segment = Buffer.from(bytes!);
@@ -59,7 +59,7 @@ function damage(tree: Tree, random: Random): Tree {
   return new Map(tree).set(path, segment);
 }
 
-/** Whether a request failed; if so, it must be with `internal_error`. */
+/** Whether a request failed; a failure must be `internal_error`. */
 function failed(reply: HttpReply): boolean {
   if (reply.status === 200) return false;
   assertError(reply, "internal_error");
@@ -78,7 +78,7 @@ async function endsAtOnce(socketPath: string): Promise<boolean> {
   }
 }
 
-/** Reads all sealed events in every way. @returns how many requests and follows failed. */
+/** Reads all sealed events in every way. @returns the number of failed requests and follows. */
 async function askForSealed(socketPath: string): Promise<{ requests: number; follows: number }> {
   const replies = [
     await request(socketPath),
@@ -101,7 +101,7 @@ test(`only requests that need a damaged page get a 500 (SEED=${seed})`, async ()
     const storage = new SimulatedDisk(damage(tree, random));
     await withServedLog(async ({ socketPath, reports }) => {
       const { requests, follows } = await askForSealed(socketPath);
-      // Whether a batch is new is unknown if the batch index is unreadable.
+      // If the batch index is unreadable, the service cannot tell whether a batch is new.
       const newBatch = await ingest(socketPath, batchWith({ batch_id: "goes on" }));
       const requestsNow = requests + (failed(newBatch) ? 1 : 0);
       requestsFailed += requestsNow;

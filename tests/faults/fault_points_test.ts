@@ -1,5 +1,5 @@
 /**
- * Every operation of a run (service, seal, service) fails in turn, in every possible way. The
+ * Makes every operation of a run (service, seal, service) fail in turn, in every possible way. The
  * default is a sample chosen by SEED; FAULT_POINTS=all runs all of them, and FAULT_POINT=12 only
  * that operation, in every way.
  */
@@ -12,26 +12,20 @@ import { type Random, seededRandom, testSeed } from "../../tools/support/random.
 import type { Operation } from "../support/simulated_disk.ts";
 import { commitOffsets, tailOf, withTail } from "../support/test_log.ts";
 import { checkCrashState, type CheckedTrees } from "./support/crash_check.ts";
-import { CrashPoints, type Variety } from "./support/crash_points.ts";
+import { CrashPoints, SMALL_VARIETY, type Variety } from "./support/crash_points.ts";
 import { baseOf, LOG_STEPS } from "./support/crash_session.ts";
 import { plansFor } from "./support/fault_plans.ts";
 import { type Ending, FaultedRun } from "./support/faulted_run.ts";
 import type { Base } from "./support/log_run.ts";
 
-/** Share of all fault points that is tried without FAULT_POINTS=all. */
+/** Share of the fault points tried without FAULT_POINTS=all. */
 const SAMPLED = 0.02;
 const ENDINGS: readonly Ending[] = ["close", "kill"];
-const VARIETY: Variety = {
-  shapes: ["no bytes", "all bytes", "every other sector"],
-  allSectorsMax: 0,
-  allSubsetsMax: 2,
-  cutEveryBytes: null,
-  randomStates: 3,
-};
+const VARIETY: Variety = { ...SMALL_VARIETY, randomStates: 3 };
 
 const seed = testSeed();
 
-/** The log followed by part of a commit, as left by a crash during its write. */
+/** The log followed by part of a commit, as a crash during its write leaves it. */
 function withRemnant({ tree, known }: Base): Base {
   const tail = tailOf(tree);
   const cut = tail.subarray(commitOffsets(tail).at(-2), tail.length - 100);
@@ -42,12 +36,12 @@ function withRemnant({ tree, known }: Base): Base {
 interface FaultPoint {
   /** Number of the operation, from 1. */
   number: number;
-  /** Index of the plan among those for the operation. */
+  /** Index of the plan among those for this operation. */
   place: number;
   ending: Ending;
 }
 
-/** Runs with one fault. @returns where it struck and how many states were checked. */
+/** Runs with one fault. @returns where it occurred and how many states were checked. */
 async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
   const points = new CrashPoints<KnownHistory>(VARIETY, seed);
   const run = new FaultedRun(
@@ -77,7 +71,7 @@ function describe({ strike }: FaultedRun): string {
   return `${kind} ${path} with ${plan.name} in ${phase}`;
 }
 
-/** All faults of a run, found by a run in which nothing fails. */
+/** All possible faults of a run, found by a run without faults. */
 async function faultPointsOf(base: Base): Promise<FaultPoint[]> {
   const points: FaultPoint[] = [];
   const count = (operation: Operation, number: number) => {

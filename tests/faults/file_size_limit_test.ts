@@ -1,7 +1,7 @@
 /**
- * `serve` under a file size limit whose signal is not ignored by its parent. Node ignores it itself
- * and answers `storage_full`; Deno is killed by the system in the middle of a commit. Either way a
- * start without the limit has everything acknowledged. Needs `prlimit`.
+ * `serve` under a file size limit, started by a parent that does not ignore SIGXFSZ. Node ignores
+ * the signal itself and answers `storage_full`; Deno is killed in the middle of a commit. Either
+ * way, a start without the limit has everything acknowledged. Needs `prlimit`.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -13,13 +13,13 @@ import { skipLoudly } from "./support/skip.ts";
 
 const LIMIT_BYTES = 300_000;
 const PAYLOAD_CHARS = 10_000;
-/** More than fits within the limit. */
+/** More data than fits within the limit. */
 const BATCHES_MAX = LIMIT_BYTES / PAYLOAD_CHARS + 1;
 
-/** Without a core dump. */
+/** Disables core dumps. */
 const WRAPPER = ["prlimit", "--core=0", `--fsize=${LIMIT_BYTES}:unlimited`];
 
-/** Ingests until a batch is refused. */
+/** Ingests until a batch is rejected. */
 async function fill(deployment: Deployment): Promise<void> {
   const events = [event({ payload: "x".repeat(PAYLOAD_CHARS) })];
   for (let number = 0; number < BATCHES_MAX; number++) {
@@ -35,7 +35,7 @@ test("serve loses nothing at a file size limit", async (context) => {
   const { error } = spawnSync("prlimit", ["--version"]);
   if (error !== undefined) return skipLoudly(context, `no prlimit: ${error.message}`);
   await withDeployment(async (deployment) => {
-    // Deno caches compiled code in large files of its own.
+    // Deno caches compiled code in large files.
     const denoFlags = ["--no-code-cache"];
     const serving = await deployment.start({ wrapper: WRAPPER, denoFlags });
     await fill(deployment);

@@ -1,5 +1,5 @@
 /**
- * Many followers of one server while events are appended: each gets all of them in order, and the
+ * Many followers of one server while events are appended: each gets all events in order, and the
  * server's memory stays within its limits, even with a follower that never reads.
  */
 import assert from "node:assert/strict";
@@ -18,17 +18,17 @@ import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";
 const FOLLOWERS = 200;
 const EVENTS = 10_000;
 const BATCH_EVENTS = 100;
-/** After this time the test fails and reports the progress of each follower. */
+/** After this time the test fails and reports each follower's progress. */
 const DELIVERY_TIMEOUT_MS = 90_000;
 
 const MIB = 1024 * 1024;
-/** A runtime that has just parsed batches and not collected them. */
+/** Memory of a runtime that has just parsed batches and not yet collected garbage. */
 const BASE_BYTES = 256 * MIB;
-/** Appended while one follower reads nothing; large enough to show in the memory. */
+/** Data appended while one follower reads nothing, enough to show up in the server's memory. */
 const BULK_BATCHES = 192;
 const BULK_PAYLOAD = "x".repeat(MIB);
 /**
- * A follower holds one record and at most two pieces of it: one that the system has not accepted
+ * A follower holds one record and at most two chunks of it: one that the system has not accepted
  * yet, and one being sent. Followers share the newest commits and their records.
  */
 const FOLLOWER_BYTES = FOLLOW_RECORD_BYTES_MAX + 2 * FOLLOW_PIECE_BYTES;
@@ -57,7 +57,7 @@ test(`${FOLLOWERS} followers get ${EVENTS} events in order while they are append
       all.push(received);
       return received.take.bind(received);
     };
-    // It reads only when the next record is requested.
+    // The stalled follower reads only when the next record is requested.
     const stalled = await FollowReader.open(socketPath);
     const followers = await Followers.open({ socketPath, count: FOLLOWERS, after: null, receiver });
     const append = async () => {

@@ -1,7 +1,7 @@
 /**
- * The real service on a full disk: ingest is answered `storage_full`, readers and followers
- * continue, stops and starts work, a seal fails and changes nothing, and ingest resumes once there
- * is space. Nothing acknowledged is lost, and nothing refused is stored.
+ * The real service on a full disk: ingest gets `storage_full`, readers and followers continue,
+ * stops and starts work, a seal fails and changes nothing, and ingest resumes once there is space.
+ * Nothing acknowledged is lost, and nothing rejected is stored.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -23,7 +23,7 @@ import {
 const WRITERS = 4;
 /** Random data, because a segment of compressible data might still fit. */
 const PAYLOAD_BYTES = 15_000;
-/** More than fits on any of the disks. */
+/** More data than fits on any of the disks. */
 const BATCHES_MAX = 200;
 
 const DISKS: [title: string, make: SmallDiskMaker][] = [
@@ -32,7 +32,7 @@ const DISKS: [title: string, make: SmallDiskMaker][] = [
   ["a file size limit", fileSizeLimit],
 ];
 
-/** A service on a small disk, and its receipts. */
+/** A service on a small disk, and the receipts it sent. */
 class SmallDeployment extends Deployment {
   readonly disk: SmallDisk;
   #batches = 0;
@@ -50,7 +50,7 @@ class SmallDeployment extends Deployment {
     return super.run(command, { wrapper: this.disk.wrapper });
   }
 
-  /** Ingests a batch that is accepted or finds no space. @returns whether it was accepted. */
+  /** Ingests a batch, which may run out of space. @returns whether it was accepted. */
   async appendIfRoom(): Promise<boolean> {
     const payload = randomBytes(PAYLOAD_BYTES).toString("hex");
     const events = ["a", "b"].map((record_key) => event({ record_key, payload }));
@@ -59,7 +59,7 @@ class SmallDeployment extends Deployment {
     return reply.status === 200;
   }
 
-  /** Runs writers until each has met the full disk twice. */
+  /** Runs writers until each has run out of space twice. */
   async fill(): Promise<void> {
     await Promise.all(Array.from({ length: WRITERS }, async () => {
       for (let refusals = 0; refusals < 2;) {
@@ -97,7 +97,7 @@ async function fillAndMakeRoom(deployment: SmallDeployment): Promise<void> {
   await deployment.stop();
 }
 
-/** On the full disk: kill, start, clean shutdown, seal, start. */
+/** On the full disk: kill, start, clean shutdown, seal and start. */
 async function restartWhileFull(deployment: SmallDeployment): Promise<void> {
   await deployment.start();
   await deployment.fill();

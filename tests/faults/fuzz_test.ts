@@ -1,8 +1,8 @@
 /**
- * The real service under malformed requests, beside the clients of a soak: each request is answered
- * or its connection closed, the process neither exits nor complains, other clients notice nothing,
- * and the log holds everything acknowledged and nothing that was never sent. FUZZ_REQUESTS sets the
- * number of requests, FUZZ_SEED their choice; round N of a seed is round 0 of seed + N.
+ * The real service under malformed requests while the clients of a soak use it. Each request gets a
+ * response or its connection is closed, the process neither exits nor reports an error, other
+ * clients are unaffected, and the log contains everything acknowledged and nothing never sent.
+ * FUZZ_REQUESTS is their number, FUZZ_SEED their choice; round N of a seed is round 0 of seed + N.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -18,12 +18,12 @@ import { soakThrough } from "./support/soaked.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
-/** Requests to one log; then it is checked, and the next round starts with an empty log. */
+/** Requests per log. Then the log is checked, and the next round starts with an empty one. */
 const ROUND_REQUESTS_MAX = 3000;
 const CLIENTS = 8;
-/** Prefix of the sources of the fuzzing clients. */
+/** Prefix of the fuzzing clients' sources. */
 const FUZZED = "x.c";
-/** Messages of a server without errors. */
+/** Lines that a server prints when nothing has failed. */
 const CALM_LINES = /^(serving .*|shutting down)$/;
 const CLOSING_MS_MAX = 30_000;
 
@@ -36,7 +36,7 @@ function complaints({ served }: Scene): string[] {
 async function assertNothingLeftOpen({ served }: Scene): Promise<void> {
   if (!existsSync("/proc/self/fd")) return;
   const deadlineMs = performance.now() + CLOSING_MS_MAX;
-  // The clients of the soak keep their own sockets.
+  // The soak's clients keep their own sockets open.
   while (openDescriptors(served.pid!)! > CLIENT_SOCKETS_MAX) {
     assert.ok(performance.now() < deadlineMs, "sockets of disconnected clients stay open");
     await served.client.streams();

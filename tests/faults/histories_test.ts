@@ -1,6 +1,6 @@
 /**
- * Long random histories, each of four generations that end in a crash. HISTORIES sets how many,
- * HISTORY_STEPS the steps of a generation. To rerun history n of SEED s, use SEED s + n and
+ * Long random histories, each of four generations that end in a crash. HISTORIES sets their number,
+ * HISTORY_STEPS the steps per generation. To rerun history n of SEED s, use SEED s + n and
  * HISTORIES=1.
  */
 import assert from "node:assert/strict";
@@ -9,10 +9,10 @@ import { test } from "node:test";
 import { seededRandom, testSeed } from "../../tools/support/random.ts";
 import { HistoryRun, type Tally } from "./support/history_run.ts";
 
-/** Enough to meet nearly every outcome; outcomes of one history in ten may take more. */
+/** Histories that produce nearly every outcome; rare ones may take up to HISTORIES_MAX. */
 const HISTORIES_FOR_ALL = 50;
 const HISTORIES_MAX = 250;
-/** Interval of progress lines in a long run. */
+/** Histories between progress lines in a long run. */
 const HISTORIES_TOLD = 100;
 const EXPECTED = [
   ...["committed", "duplicate", "retired", "already_retired", "batch_id_conflict"],
@@ -25,7 +25,7 @@ const firstSeed = testSeed();
 const count = Number(process.env.HISTORIES ?? HISTORIES_FOR_ALL);
 const steps = Number(process.env.HISTORY_STEPS ?? 60);
 
-/** @throws {Error} names the command that reruns the failing history. */
+/** @throws {Error} names the command that reruns a failed history. */
 async function runHistory(seed: number, tally: Tally): Promise<void> {
   try {
     await new HistoryRun(seededRandom(seed), steps, tally).run();
@@ -36,7 +36,7 @@ async function runHistory(seed: number, tally: Tally): Promise<void> {
   }
 }
 
-test(`random histories of crashes and faults break no promise (SEED=${firstSeed})`, async () => {
+test(`random histories of crashes and faults break no guarantee (SEED=${firstSeed})`, async () => {
   const tally: Tally = {};
   const missing = () => EXPECTED.filter((what) => tally[what] === undefined);
   const isEnough = (done: number) =>

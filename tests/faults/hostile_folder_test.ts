@@ -1,7 +1,7 @@
 /**
- * Deployments in which a file or folder is replaced by something else: every command exits with one
- * line and the documented status, writes nothing through a link, deletes only its own files, and
- * never waits for a pipe.
+ * Deployments in which a file or directory is replaced by something else: every command exits with
+ * one line and the documented status, writes nothing through a link, deletes only its own files,
+ * and never blocks on a pipe.
  */
 import assert from "node:assert/strict";
 import { lstat, mkdtemp, realpath, rm } from "node:fs/promises";
@@ -19,7 +19,7 @@ import {
 } from "./support/hostile_deployment.ts";
 import { HOSTILE_ENTRIES, type HostileEntry } from "./support/hostile_entry.ts";
 
-/** Allowed exit statuses; `verify` may report the violation or fail to read the entry. */
+/** Allowed exit statuses. `verify` may report a violation or fail to read the entry. */
 interface Statuses {
   seal: number[];
   verify: number[];
@@ -36,7 +36,7 @@ interface Place {
 }
 
 const REFUSED: Statuses = { seal: [1], verify: [1, 3], init: [1] };
-/** `init` looks only at names directly in the log folder. */
+/** `init` examines only the names directly in the log directory. */
 const REFUSED_BELOW: Statuses = { ...REFUSED, init: [0] };
 const TAKEN: Statuses = { seal: [0], verify: [0], init: [1] };
 
@@ -53,10 +53,10 @@ const PLACES: Place[] = [
   },
   { title: "segments/", path: () => "data/log/segments", statuses: REFUSED, isFolder: true },
   { title: "pending/", path: () => "data/log/pending", statuses: REFUSED, isFolder: true },
-  { title: "the log folder", path: () => "data/log", statuses: REFUSED, isFolder: true },
+  { title: "the log directory", path: () => "data/log", statuses: REFUSED, isFolder: true },
   // An operator may keep the data on another disk.
   {
-    title: "the data folder",
+    title: "the data directory",
     path: () => "data",
     statuses: REFUSED,
     linked: TAKEN,
@@ -70,7 +70,7 @@ const PLACES: Place[] = [
   },
 ];
 
-/** Unknown names, or names known only to a writer. */
+/** Names that are unknown, or known only to a writer. */
 const STRAY_PATHS = [
   "data/log/stray",
   "data/log/segments/stray",
@@ -100,7 +100,7 @@ async function exists(path: string): Promise<boolean> {
   return await lstat(path).then(() => true, () => false);
 }
 
-/** Runs a command with an entry at `place`; the command must leave the entry there. */
+/** Runs a command with an entry at `place`, which the command must leave there. */
 async function runWith(
   place: string,
   entry: HostileEntry,
@@ -112,7 +112,7 @@ async function runWith(
     assertEnd(await runOn(dir, command), statuses, label);
     assert.ok(await exists(join(dir, place)), `${label}: the entry still exists`);
     const precious = join(dir, place, "precious");
-    assert.ok(entry.title !== "a folder with a file" || await exists(precious), label);
+    assert.ok(entry.title !== "a directory with a file" || await exists(precious), label);
   });
   return isOutsideUntouched;
 }
@@ -120,7 +120,7 @@ async function runWith(
 for (const { title, path, statuses, linked, isFolder } of PLACES) {
   test(`seal, verify and init exit as documented when an entry replaces ${title}`, async () => {
     for (const entry of HOSTILE_ENTRIES) {
-      if (isFolder && entry.title === "a folder with a file") continue;
+      if (isFolder && entry.title === "a directory with a file") continue;
       const isFollowed = entry.isLink && linked !== undefined;
       for (const name of ["seal", "verify", "init"] as const) {
         const expected = isFollowed ? linked[name] : statuses[name];
@@ -143,11 +143,11 @@ for (const place of STRAY_PATHS) {
 
 for (const place of TEMPORARY_PATHS) {
   const leftoverTitle =
-    `seal removes ${place} as a leftover, never follows it, and removes no folder`;
+    `seal removes ${place} as a leftover, never follows it, and removes no directory`;
   test(leftoverTitle, async () => {
     for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
       await withHostile(whole, place, entry, async (dir) => {
-        const isFolder = entry.title === "a folder with a file";
+        const isFolder = entry.title === "a directory with a file";
         assertEnd(await runOn(dir, ["seal"]), [isFolder ? 1 : 0], entry.title);
         assert.equal(await exists(join(dir, place)), isFolder, entry.title);
       });

@@ -1,7 +1,7 @@
 /**
- * Compares the JSON reader with the built-in parser plus independent rules on nearly valid JSON:
- * both accept the same texts, with the same value and the same canonical text. JSON_CASES sets the
- * number of texts, SEED their choice.
+ * Compares the JSON parser with the built-in one plus independent rules, on nearly valid JSON: both
+ * accept the same documents, with the same value and the same canonical form. JSON_CASES sets the
+ * number of documents, SEED their choice.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -20,10 +20,10 @@ import { almostJson } from "./support/almost_json.ts";
 import { judge, type Verdict } from "./support/json_oracle.ts";
 
 const CASES = Number(process.env.JSON_CASES ?? 20_000);
-/** Deeper values are not compared with the unbounded reader, to limit recursion. */
+/** Deeper values are not compared with the unbounded parser, to limit recursion. */
 const UNCUT_DEPTH_MAX = 1024;
 
-/** Checks one text. @returns its verdict. */
+/** Checks one document. @returns whether it is valid, or why not. */
 function check(bytes: Uint8Array): string {
   const verdict = judge(bytes, JSON_DEPTH_MAX);
   if (!verdict.isAccepted) {
@@ -48,7 +48,7 @@ const HEAD =
   '{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",' +
   '"payload":';
 
-/** Checks the text as the payload of a batch. */
+/** Checks the document as the payload of a batch. */
 function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAccepted: true }) {
   const body = Buffer.concat([Buffer.from(HEAD), bytes, Buffer.from("}]}")]);
   if (depth > PAYLOAD_DEPTH_MAX) {
@@ -63,7 +63,7 @@ function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAcc
   }
 }
 
-/** Checks `parseJsonText()`, which does not limit the depth. */
+/** Checks `parseJsonText()`, which has no depth limit. */
 function checkUncut(bytes: Uint8Array, { depth, value }: Verdict & { isAccepted: true }): void {
   if (depth > UNCUT_DEPTH_MAX) return;
   const uncut = depth > JSON_DEPTH_MAX ? judge(bytes, UNCUT_DEPTH_MAX) : { value };
@@ -71,20 +71,20 @@ function checkUncut(bytes: Uint8Array, { depth, value }: Verdict & { isAccepted:
   assert.ok("value" in uncut && isDeepStrictEqual(read, uncut.value), "parseJsonText()");
 }
 
-/** Formats a text for pasting into a test. */
+/** Formats a document for pasting into a test. */
 function quoted(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString("hex");
   return bytes.length > 2000 ? `${bytes.length} bytes` : `Buffer.from("${hex}", "hex")`;
 }
 
-/** Each must occur often, or the generator has lost coverage. */
+/** Each result must occur often; otherwise the generator has lost coverage. */
 const OUTCOMES = [
   ...["accepted", "accepted, too deep for a payload", "not UTF-8", "not JSON"],
   ...["a name appears twice", "an unpaired surrogate", "a number that overflows"],
   "an integer not kept",
 ];
 
-test(`parseJson() agrees with an oracle on ${CASES} texts (SEED=${SEED})`, (context) => {
+test(`parseJson() agrees with an oracle on ${CASES} documents (SEED=${SEED})`, (context) => {
   const random = new SeededRandom();
   const counts = new Map(OUTCOMES.map((outcome) => [outcome, 0]));
   for (let number = 0; number < CASES; number++) {

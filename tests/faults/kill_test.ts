@@ -1,7 +1,7 @@
 /**
- * The real service, killed at random moments of its start, of ingest under concurrent writers and
- * of its shutdown, with occasional seals. Every acknowledged batch must exist once, whole, with the
- * ids of its receipt; every other batch is absent or whole. KILLS sets the number of kills.
+ * The real service, killed at random moments of startup, of ingest with concurrent writers and of
+ * shutdown, with occasional seals. Every acknowledged batch must exist once and whole, with the ids
+ * of its receipt; every other batch is either absent or whole. KILLS sets the number of kills.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -9,20 +9,19 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Disturbance, DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
 import { randomInteger, randomItem, SEED, seededRandom } from "../../tools/support/random.ts";
+import { untilBatches } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 25);
-/** Ingest is killed after a random number of receipts, up to this one, and a short delay. */
+/** Kills during ingest follow a random number of receipts, up to this one, and a short delay. */
 const RECEIPTS_MAX = 30;
 const MOMENT_MS_MAX = 5;
-const POLL_MS = 1;
 const SEALED_SHARE = 0.15;
 
-/** Half of the kills follow a receipt at once: its batch must already be durable. */
+/** Half of these kills follow a receipt immediately, so its batch must already be durable. */
 async function killInIngest(scene: Scene): Promise<void> {
-  const { random, tally, failing } = scene;
-  const due = tally.of("batches") + randomInteger(random, 1, RECEIPTS_MAX);
-  while (tally.of("batches") < due) await delay(POLL_MS, undefined, { signal: failing });
+  const { random } = scene;
+  await untilBatches(scene, randomInteger(random, 1, RECEIPTS_MAX));
   if (random() < 0.5) await delay(random() * MOMENT_MS_MAX);
   await DISTURBANCES.kill(scene);
 }
@@ -45,7 +44,7 @@ test(`serve keeps everything it acknowledged through ${KILLS} kills (SEED=${SEED
     return random() < SEALED_SHARE ? [KINDS[kind]!, DISTURBANCES.seal] : [KINDS[kind]!];
   });
   const result = await soakThrough(deck.flat());
-  // A shutdown may end before the kill.
+  // A shutdown may complete before the kill.
   assert.ok(result.tally.of("kills") + result.tally.of("stops") >= KILLS);
   tellOfLongRun("KILLS", result, struck);
 });

@@ -1,6 +1,6 @@
 /**
- * The real service with a small heap, under concurrent bodies of the largest size. It survives:
- * bodies wait for capacity and are prepared one at a time. Everything acknowledged is there after a
+ * The real service with a small heap, under concurrent bodies of the maximum size. It survives:
+ * bodies wait for memory and are prepared one at a time. Everything acknowledged is there after a
  * restart. MEMORY_ROUNDS sets the number of rounds.
  */
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ const WRAPPER = [
 const EVENTS: [title: string, make: () => string][] = [
   ["one string of 32 MiB", () => eventOf(`"${"x".repeat(INGEST_BODY_BYTES_MAX - 500)}"`)],
   ["10,000 events of 3 KiB", () => Array(10_000).fill(eventOf(`"${"y".repeat(3200)}"`)).join()],
-  // Regression: each number was kept as a tree of 64 bytes.
+  // Regression: each number was stored as a 64-byte tree.
   ["6 million numbers", () => eventOf(`[${"1,".repeat(6 * MIB)}1]`)],
 ];
 
@@ -34,7 +34,7 @@ function eventOf(payload: string): string {
   return `{"stream":"orders","record_key":"1","kind":"upserted","payload":${payload}}`;
 }
 
-/** Resends a body until it is accepted; the service may answer `overloaded`. */
+/** Resends a body until it is accepted; the service may respond with `overloaded`. */
 async function ingestAtLast(socketPath: string, body: string): Promise<Receipt> {
   for (;;) {
     const reply = await ingest(socketPath, body);
@@ -71,7 +71,7 @@ for (const [title, make] of EVENTS) {
     }, { wrapper: WRAPPER }));
 }
 
-/** An id just before another. */
+/** An id just before another one. */
 function before(eventId: string): string {
   const last = parseInt(eventId.slice(-8), 16);
   return eventId.slice(0, -8) + (last - 1).toString(16).padStart(8, "0");

@@ -1,7 +1,7 @@
 /**
- * The real `seal`, killed at random moments, also on the leftovers of earlier kills: the next
+ * The real `seal`, killed at random moments, including on the leftovers of earlier kills: the next
  * `seal` or `serve` resumes, and every event exists once, unchanged. A kill counts if the run had
- * changed the folder and left work undone. SEAL_KILLS sets the number of kills.
+ * changed the directory and left work undone. SEAL_KILLS sets the number of kills.
  */
 import assert from "node:assert/strict";
 import { lstat, readdir, readFile } from "node:fs/promises";
@@ -13,21 +13,22 @@ import { DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
 import type { ServedLog } from "../../tools/soak/served_log.ts";
 import { type CliExit, isRunning, signalChild } from "../../tools/support/program.ts";
 import { randomItem, SEED } from "../../tools/support/random.ts";
+import { untilBatches } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.SEAL_KILLS ?? 4);
-/** Kills that come too early or too late, for each that counts. */
+/** Maximum number of kills that come too early or too late, per kill that counts. */
 const MISSES_MAX = 20;
-/** Reduces the longest delay before a kill after one that came too late. */
+/** Factor on the longest delay before a kill, after one that came too late. */
 const QUICKER_AFTER_MISS = 0.9;
 const WORK_MS_FIRST = 300;
 const POLL_MS = 1;
-/** Batches appended before each seal, so that it takes long enough to kill. */
+/** Batches appended before each seal, so that it takes long enough to be killed. */
 const BATCHES_BETWEEN = 60;
-/** Very short steps; a kill polls until it sees one. */
+/** Steps so short that a kill has to poll for them. */
 const SHORT_STEPS = ["no tail", "unlisted segment", "temporary manifest", "covered pending"];
 
-/** Names, sizes and times of all files, to detect whether a run has started to work. */
+/** Names, sizes and times of all files, which reveal whether a run has started its work. */
 async function stateOf({ logDir }: ServedLog): Promise<string> {
   const names = (await readdir(logDir, { recursive: true })).sort();
   const states = names.map(async (name) => {
@@ -37,7 +38,7 @@ async function stateOf({ logDir }: ServedLog): Promise<string> {
   return (await Promise.all(states)).join("\n");
 }
 
-/** Short labels for the leftovers of an interrupted seal. */
+/** Short labels for what an interrupted seal has left behind. */
 async function leftBehind({ logDir }: ServedLog): Promise<string> {
   const list = (folder: string): Promise<string[]> => readdir(join(logDir, folder)).catch(() => []);
   const [root, pending, segments] = await Promise.all([".", "pending", "segments"].map(list));
@@ -54,14 +55,14 @@ async function leftBehind({ logDir }: ServedLog): Promise<string> {
   ].filter((word) => word !== "").join(", ") || "nothing";
 }
 
-/** If earlier runs left only cleanup, there is nothing to seal. */
+/** A seal may find nothing to do, because earlier runs left only cleanup. */
 function assertEnded({ code, stderr }: CliExit): void {
   assert.ok(code === 0 || code === 1 && /nothing to seal\n$/.test(stderr), stderr);
 }
 
 /**
  * Kills a seal after some time, or during a given short step.
- * @returns the leftovers; null if it had finished or had nothing to do.
+ * @returns what it left behind, or null if it had finished or had nothing to do.
  */
 async function killSeal(served: ServedLog, moment: number | string): Promise<string | null> {
   const before = await stateOf(served);
@@ -92,19 +93,18 @@ test(`seal loses and duplicates nothing through ${KILLS} kills (SEED=${SEED})`, 
   let workMs = WORK_MS_FIRST;
   let [kills, misses] = [0, 0];
   const killOften = async (scene: Scene) => {
-    const { served, random, tally, failing } = scene;
+    const { served, random, tally } = scene;
     while (kills < KILLS) {
-      const due = tally.of("batches") + BATCHES_BETWEEN;
-      while (tally.of("batches") < due) await delay(POLL_MS, undefined, { signal: failing });
+      await untilBatches(scene, BATCHES_BETWEEN);
       await served.stop();
-      // Several kills in a row, until there is nothing left to seal.
+      // Kills several seals in a row, until there is nothing left to seal.
       for (let isOver = false; !isOver && kills < KILLS;) {
         const moment = random() < 0.5 ? random() * workMs : randomItem(random, SHORT_STEPS);
         const left = await killSeal(served, moment);
         isOver = left === null || random() < 0.5;
         if (left === null) {
           assert.ok(++misses <= KILLS * MISSES_MAX, "too many kills missed the seal");
-          // The first measurement may be from a busy machine.
+          // The first measurement may come from a busy machine.
           if (typeof moment === "number") workMs *= QUICKER_AFTER_MISS;
         } else {
           kills += 1;

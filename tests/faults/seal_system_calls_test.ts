@@ -1,6 +1,6 @@
 /**
- * The real `seal` while one of its system calls fails, at each step: it exits with status 1 and the
- * reason, every event still exists, and the next `seal` completes. Needs `strace`.
+ * The real `seal` with a failing system call at each step: it exits with status 1 and the reason,
+ * every event still exists, and the next `seal` completes. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -14,17 +14,17 @@ const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 const SYNCS = "fsync,fdatasync";
 const RENAMES = "rename,renameat,renameat2";
 const REMOVALS = "unlink,unlinkat";
-/** Files of the deployment below: a segment, a pending file and a tail. */
+/** Files of the deployment: a segment, a pending file and a tail. */
 const EVENTS = 3;
 
 const SEGMENT_ASIDE = "segments/new.parquet.tmp";
 const MANIFEST_ASIDE = "manifest.json.tmp";
 
-/** A null path stands for the pending file. */
+/** A null path refers to the pending file. */
 const CASES: [title: string, calls: string, path: string | null, errno: string][] = [
   ["the rename of the tail", RENAMES, "tail.ndjson", "EIO"],
   ["the fsync of pending/", SYNCS, "pending", "EIO"],
-  ["the fsync of the log folder", SYNCS, ".", "EIO"],
+  ["the fsync of the log directory", SYNCS, ".", "EIO"],
   ["a write of the segment", WRITES, SEGMENT_ASIDE, "EIO"],
   ["a write of the segment (no space)", WRITES, SEGMENT_ASIDE, "ENOSPC"],
   ["the fsync of the segment", SYNCS, SEGMENT_ASIDE, "EIO"],
@@ -36,7 +36,7 @@ const CASES: [title: string, calls: string, path: string | null, errno: string][
   ["the removal of a pending file", REMOVALS, null, "EIO"],
 ];
 
-/** Runs `seal` in a separate process, with failing `calls` on a path. */
+/** Runs `seal` in a separate process, in which `calls` on a path fail. */
 function sealUnder(dir: string, calls: string, path: string, errno: string) {
   const fault = ["-e", `trace=${calls}`, "-e", `inject=${calls}:error=${errno}`];
   const target = ["-P", join(dir, path)];

@@ -1,7 +1,7 @@
 /**
- * The real service, sealing its tail on a thread while it serves: killed at random moments of a
- * seal, and followed, verified and read meanwhile. Every acknowledged batch exists once. KILLS sets
- * the number of kills, ROTATE_KIB the size at which a tail rotates.
+ * The real service while it seals its tail on a thread: it is killed at random moments of a seal,
+ * or followed, read and verified in the meantime. Every acknowledged batch exists once. KILLS sets
+ * the number of kills, ROTATE_KIB the size at which a tail is rotated.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
@@ -12,16 +12,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import { DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
 import type { ServedLog } from "../../tools/soak/served_log.ts";
 import { SEED } from "../../tools/support/random.ts";
+import { until } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 5);
 const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
-/** Descriptors of a worker thread in either runtime, and of pending files. */
+/** Descriptors used by a worker thread in either runtime and by pending files. */
 const OTHER_FILES_MAX = 20;
 const SEGMENTS_WANTED = 3;
-const POLL_MS = 2;
 const SETTLE_MS_MAX = 30_000;
-/** Longest delay between a rotation and a kill, about twice the time of a seal. */
+/** Longest delay between a rotation and a kill, about twice the duration of a seal. */
 const MOMENT_MS_MAX = 400;
 
 function filesIn({ logDir }: ServedLog, folder: string): string[] {
@@ -32,15 +32,11 @@ function segmentsOf(served: ServedLog): string[] {
   return filesIn(served, "segments").filter((name) => name.endsWith(".parquet"));
 }
 
-async function until({ failing }: Scene, holds: () => boolean): Promise<void> {
-  while (!holds()) await delay(POLL_MS, undefined, { signal: failing });
-}
-
 function assertSealsQuietly({ output }: ServedLog): void {
   assert.doesNotMatch(output.stderr, /not sealed|not rotated|stopped/, output.stderr);
 }
 
-/** The state of the seal when the service was killed. */
+/** How far the seal had got when the service was killed. */
 function struckAt(served: ServedLog): string {
   if (filesIn(served, "segments").some((name) => name.endsWith(".tmp"))) {
     return "a partial segment";
@@ -73,7 +69,7 @@ test(killedTitle, async () => {
   tellOfLongRun("KILLS", result, struck);
 });
 
-/** Descriptors of files; clients have sockets. */
+/** Descriptors of regular files; clients use sockets. */
 function openFiles({ pid }: ServedLog): number {
   const folder = `/proc/${pid}/fd`;
   if (!existsSync(folder)) return 0;
@@ -81,20 +77,20 @@ function openFiles({ pid }: ServedLog): number {
     try {
       return !readlinkSync(`${folder}/${name}`).startsWith("socket:");
     } catch {
-      // Closed since it was listed.
+      // The descriptor was closed after it was listed.
       return false;
     }
   }).length;
 }
 
-test("serve seals during follows, replays and verify, without holding more files open", async () => {
+test("serve seals during follows, replays and verify without leaking descriptors", async () => {
   const watchSealing = async (scene: Scene) => {
     const { served } = scene;
     const before = openFiles(served);
     await until(scene, () => segmentsOf(served).length > 1);
     await DISTURBANCES.verify(scene);
     await until(scene, () => segmentsOf(served).length >= SEGMENTS_WANTED);
-    // A running seal or verify briefly opens more files; a leak never closes them.
+    // A running seal or verify briefly opens more files, but closes them.
     const deadline = AbortSignal.timeout(SETTLE_MS_MAX);
     const filesMax = () => before + segmentsOf(served).length + OTHER_FILES_MAX;
     await until(scene, () => deadline.aborted || openFiles(served) <= filesMax());

@@ -1,6 +1,6 @@
 /**
- * Unusable standard streams: closed before the start, full, or without a reader. No message is
- * written into the log, none stops the service, and `verify` does not succeed when its report is
+ * Unusable standard streams: closed before the start, full, or without a reader. No message ends up
+ * in the log, none stops the service, and `verify` does not exit with success when its report is
  * lost.
  */
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ function redirected(redirections: string): string[] {
   return ["sh", "-c", `exec "$0" "$@" ${redirections}`];
 }
 
-/** Runs `use` with a deployment whose last run was killed, so that a start reports a repair. */
+/** Runs `use` with a deployment that was killed, so that its next start reports a repair. */
 function withKilledDeployment(use: (deployment: Deployment) => Promise<void>) {
   return withServing(async (deployment) => {
     await deployment.append("before");
@@ -26,7 +26,7 @@ function withKilledDeployment(use: (deployment: Deployment) => Promise<void>) {
   });
 }
 
-/** The next opened file gets the descriptor of a closed stream. */
+/** The next file opened gets the descriptor of a closed stream. */
 async function assertNoMessages(dir: string): Promise<void> {
   const entries = await readdir(join(dir, "data"), { recursive: true, withFileTypes: true });
   for (const { name, parentPath } of entries.filter((entry) => entry.isFile())) {
@@ -43,7 +43,7 @@ const UNTAKEN: [title: string, redirections: string, device: string][] = [
 for (const [title, redirections, device] of UNTAKEN) {
   const skip = existsSync(device) ? false : `no ${device}`;
   test(
-    `serve with ${title} standard streams serves, and keeps its log intact`,
+    `serve with ${title} standard streams serves and keeps its log intact`,
     { skip },
     () =>
       withKilledDeployment(async (deployment) => {
@@ -56,13 +56,13 @@ for (const [title, redirections, device] of UNTAKEN) {
   );
 }
 
-test("serve survives the loss of standard error's reader and shuts down cleanly", () =>
+test("serve survives losing the reader of standard error and shuts down cleanly", () =>
   withKilledDeployment(async (deployment) => {
     const serving = await deployment.start();
     await untilReported(serving, "serving");
     serving.child.stderr!.destroy();
     await deployment.append("after");
-    // The shutdown message has no reader.
+    // No one reads the shutdown message.
     await deployment.stop();
     await assertNoMessages(deployment.dir);
     await deployment.assertContinues();

@@ -1,6 +1,6 @@
 /**
- * Changes around a running `serve`: its socket file is removed, its log is opened by another path,
- * its terminal closes. Nothing acknowledged is lost.
+ * Changes around a running `serve`: its socket file is removed, its log is opened through another
+ * path, its terminal closes. Nothing acknowledged is lost.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -22,7 +22,7 @@ function withBatch(use: (served: Deployment) => Promise<void>): Promise<void> {
   });
 }
 
-test("serve keeps its log and clients when its socket file is removed, and exits cleanly", () =>
+test("serve survives the removal of its socket file and exits cleanly", () =>
   withBatch(async (served) => {
     const { socketPath } = served;
     const connection = await RawConnection.open(socketPath);
@@ -37,7 +37,7 @@ test("serve keeps its log and clients when its socket file is removed, and exits
     await served.stop();
   }));
 
-test("serve refuses a log that is already served under another path", () =>
+test("serve refuses a log that another process serves under another path", () =>
   withBatch(async (served) => {
     const { folder, dir } = served;
     await symlink(dir, join(folder, "link"));
@@ -50,7 +50,7 @@ test("serve refuses a log that is already served under another path", () =>
     await served.stop();
   }));
 
-test("serve exits 0 when its terminal closes, and the next start has everything acknowledged", () =>
+test("serve exits 0 when its terminal closes, and the next start returns everything acknowledged", () =>
   withBatch(async (served) => {
     const { serving } = served;
     signalChild(serving.child, "SIGHUP");

@@ -1,7 +1,7 @@
 /**
- * The data folder is moved away under a running service and replaced by nothing, an older copy or a
- * link: the process continues with its open files, changes nothing in the replacement, and exits
- * cleanly; everything acknowledged is in the moved folder.
+ * The data directory is moved away under a running service and replaced by nothing, an older copy
+ * or a link. The process continues with its open files, changes nothing in the replacement and
+ * exits cleanly; everything acknowledged is in the moved directory.
  */
 import assert from "node:assert/strict";
 import { cp, mkdir, rename, symlink, writeFile } from "node:fs/promises";
@@ -16,20 +16,20 @@ import { treeOf } from "./support/hostile_entry.ts";
 interface Folders {
   /** The deployment. */
   dir: string;
-  /** Where its data folder is moved. */
+  /** Where its data directory is moved. */
   away: string;
-  /** A copy of the data folder from before. */
+  /** An earlier copy of the data directory. */
   older: string;
 }
 
 const SWAPS: [title: string, put: (folders: Folders) => Promise<unknown>][] = [
   ["nothing", () => Promise.resolve()],
   ["an older copy", ({ dir, older }) => cp(older, join(dir, "data"), { recursive: true })],
-  ["an empty folder", ({ dir }) => mkdir(join(dir, "data"))],
+  ["an empty directory", ({ dir }) => mkdir(join(dir, "data"))],
   ["a link to an older copy", ({ dir, older }) => symlink(older, join(dir, "data"))],
 ];
 
-/** A service whose socket is outside the data folder. */
+/** A service whose socket is outside the data directory. */
 async function start(dir: string, socketPath: string): Promise<Serving> {
   const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`];
   return await startServe(dir, { socketPath, permissions });
@@ -39,7 +39,7 @@ async function batchIdsOf(socketPath: string): Promise<string[]> {
   return (await allEvents(socketPath)).map(({ batch_id }) => batch_id);
 }
 
-/** The contents of the data folder's replacement, link and target. */
+/** The contents of the data directory's replacement, following a link. */
 async function stateOf({ dir, older }: Folders): Promise<string> {
   const at = join(dir, "data");
   const trees = await Promise.all([at, older].map((folder) => treeOf(folder).catch(() => null)));
@@ -47,7 +47,7 @@ async function stateOf({ dir, older }: Folders): Promise<string> {
 }
 
 for (const [title, put] of SWAPS) {
-  test(`serve survives replacement of its data folder by ${title}`, () =>
+  test(`serve survives replacement of its data directory by ${title}`, () =>
     withFolder(async (folder) => {
       const at = (name: string) => join(folder, name);
       const folders = { dir: at("deployment"), away: at("away"), older: at("older") };

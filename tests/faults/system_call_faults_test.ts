@@ -1,7 +1,7 @@
 /**
  * The real `serve` while system calls on its tail fail: after a full disk it continues, any other
  * failure stops the writer, and an interrupted call is retried. Nothing is acknowledged before it
- * is durable, and a restart has everything acknowledged. Needs `strace`.
+ * is durable, and a restart returns everything acknowledged. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { attachStrace, straceAbsence } from "./support/strace.ts";
 
 const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 
-/** System calls that fail, and how: `error=` and a name of errno(3). */
+/** System calls that fail, and how: `error=` and an errno name. */
 type Faults = [calls: string, fault: string][];
 
 const NO_ROOM: Faults[] = ["ENOSPC", "EDQUOT", "EFBIG"].map((name) => [[WRITES, `error=${name}`]]);
@@ -24,10 +24,10 @@ const UNCERTAIN: [title: string, faults: Faults][] = [
   ["a failed write", [[WRITES, "error=EIO"]]],
   ["a write to a read-only disk", [[WRITES, "error=EROFS"]]],
   ["a failed fdatasync", [["fdatasync,fsync", "error=EIO"]]],
-  ["an fdatasync without space", [["fdatasync,fsync", "error=ENOSPC"]]],
-  ["a full disk and a failed undo", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
+  ["an fdatasync that runs out of space", [["fdatasync,fsync", "error=ENOSPC"]]],
+  ["a full disk and a failed rollback", [[WRITES, "error=ENOSPC"], ["ftruncate", "error=EIO"]]],
   [
-    "a full disk and a failed fdatasync of the undo",
+    "a full disk and a failed fdatasync of the rollback",
     [[WRITES, "error=ENOSPC"], ["fdatasync,fsync", "error=EIO"]],
   ],
 ];
@@ -45,7 +45,7 @@ async function appendUnder(
   return reply!;
 }
 
-/** Runs `use` while calls on the tail fail; every fault must have been injected. */
+/** Runs `use` while calls on the tail fail; asserts that every fault was injected. */
 async function withFaults(
   { folder, logDir, serving }: Deployment,
   faults: Faults,
@@ -126,7 +126,7 @@ for (const [title, faults] of UNCERTAIN) {
   });
 }
 
-/** The first of these calls on the tail is interrupted in each thread. */
+/** Calls on the tail, the first of which is interrupted in each thread. */
 const INTERRUPTED: [title: string, calls: string][] = [
   ["write", WRITES],
   ["read", "read,readv,pread64,preadv"],
@@ -134,11 +134,11 @@ const INTERRUPTED: [title: string, calls: string][] = [
 ];
 
 for (const [title, calls] of INTERRUPTED) {
-  // Regression: an interrupted write stopped the writer under Deno, and a read failed with 500.
+  // Regression: under Deno, an interrupted write stopped the writer and a read failed with 500.
   test(`serve retries a ${title} interrupted by a signal`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment) => {
-      // Only data of an earlier process is read from the disk.
+      // Only data from an earlier process is read from the disk.
       await deployment.stop();
       await deployment.start();
       await withFaults(deployment, [[calls, "error=EINTR:when=1"]], async () => {

@@ -1,6 +1,6 @@
 /**
  * One deployment, served by each runtime in turn: each takes over the files, locks and torn commits
- * of the other.
+ * left by the other.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -31,7 +31,7 @@ const EVENTS = ["a", "b"].map((record_key) =>
   event({ record_key, payload: { text: "Zoë \u{1f600}", amount: 12.5 } })
 );
 
-/** Ingests a batch of two events, new or duplicate. */
+/** Ingests a batch of two events, either new or a duplicate. */
 async function append(deployment: Deployment, batchId: string): Promise<Receipt> {
   const reply = await deployment.ingest(batchId, { events: EVENTS });
   assert.equal(reply.status, 200, reply.text());
@@ -39,7 +39,7 @@ async function append(deployment: Deployment, batchId: string): Promise<Receipt>
 }
 
 testWithBoth(
-  "each runtime serves, deduplicates and continues the log of a killed process of the other",
+  "each runtime continues and deduplicates the log of a killed process of the other runtime",
   async () => {
     await withDeployment(async (deployment) => {
       const receipts: Receipt[] = [];
@@ -57,7 +57,7 @@ testWithBoth(
         receipts.push(receipt);
         before = await allEvents(socketPath);
         await deployment.stop("SIGKILL");
-        // The remnant of a kill during a write.
+        // A kill during a write leaves this remnant.
         await appendFile(join(deployment.logDir, "tail.ndjson"), '{"commit":{"batches":[');
       }
     });
@@ -65,7 +65,7 @@ testWithBoth(
 );
 
 testWithBoth(
-  "a clean shutdown of one runtime is a clean start of the other, byte for byte",
+  "a runtime starts on the other's cleanly closed log without changing a byte",
   async () => {
     await withDeployment(async (deployment) => {
       const tailPath = join(deployment.logDir, "tail.ndjson");
@@ -83,7 +83,7 @@ testWithBoth(
   },
 );
 
-testWithBoth("a log served by one runtime is refused to the other", async () => {
+testWithBoth("a log served by one runtime is locked for the other", async () => {
   await withServing(async (deployment) => {
     const refused = await deployment.run(["serve"], { runtime: OTHER_RUNTIME });
     assert.equal(refused.code, 1);

@@ -1,8 +1,8 @@
 /**
- * `verify --chain` detects any change to the files of a log, or the change affects nothing
- * readable: random changes, and changes with framing, names and inventory repaired to match.
+ * `verify --chain` detects any change to the files of a log, unless it affects nothing readable:
+ * random changes, and changes whose framing, names and inventory are repaired to match.
  *
- * SEED repeats a run; TAMPER_FLIPS sets the number of flipped bits of each kind.
+ * SEED repeats a run; TAMPER_FLIPS sets the number of bit flips of each kind.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -29,6 +29,8 @@ import {
   pendingPaths,
   splitCommits,
   withCommits,
+  withFile,
+  without,
   withRows,
   withSegment,
 } from "../support/forged_log.ts";
@@ -40,7 +42,7 @@ import {
   seededRandom,
   testSeed,
 } from "../../tools/support/random.ts";
-import { joinPieces, openTestLog } from "../support/test_log.ts";
+import { commitOffsets, joinPieces, openTestLog } from "../support/test_log.ts";
 import { fullLog, verifyTree } from "../support/verifying.ts";
 
 const SEED = testSeed();
@@ -52,10 +54,10 @@ const SEGMENTS = manifestOf(FULL).segments;
 const PENDING = pendingPaths(FULL);
 const REPLAY = await replayOf(FULL);
 
-/** The outcome of a change: the code that reports it, or harmless. */
+/** The outcome of a change: the failure code that reports it, or harmless. */
 type Outcome = FailureCode | "refused" | "harmless";
 
-/** Verifies a changed log; if that passes, compares its replay with the original. */
+/** Verifies a changed log; if it passes, compares its replay with the original. */
 async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
   let verification;
   try {
@@ -74,7 +76,7 @@ async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
   return "harmless";
 }
 
-/** The bytes of every replay: unfiltered, and by each value of each filter. */
+/** The bytes of every replay: unfiltered, and filtered by each value of each filter. */
 async function replayOf(tree: Tree): Promise<string[]> {
   const { log } = await openTestLog(new SimulatedDisk(tree));
   const all = await replay(log.snapshot, {});
@@ -96,7 +98,7 @@ function replay(snapshot: LogSnapshot, filter: EventFilter): Promise<string> {
   return joinPieces(new EventScan(snapshot, { after: undefined, filter, ...bounds }));
 }
 
-/** Judges FLIPS changes and reports how often each outcome occurred. */
+/** Evaluates FLIPS changes and reports how often each outcome occurred. */
 async function judgeAll(
   context: TestContext,
   seed: number,
@@ -113,22 +115,12 @@ async function judgeAll(
   context.diagnostic(JSON.stringify(counts));
 }
 
-function withFile(path: string, bytes: Uint8Array, tree: Tree = FULL): Tree {
-  return new Map(tree).set(path, bytes);
-}
-
-function without(path: string, tree: Tree = FULL): Tree {
-  const changed = new Map(tree);
-  changed.delete(path);
-  return changed;
-}
-
 function kindOf(path: string): string {
   return path.includes("/") ? path.slice(0, path.indexOf("/")) : path;
 }
 
 const CODES_OF_FLIPS: Record<string, readonly Outcome[]> = {
-  // Sizes and counts are compared with the files; a reader ignores times and `min_writer`.
+  // Sizes and counts are compared with the files; readers ignore times and `min_writer`.
   [MANIFEST_FILE]: ["manifest_invalid", "file_hash_mismatch", "segment_invalid", "refused"],
   [SEGMENTS_FOLDER]: ["file_hash_mismatch"],
   pending: ["pending_invalid"],
@@ -145,16 +137,15 @@ test(`${FLIPS} single-bit flips are detected or harmless (seed ${SEED})`, (conte
       if (outcome === "harmless") assert.ok(mayBeHarmless(path, bit >> 3), `${what}: harmless`);
       else assert.ok(CODES_OF_FLIPS[kindOf(path)]!.includes(outcome), `${what}: ${outcome}`);
     };
-    return { tree: withFile(path, flipBit(bytes, bit)), what, check };
+    return { tree: withFile(FULL, path, flipBit(bytes, bit)), what, check };
   }));
 
-/** Offsets of the commits of an unsealed file; the last one only marks a clean shutdown. */
+/** Offsets of the commits in an unsealed file; the last one is only a clean-shutdown marker. */
 function commitStarts(path: string): number[] {
-  const text = Buffer.from(FULL.get(path)!).toString("latin1");
-  return [...text.matchAll(/^\{"commit":/gm)].map(({ index }) => index);
+  return commitOffsets(FULL.get(path)!).slice(0, -1);
 }
 
-/** A time in the manifest, or the tail's mark of a clean shutdown. */
+/** Whether the byte belongs to a time in the manifest, or to the tail's clean-shutdown marker. */
 function mayBeHarmless(path: string, offset: number): boolean {
   const bytes = Buffer.from(FULL.get(path)!);
   if (path === TAIL_FILE) return offset >= commitStarts(path).at(-1)!;
@@ -163,7 +154,7 @@ function mayBeHarmless(path: string, offset: number): boolean {
   return /"(sealed_at|min_writer)$/.test(bytes.toString("latin1", 0, member));
 }
 
-/** A file with one flipped bit in the header or lines of a commit, and its sha256 repaired. */
+/** A file with one bit flipped in the header or lines of a commit, and the sha256 repaired. */
 function reframed(path: string, random: Random): Buffer {
   const commits = splitCommits(FULL.get(path)!);
   const place = randomInteger(random, 0, commits.length - 1);
@@ -186,10 +177,10 @@ test(`${FLIPS} reframed flips are detected or harmless (seed ${SEED})`, (context
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
       assert.notEqual(outcome, "refused");
-      // The mark of the clean shutdown has become a remnant.
+      // The clean-shutdown marker has become a remnant.
       if (outcome === "harmless") assert.equal(path, TAIL_FILE);
     };
-    return { tree: withFile(path, reframed(path, random)), what: `a flip in ${path}`, check };
+    return { tree: withFile(FULL, path, reframed(path, random)), what: `a flip in ${path}`, check };
   }));
 
 test(`${FLIPS} relisted flips are detected or harmless (seed ${SEED})`, (context) =>
@@ -207,9 +198,11 @@ async function assertOutcome(tree: Tree, expected: Outcome | readonly Outcome[],
 }
 
 test("deleted or truncated files are detected", async () => {
-  await assertOutcome(without(MANIFEST_FILE), "manifest_invalid", "no manifest");
-  for (const { path } of SEGMENTS) await assertOutcome(without(path), "manifest_invalid", path);
-  for (const path of PENDING) await assertOutcome(without(path), "chain_head_mismatch", path);
+  await assertOutcome(without(FULL, MANIFEST_FILE), "manifest_invalid", "no manifest");
+  for (const { path } of SEGMENTS) {
+    await assertOutcome(without(FULL, path), "manifest_invalid", path);
+  }
+  for (const path of PENDING) await assertOutcome(without(FULL, path), "chain_head_mismatch", path);
   const random = seededRandom(SEED);
   const codes: [path: string, code: FailureCode][] = [
     [MANIFEST_FILE, "manifest_invalid"],
@@ -224,7 +217,8 @@ test("deleted or truncated files are detected", async () => {
     for (let i = 0; i < 5; i++) sizes.push(randomInteger(random, 0, bytes.length - 1));
     for (const size of sizes) {
       const expected = size === cleanEnd ? "harmless" : code;
-      await assertOutcome(withFile(path, truncateAt(bytes, size)), expected, `${path} to ${size}`);
+      const cut = withFile(FULL, path, truncateAt(bytes, size));
+      await assertOutcome(cut, expected, `${path} to ${size}`);
     }
   }
 });
@@ -235,11 +229,11 @@ test("a deleted or truncated tail leaves an earlier state of the log", async () 
   const random = seededRandom(SEED);
   const sizes = [...starts];
   for (let i = 0; i < 20; i++) sizes.push(randomInteger(random, 1, tail.length - 1));
-  const trees = [{ tree: without(TAIL_FILE), remnants: [TAIL_FILE] }];
+  const trees = [{ tree: without(FULL, TAIL_FILE), remnants: [TAIL_FILE] }];
   for (const size of sizes) {
-    // A cut between two commits leaves no partial commit.
+    // A truncation between two commits leaves no partial commit.
     const remnants = starts.includes(size) ? [] : [TAIL_FILE];
-    trees.push({ tree: withFile(TAIL_FILE, truncateAt(tail, size)), remnants });
+    trees.push({ tree: withFile(FULL, TAIL_FILE, truncateAt(tail, size)), remnants });
   }
   for (const { tree, remnants } of trees) {
     const { report } = await verifyTree(tree);
@@ -251,7 +245,7 @@ test("a deleted or truncated tail leaves an earlier state of the log", async () 
 
 test("swapped or duplicated files are detected", async () => {
   const [first, second] = SEGMENTS;
-  const swap = (a: string, b: string) => withFile(a, FULL.get(b)!, withFile(b, FULL.get(a)!));
+  const swap = (a: string, b: string) => withFile(withFile(FULL, b, FULL.get(a)!), a, FULL.get(b)!);
   await assertOutcome(swap(first!.path, second!.path), "file_hash_mismatch", "segments");
   await assertOutcome(swap(PENDING[0]!, PENDING[1]!), "pending_invalid", "pending files");
   await assertOutcome(swap(PENDING[1]!, TAIL_FILE), "pending_invalid", "a pending file, the tail");
@@ -263,17 +257,18 @@ test("swapped or duplicated files are detected", async () => {
   );
   await assertOutcome(both, "segment_invalid", "segments with a rebuilt manifest");
 
-  const again = withFile(TAIL_FILE, FULL.get(PENDING[1]!)!);
+  const again = withFile(FULL, TAIL_FILE, FULL.get(PENDING[1]!)!);
   await assertOutcome(again, "order_invalid", "a pending file as the tail too");
   const entries = splitCommits(FULL.get(TAIL_FILE)!).flatMap(({ commit }) => commit.batches);
   const path = pendingPath(entries[0]!.first_event_id, entries.at(-1)!.last_event_id);
   const tail = FULL.get(TAIL_FILE)!;
-  await assertOutcome(withFile(path, tail), "order_invalid", "the tail as a pending file too");
+  await assertOutcome(withFile(FULL, path, tail), "order_invalid", "the tail, also pending");
   const copy = segmentPath({ ...first!, sha256: "0".repeat(64) });
-  await assertOutcome(withFile(copy, FULL.get(first!.path)!), "harmless", "a segment, unlisted");
+  const unlisted = withFile(FULL, copy, FULL.get(first!.path)!);
+  await assertOutcome(unlisted, "harmless", "a segment, unlisted");
 });
 
-/** Every way to remove, duplicate or swap items. */
+/** All ways to remove, duplicate or swap items. */
 function rearrangements<Item>(items: readonly Item[]): { what: string; items: Item[] }[] {
   const found: { what: string; items: Item[] }[] = [];
   items.forEach((item, at) => {
@@ -292,8 +287,8 @@ test("deleted, duplicated or reordered commits are detected", async () => {
   for (const path of [...PENDING, TAIL_FILE]) {
     const commits = splitCommits(FULL.get(path)!);
     for (const { what, items } of rearrangements(commits)) {
-      const tree = withFile(path, joinCommits(items));
-      // The mark of a clean shutdown may occur twice or be missing, but not move.
+      const tree = withFile(FULL, path, joinCommits(items));
+      // The clean-shutdown marker may be repeated or missing, but not moved.
       const expected: Outcome[] = linesOf(items) === linesOf(commits)
         ? ["chain_head_mismatch", "harmless"]
         : ["chain_head_mismatch", "order_invalid", "pending_invalid"];

@@ -1,6 +1,6 @@
 /**
- * The time of a token comparison reveals nothing: for any input, two digests of the same length are
- * compared once, in constant time.
+ * The time that a token comparison takes reveals nothing: for any input, two digests of equal
+ * length are compared once, in constant time.
  */
 import assert from "node:assert/strict";
 import crypto from "node:crypto";
@@ -12,7 +12,7 @@ import { skipLoudly } from "./support/skip.ts";
 
 const TOKEN = "s3cret-token";
 
-/** Header values, with one character per byte. */
+/** Header values with one character per byte. */
 const WRONG: [title: string, token: string][] = [
   ["nothing", ""],
   ["a space", " "],
@@ -34,7 +34,7 @@ const WRONG: [title: string, token: string][] = [
   ]),
 ];
 
-test("createAuthorizer() refuses every near miss of the token", () => {
+test("createAuthorizer() rejects every near miss of the token", () => {
   const isAuthorized = createAuthorizer(TOKEN);
   assert.ok(isAuthorized(`Bearer ${TOKEN}`));
   for (const [title, token] of WRONG) assert.ok(!isAuthorized(`Bearer ${token}`), title);

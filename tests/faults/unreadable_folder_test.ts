@@ -1,6 +1,6 @@
 /**
- * Files and folders that the user of a command may not read or write: the command exits with one
- * line and the documented status, and with permission restored everything is unchanged. Root
+ * Files and directories that a command's user may not read or write. The command exits with one
+ * line and the documented status, and once permission is restored, everything is unchanged. Root
  * bypasses permissions, so it drops that capability for the commands.
  */
 import assert from "node:assert/strict";
@@ -38,12 +38,12 @@ const CASES: Case[] = [
   { title: "a pending file", path: ({ pending }) => pending, mode: 0o000, seal: 1, verify: 1 },
   { title: "segments/", path: inLog("segments"), mode: 0o000, seal: 1, verify: 1 },
   { title: "pending/", path: inLog("pending"), mode: 0o000, seal: 1, verify: 1 },
-  { title: "the log folder", path: inLog("."), mode: 0o000, seal: 1, verify: 1 },
-  { title: "the log folder (for writing)", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
+  { title: "the log directory", path: inLog("."), mode: 0o000, seal: 1, verify: 1 },
+  { title: "the log directory (for writing)", path: inLog("."), mode: 0o500, seal: 1, verify: 0 },
   { title: "a configuration", path: () => "service.toml", mode: 0o000, seal: 2, verify: 2 },
 ];
 
-/** Why commands cannot run without root's capability; null if they can. */
+/** The reason why commands cannot run without root's capability, or null if they can. */
 async function absence(): Promise<string | null> {
   if (WRAPPER.length === 0) return null;
   const { error } = spawnSync(WRAPPER[0]!, ["--version"]);

@@ -1,5 +1,5 @@
 /**
- * The bug: after running out of descriptors, Deno silently accepted no more connections.
+ * Regression: after running out of descriptors, Deno silently stopped accepting connections.
  * tests/faults/descriptors_test.ts reproduces it.
  */
 import assert from "node:assert/strict";
@@ -10,10 +10,10 @@ import { test } from "node:test";
 import { AcceptWatch } from "../../src/http/accept_watch.ts";
 import { withFolder } from "../../tools/support/program.ts";
 
-/** Long enough for a server to accept, even on a slow machine. */
+/** Long enough for a server to accept a connection, even on a slow machine. */
 const INTERVAL_MS = { telling: 250, silent: 20 };
 
-/** Runs `use` with a watch of a server that reports its connections, or does not. */
+/** Runs `use` with a watch on a server that does or does not report its connections. */
 function withWatch(
   kind: "telling" | "silent",
   use: (server: Server, reopenings: EventEmitter) => Promise<void>,
@@ -41,13 +41,13 @@ function withWatch(
   });
 }
 
-test("AcceptWatch probes regularly and does not disturb a server that accepts", () =>
+test("AcceptWatch probes regularly without disturbing a server that accepts connections", () =>
   withWatch("telling", async (server, reopenings) => {
     reopenings.on("reopen", () => assert.fail("it accepts"));
     for (let n = 0; n < 3; n++) await once(server, "connection");
   }));
 
-test("AcceptWatch reopens a socket that accepts nothing, and retries until it succeeds", () =>
+test("AcceptWatch reopens a socket that accepts no connections, and retries until it succeeds", () =>
   withWatch("silent", async (_server, reopenings) => {
     for (let n = 0; n < 3; n++) await once(reopenings, "reopen");
   }));

@@ -1,5 +1,5 @@
 /**
- * Shutdown: pending requests are served, connections close, by force only if necessary, and the
+ * Shutdown: pending requests are served, connections close, forcibly only if necessary, and the
  * socket file is removed.
  */
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ async function* pieces(count: number): AsyncGenerator<Uint8Array> {
   for (let n = 0; n < count; n++) yield await Promise.resolve(PIECE);
 }
 
-/** Responds as the path of the request says. */
+/** Responds as the path of a request says. */
 const handler: HttpHandler = async (request) => {
   const answer = { status: 200, headers: {}, body: "ok" };
   if (request.target === "/read") await bodyOf(request).catch(() => {});

@@ -1,4 +1,4 @@
-/** Which connections stay open, which are closed, and how requests are split over reads. */
+/** Which connections stay open, which are closed, and how requests are split across reads. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -15,15 +15,15 @@ import { bodyOf, letServerWork, withHandler } from "../support/test_server.ts";
 const HOST = "Host: localhost\r\n";
 const GET = `GET / HTTP/1.1\r\n${HOST}\r\n`;
 
-/** Responds with the body. */
+/** Responds with the request's body. */
 const echo: HttpHandler = async (request) => {
   return { status: 200, headers: {}, body: `${request.method} ${await bodyOf(request)}` };
 };
 
-/** Responds without reading the body. */
+/** Responds without reading the request's body. */
 const ignore: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "ignored" });
 
-test("a request before a malformed one is answered", () =>
+test("a request before a malformed one gets its response", () =>
   withHandler(echo, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(`${GET}hello there\r\n\r\n${GET}`);
@@ -74,7 +74,7 @@ test("a client that expects 100 Continue gets it when its body is requested", ()
     connection.destroy();
   }));
 
-test("a refused client that expects 100 Continue need not send its body", () =>
+test("a client that expects 100 Continue need not send its body after an early response", () =>
   withHandler(ignore, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(EXPECTING);
@@ -84,13 +84,13 @@ test("a refused client that expects 100 Continue need not send its body", () =>
     await connection.ended();
   }));
 
-test("a head that does not end times out, and an idle connection stays open", () =>
+test("an unfinished request head times out, and an idle connection stays open", () =>
   withHandler(echo, async ({ socketPath }) => {
     const fresh = await RawConnection.open(socketPath);
     const served = await RawConnection.open(socketPath);
     await served.write(GET);
     await served.readResponse();
-    // The bug: a client that had sent an empty line counted as one within a head.
+    // Regression: a client that had sent an empty line counted as one that had begun a request.
     const begun = await RawConnection.open(socketPath);
     const emptyLine = await RawConnection.open(socketPath);
     await emptyLine.write("\r");
@@ -105,7 +105,7 @@ test("a head that does not end times out, and an idle connection stays open", ()
     }
   }, { headersTimeoutMs: 50 }));
 
-/** Sends each piece so that it arrives in its own read. */
+/** Sends pieces such that each arrives in its own read. */
 async function writeApart(socketPath: string, connection: RawConnection, pieces: Iterable<string>) {
   for (const piece of pieces) {
     await connection.write(piece);
@@ -114,8 +114,8 @@ async function writeApart(socketPath: string, connection: RawConnection, pieces:
 }
 
 /**
- * The bugs: empty lines before a request were skipped only if they arrived whole, and a head was
- * refused when a read ended right after a line and the next did not contain the end of the head.
+ * Regressions: empty lines before a request were skipped only if they arrived whole, and a head was
+ * rejected when a read ended right after a line and the next one did not contain the head's end.
  */
 test("an empty line before a request is skipped, however it is split", () =>
   withHandler(echo, async ({ socketPath }) => {
@@ -136,7 +136,7 @@ const MISPLACED: Array<[title: string, pieces: string[]]> = [
 ];
 
 for (const [title, pieces] of MISPLACED) {
-  test(`${title} is refused as soon as it arrives, whatever came before`, () =>
+  test(`${title} is rejected as soon as it arrives, however the head is split`, () =>
     withHandler(echo, async ({ socketPath }) => {
       const connection = await RawConnection.open(socketPath);
       await writeApart(socketPath, connection, pieces);
@@ -152,11 +152,11 @@ const BROKEN: Record<string, string> = {
 };
 
 /**
- * The bug: after a malformed line of a chunked body with a slow reader, later bytes were decoded as
- * if the line were absent, and the request was executed.
+ * Regression: after a malformed line in a chunked body with a slow reader, later bytes were decoded
+ * as if the line were absent, and the request was executed.
  */
 for (const [title, broken] of Object.entries(BROKEN)) {
-  test(`a body with ${title} stays broken, whatever follows`, () => {
+  test(`a body with ${title} stays invalid, whatever follows`, () => {
     const [entered, gate] = [new Gate(), new Gate()];
     const outcome = new Gate<unknown>();
     const handler: HttpHandler = async (request) => {
@@ -182,8 +182,8 @@ for (const [title, broken] of Object.entries(BROKEN)) {
   });
 }
 
-/** `tests/contract/early_answer_test.ts` tests the response to a client that is still sending. */
-test("a connection whose unread body had arrived serves the next request", () =>
+/** `tests/contract/early_answer_test.ts` covers responses to clients that are still sending. */
+test("a connection serves the next request after an unread body that had arrived", () =>
   withHandler(ignore, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (let i = 0; i < 3; i++) {
@@ -193,7 +193,7 @@ test("a connection whose unread body had arrived serves the next request", () =>
     connection.destroy();
   }));
 
-test("an endless body is cut off", () =>
+test("an endless body is read only up to a limit", () =>
   withHandler(ignore, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     await connection.write(`POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`);

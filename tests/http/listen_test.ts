@@ -1,4 +1,4 @@
-/** Requests and responses of a handler, the same in each runtime. */
+/** Requests and responses as a handler sees them, the same under each runtime. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { bodyOf, withHandler } from "../support/test_server.ts";
 const HOST = "Host: localhost\r\n";
 const TEXT = { "content-type": "text/plain" };
 
-/** Responds with the request as the handler sees it. */
+/** Responds with a description of the request. */
 const echo: HttpHandler = async (request) => ({
   status: 200,
   headers: TEXT,
@@ -39,7 +39,7 @@ const SEEN: Array<[title: string, head: string, seen: object]> = [
 ];
 
 for (const [title, head, seen] of SEEN) {
-  test(`listen() shows ${title}`, async () => {
+  test(`listen() passes on ${title}`, async () => {
     await withHandler(echo, async ({ socketPath }) => {
       const bytes = new Uint8Array([...`${head}\r\n${HOST}\r\n`].map((c) => c.charCodeAt(0)));
       const response = await exchange(socketPath, bytes);
@@ -49,7 +49,7 @@ for (const [title, head, seen] of SEEN) {
   });
 }
 
-test("listen() responds to HEAD without a body, with the given length or none", async () => {
+test("listen() responds to HEAD without a body, with or without a given length", async () => {
   const handler: HttpHandler = ({ target }) =>
     Promise.resolve({
       status: 200,
@@ -64,7 +64,7 @@ test("listen() responds to HEAD without a body, with the given length or none", 
       const response = await connection.readResponse("HEAD");
       assert.equal(response?.headers["content-length"], length);
       assert.equal(response?.headers["transfer-encoding"], undefined);
-      // Only the next response may follow.
+      // Only the next response may follow on the connection.
       await connection.write(bytes);
       assert.equal((await connection.readResponse("HEAD"))?.status, 200);
       connection.destroy();
@@ -83,7 +83,7 @@ test("listen() accepts headers up to their limit", async () => {
   });
 });
 
-test("listen() rejects when its path exists", async () => {
+test("listen() rejects when its socket path exists", async () => {
   await withFolder(async (folder) => {
     const path = join(folder, "s.sock");
     await writeFile(path, "");

@@ -1,6 +1,6 @@
 /**
  * Request smuggling against the served API: the service executes nothing ambiguous, and sees the
- * same requests however the bytes are split.
+ * same requests however their bytes are split.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -53,7 +53,7 @@ for (const shape of SHAPES) {
 
   test(`smuggling: ${shape.title}`, () => assertSeen(shape, [bytes]));
 
-  test(`smuggling, in pieces: ${shape.title} (SEED=${seed})`, async () => {
+  test(`smuggling, split: ${shape.title} (SEED=${seed})`, async () => {
     const random = seededRandom(seed);
     await assertSeen(shape, cut(bytes, () => randomInteger(random, 1, bytes.length)));
     await assertSeen(shape, cut(bytes, () => randomInteger(random, 1, 1 + bytes.length / 10)));

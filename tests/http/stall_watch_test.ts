@@ -5,13 +5,13 @@ import { StallError, StallWatch } from "../../src/http/stall_watch.ts";
 const SHORT_TIMEOUT_MS = 8;
 const LONG_TIMEOUT_MS = 60_000;
 
-test("StallWatch.guard() passes on a value and an error", async () => {
+test("StallWatch.guard() passes on values and errors", async () => {
   const watch = new StallWatch(LONG_TIMEOUT_MS);
   assert.equal(await watch.guard(Promise.resolve(1)), 1);
   await assert.rejects(watch.guard(Promise.reject(new Error("broken"))), /broken/);
 });
 
-/** Keeps the process alive, as a connection does: the watch doesn't. */
+/** Keeps the process alive as a connection would, because the watch does not. */
 async function withProcessAlive(use: () => Promise<void>): Promise<void> {
   const timer = setInterval(() => {}, LONG_TIMEOUT_MS);
   try {
@@ -21,7 +21,7 @@ async function withProcessAlive(use: () => Promise<void>): Promise<void> {
   }
 }
 
-test("StallWatch.guard() times out a read without data, even after an idle time", async () => {
+test("StallWatch.guard() times out a read without data, even after an idle period", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   await withProcessAlive(async () => {
     await assert.rejects(watch.guard(new Promise(() => {})), StallError);
@@ -29,7 +29,7 @@ test("StallWatch.guard() times out a read without data, even after an idle time"
   });
 });
 
-test("StallWatch.start() times out a wait that is not stopped, and again after a restart", async () => {
+test("StallWatch.start() times out a wait that is not stopped, also when it is started again", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   const stopped = () => assert.fail("it was stopped");
   let giveUp = () => {};
@@ -45,12 +45,12 @@ test("StallWatch.start() times out a wait that is not stopped, and again after a
   });
 });
 
-test("StallWatch does not count the time in which the process was stopped", async () => {
+test("StallWatch does not count time during which the process was stopped", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   let isGivenUp = false;
   const giveUp = () => isGivenUp = true;
   watch.start(giveUp);
-  // As after a SIGSTOP: all missed timers are due at once.
+  // As after SIGSTOP, all missed timers are due at once.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 * SHORT_TIMEOUT_MS);
   await new Promise((resolve) => setTimeout(resolve, 0));
   assert.ok(!isGivenUp);

@@ -1,4 +1,4 @@
-/** Backpressure, of streams and of pipelined requests, and clients that disconnect. */
+/** Backpressure on streams and on pipelined requests, and clients that disconnect. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -14,12 +14,12 @@ const HEAD = "GET / HTTP/1.1\r\nHost: localhost\r\n";
 const GET = `${HEAD}\r\n`;
 const PIECE_BYTES = 256 * 1024;
 
-/** Responds with the result of `body`. */
+/** Responds with the stream that `body` returns. */
 function streaming(body: () => AsyncIterable<Uint8Array>): HttpHandler {
   return () => Promise.resolve({ status: 200, headers: {}, body: body() });
 }
 
-test("listen() pulls pieces only as the client reads", async () => {
+test("listen() pulls chunks only as the client reads", async () => {
   let piecesTaken = 0;
   async function* body() {
     for (; piecesTaken < 1000; piecesTaken++) {
@@ -76,14 +76,14 @@ test("listen() streams a finite body to a client that has half-closed", async ()
   });
 });
 
-/** Read-ahead and write-ahead of the service, and the buffers of the system. */
+/** Read-ahead and write-ahead of the service, plus the buffers of the operating system. */
 const AHEAD_BYTES_MAX = 1024 * 1024;
 
 /**
- * The bugs: pipelined requests were read further ahead with each response, and responses were
- * buffered for a client that did not read. Either could exhaust memory.
+ * Regressions: pipelined requests were read further ahead with each response, and responses were
+ * buffered for a client that did not read them. Either could exhaust memory.
  */
-test("pipelined requests are read ahead up to a limit", () => {
+test("pipelined requests are read ahead only up to a limit", () => {
   const requests = 200_000;
   const piece = GET.repeat(1000);
   let answered = 0;
@@ -103,7 +103,7 @@ test("pipelined requests are read ahead up to a limit", () => {
         takenBytes += piece.length;
       }
     })();
-    // A server without a limit has read everything by now.
+    // A server without a limit would have read everything by now.
     while (answered < requests / 50) await setImmediate();
     connection.destroy();
     await sent;
@@ -111,7 +111,7 @@ test("pipelined requests are read ahead up to a limit", () => {
   });
 });
 
-test("a client that reads no responses is served up to a limit", () => {
+test("a client that reads no responses gets responses only up to a limit", () => {
   const requests = 500;
   const body = "x".repeat(40_000);
   let answered = 0;
@@ -142,12 +142,12 @@ const SENT: Record<string, string> = {
 };
 
 /**
- * The bug: if a client had sent more after a request for an endless response than the service reads
- * ahead, its disconnect was never noticed, and the response continued forever.
+ * Regression: if a client had sent more after a request for an endless response than the service
+ * reads ahead, its disconnect was never noticed and the response continued forever.
  */
 for (const [title, bytes] of Object.entries(SENT)) {
   for (const end of ["destroy", "endInput"] as const) {
-    test(`an endless response ends with its client that sent ${title} (${end})`, () => {
+    test(`an endless response ends when a client that sent ${title} leaves (${end})`, () => {
       const begun = new Gate();
       let isOver = false;
       const handler: HttpHandler = () => {

@@ -1,4 +1,4 @@
-/** The first start in an empty folder, cut off after each of its steps. */
+/** The first start in an empty directory, interrupted after each of its steps. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ function namesOf(storage: SimulatedDisk): string[] {
   return [...storage.tree().keys()].sort();
 }
 
-test("openLog() creates a durable empty log in an empty folder", async () => {
+test("openLog() creates a durable empty log in an empty directory", async () => {
   for (const tree of [new Map(), new Map([[LOCK_FILE, Buffer.alloc(0)]])]) {
     const storage = new SimulatedDisk(tree);
     const { log, reports } = await openTestLog(storage);
@@ -60,7 +60,7 @@ test("openLog() completes a first start interrupted after any step", async () =>
   }
 });
 
-test("openLog() removes a temporary manifest that was never renamed", async () => {
+test("openLog() removes a temporary manifest that was never renamed into place", async () => {
   const tree = (await logTree([["a"]])).set(MANIFEST_TEMPORARY_FILE, Buffer.from("{"));
   const storage = new SimulatedDisk(tree);
   const { log } = await openTestLog(storage);
@@ -93,7 +93,7 @@ test("openLog() refuses a damaged manifest or one from a newer version", async (
   }
 });
 
-test("openLog() fails when the folder does not exist, and does not create it", async () => {
+test("openLog() fails when the directory does not exist, and does not create it", async () => {
   const storage = new SimulatedDisk();
   storage.list = () => Promise.resolve(null);
   await assert.rejects(openTestLog(storage), /does not exist/);

@@ -1,6 +1,6 @@
 /**
  * The code writes and reads exactly the example in docs/format.md, and the example agrees with the
- * text.
+ * text around it.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -24,7 +24,7 @@ import {
 
 const DOCUMENT = readFileSync(new URL("../../docs/format.md", import.meta.url), "utf8");
 
-/** The content of the code block after the marker of an example. */
+/** The code block that follows the marker of an example. */
 function exampleBlock(name: string): string {
   const start = DOCUMENT.indexOf(`<!-- example: ${name} -->`);
   assert.ok(start >= 0, `docs/format.md has the example ${name}`);
@@ -65,7 +65,7 @@ test("docs/format.md: the code writes exactly the bytes of the example", async (
   assert.equal(tailOf(storage.tree()).toString(), TAIL.toString());
 });
 
-test("docs/format.md: a log opens with the example as its tail and is not changed", async () => {
+test("docs/format.md: a log opens with the example as its tail, unchanged", async () => {
   const tree = withTail(await logTree([]), TAIL);
   const storage = new SimulatedDisk(tree);
   const { log, reports } = await openTestLog(storage);
@@ -76,7 +76,7 @@ test("docs/format.md: a log opens with the example as its tail and is not change
   assert.deepEqual(storage.tree(), new SimulatedDisk(tree).tree());
 });
 
-test("docs/format.md: the example manifest is that of a new log", async () => {
+test("docs/format.md: the example manifest equals that of a new log", async () => {
   const manifest = Buffer.from((await logTree([])).get(MANIFEST_FILE)!).toString();
   assert.ok(DOCUMENT.includes("```text\n" + manifest + "```"));
 });
@@ -87,7 +87,7 @@ test("docs/format.md: size and hash of the example match the text", () => {
   assert.equal(LINES.length, 7);
 });
 
-test("docs/format.md: frames hash the commit, one LF and the lines after the header", () => {
+test("docs/format.md: frame hashes cover the commit, one LF and the lines after the header", () => {
   let offset = 0;
   while (offset < TAIL.length) {
     const headerEnd = TAIL.indexOf("\n", offset);

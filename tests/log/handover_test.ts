@@ -1,6 +1,6 @@
 /**
- * Readers with a snapshot whose files are rotated and sealed: from any position, they read on to
- * the end of the snapshot, byte for byte, and keep no file open.
+ * Readers whose snapshot refers to files that are rotated and sealed. From any position, they read
+ * on to the end of the snapshot, byte for byte, and keep no file open.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -19,15 +19,15 @@ import { openTestLog } from "../support/test_log.ts";
 
 const LF = 0x0a;
 const EVENTS = 3;
-/** All events have it. */
+/** The record key of all events. */
 const RECORD_KEY = "1";
-/** Large enough for several reads per file. */
+/** Large enough that each file takes several reads. */
 const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
 
-/** When a reader takes its snapshot. */
+/** Moments at which a reader takes its snapshot. */
 const MOMENTS = ["while it is the tail", "when it is the whole tail", "when it is pending"];
 
-/** A log whose sealing the test starts. */
+/** A log that is sealed when the test starts it. */
 async function openSteered(recentBytesMax?: number, rotateBytes = 1) {
   const storage = new SimulatedDisk();
   const steps = new SealingSteps({ rotateBytes });
@@ -54,7 +54,7 @@ async function append(log: Log, batchId: string): Promise<void> {
   await log.append([preparedBatch(batchId, { events })]);
 }
 
-/** Event lines of a chunk after the event `after`. */
+/** The event lines of a chunk that follow event `after`. */
 function eventLines(chunk: Buffer, after: string): string[] {
   const lines: string[] = [];
   for (let start = 0; start < chunk.length;) {
@@ -79,7 +79,7 @@ class Reader {
     this.#after = after ?? "";
   }
 
-  /** Reads up to `chunks` chunks, and overwrites them as a caller may. */
+  /** Reads up to `chunks` chunks and overwrites each, as a caller may. */
   async take(chunks: number): Promise<boolean> {
     for (let n = 0; n < chunks; n++) {
       const { value: chunk } = await this.#chunks.next();
@@ -91,7 +91,7 @@ class Reader {
   }
 }
 
-/** Readers of a snapshot from its start and from each event, each at every possible chunk. */
+/** Readers of a snapshot from its start and from behind each event, stopped at each chunk. */
 async function readersOf(snapshot: LogSnapshot) {
   const all = new Reader(snapshot);
   await all.take(Infinity);
@@ -114,7 +114,7 @@ async function readersOf(snapshot: LogSnapshot) {
 for (const [moment, name] of MOMENTS.entries()) {
   for (const recentBytesMax of [0, undefined]) {
     const from = recentBytesMax === 0 ? "from files" : "with the newest commits in memory";
-    test(`a snapshot of a file taken ${name} survives sealing, read ${from}`, async () => {
+    test(`a snapshot of a file, taken ${name} and read ${from}, survives sealing`, async () => {
       const rotateBytes = 2.5 * EVENTS * TEXT.length;
       const { log, storage, steps, seal, reports } = await openSteered(recentBytesMax, rotateBytes);
       for (const batchId of ["first", "second", "third"]) await append(log, batchId);
@@ -146,7 +146,7 @@ for (const [moment, name] of MOMENTS.entries()) {
   }
 }
 
-test("a sealed file is closed after its last pending read, even if snapshots still refer to it", async () => {
+test("a sealed file is closed after its last pending read, even if snapshots refer to it", async () => {
   const { log, storage, steps, seal } = await openSteered(0);
   await append(log, "a");
   const paused = steps.nextPause();
@@ -161,7 +161,7 @@ test("a sealed file is closed after its last pending read, even if snapshots sti
   const before = storage.openFiles;
   const sealed = seal();
   while (log.snapshot.files[0]!.path.startsWith("pending/")) await setImmediate();
-  // No reader has opened the segment; the pending file is open for the one pending read.
+  // No reader has opened the segment, and the pending file is open for the one pending read.
   assert.equal(storage.openFiles, before);
   gate.open();
   assert.ok(await reading);

@@ -1,4 +1,4 @@
-/** What `Log.append()` does to the disk, and how it fails when the disk fails. */
+/** How `Log.append()` uses the disk, and how it fails when the disk fails. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -52,7 +52,7 @@ test("append() makes a commit visible only after its sync", async () => {
   assert.equal(log.snapshot.frontier, committed!.last_event_id);
 });
 
-test("close() appends a durable empty commit to a changed log only", async () => {
+test("close() appends a durable empty commit only to a changed log", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   for (const expectedCommits of [2, 2]) {
     const { log } = await openTestLog(storage);
@@ -70,7 +70,7 @@ const POISONS: Record<string, OperationHook> = {
   "a partial write": failNth("write", 1, { errno: "EIO", writtenBytes: 100 }),
   "a write that had completed": failNth("write", 1, { errno: "EIO", writtenBytes: 100_000 }),
   "a sync": failNth("sync", 1, { errno: "EIO" }),
-  "a sync without space": failNth("sync", 1, { errno: "ENOSPC" }),
+  "a sync that runs out of space": failNth("sync", 1, { errno: "ENOSPC" }),
   "the truncate of a rollback": both(
     failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
     failNth("truncate", 1, { errno: "EIO" }),
@@ -111,7 +111,7 @@ for (const [name, hook] of Object.entries(POISONS)) {
 }
 
 for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
-  test(`append() undoes a commit that runs out of space (${errno}) after any byte`, async () => {
+  test(`append() rolls back a commit that fails with ${errno} after any byte`, async () => {
     const start = await logTree([["a"]]);
     const tail = tailOf(start);
     const whole = tailOf(await logTree([["a"], ["b"]]));
@@ -151,7 +151,7 @@ test("append() continues the chain from the last durable commit", async () => {
   assert.equal(new Set(heads).size, 2);
 });
 
-/** Opens, commits, closes. @param acknowledged receives the ids of acknowledged batches. */
+/** Opens the log, commits and closes it. @param acknowledged collects acknowledged batch ids. */
 async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const group of [["a"], ["b", "c"], ["d"]]) {
@@ -161,7 +161,7 @@ async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void
   await log.close();
 }
 
-test("append() loses no acknowledged commit and tears none, wherever a crash occurs", async () => {
+test("append() loses or tears no acknowledged commit, wherever a crash occurs", async () => {
   const whole = new SimulatedDisk();
   const all: string[] = [];
   await run(whole, all);
@@ -180,7 +180,7 @@ test("append() loses no acknowledged commit and tears none, wherever a crash occ
   }
 });
 
-test("append() assigns increasing ids when the clock goes back", async () => {
+test("append() assigns increasing ids when the clock is set back", async () => {
   const storage = new SimulatedDisk();
   let nowMs = 2_000_000_000_000;
   const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };

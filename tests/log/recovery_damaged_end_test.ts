@@ -1,7 +1,7 @@
 /**
- * The bug: any damage at the end of a tail was treated as a torn commit and truncated; a tail whose
- * line endings an editor had converted was emptied. A crash tears one commit only, so damage to
- * more than one is refused and left for the operator.
+ * Regression: any damage at the end of a tail was treated as a torn commit and truncated, so a tail
+ * whose line endings an editor had converted was emptied. A crash tears only one commit, so damage
+ * to more than one is refused and left to the operator.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -43,7 +43,7 @@ for (const [name, damage] of DAMAGES) {
       const storage = new SimulatedDisk(damaged);
       await assert.rejects(openTestLog(storage), (error) => {
         assert.ok(error instanceof CorruptLogError);
-        assert.match(error.message, /another commit begins at \d+/);
+        assert.match(error.message, /another commit begins at byte \d+/);
         return true;
       });
       assert.deepEqual(storage.tree(), damaged, "nothing was changed");

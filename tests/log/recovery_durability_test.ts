@@ -1,4 +1,4 @@
-/** What recovery makes durable, and what it refuses. */
+/** What recovery makes durable, and what it refuses to open. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -10,20 +10,14 @@ import { SECTOR_BYTES } from "../support/simulated_file.ts";
 import { failNth } from "../support/storage_faults.ts";
 import {
   assertRefused,
+  batchIdsOf,
   commitOffsets,
   logTree,
   openTestLog,
-  readAll,
   tailOf,
 } from "../support/test_log.ts";
 
-async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
-  const { log, reports } = await openTestLog(storage);
-  assert.deepEqual(reports, []);
-  return (await readAll(log.snapshot)).map((event) => event.batch_id);
-}
-
-/** The writes and syncs of the tail, in order. */
+/** The writes to the tail and its syncs, in order. */
 function tailWrites(storage: SimulatedDisk): string[] {
   return storage.operations
     .filter(({ kind, path }) => path === TAIL_FILE && (kind === "write" || kind === "sync"))
@@ -32,7 +26,7 @@ function tailWrites(storage: SimulatedDisk): string[] {
     );
 }
 
-test("openLog() rewrites the last commit before syncing, in case a failed fsync dropped its pages", async () => {
+test("openLog() rewrites the last commit before a sync, in case a failed fsync dropped its pages", async () => {
   const tree = await logTree([["a"], ["b"]]);
   const lastCommit = commitOffsets(tailOf(tree)).at(-2)!;
   const storage = new SimulatedDisk(tree);
@@ -50,17 +44,17 @@ test("openLog() refuses a pending file whose name has no valid range", async () 
   await assertRefused(tree, "no range");
 });
 
-test("Log.close() closes on a full disk, and reports the missing clean shutdown marker", async () => {
+test("Log.close() closes on a full disk and reports that the clean-shutdown marker is missing", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   const { log, reports } = await openTestLog(storage);
   storage.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
   await log.close();
   assert.equal(reports.length, 1);
-  assert.match(reports[0]!, /clean-shutdown mark/);
+  assert.match(reports[0]!, /clean-shutdown marker/);
   assert.equal(storage.openFiles, 0);
 });
 
-test("openLog() creates empty folders that a copy left out", async () => {
+test("openLog() creates empty directories that a copy left out", async () => {
   const tree = await logTree([["a"]]);
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) tree.delete(folder);
   const storage = new SimulatedDisk(tree);
@@ -70,8 +64,8 @@ test("openLog() creates empty folders that a copy left out", async () => {
 });
 
 /**
- * A log whose shutdown failed in its fsync, with a last commit that spans two sectors: the page
- * cache has the empty commit, the disk has none of it.
+ * A log whose shutdown failed in fsync and whose last commit spans two sectors. The page cache has
+ * the empty commit, and the disk has none of it.
  */
 async function diskWithLostEnd(): Promise<SimulatedDisk> {
   for (let length = 0;; length += 50) {
@@ -86,7 +80,7 @@ async function diskWithLostEnd(): Promise<SimulatedDisk> {
   }
 }
 
-test("openLog() rewrites the clean shutdown marker, in case a failed fsync dropped its pages", async () => {
+test("openLog() rewrites the clean-shutdown marker, in case a failed fsync dropped its pages", async () => {
   const disk = await diskWithLostEnd();
   const { log } = await openTestLog(disk);
   await log.append([preparedBatch("b")]);
@@ -94,8 +88,8 @@ test("openLog() rewrites the clean shutdown marker, in case a failed fsync dropp
 });
 
 /**
- * A log whose remnant was truncated in the page cache only: the fsync failed. After a rotation the
- * longer file would be refused, since a pending file has no remnant.
+ * A log whose remnant was truncated only in the page cache, because the fsync failed. After a
+ * rotation, the longer file would be refused, because a pending file has no remnant.
  */
 async function diskWithLostTruncate(): Promise<SimulatedDisk> {
   const tree = await logTree([["a"], ["b"], ["c"]]);
@@ -108,7 +102,7 @@ async function diskWithLostTruncate(): Promise<SimulatedDisk> {
   return disk;
 }
 
-test("openLog() makes the tail's length durable again, in case a failed fsync lost it", async () => {
+test("openLog() makes the tail's length durable, in case a failed fsync lost it", async () => {
   const disk = await diskWithLostTruncate();
   const { log } = await openTestLog(disk);
   await log.close();

@@ -1,4 +1,4 @@
-/** Rotated tails under `pending/`: read in order, never repaired. */
+/** Rotated tails under `pending/` are read in order and never repaired. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -37,7 +37,7 @@ async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
   return storage.tree();
 }
 
-test("openLog() reads pending files and the tail as one log", async () => {
+test("openLog() reads pending files and tail as one log", async () => {
   const whole = await logTree([["a"], ["b"], [], ["c"], ["d"], []]);
   let { tree } = await rotate(await appendTo(await logTree([]), "a", "b"));
   tree = (await rotate(await appendTo(tree, "c"))).tree;
@@ -111,7 +111,7 @@ test("openLog() refuses a pending file whose name does not match the range of it
   }
 });
 
-test("openLog() refuses events stored in two files", async () => {
+test("openLog() refuses an event stored in two files", async () => {
   const { tree, path } = await rotate(await logTree([["a"], ["b"]]));
   await assertRefused(withTail(tree, tree.get(path)!), "the tail repeats the pending file");
   const longer = await rotate(await logTree([["a"], ["b"], ["c"]]));

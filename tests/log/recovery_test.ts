@@ -1,6 +1,4 @@
-/**
- * `openLog()` truncates a last commit that a crash has torn or damaged in any way.
- */
+/** `openLog()` truncates a last commit that a crash has torn or damaged in any way. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -21,7 +19,7 @@ import {
   withTail,
 } from "../support/test_log.ts";
 
-/** Commits as lists of batch ids; an empty list is a clean shutdown. */
+/** Commits as lists of batch ids; an empty list stands for a clean shutdown. */
 const HISTORIES: Record<string, string[][]> = {
   "a first commit": [["a"]],
   "a later commit": [["a"], ["b"]],
@@ -30,7 +28,7 @@ const HISTORIES: Record<string, string[][]> = {
   "a commit after a clean shutdown": [["a"], [], ["b"]],
 };
 
-/** Opens, and checks that a second open changes nothing and reads the same. */
+/** Opens a log and checks that a second open changes nothing and reads the same. */
 async function recoverTwice(tree: Tree) {
   const first = new SimulatedDisk(tree);
   const opened = await openTestLog(first);
@@ -43,9 +41,7 @@ async function recoverTwice(tree: Tree) {
   return { ...opened, tree: afterFirst };
 }
 
-/**
- * Checks that `tree` opens with the commits of `expectedTail` only.
- */
+/** Checks that `tree` opens with only the commits of `expectedTail`. */
 async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): Promise<void> {
   const { log, reports, tree: recovered } = await recoverTwice(tree);
   assert.ok(
@@ -77,13 +73,13 @@ for (const [name, history] of Object.entries(HISTORIES)) {
   });
 }
 
-test("openLog() truncates a last commit with a flipped bit, and refuses a flip in earlier ones", async () => {
+test("openLog() truncates a last commit with a flipped bit and refuses flips in earlier commits", async () => {
   for (const history of [[["a"], ["b", "c"], ["d"]], [["a"], []]]) {
     const tree = await logTree(history);
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
     for (let bit = 0; bit < tail.length * 8; bit++) {
-      // One bit of every byte, each position in turn.
+      // One bit of each byte, at each position in turn.
       if (bit % 8 !== (bit >> 3) % 8) continue;
       const damaged = withTail(tree, flipBit(tail, bit));
       if (bit >> 3 < lastOffset) await assertRefused(damaged, `bit ${bit}`);
@@ -124,7 +120,7 @@ test("openLog() truncates a last commit of which only some blocks reached the di
   }
 });
 
-test("openLog() refuses damage before a clean shutdown marker", async () => {
+test("openLog() refuses damage before a clean-shutdown marker", async () => {
   const tree = await logTree([["a"], ["b"], []]);
   const tail = tailOf(tree);
   const [, secondOffset = 0, cleanOffset = 0] = commitOffsets(tail);
@@ -158,7 +154,7 @@ test("openLog() refuses valid commits that are out of order", async () => {
   }
 });
 
-test("openLog() refuses a batch whose ids and count contradict each other", async () => {
+test("openLog() refuses a batch whose ids contradict its event count", async () => {
   const tree = await logTree([["a"]]);
   const tail = tailOf(tree).toString();
   const edits = [
@@ -225,7 +221,7 @@ test("openLog() recovers and reads commits larger than its read buffer", async (
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
 });
 
-test("openLog() indexes no lines that it truncated", async () => {
+test("openLog() indexes no truncated lines", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);

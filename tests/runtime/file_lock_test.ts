@@ -17,7 +17,7 @@ import {
 
 const HOLD_LOCK = fileURLToPath(new URL("../support/hold_lock.ts", import.meta.url));
 
-/** A child that tries to take the lock; `answer` is `locked` or `held`. */
+/** A child process that tries to take the lock; `answer` is `locked` or `held`. */
 async function tryInChild(
   runtime: RuntimeName,
   path: string,
@@ -44,7 +44,7 @@ const PAIRS: [RuntimeName, RuntimeName][] = [
 for (const [holder, other] of PAIRS) {
   const absent = [holder, other].find((name) => executableOf(name) === null);
   const skip = absent === undefined ? false : absenceOf(absent);
-  test(`lockFile() held under ${holder} is refused to ${other}, and free after kill -9`, {
+  test(`a lock held under ${holder} is refused to ${other} and released by kill -9`, {
     skip,
   }, () =>
     withFolder(async (folder) => {
@@ -74,7 +74,7 @@ test("lockFile() excludes a second call in the same process until it is released
     (await lockFile(path))!();
   }));
 
-test("lockFile() creates the file for its owner alone, and never deletes or empties it", () =>
+test("lockFile() creates the file for its owner only, and never deletes or truncates it", () =>
   withFolder(async (folder) => {
     const path = join(folder, ".lock");
     (await lockFile(path))!();
@@ -84,7 +84,7 @@ test("lockFile() creates the file for its owner alone, and never deletes or empt
     assert.equal(await readFile(path, "utf8"), "kept");
   }));
 
-test("lockFile() refuses a symlink and creates nothing behind it", () =>
+test("lockFile() refuses a symlink and does not create its target", () =>
   withFolder(async (folder) => {
     const [target, link] = [join(folder, "target"), join(folder, "link")];
     await symlink(target, link);
@@ -94,7 +94,7 @@ test("lockFile() refuses a symlink and creates nothing behind it", () =>
     await assert.rejects(lockFile(link));
   }));
 
-test("lockFile() under restricted permissions refuses a symlink too", () =>
+test("lockFile() refuses a symlink under restricted permissions, too", () =>
   withFolder(async (folder) => {
     const [target, link] = [join(folder, "target"), join(folder, "link")];
     await writeFile(target, "");
@@ -105,7 +105,7 @@ test("lockFile() under restricted permissions refuses a symlink too", () =>
     assert.equal(code, 1);
   }));
 
-test("lockFile() refuses a folder and a missing parent", () =>
+test("lockFile() refuses a directory and a missing parent", () =>
   withFolder(async (folder) => {
     await assert.rejects(lockFile(folder));
     await assert.rejects(lockFile(join(folder, "none", ".lock")));

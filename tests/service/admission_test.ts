@@ -4,7 +4,7 @@ import { Admission, type Reservation } from "../../src/service/admission.ts";
 
 const OVERLOADED = { code: "overloaded" };
 
-/** Room for 60 bytes, plus 40 reserved for one body at a time to finish. */
+/** Admits up to 60 bytes, plus 40 reserved for one body at a time to finish. */
 function admission(limits: object = {}): Admission {
   return new Admission({
     totalBytes: 100,
@@ -23,7 +23,7 @@ function settled(order: string[], name: string, promise: void | object | Promise
   return Promise.resolve(promise).then(() => void order.push(name));
 }
 
-test("Admission.admit() admits at once while there is room", () => {
+test("Admission.admit() admits at once while there is memory", () => {
   const room = admission();
   const reservation = room.admit(60) as Reservation;
   assert.equal(reservation.bytes, 60);
@@ -37,7 +37,7 @@ test("Admission.admit() times out", async () => {
   assert.equal(room.heldBytes, 60);
 });
 
-test("Admission.admit() rejects at once when too many are waiting", async () => {
+test("Admission.admit() rejects at once when too many bodies are waiting", async () => {
   const room = admission(PATIENT);
   const first = room.admit(60) as Reservation;
   const waiting = [room.admit(1), room.admit(1)];
@@ -46,7 +46,7 @@ test("Admission.admit() rejects at once when too many are waiting", async () => 
   await Promise.all(waiting);
 });
 
-test("Admission.admit() admits in order of arrival, even before smaller bodies", async () => {
+test("Admission.admit() admits bodies in order of arrival, even before smaller ones", async () => {
   const room = admission(PATIENT);
   const first = room.admit(40) as Reservation;
   const order: string[] = [];
@@ -66,7 +66,7 @@ test("Admission.admit() admits the next body when the first times out", async ()
   assert.equal((await fitting).bytes, 30);
 });
 
-test("Admission.release() releases memory once", () => {
+test("Admission.release() releases a reservation only once", () => {
   const room = admission();
   const reservation = room.admit(10) as Reservation;
   room.release(reservation);
@@ -74,14 +74,14 @@ test("Admission.release() releases memory once", () => {
   assert.equal(room.heldBytes, 0);
 });
 
-test("Admission.grow() reserves at once while there is room", () => {
+test("Admission.grow() reserves at once while there is memory", () => {
   const room = admission();
   const reservation = room.admit(10) as Reservation;
   assert.equal(room.grow(reservation, 40), undefined);
   assert.equal(room.heldBytes, 40);
 });
 
-test("Admission.grow() lets one body finish when all have partly arrived", async () => {
+test("Admission.grow() lets one body finish when all bodies have partly arrived", async () => {
   const room = admission(PATIENT);
   const bodies = [1, 2, 3].map(() => room.admit(20) as Reservation);
   const order: string[] = [];
@@ -103,7 +103,7 @@ test("Admission.grow() keeps favoring the same body until it is complete", async
   await waiting;
 });
 
-test("Admission.grow() has priority over bodies that are not yet admitted", async () => {
+test("Admission.grow() takes precedence over bodies not yet admitted", async () => {
   const room = admission(PATIENT);
   const first = room.admit(20) as Reservation;
   const second = room.admit(20) as Reservation;
@@ -126,7 +126,7 @@ test("Admission.grow() times out and keeps its reservation", async () => {
   assert.equal(room.heldBytes, 70);
 });
 
-test("Admission never exceeds its limit, and serves every body eventually", async () => {
+test("Admission never exceeds its limit and eventually serves every body", async () => {
   const room = admission(PATIENT);
   let heldMaxBytes = 0;
   const note = () => heldMaxBytes = Math.max(heldMaxBytes, room.heldBytes);

@@ -28,7 +28,7 @@ function preparerFor(
   return preparer;
 }
 
-test("BatchPreparer.prepare() returns the same as prepareBatch()", async (t) => {
+test("BatchPreparer.prepare() returns the same result as prepareBatch()", async (t) => {
   const preparer = preparerFor(t);
   for (const events of [1, LARGE, 10_000]) {
     const expected = prepareBatch(bodyOf("b", events));
@@ -36,7 +36,7 @@ test("BatchPreparer.prepare() returns the same as prepareBatch()", async (t) => 
   }
 });
 
-test("BatchPreparer.prepare() prepares a small body in place, a large one on a thread", async (t) => {
+test("BatchPreparer.prepare() prepares a small body in place and a large one on a thread", async (t) => {
   const preparer = preparerFor(t);
   assert.ok(!(preparer.prepare(bodyOf("b", 1)) instanceof Promise));
   const large = preparer.prepare(bodyOf("b", LARGE));

@@ -25,7 +25,7 @@ test("ChangeSignal.fire() wakes each waiter once, asynchronously", async () => {
   assert.deepEqual(woken.slice(2), ["later"]);
 });
 
-test("ChangeSignal.remove() removes one waiter only", async () => {
+test("ChangeSignal.remove() removes only one waiter", async () => {
   const signal = new ChangeSignal();
   const woken: string[] = [];
   const removed = () => woken.push("removed");

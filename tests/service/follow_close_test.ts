@@ -1,6 +1,4 @@
-/**
- * A follow response closed in any phase leaks nothing and makes room for another.
- */
+/** A follow session closed in any phase leaks nothing and admits another follower. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOWERS_MAX } from "../../src/limits.ts";
@@ -15,7 +13,7 @@ import { gateAt } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Counts the waiters. */
+/** Counts waiters. */
 class CountedSignal extends ChangeSignal {
   readonly waiting: Set<() => void> = new Set();
 
@@ -35,7 +33,7 @@ class CountedSignal extends ChangeSignal {
   }
 }
 
-/** A hub over a log of one event, and a session whose closings are counted. */
+/** A hub over a log of one event, and a session that counts how often it is closed. */
 async function countedSession() {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage, 0);
@@ -55,7 +53,7 @@ async function countedSession() {
 
 type Counted = Awaited<ReturnType<typeof countedSession>>;
 
-/** Each function brings a session to a phase and returns its pending `next()` calls. */
+/** Each function brings a session into a phase and returns its pending `next()` calls. */
 const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unknown>[]>][] = [
   ["before its first record", () => Promise.resolve([])],
   ["during a snapshot read", async ({ session, storage }) => {
@@ -139,7 +137,7 @@ test("FollowSession.close() during a failing read ends the session without anoth
   await service.close();
 });
 
-test("follow() refuses more than FOLLOWERS_MAX until one ends", async () => {
+test("follow() rejects more than FOLLOWERS_MAX followers until one ends", async () => {
   const { service } = await openTestService(new SimulatedDisk());
   const follows: Follow[] = [];
   for (let place = 0; place < FOLLOWERS_MAX; place++) follows.push(service.follow(FOLLOW_ALL));

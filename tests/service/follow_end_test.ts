@@ -1,4 +1,4 @@
-/** Why a follow response ends, and its last record. */
+/** The reason why a follow session ends, and its last record. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Follow } from "../../src/service/event_log.ts";
@@ -16,7 +16,7 @@ import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts"
 import { openTestService } from "../support/test_service.ts";
 import { SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 
-/** A service with two batches of one event each, and the ids. */
+/** A service with two batches of one event each, and their event ids. */
 async function smallService() {
   const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage, 0);
@@ -147,7 +147,7 @@ test("FollowSession.next() ends with replay_failed when the snapshot cannot be r
   await service.close();
 });
 
-test("FollowSession.next() ends with replay_failed in the live phase; other sessions continue", async () => {
+test("FollowSession.next() ends with replay_failed in the live phase while other sessions continue", async () => {
   const { service, storage, ids } = await smallService();
   const [failing, later] = [service.follow(FOLLOW_ALL), service.follow(FOLLOW_ALL)];
   for (const follow of [failing, later]) await snapshotRecords(follow);
@@ -161,7 +161,7 @@ test("FollowSession.next() ends with replay_failed in the live phase; other sess
     detail: "the log could not be read",
   });
   await assertOver(failing);
-  // At the same position, after the failure.
+  // At the same position, but opened after the failure.
   assert.equal((await nextEvents(later)).events[0]!.batch_id, "3");
   later.close();
   await service.close();

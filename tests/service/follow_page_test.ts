@@ -1,4 +1,4 @@
-/** How a page that a follower reads ends. */
+/** How the page that a follower reads ends. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ const POSITION = {
 const LONG = { recordKey: "other", payload: "x".repeat(SCAN_PAUSE_BYTES) };
 const WANTED = { recordKey: "wanted" };
 
-/** A log with one batch of these events, and its first and last id. */
+/** A log with one batch of these events, and the ids of its first and last event. */
 async function logOf(events: { recordKey: string; payload?: string }[]) {
   const { log } = await openTestLog(new SimulatedDisk(), 0);
   const [committed] = await log.append([preparedBatch("b", { events })]);
@@ -30,14 +30,14 @@ function keysOf({ record }: FollowPage): string[] {
   return events.map((event: { record_key: string }) => event.record_key);
 }
 
-test("readFollowPage() reads past events that do not match until it is cancelled", async () => {
+test("readFollowPage() reads past events that do not match until it is canceled", async () => {
   const { snapshot, last } = await logOf([LONG, LONG, WANTED, LONG]);
   const page = await readFollowPage(snapshot, POSITION, () => true);
   assert.deepEqual(keysOf(page), ["wanted"]);
   assert.deepEqual([page.nextAfter, page.exhausted], [last, true]);
 });
 
-test("readFollowPage() returns its matches so far when it is cancelled", async () => {
+test("readFollowPage() returns its matches so far when it is canceled", async () => {
   const { snapshot, first } = await logOf([WANTED, LONG, LONG, WANTED]);
   const page = await readFollowPage(snapshot, POSITION, () => false);
   assert.deepEqual(keysOf(page), ["wanted"]);
@@ -45,7 +45,7 @@ test("readFollowPage() returns its matches so far when it is cancelled", async (
   assert.deepEqual([lastEventId, nextAfter, exhausted], [first, first, false]);
 });
 
-test("readFollowPage() keeps its position when it is cancelled without a match", async () => {
+test("readFollowPage() keeps its position when it is canceled without a match", async () => {
   const { snapshot, first } = await logOf([WANTED, LONG, LONG, WANTED]);
   const page = await readFollowPage(snapshot, { ...POSITION, after: first }, () => false);
   assert.deepEqual(page, { record: null, lastEventId: null, nextAfter: first, exhausted: false });

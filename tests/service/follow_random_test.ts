@@ -1,6 +1,6 @@
 /**
- * Many followers with their own filters, limits and positions, some of which reconnect, while
- * batches are committed: each gets exactly its events, once, in order.
+ * Many followers with different filters, limits and positions, some of which reconnect while
+ * batches are committed. Each gets exactly its events, once and in order.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ const BATCHES_EACH = 12;
 const SOURCES = ["a", "a-b"];
 const STREAMS = ["s", "s.t", "t"];
 const KEYS = ["1", '1"', "\u00e9"];
-/** Followers read from files, from memory, or from both. */
+/** Whether followers read from files, from memory or from both. */
 const RECENT_BYTES_MAX = [0, 20_000, RECENT_COMMITS_BYTES_MAX];
 const KINDS = ["upserted", "deleted"];
 
@@ -80,7 +80,7 @@ async function write(random: Random, service: EventLogService, writer: number): 
   }
 }
 
-/** Undefined, an existing event, or a position slightly beyond the last event. */
+/** Undefined, an existing event, or a position slightly past the last event. */
 function randomAfter(random: Random, service: EventLogService, known: string[]) {
   const { snapshotThroughEventId } = service.replay({
     after: undefined,
@@ -95,7 +95,7 @@ function randomAfter(random: Random, service: EventLogService, known: string[]) 
   return last.slice(0, -8) + counter.toString(16).padStart(8, "0");
 }
 
-/** The records of one session, up to a disconnect or the record with `lastBatch`. */
+/** The records of one session, up to a disconnect or to the record that contains `lastBatch`. */
 async function followOnce(
   random: Random,
   service: EventLogService,
@@ -142,7 +142,7 @@ function assertRecord(
   );
 }
 
-/** What a follower receives up to its last batch, across reconnects. */
+/** Everything a follower receives up to its last batch, across reconnects. */
 async function followOn(
   random: Random,
   service: EventLogService,
@@ -178,7 +178,7 @@ async function runHistory(random: Random): Promise<void> {
   });
   const writers = Array.from({ length: WRITERS }, (_, place) => write(random, service, place));
   await Promise.all([...writers, ...starts]);
-  // Each last batch is beyond the position of its follower.
+  // The last batch of each follower is past its position.
   const events = Array.from({ length: 3 }, () => randomEvent(random));
   await submit(service, { source: "a", batch_id: "behind", events });
   for (const [place, filter] of filters.entries()) {

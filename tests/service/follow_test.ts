@@ -1,4 +1,4 @@
-/** The records that a follower receives. follow_end_test.ts tests how a session ends. */
+/** The records that a follower receives. follow_end_test.ts covers how a session ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
@@ -9,7 +9,7 @@ import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** A service with `batches` of one event for each of their streams. */
+/** A service with one batch for each list of streams, with one event per stream. */
 async function serviceWith(batches: string[][]) {
   const { service } = await openTestService(new SimulatedDisk());
   for (const [place, streams] of batches.entries()) {
@@ -19,13 +19,13 @@ async function serviceWith(batches: string[][]) {
   return { service, ids };
 }
 
-/** Commits a batch with one event per stream. @returns the ids. */
+/** Commits a batch with one event per stream. @returns the event ids. */
 async function commit(service: EventLogService, batchId: string, streams = ["orders"]) {
   await submit(service, submittedBatch("shop", batchId, streams));
   return (await replayAll(service)).slice(-streams.length).map((event) => event.event_id);
 }
 
-test("follow() with a full record does not report later positions", async () => {
+test("follow() reports no position past the last event of a full record", async () => {
   const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
   const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "a" } });
   const { snapshot, caughtUp } = await snapshotRecords(follow);
@@ -39,11 +39,11 @@ test("follow() with a full record does not report later positions", async () => 
   await service.close();
 });
 
-test("follow() after a position beyond the frontier waits for events beyond it", async () => {
+test("follow() after a position past the frontier waits for events past it", async () => {
   const { service, ids } = await serviceWith([["a"]]);
   const counter = (id: string, add: number) =>
     id.slice(0, -4) + (parseInt(id.slice(-4), 16) + add).toString(16).padStart(4, "0");
-  // The clock of the tests stands still, so ids increase by one.
+  // The clock of these tests stands still, so ids increase by one.
   const after = counter(ids[0]!, 2);
   const follow = service.follow({ ...FOLLOW_ALL, after });
   const { snapshot, caughtUp } = await snapshotRecords(follow);
@@ -59,7 +59,7 @@ test("follow() after a position beyond the frontier waits for events beyond it",
   await service.close();
 });
 
-test("follow() takes its snapshot at admission and sends later events live, once", async () => {
+test("follow() takes its snapshot at admission and sends later events once, as live records", async () => {
   const { service, ids } = await serviceWith([["a", "b", "c"]]);
   const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 2 });
   const early = await commit(service, "1", ["a", "b"]);
@@ -76,7 +76,7 @@ test("follow() takes its snapshot at admission and sends later events live, once
   await service.close();
 });
 
-test("follow() ends a record before it exceeds the size limit, but after at least one event", async () => {
+test("follow() ends a record before it exceeds the size limit but after at least one event", async () => {
   const sizes = [100, 100, 100, 300, 10, 300, 300, 120, 120];
   const { service } = await serviceWith([]);
   const events = sizes.map((size) => submittedEvent("a", "x".repeat(size * 1024)));

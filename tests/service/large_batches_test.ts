@@ -1,4 +1,4 @@
-/** Batches of thousands of events, stamped in slices that yield to the event loop. */
+/** Batches of thousands of events are stamped in slices, between which the event loop runs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";

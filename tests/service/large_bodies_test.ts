@@ -1,6 +1,6 @@
 /**
- * Large bodies, which are prepared on other threads: each batch is stored as sent, and a thread
- * that dies fails one request, of which nothing is written.
+ * Large bodies are prepared on other threads: each batch is stored as sent, and a thread that dies
+ * fails one request, of which nothing is written.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -35,7 +35,7 @@ function bodyOf({ batchId, payloads }: Submitted): Buffer {
   return Buffer.from(JSON.stringify({ source: "a", batch_id: batchId, events }));
 }
 
-/** A body of 300 KB to 3 MB; each letter identifies one batch. */
+/** A body of 300 KB to 3 MB, whose letter identifies the batch. */
 function randomBatch(random: Random, number: number): Submitted {
   const letter = String.fromCharCode("a".charCodeAt(0) + number % 26);
   const payload = letter.repeat(randomInteger(random, 250, 300));
@@ -57,9 +57,7 @@ function post(body: Buffer, sentBytes = body.length): HttpRequest {
 /** Sends a body. @returns the status of the response. */
 type Answer = (request: HttpRequest) => Promise<number>;
 
-/**
- * Returns the final disk. @param isDying whether the first thread dies of its first body.
- */
+/** Returns the final disk. @param isDying whether the first thread dies of its first body. */
 async function withPosts(
   isDying: boolean,
   use: (answer: Answer) => Promise<void>,
@@ -86,7 +84,7 @@ async function withPosts(
   return storage;
 }
 
-/** Describes each batch of the log, which must verify. */
+/** Describes each batch of the log, which must verify without violations. */
 async function stored(storage: SimulatedDisk): Promise<Map<string, string>> {
   assert.equal((await verifyStorage(storage)).failure, null);
   const payloads = new Map<string, string[]>();
@@ -99,7 +97,7 @@ async function stored(storage: SimulatedDisk): Promise<Map<string, string>> {
   return new Map([...payloads].map(([batchId, all]) => [batchId, summary(all)]));
 }
 
-/** A short form for comparisons. */
+/** A short description for comparisons. */
 function summary(payloads: readonly string[]): string {
   return `${payloads.length} times ${[...new Set(payloads)].join()}`;
 }

@@ -1,4 +1,4 @@
-/** Retirement: one system event ends a source, once. */
+/** Retirement: a single system event ends a source. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { statusOf } from "../support/outcome.ts";
@@ -8,7 +8,7 @@ import { failNth, gateAt } from "../support/storage_faults.ts";
 import { submittedBatch } from "../support/submitted.ts";
 
 testWithRestart(
-  "retire() accepts the longest source name, which makes the longest batch id",
+  "retire() accepts the longest source name, which yields the longest batch id",
   async (log, settle) => {
     const source = "s".repeat(128);
     await log.commit(submittedBatch(source, "1"));
@@ -18,7 +18,7 @@ testWithRestart(
   },
 );
 
-test("retire() and batches of one turn are processed in order of arrival", async () => {
+test("retire() and batches in one turn are processed in order of arrival", async () => {
   const log = await RestartableLog.open();
   const [unknown, first, retired, late, again] = await Promise.all([
     log.retire("shop"),
@@ -77,7 +77,7 @@ test("retire() on a full disk leaves the source active", async () => {
   await log.service.close();
 });
 
-test("retire() with a failed fsync is decided by the next start", async () => {
+test("retire() with a failed fsync is resolved by the next start", async () => {
   const log = await RestartableLog.open();
   const last = await log.commit(submittedBatch("shop", "1"));
   log.storage.hook = failNth("sync", 1, { errno: "EIO" });

@@ -1,4 +1,4 @@
-/** Lineage markers and retirements that arrive in one turn of the event loop. */
+/** Lineage markers and retirements that arrive in the same turn of the event loop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Outcome, statusOf } from "../support/outcome.ts";
@@ -10,13 +10,13 @@ import {
   submittedEvent,
 } from "../support/submitted.ts";
 
-/** A batch of source `new` with a marker and one more event. */
+/** A batch of source `new` with a marker and one other event. */
 function succeeding(frontier: string, predecessor = "old", batchId = "1"): SubmittedBatch {
   const events = [lineageMarker(predecessor, frontier), submittedEvent()];
   return { source: "new", batch_id: batchId, events };
 }
 
-/** Pairs of calls in one turn and their outcomes; `gone` is retired before, `old` is not. */
+/** Pairs of calls in one turn, and their outcomes. `gone` was retired earlier, `old` was not. */
 const PAIRS: [
   title: string,
   pair: (log: RestartableLog, last: { old: string; gone: string }) => Promise<Outcome>[],

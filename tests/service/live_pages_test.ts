@@ -15,7 +15,7 @@ import { openTestLog } from "../support/test_log.ts";
 
 const FROM_START: FollowPosition = { after: undefined, filter: {}, limitEvents: 10, phase: "live" };
 
-/** A log of batches of one event each, with a payload of `payloadBytes`. */
+/** A log of one-event batches, each with a payload of `payloadBytes`. */
 async function logOf(count: number, payloadBytes: number) {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage, 0);
@@ -32,7 +32,7 @@ function read(pages: LivePages, { snapshot }: Log, at: FollowPosition) {
   return pages.read(snapshot, at, liveQueryKey(at), () => true);
 }
 
-test("LivePages.read() reads once for concurrent requests of the same page", async () => {
+test("LivePages.read() reads a page once for concurrent requests", async () => {
   const { log } = await logOf(2, 10);
   const pages = new LivePages();
   const page = await read(pages, log, FROM_START);

@@ -29,7 +29,7 @@ function conflict(expected: string | null, actual: string | null): Outcome {
   };
 }
 
-/** Submits batches in one turn of the event loop. @returns their outcomes. */
+/** Submits batches in the same turn of the event loop. @returns their outcomes. */
 async function inOneTurn(log: RestartableLog, batches: SubmittedBatch[]): Promise<Outcome[]> {
   return await Promise.all(batches.map((batch) => log.submit(batch)));
 }
@@ -49,7 +49,7 @@ testWithRestart("append() commits one of many with the same precondition", async
 });
 
 testWithRestart(
-  "append() with a precondition sees the batches before it in the same turn",
+  "append() with a precondition sees earlier batches of the same turn",
   async (log, settle) => {
     const last = await log.commit(submittedBatch("shop", "1"));
     await settle();
@@ -72,7 +72,7 @@ test("append() with a precondition uses the durable frontier after a commit ran 
   await log.service.close();
 });
 
-test("append() with a precondition is undecided after a commit with an unknown outcome", async () => {
+test("append() with a precondition fails after a commit with an unknown outcome", async () => {
   const log = await RestartableLog.open();
   log.storage.hook = failNth("sync", 1, { errno: "EIO" });
   const outcomes = await inOneTurn(log, [submittedBatch("shop", "1"), expecting("2", null)]);
@@ -80,7 +80,7 @@ test("append() with a precondition is undecided after a commit with an unknown o
   await log.service.close();
 });
 
-/** A log whose only batch is sealed, and the last event of the batch. */
+/** A log whose only batch is sealed, and the last event of that batch. */
 async function openSealed(): Promise<{ log: RestartableLog; last: string }> {
   const before = await RestartableLog.open();
   const last = await before.commit(submittedBatch("shop", "1"));
@@ -91,7 +91,7 @@ async function openSealed(): Promise<{ log: RestartableLog; last: string }> {
   return { log: await RestartableLog.open(before.storage), last };
 }
 
-test("append() with a precondition waits for a segment read, and later batches wait too", async () => {
+test("append() with a precondition waits for a segment read, as do later batches", async () => {
   const { log, last } = await openSealed();
   const gate = gateAt("read");
   log.storage.hook = gate.hook;
@@ -105,7 +105,7 @@ test("append() with a precondition waits for a segment read, and later batches w
   await log.service.close();
 });
 
-test("append() with a precondition is the only one to fail when a segment is unreadable", async () => {
+test("append() with a precondition is the only batch to fail when a segment is unreadable", async () => {
   const { log, last } = await openSealed();
   log.storage.hook = failNth("read", 1, { errno: "EIO" });
   const failed = assert.rejects(log.submit(expecting("2", last)), { code: "EIO" });

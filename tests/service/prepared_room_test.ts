@@ -1,6 +1,6 @@
 /**
- * The bug: every admitted body was prepared at once and queued for the writer in canonical form,
- * which is up to 4.4 times as large (`1e20`). 200 bodies of 4 MiB took 3 GiB, and killed a process
+ * Regression: every admitted body was prepared at once and queued for the writer in canonical form,
+ * which can be 4.4 times as large (`1e20`). 200 bodies of 4 MiB took 3 GiB and killed a process
  * with less memory.
  */
 import assert from "node:assert/strict";
@@ -12,10 +12,10 @@ import { preparedBatch } from "../support/prepared.ts";
 
 const prepare = () => preparedBatch("b");
 const { lines, envelopes } = prepare().events;
-/** Two batches fill the room. */
+/** Two batches use up the budget. */
 const LIMIT_BYTES = lines.length + envelopes.length + 1;
 
-test("PreparedRoom.run() prepares at once while there is room", () => {
+test("PreparedRoom.run() prepares a body at once while there is memory", () => {
   const room = new PreparedRoom(LIMIT_BYTES);
   const never = new Promise<never>(() => {});
   let prepared = 0;
@@ -25,7 +25,7 @@ test("PreparedRoom.run() prepares at once while there is room", () => {
   assert.equal(prepared, 2);
 });
 
-test("PreparedRoom.run() prepares no body while earlier ones fill the room", async () => {
+test("PreparedRoom.run() prepares no body while earlier ones use up the memory budget", async () => {
   const room = new PreparedRoom(LIMIT_BYTES);
   const gates = [new Gate(), new Gate(), new Gate(), new Gate()];
   const prepared: number[] = [];
@@ -61,7 +61,7 @@ test("PreparedRoom.run() continues with the next body after a rejected one", asy
   assert.equal(await last, "committed");
 });
 
-test("PreparedRoom.run() releases its room when the commit fails", async () => {
+test("PreparedRoom.run() releases its reservation when the commit fails", async () => {
   const room = new PreparedRoom(LIMIT_BYTES);
   for (let i = 0; i < 5; i++) {
     await assert.rejects(room.run(0, prepare, () => Promise.reject(new Error("disk"))), /disk/);

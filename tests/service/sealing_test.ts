@@ -1,6 +1,4 @@
-/**
- * Sealing of a log in use: clients always get the same responses as without it.
- */
+/** Sealing a log in use: clients always get the same responses as without sealing. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -9,6 +7,7 @@ import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
 import { CommitFile } from "../../src/log/wal/commit_file.ts";
 import { LogState } from "../../src/service/log_state.ts";
+import { idAt } from "../support/event_ids.ts";
 import { FOLLOW_ALL, nextRecord } from "../support/follow_records.ts";
 import { Gate } from "../support/gate.ts";
 import { MixedHistory } from "../support/mixed_history.ts";
@@ -25,7 +24,7 @@ async function openSealed(storage: SimulatedDisk = new SimulatedDisk()) {
   return { storage, steps, ...await openTestService(storage, undefined, steps.on()) };
 }
 
-/** Plays the history. @returns an observation after each part. */
+/** Submits the history. @returns an observation after each part. */
 async function play(steps: SealingSteps | null) {
   const history = new MixedHistory();
   let storage = new SimulatedDisk();
@@ -54,7 +53,7 @@ test("a log sealed while it is served returns the same responses as an unsealed 
   assert.ok(segments.length > 4, `${segments.length} segments`);
 });
 
-test("a batch is recognized at every step of its move into a segment", async () => {
+test("a batch is recognized at every step of its move to a segment", async () => {
   const { service, steps, storage } = await openSealed();
   const held = new Gate();
   steps.beforeMake = () => held.opened;
@@ -69,7 +68,7 @@ test("a batch is recognized at every step of its move into a segment", async () 
   };
   const seen: unknown[] = [];
   let isAsking = false;
-  // Sealing pauses before each of its operations while the requests are answered.
+  // Sealing pauses before each of its operations while requests are answered.
   storage.hook = async () => {
     if (isAsking) return null;
     isAsking = true;
@@ -88,10 +87,6 @@ test("a batch is recognized at every step of its move into a segment", async () 
   await service.close();
 });
 
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
-}
-
 test("LogState finds a batch whose generation is sealed during the lookup", async () => {
   const entry = {
     source: "shop",
@@ -105,7 +100,7 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   const known: BatchEntry[] = [];
   const looking = new Gate();
   sealed.findBatch = async (_, batchId) => {
-    // Part of the history exists at the request; the rest is committed during the read.
+    // The history at the time of the request; the rest is committed during the read.
     const found = known.find(({ batch_id }) => batch_id === batchId) ?? null;
     await looking.opened;
     return found;

@@ -1,4 +1,4 @@
-/** When `streams()` reads the log, which is only for uncached anchors, and how that may fail. */
+/** When `streams()` reads the log, which is only for uncached anchors, and how that can fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -16,7 +16,7 @@ function readsOf({ operations }: SimulatedDisk): number {
   return operations.filter(({ kind }) => kind === "read").length;
 }
 
-test("streams() reads nothing for the next pages, even after anchors that are not events", async () => {
+test("streams() reads nothing for later pages, even after requests with unavailable anchors", async () => {
   const { service, storage, ends } = await serviceWithStreams();
   const first = await service.streams({ ...ALL_STREAMS, limit: 2 });
   for (let place = 0; place <= STREAM_SNAPSHOTS_MAX; place++) {
@@ -60,7 +60,7 @@ test("streams() reads the log once for concurrent requests with the same anchor"
   await service.close();
 });
 
-test("streams() recounts up to an anchor after a failed read", async () => {
+test("streams() counts up to an anchor again after a failed read", async () => {
   const { service, storage, ends } = await serviceWithStreams();
   storage.hook = failNth("read", 1, { errno: "EIO" });
   const page = () => service.streams({ ...ALL_STREAMS, through: ends[1] });

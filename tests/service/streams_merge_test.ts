@@ -5,17 +5,13 @@ import type { StreamSummary } from "../../src/event/types.ts";
 import { StreamCounts, streamKey, type StreamSource } from "../../src/log/read/stream_counts.ts";
 import { mergeStreams } from "../../src/service/streams.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
+import { idAt } from "../support/event_ids.ts";
 
-/** Names that are prefixes of others, which continue with each kind of valid character. */
+/** Names that are prefixes of others, continued with each kind of valid character. */
 const NAMES = [
   ...["a", "a-", "a-b", "a.", "a.b", "a0", "a_", "a_b", "aa", "ab"],
   ...["0", "9", "_", "_a", "z"],
 ];
-
-/** An id that sorts by `place`. */
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
-}
 
 function byBytes(a: StreamSummary, b: StreamSummary): number {
   return Buffer.compare(Buffer.from(a.source), Buffer.from(b.source)) ||
@@ -34,7 +30,7 @@ async function pagedRows(sources: StreamSource[], source: string | undefined, li
   }
 }
 
-test(`mergeStreams() sums the counts of the parts of a log, in pages (seed ${SEED})`, async () => {
+test(`mergeStreams() sums the counts of all parts of a log, in pages (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   for (let run = 0; run < 50; run++) {
     const parts: StreamCounts[] = [];
@@ -61,7 +57,7 @@ test(`mergeStreams() sums the counts of the parts of a log, in pages (seed ${SEE
   }
 });
 
-test("mergeStreams() starts after a key, even one that no part has", async () => {
+test("mergeStreams() starts after a key, even if no part contains it", async () => {
   const counts = new StreamCounts();
   for (const name of ["a", "a-b", "b"]) counts.add(name, "s", 1, idAt(1));
   const sourcesAfter = async (name: string, stream: string, source?: string) => {

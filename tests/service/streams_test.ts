@@ -13,7 +13,7 @@ import {
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Reads all pages from `first` on; `between` runs before each page but the first. */
+/** Reads all pages from `first` on, and calls `between` before each page but the first. */
 async function takePages(
   service: EventLogService,
   query: StreamsQuery,
@@ -43,7 +43,7 @@ test("streams() returns a next page only if there is one", async () => {
   await service.close();
 });
 
-test("streams() returns all pages as of the first one while batches are committed", async () => {
+test("streams() returns all pages as of the first while batches are committed", async () => {
   for (const limit of [1, 2, 3, 7]) {
     for (const source of [undefined, "a"]) {
       const { service } = await serviceWithStreams();
@@ -83,7 +83,7 @@ test("streams() continues paging after the log is reopened", async () => {
   await service.close();
 });
 
-test("streams() refuses an anchor that is not an event: before, between or after the events", async () => {
+test("streams() rejects an anchor that is not an event: before, between or after the events", async () => {
   const { service, ends } = await serviceWithStreams();
   const last = ends.at(-1)!;
   const before = ends[0]!.replace(/^.{8}/, "00000000");

@@ -1,6 +1,4 @@
-/**
- * The queue of the writer, over a disk that stalls, fails and fills up.
- */
+/** The writer's queue over a disk that stalls, fails and fills up. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
@@ -14,7 +12,7 @@ import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import { commitOffsets, joinPieces, tailOf } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** The outcome of a submission: the status of its receipt, or the code of its error. */
+/** The outcome of a submission: the status of its receipt or the code of its error. */
 type Outcome = Receipt["status"] | ErrorCode;
 
 async function outcome(answer: Promise<Receipt>): Promise<Outcome> {
@@ -46,12 +44,12 @@ function commitCount(storage: SimulatedDisk): number {
   return commitOffsets(tailOf(storage.tree())).length - 1;
 }
 
-/** A batch with the id of another and different events. */
+/** A batch with the id of another batch and different events. */
 function conflicting(batchId: string): PreparedBatch {
   return preparedBatch(batchId, { events: [{ payload: "other" }] });
 }
 
-test("append() commits in submission order, and groups batches of one turn", async () => {
+test("append() commits in submission order and groups batches of the same turn", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batchIds = Array.from({ length: 50 }, (_, i) => `b${i}`);
@@ -78,7 +76,7 @@ test("append() groups batches that arrive during a commit into the next one", as
   assert.deepEqual(await storedBatchIds(service), ["a", "b", "c", "d"]);
 });
 
-test("append() decides duplicates within one turn by the outcome of the first", async () => {
+test("append() checks duplicates within one turn against the outcome of the first", async () => {
   const { service } = await openTestService(new SimulatedDisk());
   const batches = [
     preparedBatch("a"),
@@ -103,7 +101,7 @@ test("append() decides duplicates within one turn by the outcome of the first", 
 
 for (const fault of [undefined, { errno: "EIO" }]) {
   const result = fault === undefined ? "is durable" : "fails";
-  test(`append() answers duplicates of a batch in flight only when it ${result}`, async () => {
+  test(`append() answers duplicates of a batch in flight only once it ${result}`, async () => {
     const storage = new SimulatedDisk();
     const { service } = await openTestService(storage);
     const gate = gateAt("sync");
@@ -144,7 +142,7 @@ test("append() returns storage_full when a commit runs out of space, and continu
   assert.deepEqual(await storedBatchIds(service), ["a", "b", "c"]);
 });
 
-test("append() commits batches that waited for a commit that ran out of space", async () => {
+test("append() commits batches that waited while a commit ran out of space", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const gate = gateAt("write");
@@ -202,7 +200,7 @@ test("append() limits the number of batches in a commit", async () => {
   assert.equal((await storedBatchIds(service)).length, batches.length);
 });
 
-test("append() limits the size of a commit, except for a single larger batch", async () => {
+test("append() limits the size of a commit unless it has a single batch", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const half = "x".repeat(COMMIT_BYTES_SOFT_MAX / 2 - 10_000);
@@ -237,7 +235,7 @@ test("close() waits for all submitted batches and accepts no more", async () => 
   assert.deepEqual(await storedBatchIds(again), ["a", "b"]);
 });
 
-test("append() recognizes every batch after a restart, clean or not", async () => {
+test("append() recognizes every batch after a clean or unclean restart", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batches = ["a", "b", "c"].map((batchId) => preparedBatch(batchId));

@@ -1,4 +1,4 @@
-/** Requests as a connector builds them. */
+/** Builds requests like a connector. */
 
 /** A batch of one or more small events. */
 export function batch(batchId: string, eventCount = 1, payload: unknown = { a: 1 }): unknown {

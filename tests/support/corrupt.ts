@@ -1,8 +1,8 @@
-/** Small corruptors of file bytes, and a repair of the framing. */
+/** Small functions that corrupt file bytes, and one that repairs the framing. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
-/** A copy with one bit flipped; bit 0 is the lowest of byte 0. */
+/** A copy with one bit flipped; bit 0 is the lowest bit of byte 0. */
 export function flipBit(bytes: Uint8Array, bit: number): Buffer {
   const copy = Buffer.from(bytes);
   copy[bit >> 3]! ^= 1 << (bit & 7);
@@ -14,12 +14,12 @@ export function truncateAt(bytes: Uint8Array, sizeBytes: number): Buffer {
   return Buffer.from(bytes.subarray(0, sizeBytes));
 }
 
-/** A copy with `more` appended. */
+/** A copy with `more` appended to it. */
 export function appendBytes(bytes: Uint8Array, more: string | Uint8Array): Buffer {
   return Buffer.concat([bytes, Buffer.from(more as string)]);
 }
 
-/** A copy of a tail with the sha256 of every commit recomputed. */
+/** A copy of a tail in which the sha256 of every commit is recomputed. */
 export function repairFraming(bytes: Uint8Array): Buffer {
   const copy = Buffer.from(bytes);
   let offset = 0;

@@ -24,7 +24,7 @@ export interface VerifiedLog {
 }
 
 export class Deployment {
-  /** The test's own folder, which contains the deployment. */
+  /** The test's own directory, which contains the deployment. */
   readonly folder: string;
   readonly dir: string;
   readonly configPath: string;
@@ -34,7 +34,7 @@ export class Deployment {
   readonly receipts: Receipt[] = [];
   #serving: Serving | null = null;
 
-  /** @param dir the folder of an initialized deployment. */
+  /** @param dir is the directory of an initialized deployment. */
   constructor(folder: string, dir: string) {
     this.folder = folder;
     this.dir = dir;
@@ -43,27 +43,34 @@ export class Deployment {
     this.socketPath = join(dir, "data", "ground.sock");
   }
 
-  /** The process that was started last. */
+  /** The most recently started process. */
   get serving(): Serving {
     assert.ok(this.#serving !== null, "the deployment is being served");
     return this.#serving;
   }
 
-  /** Starts `serve`; resolves once it answers requests. */
+  /** Starts `serve`; resolves once it responds. */
   async start(options: ServeOptions = {}): Promise<Serving> {
     return this.#serving = await startServe(this.dir, options);
   }
 
-  /** Stops the service; unless it is killed, the shutdown must be clean. */
+  /** Stops the service; the shutdown must be clean unless the service is killed. */
   async stop(signal: "SIGTERM" | "SIGINT" | "SIGKILL" = "SIGTERM"): Promise<CliExit> {
     const exit = await this.serving.stop(signal);
     if (signal !== "SIGKILL") assert.equal(exit.code, 0, exit.stderr);
     return exit;
   }
 
-  /** Runs another command on the deployment to completion. */
+  /** Runs another command on the deployment and waits until it exits. */
   run(command: string[], options: CliOptions = {}): Promise<CliExit> {
     return runCli([...command, "--config", this.configPath], options);
+  }
+
+  /** Stops the service and seals its log. */
+  async seal(): Promise<void> {
+    await this.stop();
+    const { code, stderr } = await this.run(["seal"]);
+    assert.equal(code, 0, stderr);
   }
 
   /** Asserts that `verify --chain` finds no violation. */
@@ -73,7 +80,7 @@ export class Deployment {
     return JSON.parse(stdout);
   }
 
-  /** Ingests a batch; `members` replace or add members. @returns the reply. */
+  /** Ingests a batch, with `members` replaced or added. @returns the reply. */
   async ingest(batchId: string, members: object = {}): Promise<HttpReply> {
     const reply = await ingest(this.socketPath, batchWith({ batch_id: batchId, ...members }));
     if (reply.status === 200) this.receipts.push(reply.json());
@@ -102,7 +109,7 @@ export class Deployment {
     assert.deepEqual(shown, acknowledged.sort(([a], [b]) => a! < b! ? -1 : 1));
   }
 
-  /** Asserts that a start shows everything acknowledged, accepts a batch, and passes `verify`. */
+  /** Asserts that the next start returns everything acknowledged, takes a batch and verifies. */
   async assertContinues(): Promise<void> {
     await this.start();
     await this.assertShows();
@@ -112,13 +119,13 @@ export class Deployment {
     await this.verify();
   }
 
-  /** Kills the process if it runs. */
+  /** Kills the process if it is running. */
   async dispose(): Promise<void> {
     if (this.#serving !== null && isRunning(this.#serving)) await this.#serving.stop("SIGKILL");
   }
 }
 
-/** Runs `use` with a new deployment that is not served yet. */
+/** The maximum number of unsynced sectors per file; null if a crash changes no file. */
 export function withDeployment<T>(use: (deployment: Deployment) => Promise<T>): Promise<T> {
   return withFolder(async (folder) => {
     const dir = join(folder, "demo");
@@ -132,7 +139,7 @@ export function withDeployment<T>(use: (deployment: Deployment) => Promise<T>): 
   });
 }
 
-/** Runs `use` with a new deployment that is served. */
+/** Runs `use` with a new deployment that is being served. */
 export function withServing<T>(
   use: (deployment: Deployment) => Promise<T>,
   options: ServeOptions = {},

@@ -1,4 +1,4 @@
-/** A worker that starts, then fails on its first request. */
+/** A worker that starts but fails on its first request. */
 import { parentPort } from "node:worker_threads";
 
 parentPort!.on("message", () => {

@@ -29,10 +29,10 @@ export interface EndRecord {
 
 export type FollowRecord = EventsRecord | CaughtUpRecord | EndRecord;
 
-/** All events from the start, without a limit per record. */
+/** Follows all events from the start, without a limit per record. */
 export const FOLLOW_ALL: ReplayQuery = { after: undefined, filter: {}, limitEvents: 1000 };
 
-/** The next record, which must be one line. */
+/** The next record, which must be a single line. */
 export async function nextRecord(follow: Follow): Promise<FollowRecord> {
   const bytes = await follow.next();
   assert.ok(bytes !== null, "another record follows");
@@ -45,7 +45,7 @@ export function parseRecord(bytes: Uint8Array): FollowRecord {
   return JSON.parse(text);
 }
 
-/** The next record, which must hold events. */
+/** The next record, which must contain events. */
 export async function nextEvents(follow: Follow): Promise<EventsRecord> {
   const record = await nextRecord(follow);
   assert.equal(record.type, "events", JSON.stringify(record));
@@ -65,7 +65,7 @@ export async function snapshotRecords(
   }
 }
 
-/** Ids of the events in records. */
+/** The ids of the events in records. */
 export function idsOf(...records: EventsRecord[]): string[] {
   return records.flatMap(({ events }) => events.map((event) => event.event_id));
 }

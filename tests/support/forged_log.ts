@@ -1,5 +1,5 @@
 /**
- * Forges the files of a log as someone who knows the format would: framing, names and inventory are
+ * Forges the files of a log like an attacker who knows the format: framing, names and inventory are
  * consistent, so only deeper checks can detect the change.
  */
 import { Buffer } from "node:buffer";
@@ -18,7 +18,7 @@ import { openSegment } from "../../src/log/segment/segment_reader.ts";
 import { type ForgedRow, forgeSegment as forgeFile } from "./forged_segment.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 
-/** One commit of a tail or pending file; its lines without LF. */
+/** A commit of a tail or pending file, with its lines without LF. */
 export interface CommitParts {
   commit: Commit;
   lines: string[];
@@ -37,7 +37,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
   return commits;
 }
 
-/** The file of these commits, with their lengths and sha256 recomputed. */
+/** The file formed by these commits, with their lengths and sha256 recomputed. */
 export function joinCommits(commits: readonly CommitParts[]): Buffer {
   return Buffer.concat(commits.flatMap(({ commit, lines }) => {
     const body = Buffer.from(lines.map((line) => `${line}\n`).join(""));
@@ -45,7 +45,19 @@ export function joinCommits(commits: readonly CommitParts[]): Buffer {
   }));
 }
 
-/** A copy of a tree with the commits of the file at `path` changed. */
+/** A copy of a tree with a different file at `path`. */
+export function withFile(tree: Tree, path: string, bytes: Uint8Array): Tree {
+  return new Map(tree).set(path, bytes);
+}
+
+/** A copy of a tree without the file at `path`. */
+export function without(tree: Tree, path: string): Tree {
+  const changed = new Map(tree);
+  changed.delete(path);
+  return changed;
+}
+
+/** A copy of a tree in which the commits of the file at `path` are changed. */
 export function withCommits(
   tree: Tree,
   path: string,
@@ -55,7 +67,7 @@ export function withCommits(
   return new Map(tree).set(path, joinCommits(change(commits) ?? commits));
 }
 
-/** Paths of the pending files of a tree. */
+/** The paths of a tree's pending files. */
 export function pendingPaths(tree: Tree): string[] {
   return [...tree.keys()].filter((path) => path.startsWith(`${PENDING_FOLDER}/`)).sort();
 }
@@ -68,7 +80,7 @@ export function withManifest(tree: Tree, manifest: unknown): Tree {
   return new Map(tree).set(MANIFEST_FILE, Buffer.from(canonicalize(manifest) + "\n"));
 }
 
-/** A copy of a tree with the `number`th segment replaced, and the manifest updated. */
+/** A copy of a tree with the `number`th segment replaced and the manifest updated. */
 export function withSegment(
   tree: Tree,
   number: number,
@@ -79,9 +91,7 @@ export function withSegment(
   const before = segments[number]!;
   const entry = { ...before, ...facts, sha256: sha256Hex(bytes), bytes: bytes.length };
   const path = segmentPath(entry);
-  const changed = new Map(tree);
-  changed.delete(before.path);
-  changed.set(path, bytes);
+  const changed = withFile(without(tree, before.path), path, bytes);
   return withManifest(changed, { ...rest, segments: segments.with(number, { ...entry, path }) });
 }
 
@@ -91,7 +101,7 @@ export interface Row {
   entry: BatchEntry;
 }
 
-/** All rows of a segment. The entries contain only the columns of a row. */
+/** All rows of a segment. Their entries contain only the columns of one row. */
 export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   const segment = await openSegment(new SimulatedDisk(tree), path);
   const rows: Row[] = [];
@@ -111,7 +121,7 @@ export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   return rows;
 }
 
-/** A segment file of these rows in this order, valid or not, whose metadata is `facts`. */
+/** A segment file with these rows in this order, valid or not, and the given metadata. */
 export async function forgeSegment(
   rows: readonly Row[],
   { events, batches, first_event_id, last_event_id, previous_head, head }: SegmentEntry,
@@ -126,7 +136,7 @@ export async function forgeSegment(
   return storage.contents(entry.path);
 }
 
-/** Rows in which all rows of a batch share an entry. */
+/** Rows in which all rows of a batch share one entry. */
 function forgedRows(rows: readonly Row[]): ForgedRow[] {
   let last: BatchEntry | null = null;
   return rows.map(({ line, entry }) => {
@@ -139,7 +149,7 @@ function isSameBatch(a: BatchEntry, b: BatchEntry): boolean {
   return a.source === b.source && a.batch_id === b.batch_id && a.batch_digest === b.batch_digest;
 }
 
-/** A copy of a tree with other rows in the `number`th segment, and the manifest rebuilt. */
+/** A copy of a tree with other rows in the `number`th segment and the manifest rebuilt. */
 export async function withRows(
   tree: Tree,
   number: number,

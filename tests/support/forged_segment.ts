@@ -1,4 +1,4 @@
-/** Writes segments that the writer would not: arbitrary rows, order and metadata. */
+/** Writes segments that the writer would not write: arbitrary rows, order and metadata. */
 import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
@@ -20,9 +20,9 @@ export interface ForgedRow {
 }
 
 export interface Forgery {
-  /** The row groups. */
+  /** The rows of each row group. */
   groups: ForgedRow[][];
-  /** Facts of the footer and manifest that contradict the rows. */
+  /** Metadata of the footer and manifest that contradicts the rows. */
   metadata?: Partial<EventFacts>;
   /** Streams, sources and keys of the index that contradict the rows. */
   index?: Partial<IndexRecord<Buffer>>;
@@ -30,7 +30,7 @@ export interface Forgery {
 
 export interface ForgedSegment {
   storage: SimulatedDisk;
-  /** The manifest's entry, with the hash of the file. */
+  /** The manifest entry, with the hash of the file. */
   entry: ExpectedSegment;
 }
 
@@ -55,13 +55,13 @@ export async function forgeSegment({ groups, metadata, index }: Forgery): Promis
   return { storage, entry: { path: "0.parquet", ...facts, ...fileFacts(storage) } };
 }
 
-/** Actual size and hash of the file. */
+/** The actual size and hash of the file. */
 export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes" | "sha256"> {
   const bytes = storage.contents("0.parquet");
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
-/** The correct metadata of a segment of these rows. */
+/** The correct metadata of a segment with these rows. */
 export function describeRows(rows: ForgedRow[]): { facts: EventFacts; index: IndexRecord<Buffer> } {
   const chain = new HistoryChain();
   const previous_head = chain.head;

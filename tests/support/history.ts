@@ -1,4 +1,4 @@
-/** Mutations of clients, and the batches in a log. */
+/** Mutations that clients request, and the batches in a log. */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { isEventId } from "../../src/event/event_id.ts";
@@ -10,7 +10,7 @@ export type Mutation =
   | { kind: "append"; batch: SubmittedBatch }
   | { kind: "retire"; source: string };
 
-/** A batch as the log contains it. */
+/** A batch as stored in the log. */
 export interface LoggedBatch {
   source: string;
   batchId: string;
@@ -20,8 +20,8 @@ export interface LoggedBatch {
 const OBSERVED_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * Groups consecutive events of a log into batches; each must be contiguous and unique.
- * @param frontier the event before the first.
+ * Groups consecutive events of a log into batches, each of which must be contiguous and unique.
+ * @param frontier is the event before the first.
  */
 export function loggedBatches(events: readonly CommittedEvent[], frontier = ""): LoggedBatch[] {
   const batches: LoggedBatch[] = [];

@@ -7,7 +7,7 @@ export interface RequestOptions {
   method?: string;
   path?: string;
   headers?: Record<string, string>;
-  /** Bytes or text are sent unchanged, anything else as JSON. */
+  /** Bytes and strings are sent unchanged, anything else as JSON. */
   body?: unknown;
 }
 
@@ -15,9 +15,9 @@ export interface HttpReply {
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer;
-  /** The body as text. */
+  /** The body as a string. */
   text(): string;
-  // deno-lint-ignore no-explicit-any -- a test says what it expects by reading it
+  // deno-lint-ignore no-explicit-any -- a test states its expectation by reading the value
   json(): any;
 }
 

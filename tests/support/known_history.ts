@@ -1,6 +1,6 @@
 /**
  * What clients know of a log: the sequential model with the answers so far, the events that were
- * read, and the mutations with an unknown outcome. Mutations are decided in the order of
+ * read, and the mutations with an unknown outcome. Outcomes are determined in the order of
  * submission.
  */
 import assert from "node:assert/strict";
@@ -14,9 +14,9 @@ import { answerTo } from "./submitted.ts";
 /** A submitted mutation. */
 interface Call {
   mutation: Mutation;
-  /** Null until it is answered. */
+  /** Null until it has been answered. */
   outcome: Outcome | null;
-  /** Number of the group that shares its commit. */
+  /** Number of the group with which it shares a commit. */
   group: number | null;
 }
 
@@ -25,24 +25,24 @@ const WITHOUT_EFFECT = new Set<unknown>(["storage_full", "failed"]);
 
 export class KnownHistory {
   model = new SequentialModel();
-  /** All events that are known to be committed. */
+  /** All events known to be committed. */
   readonly events: CommittedEvent[] = [];
   /** All submitted mutations, in order. */
   readonly mutations: Mutation[] = [];
   /** Number of mutations answered with a receipt. */
   receipts = 0;
-  /** Called with each batch that is known to be committed. */
+  /** Called with each batch once it is known to be committed. */
   onCommit: (batch: LoggedBatch) => void = () => {};
-  /** The events in the format of replay. */
+  /** The events in replay format. */
   #text = "";
-  /** Calls with an unknown outcome, or one that is not checked yet, in order. */
+  /** Calls whose outcome is unknown or not yet checked, in order. */
   #open: Call[] = [];
 
   get text(): string {
     return this.#text;
   }
 
-  /** Last event known to be committed; undefined if there is none. */
+  /** The last event known to be committed, or undefined. */
   get frontier(): string | undefined {
     return this.events.at(-1)?.event_id;
   }
@@ -61,8 +61,8 @@ export class KnownHistory {
 
   /**
    * Submits a mutation and records its answer.
-   * @param attempt runs the call; null if it failed by a fault that clients never see.
-   * @param group number of mutations that share a commit: all are committed, or none.
+   * @param attempt runs the call; returns null if a fault that clients never see made it fail.
+   * @param group is the number of a group of mutations that are all committed or all lost.
    */
   async submit(
     log: EventLog,
@@ -92,8 +92,8 @@ export class KnownHistory {
   }
 
   /**
-   * Checks all submitted mutations against the events that a new process shows after the known
-   * ones: all acknowledged batches, and a prefix of those with an unknown outcome in one process,
+   * Checks all submitted mutations against the events that a new process returns after the known
+   * ones: all acknowledged batches, and of those with an unknown outcome in one process a prefix,
    * each batch whole.
    */
   settle(text: string): void {
@@ -110,7 +110,7 @@ export class KnownHistory {
         if (!isCut) this.#commit(mutation, batches.shift());
       }
       const isHeld = batches.length < left;
-      // A process after the interrupted one has committed it.
+      // A process after the interrupted one has committed the batch.
       if (isHeld) isCut = false;
       if (group === null) continue;
       assert.equal(groups.get(group) ?? isHeld, isHeld, "a commit is atomic");
@@ -120,7 +120,7 @@ export class KnownHistory {
     this.#open = [];
   }
 
-  /** Checks an answer against the model, which consumes the next batch if it commits. */
+  /** Checks an answer against the model; an answer that commits consumes the next batch. */
   #place({ mutation, outcome }: Call, batches: LoggedBatch[]): void {
     if (WITHOUT_EFFECT.has(statusOf(outcome!))) return;
     const answer = this.model.answer(mutation) ?? this.#commit(mutation, batches.shift());
@@ -136,7 +136,7 @@ export class KnownHistory {
     return this.model.commit(mutation, batch);
   }
 
-  /** Records new events. @returns their batches. */
+  /** Records new events. @returns the batches that they form. */
   #take(text: string): LoggedBatch[] {
     if (text === "") return [];
     const events: CommittedEvent[] = JSON.parse(`[${text}]`);

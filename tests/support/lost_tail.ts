@@ -1,22 +1,20 @@
-/** A disk that lied about its syncs: acknowledged data is gone after a crash. */
+/** A disk that lies about syncs: acknowledged data is lost in a crash. */
 import { readFile, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { WRITERS } from "../../tools/soak/bounds.ts";
 import type { Scene } from "../../tools/soak/disturbances.ts";
+import { untilBatches } from "./scenes.ts";
 
-const POLL_MS = 5;
-/** More than all writers together wait for at any time. */
+/** More batches than all writers together wait for at any time. */
 const LOST_COMMITS_MIN = 4 * WRITERS;
 
-/** Kills the service, truncates its tail within the first commit, and restarts it. */
+/** Kills the service, truncates its tail within the first commit and restarts it. */
 export async function loseTail(scene: Scene, keptBytes: number): Promise<void> {
-  const { served, tally, failing } = scene;
-  // A newly rotated tail holds little acknowledged data, or has no name yet.
+  const { served } = scene;
+  // A newly rotated tail contains little acknowledged data, or has no name yet.
   for (let isLost = false; !isLost;) {
-    const due = tally.of("batches") + LOST_COMMITS_MIN;
-    while (tally.of("batches") < due) await delay(POLL_MS, undefined, { signal: failing });
+    await untilBatches(scene, LOST_COMMITS_MIN);
     await served.kill();
     const path = join(served.logDir, TAIL_FILE);
     isLost = await countCommits(path) >= LOST_COMMITS_MIN;

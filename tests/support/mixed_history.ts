@@ -1,14 +1,14 @@
 /**
- * A history with all features: sources, streams, retirement and lineage, preconditions, Unicode,
- * large payloads, batches of one event and of many, with and without `occurred_at`. It has several
- * parts, so that a log can be sealed between them.
+ * A history that uses all features: sources, streams, retirement and lineage, preconditions,
+ * Unicode, large payloads, batches of one event and of many, with and without `occurred_at`. It has
+ * several parts, so that a log can be sealed in between.
  */
 import assert from "node:assert/strict";
 import { type Outcome, outcomeOf, statusOf } from "./outcome.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
 import { lineageMarker, submit, type SubmittedBatch, type SubmittedEvent } from "./submitted.ts";
 
-/** Code points beyond the BMP, combining marks, controls and characters that JSON escapes. */
+/** Code points outside the BMP, combining marks, controls, and characters that JSON escapes. */
 const TEXTS = [
   "Zoë",
   "東京",
@@ -43,9 +43,9 @@ function many(from: number, count: number, more: Partial<Event> = {}): Event[] {
   return Array.from({ length: count }, (_, place) => event(from + place, more));
 }
 
-/** What was submitted so far, for later comparison. */
+/** What has been submitted so far, for later comparison. */
 export class MixedHistory {
-  /** Every accepted batch with its answer. */
+  /** Every accepted batch and its answer. */
   readonly committed: { batch: SubmittedBatch; outcome: Outcome }[] = [];
   readonly retirements: { source: string; outcome: Outcome }[] = [];
 
@@ -53,7 +53,7 @@ export class MixedHistory {
     return this.committed.at(-1)!.outcome.body.last_event_id as string;
   }
 
-  /** The parts of the history, in order; each runs on the service it is given. */
+  /** The parts of the history, in order; each runs on the service that it is given. */
   readonly parts: readonly ((log: EventLog) => Promise<void>)[] = [
     (log) => this.#begin(log),
     (log) => this.#retire(log),

@@ -1,7 +1,7 @@
-/** A worker that does what its requests say. */
+/** A worker that does what its requests tell it. */
 import { type Answer, answerRequests } from "../../src/threads/thread_pool.ts";
 
-/** `echo` returns `value`, `fail` throws it, `die` ends the worker with it. */
+/** `echo` returns `value`, `fail` throws it, and `die` terminates the worker with it. */
 export interface Order {
   order: "echo" | "fail" | "die" | "unclonable";
   value: string | ArrayBuffer;
@@ -14,7 +14,7 @@ answerRequests(async ({ order, value }: Order): Promise<Answer<unknown>> => {
       throw new Error(String(value));
     case "die":
       return await new Promise<never>(() => {
-        // Outside the handler, like a bug in a callback.
+        // Thrown outside the handler, like a bug in a callback.
         queueMicrotask(() => {
           throw new Error(String(value));
         });

@@ -1,7 +1,7 @@
 /**
- * Everything a client can observe of a log without changing it: the bytes of replay and follow,
- * streams, and the answers to mutations that commit nothing. Logs with the same history look the
- * same.
+ * Everything that a client can observe of a log without changing it: the bytes of replay and
+ * follow, streams, and the answers to mutations that commit nothing. Logs with the same history
+ * give the same observations.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -14,13 +14,13 @@ import { lineageMarker, submit, type SubmittedBatch, submittedEvent } from "./su
 import { joinPieces } from "./test_log.ts";
 
 const PAGE_LIMITS = [1, 3, 1000];
-/** Ids before and after all others. */
+/** Ids that sort before and after all others. */
 const BEYOND = ["00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff"];
 
 /** A request and its response. */
 type Seen = [question: string, answer: unknown];
 
-/** Pages to the end, or up to a number: the bytes of their events and their other members. */
+/** Pages to the end, or up to a number of them: the bytes of their events, and other members. */
 async function pages(log: EventLog, query: ReplayQuery, pagesMax = Infinity) {
   const seen = [];
   for (let after = query.after; seen.length < pagesMax;) {
@@ -45,7 +45,7 @@ async function followSnapshot(log: EventLog, query: ReplayQuery): Promise<string
   return records;
 }
 
-/** Every filter by one existing value, some by several, and some that match nothing. */
+/** Every filter by a single existing value, some by several, and some that match nothing. */
 function filtersOf(events: readonly CommittedEvent[]): ReplayQuery["filter"][] {
   const single = events.flatMap(({ source, stream, record_key: recordKey, kind }) => [
     ...[{ source }, { stream }, { recordKey }, { kind }],
@@ -89,7 +89,7 @@ async function* reads(log: EventLog): AsyncGenerator<Seen> {
   }
 }
 
-/** Batches that commit nothing. */
+/** Batches that are not committed. */
 function* refusedBatches(history: MixedHistory): Generator<SubmittedBatch> {
   for (const { batch } of history.committed) {
     const { source, events } = batch;
@@ -109,7 +109,7 @@ function* refusedBatches(history: MixedHistory): Generator<SubmittedBatch> {
   }
 }
 
-/** All observations, by request. */
+/** All observations, by their requests. */
 export async function observe(log: EventLog, history: MixedHistory) {
   const seen: Record<string, unknown> = {};
   for await (const [question, answer] of reads(log)) seen[question] = answer;

@@ -1,15 +1,15 @@
 /**
- * A pass-through storage that fails the test at once when operations come in an order that a crash
- * could expose, whether or not a crash follows. It knows only what it has seen, and the names of
- * the log's files:
+ * A pass-through storage that fails the test as soon as operations come in an order that a crash
+ * could expose, whether or not a crash follows. It knows only what it has observed, and the names
+ * of the log's files:
  *
- * - a receipt is sent only when its bytes and their file's name are synced; segments and a manifest
- *   that lists more of them may still be in progress;
- * - a file is renamed only when its bytes are synced;
- * - a pending file is removed only when a manifest that covers it, and its segments, are durable
+ * - a receipt is sent only once its bytes and the name of their file are synced; segments, and a
+ *   manifest that lists more of them, may still be in progress;
+ * - a file is renamed only once its bytes are synced;
+ * - a pending file is removed only once a manifest that covers it, and its segments, are durable
  *   under their names; an unlisted segment only while a pending file covers it; the tail and the
  *   manifest never;
- * - a sealed or pending file, or the manifest, is never written to, nor opened for writing;
+ * - a segment, a pending file or the manifest is never written to, nor opened for writing;
  * - synced bytes are neither overwritten nor truncated;
  * - after a failed sync, a file is never written to or synced.
  */
@@ -30,12 +30,12 @@ import type { Manifest } from "../../src/log/segment/manifest.ts";
 import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { folderOf } from "./simulated_names.ts";
 
-/** Operations came in an order that a crash could expose. */
+/** Thrown when operations came in an order that a crash could expose. */
 export class OrderViolation extends Error {
   override name = "OrderViolation";
 }
 
-/** Fails the test, even if the code under test catches the error. */
+/** Fails the test even if the code under test catches the error. */
 function fail(what: string): never {
   const violation = new OrderViolation(what);
   setImmediate(() => {
@@ -44,26 +44,26 @@ function fail(what: string): never {
   throw violation;
 }
 
-/** What has been seen of a file. */
+/** What has been observed of a file. */
 interface Watched {
   path: string;
-  /** Bytes written or read here; for the manifest only. */
+  /** Bytes written or read through this storage; only for the manifest. */
   content: Buffer;
   unsynced: Buffer[];
-  /** End of the bytes written here. */
+  /** End of the bytes written through this storage. */
   writtenEnd: number;
-  /** End of the bytes written and synced here. */
+  /** End of the bytes written and synced through this storage. */
   syncedEnd: number;
-  /** Whether all its bytes are durable, as far as known. */
+  /** Whether all its bytes are durable, as far as is known. */
   isSynced: boolean;
   hasFailed: boolean;
 }
 
-/** A name change; durable once all its folders are synced. */
+/** A name change, which is durable once all its directories are synced. */
 interface NameChange {
   path: string;
   folders: Set<string>;
-  /** Whether a manifest replaced another; a log is readable with either. */
+  /** Whether one manifest replaced another; a log is readable with either. */
   isReplaced: boolean;
 }
 
@@ -76,16 +76,16 @@ export class OrderMonitor implements Storage {
   readonly #files = new Map<string, Watched>();
   #names: NameChange[] = [];
   #pendingNames: readonly string[] = [];
-  /** First and last events of batches that have been synced. */
+  /** First and last event ids of the batches that have been synced. */
   readonly #syncedIds = new Set<string>();
 
-  /** @param onViolation fails the test by default. */
+  /** @param onViolation by default fails the test. */
   constructor(inner: Storage, onViolation: (what: string) => never = fail) {
     this.#inner = inner;
     this.#fail = onViolation;
   }
 
-  /** Called when a receipt is sent; `isNew` if its batch was committed for it. */
+  /** Called when a receipt is sent. @param isNew whether its batch was committed for it. */
   receipt(eventId: string, { isNew }: { isNew: boolean }): void {
     const tail = this.#files.get(TAIL_FILE);
     if (tail === undefined || !tail.isSynced || tail.unsynced.length > 0) {
@@ -150,7 +150,7 @@ export class OrderMonitor implements Storage {
     await this.#inner.remove(path);
     this.#files.delete(path);
     this.#pendingNames = this.#pendingNames.filter((name) => `${PENDING_FOLDER}/${name}` !== path);
-    // A removal that is undone is harmless.
+    // A removal is harmless if it is undone.
     this.#names = this.#names.filter((change) => change.path !== path);
   }
 
@@ -203,7 +203,7 @@ export class OrderMonitor implements Storage {
     }
   }
 
-  /** The manifest as last read or renamed here. */
+  /** The manifest as it was last read or renamed here. */
   #manifest(): Pick<Manifest, "segments"> {
     const content = this.#files.get(MANIFEST_FILE)?.content;
     return content === undefined ? { segments: [] } : JSON.parse(content.toString());
@@ -230,7 +230,7 @@ export class OrderMonitor implements Storage {
       sync: async () => {
         this.#assertWritable(watched, "synced");
         const { writtenEnd, unsynced: { length: synced } } = watched;
-        // Like a real sync it yields, which reveals callers that do not wait for it.
+        // Yields like a real sync, which reveals callers that do not wait for it.
         await new Promise<void>((resolve) => setImmediate(resolve));
         try {
           await file.sync();
@@ -272,13 +272,13 @@ function newlyWatched(path: string, mode: OpenMode): Watched {
     unsynced: [],
     writtenEnd: 0,
     syncedEnd: 0,
-    // Unknown for earlier contents, but irrelevant until something depends on them.
+    // Unknown for earlier contents, but this is irrelevant until something depends on them.
     isSynced: mode === "read",
     hasFailed: false,
   };
 }
 
-/** Whether a file of this name is immutable. */
+/** Whether files with this name are immutable. */
 function isFinal(path: string): boolean {
   return path === MANIFEST_FILE || folderOf(path) === PENDING_FOLDER ||
     (folderOf(path) === SEGMENTS_FOLDER && path !== SEGMENT_TEMPORARY_FILE);

@@ -1,4 +1,4 @@
-/** Each rule of the monitor, on a storage that violates it; all other tests must keep the rules. */
+/** Each rule of the monitor, on a storage that violates it. All other tests must keep the rules. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -19,7 +19,7 @@ const SEGMENT = `segments/${FIRST}_${LAST}_${"0".repeat(64)}.parquet`;
 const COVERING = JSON.stringify({ segments: [{ path: SEGMENT, last_event_id: LAST }] });
 const HEADER = `{"commit":{"batches":[{"first_event_id":"${FIRST}","last_event_id":"${LAST}"}]}}\n`;
 
-/** A file with these unsynced bytes. */
+/** Creates a file with these bytes, without a sync. */
 async function write(monitor: OrderMonitor, path: string, text: string): Promise<StorageFile> {
   const file = await monitor.open(path, "create");
   await file.write(Buffer.from(text), 0);

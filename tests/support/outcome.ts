@@ -1,4 +1,4 @@
-/** Outcomes as an HTTP client sees them: status and body, without the message. */
+/** Outcomes as an HTTP client sees them: status, and body without the message. */
 import { ApiError } from "../../src/event/api_error.ts";
 
 export interface Outcome {
@@ -6,7 +6,7 @@ export interface Outcome {
   body: Record<string, unknown>;
 }
 
-/** The outcome of a call of the service. @throws errors that are not API errors. */
+/** The outcome of a call to the service. @throws errors that are not API errors. */
 export async function outcomeOf(answer: Promise<object>): Promise<Outcome> {
   try {
     return { status: 200, body: { ...await answer } };
@@ -16,7 +16,7 @@ export async function outcomeOf(answer: Promise<object>): Promise<Outcome> {
   }
 }
 
-/** The outcome in one word: the status of a receipt, or the code of an error. */
+/** The outcome in one word: the status of a receipt or the code of an error. */
 export function statusOf({ body }: Outcome): unknown {
   return body.status ?? body.error;
 }

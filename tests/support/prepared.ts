@@ -15,7 +15,7 @@ export interface EventOptions {
   payload?: unknown;
 }
 
-/** With its hash. */
+/** Including its hash. */
 export type HashedEvent = PreparedEvent & { contentHash: string };
 
 export function preparedEvent(options: EventOptions = {}): HashedEvent {
@@ -35,7 +35,7 @@ export interface BatchOptions {
   events?: EventOptions[];
 }
 
-/** A batch of one small event by default. */
+/** A batch, by default of one small event. */
 export function preparedBatch(batchId: string, options: BatchOptions = {}): PreparedBatch {
   const { source = "shop", events = [{}] } = options;
   return encoded(source, batchId, events.map(preparedEvent));
@@ -70,7 +70,7 @@ export function sealEvent(
   return { line, eventHash: line.slice(-66, -2) };
 }
 
-/** The stored lines of an uncommitted batch, as values and as the payload's text. */
+/** The lines of an uncommitted batch, with parsed members and the payload as stored. */
 export function submittedEvents({ events }: PreparedBatch): HashedEvent[] {
   return events.lines.toString().trimEnd().split("\n").map((line) => {
     const { stream, record_key: recordKey, kind, occurred_at: occurredAt, content_hash } =

@@ -1,4 +1,4 @@
-/** Chooses mutations for the clients of a history, from what they have learned of the log. */
+/** Chooses mutations for the clients of a history, based on what they have learned of the log. */
 import type { CommittedEvent } from "../../src/event/types.ts";
 import type { Mutation } from "./history.ts";
 import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";
@@ -7,7 +7,7 @@ import { lineageMarker, type SubmittedBatch, type SubmittedEvent } from "./submi
 const STREAMS = ["s", "s.t", "s-t"];
 const RECORD_KEYS = ["1", "2", "Zoë 東京 😀", 'a"b\\c\n'];
 const EVENTS_MAX = 2;
-/** Size of large batches, which fill several disk sectors. */
+/** Number of events in large batches, which fill several disk sectors. */
 const LARGE_EVENTS_MAX = 20;
 const LARGE_TEXT_MAX = 3000;
 const NEVER_COMMITTED = "019b7c4e-2d37-7a01-8f00-000000000001";
@@ -29,23 +29,23 @@ export class RandomMutations {
   readonly #frontiers = new Map<string, string>();
   #count = 0;
 
-  /** @param sources initial sources; successors begin with their names. */
+  /** @param sources are the initial sources; successors' names begin with one of them. */
   constructor(random: Random, sources: readonly string[] = ["shop", "crm", "erp"]) {
     this.#random = random;
     this.#sources = [...sources];
   }
 
-  /** All sources ever named. */
+  /** All sources named so far. */
   get sources(): readonly string[] {
     return this.#sources;
   }
 
-  /** An earlier mutation; a new one if there is none. */
+  /** An earlier mutation, or a new one if there is none. */
   before(): Mutation {
     return this.#asked.length === 0 ? this.next() : randomItem(this.#random, this.#asked);
   }
 
-  /** A duplicate, or a mutation of the same name with other events. */
+  /** A duplicate, or a mutation of the same batch id with other events. */
   twinOf(mutation: Mutation): Mutation {
     return this.#random() < 0.5 ? mutation : this.#changed(mutation);
   }
@@ -77,7 +77,7 @@ export class RandomMutations {
     return { kind: "append", batch: chance < 0.35 ? this.#conditioned(batch) : batch };
   }
 
-  /** Rarely a retired one. */
+  /** A source that is rarely a retired one. */
   #source(): string {
     const source = randomItem(this.#random, this.#sources);
     if (!this.#retired.has(source) || this.#random() < 0.1) return source;
@@ -107,14 +107,14 @@ export class RandomMutations {
     };
   }
 
-  /** The same batch with other events. */
+  /** The same batch id with other events. */
   #changed(mutation: Mutation): Mutation {
     if (mutation.kind === "retire") return mutation;
     const { source, batch_id, events } = mutation.batch;
     return { kind: "append", batch: { source, batch_id, events: [...events, this.#event()] } };
   }
 
-  /** All events in one stream, with a precondition that usually holds. */
+  /** A batch whose events share one stream, with a precondition that usually holds. */
   #conditioned(batch: SubmittedBatch): SubmittedBatch {
     const { stream } = batch.events[0]!;
     const frontier = this.#frontiers.get(`${batch.source} ${stream}`) ?? null;
@@ -130,7 +130,7 @@ export class RandomMutations {
     return randomItem(this.#random, [null, NEVER_COMMITTED, ...this.#frontiers.values()]);
   }
 
-  /** The first batch of a source, or one that claims to be, with a possibly valid marker. */
+  /** The first batch of a source, or one that claims to be, with a marker that may be valid. */
   #successor(): Mutation {
     const batch = this.#batch(this.#random() < 0.8 ? this.#sources.at(-1) : this.#source());
     const others = this.#random() < 0.8 ? [...this.#retired.keys()] : this.#sources;

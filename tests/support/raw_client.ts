@@ -1,9 +1,9 @@
-/** A client that controls each byte it sends and when it reads, with `node:net`. */
+/** A client on `node:net` that controls each byte it sends, and when it reads. */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 import { parseResponse, type RawResponse } from "./raw_response.ts";
 
-/** Time limit of waits for data that must arrive. */
+/** Time limit for data that must arrive. */
 const WAIT_TIMEOUT_MS = 30_000;
 
 export class RawConnection {
@@ -38,7 +38,7 @@ export class RawConnection {
     });
   }
 
-  /** The error of the connection. */
+  /** The error that the connection failed with. */
   get error(): Error | null {
     return this.#error;
   }
@@ -52,17 +52,17 @@ export class RawConnection {
     this.#socket.resume();
   }
 
-  /** Whether the server has closed the connection, or it has failed. */
+  /** Whether the server has closed the connection or the connection has failed. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Received bytes that were not parsed yet. */
+  /** Received bytes that have not been parsed yet. */
   get received(): Buffer {
     return this.#received;
   }
 
-  /** Resolves when the system has accepted the bytes, or the connection is closed. */
+  /** Resolves when the system has accepted the bytes or the connection is closed. */
   write(bytes: string | Uint8Array): Promise<void> {
     return new Promise((resolve, reject) => {
       const late = () => reject(new Error("the server does not read"));
@@ -74,14 +74,14 @@ export class RawConnection {
     });
   }
 
-  /** Half-closes the connection after pending writes; still reads. */
+  /** Half-closes the connection after pending writes; continues to read. */
   endInput(): void {
     this.#socket.end();
   }
 
   /**
-   * Reads one complete response; null if the connection ended first.
-   * @param method of the request; null if unknown.
+   * Reads one complete response, or null if the connection ended first.
+   * @param method of the request, or null if unknown.
    */
   async readResponse(method: string | null = "GET"): Promise<RawResponse | null> {
     for (;;) {
@@ -95,7 +95,7 @@ export class RawConnection {
     }
   }
 
-  /** Reads an unfinished response until it contains a text. */
+  /** Reads an unfinished response until it contains a string. */
   async readThrough(text: string): Promise<RawResponse> {
     while (!this.#received.includes(text) && !this.#hasEnded) await this.#change(text);
     const isOver = true;

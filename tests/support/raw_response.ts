@@ -1,13 +1,13 @@
-/** Parses HTTP/1.1 responses (RFC 9112), keeping what a client library would hide. */
+/** Parses HTTP/1.1 responses (RFC 9112) and keeps what a client library would hide. */
 import assert from "node:assert/strict";
 import type { Buffer } from "node:buffer";
 
 export interface RawResponse {
   status: number;
-  /** By lowercase name. */
+  /** Header values by lowercase name. */
   headers: Record<string, string>;
   body: string;
-  /** Whether the body ended as announced by its headers. */
+  /** Whether the body ended as its headers announced. */
   isComplete: boolean;
 }
 
@@ -24,9 +24,9 @@ const HEADER_LINE = /^([a-z-]+): ([\x20-\x7e]+)$/i;
 const NEXT_RESPONSE = "HTTP/1.1 ";
 
 /**
- * @returns null if more bytes are needed; `isOver` means that none will come. Skips 100 Continue.
- * @param method null if unknown: then a response whose head is directly followed by the next one,
- *   or by the end, has no body, like one to HEAD.
+ * Skips 100 Continue. @returns null if more bytes are needed; `isOver` means that none will come.
+ * @param method null if unknown. Then a response has no body, like one to HEAD, if its head is
+ *   followed directly by the next response or by the end.
  * @throws {AssertionError} the bytes are not a response of the service.
  */
 export function parseResponse(

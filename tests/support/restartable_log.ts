@@ -1,6 +1,6 @@
 /**
- * Runs a test twice: on a log that stays open, and on one that is reopened where the test asks for
- * it.
+ * Runs a test twice: on a log that stays open, and on a log that is reopened where the test asks
+ * for it.
  */
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";

@@ -1,6 +1,6 @@
 /**
- * Sealing of an open log, step by step: segments are written in this thread, on the log's own
- * storage, when the test allows it.
+ * Seals an open log step by step: segments are written in this thread, on the log's own storage,
+ * when the test allows it.
  */
 import { setImmediate } from "node:timers/promises";
 import type { SealingOptions } from "../../src/log/log.ts";
@@ -23,16 +23,16 @@ export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
 }
 
 export interface SealingStepsOptions extends MakerSettings {
-  /** Default 1: every non-empty tail is rotated before the next commit. */
+  /** Default: 1, which rotates every non-empty tail before the next commit. */
   rotateBytes?: number;
 }
 
 export class SealingSteps {
-  /** Requested pauses after failures, in milliseconds. */
+  /** Pauses requested after failures, in milliseconds. */
   readonly pausesMs: number[] = [];
-  /** Reported bytes left to seal. */
+  /** Reported bytes that remain to be sealed. */
   readonly backlogs: number[] = [];
-  /** Called before each segment is written; may delay it, or throw. */
+  /** Called before each segment is written; may delay the write or throw. */
   beforeMake: () => Promise<void> | void = () => {};
   readonly #options: SealingStepsOptions;
   /** Segments written so far. */
@@ -64,7 +64,7 @@ export class SealingSteps {
     resumed.open();
   }
 
-  /** The option for `openTestLog()` and similar functions. */
+  /** The sealing option of `openTestLog()` and similar functions. */
   on(): (storage: Storage) => SealingOptions {
     return (storage) => ({
       maker: this.#maker(storage),

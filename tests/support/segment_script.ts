@@ -1,6 +1,6 @@
 /**
- * Runs under a runtime chosen by a test: `write FOLDER` seals the pending file in a folder, `read
- * FOLDER` prints the hash of the lines of its segments, and whether they verify.
+ * Runs under a runtime chosen by a test. `write FOLDER` seals the pending file in a directory;
+ * `read FOLDER` prints the hash of the lines in its segments, and whether they verify.
  */
 import { createHash } from "node:crypto";
 import process from "node:process";

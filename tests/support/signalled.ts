@@ -1,6 +1,6 @@
 /**
- * Runs a command and sends this process signals as soon as the command has started. Arguments: the
- * signals joined by commas, the command, the deployment's folder.
+ * Runs a command and sends signals to this process as soon as the command has started. Arguments:
+ * the signals joined by commas, the command and the deployment directory.
  */
 import { join } from "node:path";
 import process from "node:process";

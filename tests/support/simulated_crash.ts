@@ -1,10 +1,10 @@
 /**
- * What a crash keeps of the unsynced changes. A disk asks a choice for each name change, sector and
- * size; the allowed answers are described in `simulated_disk.ts`.
+ * Chooses which unsynced changes survive a crash. A disk asks for a choice per name change, sector
+ * and size; `simulated_disk.ts` describes the allowed answers.
  */
 import { type Random, randomInteger } from "../../tools/support/random.ts";
 
-/** A name change in folders; a rename is a single change of two names. */
+/** A name change in directories; a rename is a single change of two names. */
 export interface NameChange {
   kind: "create" | "makeFolder" | "rename" | "remove";
   /** All paths that it changes. */
@@ -14,16 +14,16 @@ export interface NameChange {
 /** A sector of a file that has had several contents since it was last durable. */
 export interface UnsyncedSector {
   path: string;
-  /** Index among the unsynced sectors of its file, and their number. */
+  /** Index among its file's unsynced sectors, and their number. */
   place: number;
   count: number;
-  /** Number of contents: 0 is the durable one, the last is the newest. */
+  /** Number of contents, of which 0 is the durable one and the last is the newest. */
   versions: number;
 }
 
 export interface CrashChoice {
   /**
-   * Whether a name change survives. It cannot if an earlier one of the same name was lost.
+   * Whether a name change survives. It cannot if an earlier change of the same name is lost.
    * @param place index among the unsynced changes.
    */
   keepsName(change: NameChange, place: number): boolean;
@@ -33,7 +33,7 @@ export interface CrashChoice {
   sizeBytes(sizes: readonly number[], path: string): number;
 }
 
-/** Which bytes survive, independently of names. */
+/** Which bytes survive, regardless of names. */
 type LeftBytes = Omit<CrashChoice, "keepsName">;
 type KeepsName = CrashChoice["keepsName"];
 
@@ -60,7 +60,7 @@ function upTo(sizeBytes: (sizes: readonly number[]) => number): LeftBytes {
 const NO_BYTES: LeftBytes = { version: () => 0, sizeBytes: first };
 const ALL_BYTES: LeftBytes = upTo(last);
 
-/** Named shapes of the unsynced bytes that survive. */
+/** Named patterns of unsynced bytes that survive. */
 const TORN: Record<string, LeftBytes> = {
   "no bytes": NO_BYTES,
   "all bytes": ALL_BYTES,
@@ -81,25 +81,25 @@ export const TORN_SHAPES: readonly string[] = Object.keys(TORN);
 const ALL_NAMES: KeepsName = () => true;
 const SYNCED_NAMES: KeepsName = () => false;
 
-/** A torn shape; all names survive by default. */
+/** A crash that tears bytes in this shape; all names survive by default. */
 export function torn(shape: string, keepsName: KeepsName = ALL_NAMES): CrashChoice {
   return { ...TORN[shape]!, keepsName };
 }
 
-/** Only synced data: the least that a crash can leave. */
+/** Only synced data, the least that a crash can leave. */
 export const SYNCED_ONLY: CrashChoice = { ...NO_BYTES, keepsName: SYNCED_NAMES };
-/** Everything, as after the end of the process alone. */
+/** Everything, as when only the process ends. */
 export const ALL_DONE: CrashChoice = { ...ALL_BYTES, keepsName: ALL_NAMES };
 /** All names, but only synced bytes. */
 export const NAMES_ONLY: CrashChoice = { ...NO_BYTES, keepsName: ALL_NAMES };
 
-/** All names, and a number of bytes of each file's growth. */
+/** All names, and the first bytes of each file's growth. */
 export function keptBytes(bytes: number): CrashChoice {
   const left = upTo((sizes) => Math.min(first(sizes) + bytes, last(sizes)));
   return { ...left, keepsName: ALL_NAMES };
 }
 
-/** Any state that may be left. */
+/** Any state that a crash can leave. */
 export function anyOf(random: Random): CrashChoice {
   const names = random();
   const newest = random();
@@ -116,7 +116,7 @@ export function anyOf(random: Random): CrashChoice {
   };
 }
 
-/** Named states of a stopped machine, from least to most. */
+/** Named states of a crashed machine, from the least surviving data to the most. */
 export const CRASHES: Record<string, CrashChoice> = {
   "with what was synced": SYNCED_ONLY,
   "with all names": NAMES_ONLY,

@@ -1,23 +1,23 @@
 /**
- * An in-memory disk behind the log's storage interface (`src/log/storage/storage.ts`), which keeps
+ * An in-memory disk behind the log's storage interface (`src/log/storage/storage.ts`) that keeps
  * written and durable data apart. Every call is recorded, and a hook can delay it or make it fail.
  *
  * The model is as harsh as the assumptions in docs/format.md allow. After a crash:
  *
- * - A sector of 512 bytes holds its content of the last sync, or any later one, independently of
- *   other sectors. A sector is never torn, and sectors that were not written are unharmed.
- * - The size of a file is any between the smallest and the largest since the last sync, whatever
- *   became of its bytes. Bytes that did not arrive read as zeros.
- * - A sync of a file makes its bytes and size durable, not its name. A sync of a folder makes the
- *   names created, renamed and removed in it durable, not the bytes of the files.
- * - Any subset of the unsynced name changes survives, except that a rename is atomic, also between
- *   folders, and that a change needs the earlier ones of the same name. The contents of a folder
- *   whose own name is lost are lost too.
- * - A failed sync leaves its pages clean, as in Linux: each sector may be on the disk or not, and
- *   no later sync writes it unless it is written again. Readers still see the new bytes (`shown`,
- *   as on ext4 and XFS) or the old ones (`dropped`, as on Btrfs). A failed sync of a folder changes
- *   nothing; a later one can make its names durable: journaling file systems retry, or accept no
- *   further change.
+ * - A sector of 512 bytes has its content as of the last sync, or any later content, independently
+ *   of other sectors. A sector is never torn, and sectors that were not written are unharmed.
+ * - The size of a file is anything between the smallest and the largest since the last sync,
+ *   whatever happened to its bytes. Bytes that did not reach the disk read as zeros.
+ * - A sync of a file makes its bytes and size durable, not its name. A sync of a directory makes
+ *   the names created, renamed and removed in it durable, but not the bytes of the files.
+ * - Any subset of the unsynced name changes survives, except that a rename is atomic, even between
+ *   directories, and that a change needs the earlier ones of the same name. A directory whose own
+ *   name is lost loses its contents, too.
+ * - A failed sync leaves its pages clean, as in Linux: each sector may or may not be on the disk,
+ *   and no later sync writes it unless it is written again. Readers still see the new bytes
+ *   (`shown`, as on ext4 and XFS) or the old ones (`dropped`, as on Btrfs). A failed sync of a
+ *   directory changes nothing, and a later one can make its names durable: journaling file systems
+ *   either retry or accept no further changes.
  *
  * While the machine runs, later processes see all changes.
  */
@@ -41,36 +41,36 @@ export type OperationKind =
   | "makeFolder"
   | "syncFolder";
 
-/** A call of the storage interface. */
+/** A call to the storage interface. */
 export interface Operation {
   kind: OperationKind;
   path: string;
-  /** For an open. */
+  /** Only for an open. */
   mode?: OpenMode;
-  /** For a read, write or truncate: its offset. */
+  /** The offset of a read, write or truncate. */
   position?: number;
-  /** For a read or write. */
+  /** Only for a read or write. */
   sizeBytes?: number;
 }
 
 /** How an operation fails. */
 export interface Fault {
   errno: string;
-  /** What a write stores before it fails. */
+  /** Number of bytes that a write stores before it fails. */
   writtenBytes?: number;
-  /** What readers see after a failed sync; default `shown`. */
+  /** What readers see after a failed sync; default: `shown`. */
   pages?: FailedPages;
 }
 
 /** Called before each operation takes effect; may delay it. @returns how it fails, or null. */
 export type OperationHook = (operation: Operation) => Fault | null | Promise<Fault | null>;
 
-/** Every path of a folder with the file's bytes; null for a folder. */
+/** Every path below a directory, with the bytes of a file or null for a directory. */
 export type Tree = Map<string, Uint8Array | null>;
 
 const WITHOUT_EFFECT: ReadonlySet<OperationKind> = new Set(["read", "size", "close", "list"]);
 
-/** Whether an operation changes something. */
+/** Whether an operation changes anything. */
 export function changesDisk({ kind, mode }: Operation): boolean {
   return !WITHOUT_EFFECT.has(kind) && (kind !== "open" || mode === "create");
 }
@@ -79,14 +79,14 @@ export class SimulatedDisk implements Storage {
   hook: OperationHook | null = null;
   /** All calls so far, including failed ones. */
   readonly operations: Operation[] = [];
-  /** Number of open files. */
+  /** The number of open files. */
   openFiles = 0;
   /** Free space for growth; a write that needs more fails with ENOSPC. */
   roomBytes = Infinity;
   readonly #names: SimulatedNames<SimulatedFile>;
 
   /**
-   * A folder that holds `tree` and the folders of its files, all durable.
+   * A directory with the contents of `tree`, all durable, including parent directories.
    * @param tree its bytes are not modified.
    */
   constructor(tree: Tree = new Map()) {
@@ -118,20 +118,20 @@ export class SimulatedDisk implements Storage {
     return this.#names.unsyncedCount;
   }
 
-  /** The most unsynced sectors of any file; null if all files survive a crash unchanged. */
+  /** The maximum number of unsynced sectors per file; null if a crash changes no file. */
   get unsyncedSectors(): number | null {
     const counts = [...this.#names.entries.values()].map((file) => file?.unsyncedSectors ?? null);
     const unsynced = counts.filter((count) => count !== null);
     return unsynced.length === 0 ? null : Math.max(...unsynced);
   }
 
-  /** The most by which a crash may change the size of a file. */
+  /** The maximum by which a crash may change the size of a file. */
   get unsyncedBytes(): number {
     const files = [...this.#names.entries.values()];
     return Math.max(0, ...files.map((file) => file?.unsyncedBytes ?? 0));
   }
 
-  /** What a machine that stops now finds after its restart. */
+  /** The disk that a machine finds after a crash now. */
   crash(choice: CrashChoice = SYNCED_ONLY): SimulatedDisk {
     return new SimulatedDisk(this.treeAfter(choice));
   }
@@ -317,7 +317,7 @@ function errnoError(code: string, path: string): Error {
   return Object.assign(new Error(`${code}: injected, '${path}'`), { code });
 }
 
-/** An open file with these bytes, without a folder. */
+/** An open file with these bytes, outside any directory. */
 export function simulatedFile(bytes: string | Uint8Array): Promise<StorageFile> {
   return new SimulatedDisk(new Map([["file", Buffer.from(bytes as string)]])).open("file", "write");
 }

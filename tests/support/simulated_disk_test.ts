@@ -1,4 +1,4 @@
-/** The model of the simulated disk, rule by rule: what a crash may leave, and what it may not. */
+/** The model of the simulated disk, rule by rule: what a crash may and may not leave. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ async function fileOf(bytes: Uint8Array): Promise<{ disk: SimulatedDisk; file: S
   return { disk, file: await disk.open("f", "write") };
 }
 
-/** The remaining content of `f`, one letter per sector; `0` for zeros. */
+/** The content of `f` after a crash, one letter per sector, with `0` for zeros. */
 function sectorsLeft(disk: SimulatedDisk, choice: CrashChoice): string {
   const bytes = disk.crash(choice).contents("f");
   return Array.from({ length: Math.ceil(bytes.length / SECTOR_BYTES) }, (_, place) => {
@@ -33,7 +33,7 @@ function sectorsLeft(disk: SimulatedDisk, choice: CrashChoice): string {
   }).join("");
 }
 
-/** Results of many random crashes. */
+/** The results of many random crashes. */
 function everyCrash(disk: SimulatedDisk): Set<string> {
   const random = seededRandom(1);
   return new Set(Array.from({ length: 500 }, () => sectorsLeft(disk, anyOf(random))));
@@ -44,7 +44,7 @@ function pathsLeft(disk: SimulatedDisk, kept: readonly boolean[]): string[] {
   return [...disk.treeAfter(choice).keys()].sort();
 }
 
-test("SimulatedDisk keeps synced bytes in a crash, and any subset of unsynced sectors", async () => {
+test("SimulatedDisk keeps synced bytes in a crash and any subset of unsynced sectors", async () => {
   const { disk, file } = await fileOf(A);
   await file.write(B, 0);
   assert.equal(everyCrash(disk).size, 8, "all subsets of three sectors");
@@ -58,7 +58,7 @@ test("SimulatedDisk keeps synced bytes in a crash, and any subset of unsynced se
   assert.deepEqual([...everyCrash(disk)].sort(), ["abb", "bbb", "cbb"]);
 });
 
-test("SimulatedDisk may keep a new length without its bytes, and bytes without the length", async () => {
+test("SimulatedDisk may keep a new length without its bytes, or bytes without the new length", async () => {
   const { disk, file } = await fileOf(Buffer.alloc(0));
   await file.write(A, 0);
   assert.equal(sectorsLeft(disk, torn("the size alone")), "000");
@@ -71,7 +71,7 @@ test("SimulatedDisk may keep a new length without its bytes, and bytes without t
 });
 
 for (const pages of ["shown", "dropped"] as const) {
-  test(`SimulatedDisk never writes pages of a failed sync later (${pages})`, async () => {
+  test(`SimulatedDisk does not write the pages of a failed sync later (${pages})`, async () => {
     const { disk, file } = await fileOf(A);
     await file.write(B, 0);
     disk.hook = ({ kind }) => kind === "sync" ? { errno: "EIO", pages } : null;
@@ -90,7 +90,7 @@ for (const pages of ["shown", "dropped"] as const) {
   });
 }
 
-test("SimulatedDisk keeps synced names in a crash, and any subset of the others", async () => {
+test("SimulatedDisk keeps synced names in a crash and any subset of the others", async () => {
   const disk = new SimulatedDisk();
   for (const name of ["x", "y"]) await (await disk.open(name, "create")).close();
   const bits = [false, true];
@@ -100,7 +100,7 @@ test("SimulatedDisk keeps synced names in a crash, and any subset of the others"
   assert.deepEqual(pathsLeft(disk, []), ["x", "y"]);
 });
 
-test("SimulatedDisk keeps or loses a rename as a whole, and no change without its prerequisites", async () => {
+test("SimulatedDisk keeps or loses renames as a whole, and keeps no change without its prerequisites", async () => {
   const disk = new SimulatedDisk(new Map([["t", A], ["p", null]]));
   await disk.rename("t", "p/t");
   await (await disk.open("t", "create")).close();
@@ -111,7 +111,7 @@ test("SimulatedDisk keeps or loses a rename as a whole, and no change without it
   assert.deepEqual(pathsLeft(disk, [false]), ["p", "p/t"]);
 });
 
-test("SimulatedDisk loses the contents of a folder whose name is lost", async () => {
+test("SimulatedDisk loses the contents of a directory whose name is lost", async () => {
   const disk = new SimulatedDisk();
   await disk.makeFolder("p");
   await (await disk.open("p/f", "create")).close();
@@ -128,7 +128,7 @@ test("SimulatedDisk keeps the old bytes of a file when the rename over it is los
   assert.equal(sectorsLeft(disk, NAMES_ONLY), "bbb");
 });
 
-test("SimulatedDisk fails writes when full, and accepts them once space is freed", async () => {
+test("SimulatedDisk fails writes when full and accepts them once space is freed", async () => {
   const { disk, file } = await fileOf(A);
   disk.roomBytes = 10;
   await assert.rejects(file.write(B, A.length), { code: "ENOSPC" });

@@ -1,6 +1,6 @@
 /**
  * A file of the simulated disk: its visible bytes, its durable bytes, and all contents that each
- * sector had in between, any of which a crash may leave. `simulated_disk.ts` describes the model.
+ * sector had in between, any of which can survive a crash. `simulated_disk.ts` describes the model.
  */
 import { Buffer } from "node:buffer";
 import type { CrashChoice } from "./simulated_crash.ts";
@@ -8,29 +8,29 @@ import type { CrashChoice } from "./simulated_crash.ts";
 /** The unit that a disk writes atomically. */
 export const SECTOR_BYTES = 512;
 
-/** A write, or (without bytes) a change of the size to `position`. */
+/** A write or, without bytes, a change of the size to `position`. */
 export interface Change {
   position: number;
   bytes: Uint8Array | null;
 }
 
-/** The contents of sectors by number, from oldest to newest. */
+/** The contents of sectors by sector number, from oldest to newest. */
 type Versions = Map<number, Buffer[]>;
 
 /** The fate of pages that a failed fsync could not write; see `simulated_disk.ts`. */
 export type FailedPages = "shown" | "dropped";
 
 export class SimulatedFile {
-  /** Buffers are immutable: a change creates another one. */
+  /** Buffers are immutable: a change creates a new one. */
   #cached: Buffer;
   #durable: Buffer;
-  /** Changes since the last sync, failed or not. */
+  /** Changes since the last sync, whether it failed or not. */
   #changes: Change[] = [];
   /** Contents that failed syncs may have left on the disk; no later sync writes them. */
   #lost: Versions = new Map();
   #lostSizes: number[] = [];
 
-  /** A durable file. @param bytes are not modified. */
+  /** Creates a durable file. @param bytes are not modified. */
   constructor(bytes: Uint8Array = Buffer.alloc(0)) {
     this.#cached = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#durable = this.#cached;
@@ -40,37 +40,35 @@ export class SimulatedFile {
     return this.#cached.length;
   }
 
-  /** Whether a crash leaves it unchanged. */
+  /** Whether a crash leaves the file unchanged. */
   get isDurable(): boolean {
     return this.#changes.length === 0 && this.#lost.size === 0 && this.#lostSizes.length === 0;
   }
 
-  /**
-   * Number of sectors that a crash may leave in several ways; null if it leaves the file unchanged.
-   */
+  /** The number of sectors with several possible contents after a crash; null if it is durable. */
   get unsyncedSectors(): number | null {
     if (this.isDurable) return null;
     const sectors = this.#versions(this.#changes).size;
     return sectors === 0 && this.#sizes(this.#changes).length === 1 ? null : sectors;
   }
 
-  /** By how much a crash may change its size. */
+  /** The amount by which a crash may change the size. */
   get unsyncedBytes(): number {
     const sizes = this.#sizes(this.#changes);
     return Math.max(...sizes) - Math.min(...sizes);
   }
 
-  /** The changes that a sync covers; later ones are not part of it. */
+  /** The changes that a sync covers, which excludes later ones. */
   get changesSoFar(): number {
     return this.#changes.length;
   }
 
-  /** A copy of its contents. */
+  /** A copy of the visible contents. */
   bytes(): Buffer {
     return Buffer.from(this.#cached);
   }
 
-  /** Fills `into` from `position`. @returns the number of bytes read. */
+  /** Reads into `into` from `position`. @returns the number of bytes read. */
   read(into: Uint8Array, position: number): number {
     return this.#cached.copy(into, 0, position);
   }
@@ -80,7 +78,7 @@ export class SimulatedFile {
     this.#cached = changed(this.#cached, change);
   }
 
-  /** Makes the first changes durable, and with them the whole sectors they touch. */
+  /** Makes the first changes durable, along with all sectors that they touch. */
   sync(changes: number): void {
     const synced = this.#changes.splice(0, changes);
     const sectors = this.#lost.size === 0 ? [] : synced.flatMap((change) => this.#sectors(change));
@@ -93,13 +91,13 @@ export class SimulatedFile {
     if (this.#durable.length === this.#cached.length) this.#lostSizes = [];
   }
 
-  /** A failed sync: its changes count as written, and may be on the disk or not. */
+  /** Fails a sync: its changes count as written, but may or may not be on the disk. */
   failSync(changes: number, pages: FailedPages): void {
     const failed = this.#changes.slice(0, changes);
     if (failed.length === 0) return;
     if (pages === "dropped") {
       const sectors = new Set(failed.flatMap((change) => this.#sectors(change)));
-      // Readers see the durable content of a sector again; the size stays.
+      // Readers see a sector's durable content again, but the size stays.
       for (const sector of sectors) {
         this.#cached = withSector(this.#cached, sector, this.#durable);
       }
@@ -128,7 +126,7 @@ export class SimulatedFile {
     return resized(left, choice.sizeBytes(sizes, path));
   }
 
-  /** Every size that the file may have on the disk, starting with the durable one. */
+  /** Every size that the file may have on the disk, beginning with the durable one. */
   #sizes(changes: readonly Change[]): number[] {
     const sizes = [this.#durable.length, ...this.#lostSizes];
     let size = sizes.at(-1)!;
@@ -139,7 +137,7 @@ export class SimulatedFile {
     return sizes;
   }
 
-  /** Contents of sectors after the durable one: those of failed syncs, then the unsynced ones. */
+  /** Contents that may follow a sector's durable one: those of failed syncs, then unsynced ones. */
   #versions(changes: readonly Change[]): Versions {
     const versions: Versions = new Map([...this.#lost].map(([sector, all]) => [sector, [...all]]));
     let bytes = this.#durable;
@@ -172,14 +170,14 @@ function changed(before: Buffer, { position, bytes }: Change): Buffer {
   return after;
 }
 
-/** A copy of the given size, padded with zeros. */
+/** A copy with the given size, padded with zeros. */
 function resized(bytes: Buffer, sizeBytes: number): Buffer {
   const copy = Buffer.alloc(sizeBytes);
   bytes.copy(copy);
   return copy;
 }
 
-/** A copy in which one sector has another content, as far as the copy reaches. */
+/** A copy in which one sector has another content, as far as the copy extends. */
 function withSector(bytes: Buffer, sector: number, from: Buffer): Buffer {
   const position = sector * SECTOR_BYTES;
   const end = Math.min(position + SECTOR_BYTES, bytes.length);
@@ -187,7 +185,7 @@ function withSector(bytes: Buffer, sector: number, from: Buffer): Buffer {
   return changed(bytes, { position, bytes: resized(from.subarray(position, end), end - position) });
 }
 
-/** The sectors that a change may alter in a file of that size. */
+/** The sectors that a change may alter in a file of this size. */
 function sectorsOf({ position, bytes }: Change, sizeBytes: number): number[] {
   const end = bytes === null ? sizeBytes : position + bytes.length;
   const firstSector = Math.floor(position / SECTOR_BYTES);
@@ -195,7 +193,7 @@ function sectorsOf({ position, bytes }: Change, sizeBytes: number): number[] {
   return Array.from({ length: count }, (_, place) => firstSector + place);
 }
 
-/** Zeros beyond the end. */
+/** Reads zeros past the end. */
 function sectorAt(bytes: Buffer, sector: number): Buffer {
   const position = sector * SECTOR_BYTES;
   return resized(bytes.subarray(position, position + SECTOR_BYTES), SECTOR_BYTES);

@@ -1,10 +1,10 @@
 /**
- * The names of a simulated disk: current, durable, and the changes in between in order.
- * `simulated_disk.ts` describes the model.
+ * The names of a simulated disk: the current ones, the durable ones, and the changes in between, in
+ * order. `simulated_disk.ts` describes the model.
  */
 import type { NameChange } from "./simulated_crash.ts";
 
-/** A name change and its result at each path: a file, null for a folder, or nothing. */
+/** A name change and its result at each path: a file, null for a directory, or nothing. */
 interface MadeChange<File> extends NameChange {
   entries: readonly (File | null | undefined)[];
 }
@@ -16,7 +16,7 @@ export class SimulatedNames<File> {
   readonly #durable: Entries<File>;
   #unsynced: MadeChange<File>[] = [];
 
-  /** @param entries initial names, all durable. */
+  /** @param entries are the initial names, all durable. */
   constructor(entries: Iterable<readonly [string, File | null]>) {
     this.#live = new Map(entries);
     this.#durable = new Map(this.#live);
@@ -27,7 +27,7 @@ export class SimulatedNames<File> {
     return this.#live;
   }
 
-  /** Number of unsynced changes. */
+  /** The number of unsynced changes. */
   get unsyncedCount(): number {
     return this.#unsynced.length;
   }
@@ -49,7 +49,7 @@ export class SimulatedNames<File> {
     this.#change({ kind: "remove", paths: [path], entries: [undefined] });
   }
 
-  /** Makes the changes in a folder durable, with the changes they depend on. */
+  /** Makes the changes in a directory durable, along with the changes on which they depend. */
   sync(folder: string): void {
     const duePaths = new Set<string>();
     const due = new Set<MadeChange<File>>();
@@ -98,7 +98,7 @@ function apply<File>(entries: Entries<File>, change: MadeChange<File>): void {
   });
 }
 
-/** The parent folder of a path. */
+/** The parent directory of a path. */
 export function folderOf(path: string): string {
   const slash = path.lastIndexOf("/");
   return slash < 0 ? "." : path.slice(0, slash);

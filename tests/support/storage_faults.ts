@@ -1,13 +1,13 @@
-/** Hooks for `SimulatedDisk` that fail, fill up or wait on request. */
+/** Hooks with which a `SimulatedDisk` fails, fills up or waits on request. */
 import type { Fault, OperationHook, OperationKind } from "./simulated_disk.ts";
 
-/** The `nth` operation of a kind from now on (the first is 1) fails; all others succeed. */
+/** Fails the `nth` operation of a kind from now on, counted from 1; all others succeed. */
 export function failNth(kind: OperationKind, nth: number, fault: Fault): OperationHook {
   let count = 0;
   return (operation) => operation.kind === kind && ++count === nth ? fault : null;
 }
 
-/** A write past `sizeBytes` of its file stores what fits, then fails with `errno`. */
+/** Makes a write past `sizeBytes` of a file store what fits, then fail with `errno`. */
 export function noRoomAfter(sizeBytes: number, errno = "ENOSPC"): OperationHook {
   return ({ kind, position = 0, sizeBytes: wantedBytes = 0 }) => {
     if (kind !== "write" || position + wantedBytes <= sizeBytes) return null;
@@ -17,9 +17,9 @@ export function noRoomAfter(sizeBytes: number, errno = "ENOSPC"): OperationHook 
 
 export interface Gate {
   hook: OperationHook;
-  /** Resolves when an operation waits at the gate. */
+  /** Resolves when an operation is waiting at the gate. */
   reached: Promise<void>;
-  /** Releases it, with a fault if given; later operations pass. */
+  /** Releases the operation, with a fault if given; later operations pass. */
   open(fault?: Fault): void;
 }
 

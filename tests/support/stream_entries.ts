@@ -2,7 +2,7 @@
 import type { StreamEntry } from "../../src/log/read/stream_counts.ts";
 import type { StreamIndex } from "../../src/log/segment/stream_index.ts";
 
-/** Sources and streams, in the order of the file. */
+/** Entries of sources and streams, in file order. */
 export async function readEntries(streams: StreamIndex): Promise<StreamEntry[]> {
   const entries: StreamEntry[] = [];
   let start = 0;

@@ -1,4 +1,4 @@
-/** A simple count of streams, to check the service's listing against. */
+/** Counts streams naively, to check the service's listing. */
 import type { StreamSummary } from "../../src/event/types.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
@@ -8,7 +8,7 @@ import { submit, submittedBatch } from "./submitted.ts";
 import { joinPieces, testTime } from "./test_log.ts";
 import { openWatchedService } from "./watched_log.ts";
 
-/** All streams, in one page. */
+/** A query for all streams in one page. */
 export const ALL_STREAMS: StreamsQuery = {
   source: undefined,
   after: undefined,
@@ -16,13 +16,13 @@ export const ALL_STREAMS: StreamsQuery = {
   limit: 1000,
 };
 
-/** Every event of the log. */
+/** All events of the log. */
 export async function replayAll(service: EventLog): Promise<CommittedEvent[]> {
   const replay = service.replay({ after: undefined, filter: {}, limitEvents: 1_000_000 });
   return JSON.parse(`[${await joinPieces(replay)}]`);
 }
 
-/** All events after one, in the format of replay. */
+/** All events after a given one, in replay format. */
 export function replayText(log: EventLog, after?: string): Promise<string> {
   return joinPieces(log.replay({ after, filter: {}, limitEvents: Infinity }));
 }
@@ -43,8 +43,8 @@ export function countedThrough(
 }
 
 /**
- * A service with three sources of several streams, commits a second apart, and no memory of recent
- * commits. @returns it with the last events of its batches.
+ * A service with three sources of several streams, commits one second apart, and no cache of recent
+ * commits. @returns the service and the last events of its batches.
  */
 export async function serviceWithStreams(storage: SimulatedDisk = new SimulatedDisk()) {
   const time = testTime();

@@ -1,4 +1,4 @@
-/** An `EventLog` whose members a test defines; all others throw. */
+/** An `EventLog` whose members a test defines; all other members throw. */
 import type { EventLog, Replay } from "../../src/service/event_log.ts";
 
 export function stubLog(members: Partial<EventLog>): EventLog {
@@ -15,14 +15,14 @@ export function stubLog(members: Partial<EventLog>): EventLog {
   };
 }
 
-/** A log with some members replaced. */
+/** A log in which some members are replaced. */
 export function alteredLog(log: EventLog, members: Partial<EventLog>): EventLog {
   return new Proxy(log, {
     get: (_log, name) => Reflect.get(members, name) ?? Reflect.get(log, name).bind(log),
   });
 }
 
-/** A replay that yields these pieces, and throws those that are errors. */
+/** A replay that yields these pieces, but throws those that are errors. */
 export function stubReplay(pieces: Iterable<string | Error>): Replay {
   const iterator = pieces[Symbol.iterator]();
   return {

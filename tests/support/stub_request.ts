@@ -1,13 +1,13 @@
-/** A request for the handler, without a server. */
+/** A request for a handler, without a server. */
 import { Buffer } from "node:buffer";
 import type { HttpRequest } from "../../src/http/message.ts";
 
 export interface StubRequestOptions {
   method?: string;
   target?: string;
-  /** By lowercase name; `host` is added. */
+  /** Header values by lowercase name; `host` is added. */
   headers?: Record<string, string>;
-  /** The pieces in which the body arrives. */
+  /** The chunks in which the body arrives. */
   pieces?: Iterable<Uint8Array | string>;
 }
 

@@ -1,4 +1,4 @@
-/** Builds batches as clients submit them, and submits them to a service after validation. */
+/** Builds batches as clients submit them, and validates and submits them to a service. */
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
@@ -33,7 +33,7 @@ export function submittedBatch(
   return { source, batch_id: batchId, events };
 }
 
-/** The first event of a source that succeeds another, retired at `frontier`. */
+/** The first event of a source that succeeds another, which was retired at `frontier`. */
 export function lineageMarker(predecessor: string, frontier: string): SubmittedEvent {
   return {
     stream: "service.source_lineage",
@@ -50,7 +50,7 @@ export function answerTo(log: EventLog, mutation: Mutation): Promise<Outcome> {
     : outcomeOf(log.retire(mutation.source));
 }
 
-/** Submits a batch immediately. An invalid batch is an outcome too. */
+/** Submits a batch immediately. Rejection of an invalid batch is an outcome, too. */
 export function submit(log: EventLog, batch: SubmittedBatch): Promise<Outcome> {
   const append = async () => await log.append(prepareBatch(Buffer.from(JSON.stringify(batch))));
   return outcomeOf(append());

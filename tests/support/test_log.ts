@@ -1,4 +1,4 @@
-/** Opens logs with a reproducible clock and randomness, and reads their contents. */
+/** Opens logs with a deterministic clock and deterministic randomness, and reads their contents. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -29,7 +29,7 @@ export function testTime(): Pick<LogOptions, "clockMs" | "randomBytes"> {
 
 export interface OpenedLog {
   log: Log;
-  /** Reported repairs. */
+  /** Repairs reported on open. */
   reports: string[];
 }
 
@@ -45,8 +45,8 @@ export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> 
 }
 
 /**
- * @param recentBytesMax 0 for a log that reads everything from its files.
- * @param sealingOn how it is sealed while open; absent for no sealing.
+ * @param recentBytesMax is 0 for a log that reads everything from its files.
+ * @param sealingOn how the log is sealed while open; undefined for no sealing.
  */
 export async function openTestLog(
   storage: Storage,
@@ -62,8 +62,8 @@ export async function openTestLog(
 }
 
 /**
- * The files of a log whose process was killed after these commits, each a list of batch ids; an
- * empty list is a clean shutdown and a restart.
+ * The files of a log whose process was killed after these commits. Each commit is a list of batch
+ * ids; an empty list is a clean shutdown and a restart.
  */
 export async function logTree(commits: readonly (readonly string[])[]): Promise<Tree> {
   const storage = new SimulatedDisk();
@@ -79,7 +79,7 @@ export async function logTree(commits: readonly (readonly string[])[]): Promise<
   return storage.tree();
 }
 
-/** All events of a snapshot, or those after one, read by the code under test. */
+/** All events of a snapshot, or those after a given one, read by the code under test. */
 export async function readAll(snapshot: LogSnapshot, after?: string): Promise<CommittedEvent[]> {
   const scan = new EventScan(snapshot, {
     after,
@@ -90,7 +90,29 @@ export async function readAll(snapshot: LogSnapshot, after?: string): Promise<Co
   return JSON.parse(`[${await joinPieces(scan)}]`);
 }
 
-/** All pieces of a scan or replay, joined by commas as in a response. */
+/** Opens and closes a log. @returns its events, and the lines it reported. */
+export async function readBack(
+  storage: Storage,
+): Promise<{ events: CommittedEvent[]; reports: string[] }> {
+  const { log, reports } = await openTestLog(storage);
+  const events = await readAll(log.snapshot);
+  await log.close();
+  return { events, reports };
+}
+
+/** The events of a log, which must open without reports. */
+export async function eventsOf(storage: Storage): Promise<CommittedEvent[]> {
+  const { events, reports } = await readBack(storage);
+  assert.deepEqual(reports, []);
+  return events;
+}
+
+/** The batch ids of a log's events; the log must open without reports. */
+export async function batchIdsOf(storage: Storage): Promise<string[]> {
+  return (await eventsOf(storage)).map(({ batch_id }) => batch_id);
+}
+
+/** All pieces of a scan or replay, joined with commas as in a response. */
 export async function joinPieces(
   scan: { next(): Promise<Uint8Array | null> },
 ): Promise<string> {
@@ -114,7 +136,7 @@ export function commitOffsets(tail: Uint8Array): number[] {
   return offsets;
 }
 
-/** A copy of a tree with another tail. */
+/** A copy of a tree with a different tail. */
 export function withTail(tree: Tree, tail: Uint8Array): Tree {
   return new Map(tree).set(TAIL_FILE, tail);
 }

@@ -1,4 +1,4 @@
-/** Builds commits, segments of them, and hostile events for both. */
+/** Builds commits, segments from commits, and hostile events for both. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
@@ -31,11 +31,11 @@ export interface PendingFile {
   /** All event lines, concatenated. */
   lines: Buffer;
   entries: BatchEntry[];
-  /** Chain head after the last event. */
+  /** The chain head after the last event. */
   head: string;
 }
 
-/** The file that these batches form, by commits. */
+/** The file that these commits form, each a list of batches. */
 export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): PendingFile {
   const { clockMs, randomBytes } = testTime();
   const ids = new EventIdSource(clockMs, randomBytes, null);
@@ -64,7 +64,7 @@ function builtAtOnce(parts: CommitParts): BuiltCommit {
 
 export interface WrittenSegments extends PendingFile {
   storage: SimulatedDisk;
-  /** The manifest's entries. */
+  /** The segments' manifest entries. */
   segments: ExpectedSegment[];
 }
 
@@ -102,12 +102,12 @@ export async function sealPending(
   return segments;
 }
 
-/** The manifest's entry for a segment. */
+/** The manifest entry of a segment. */
 export function entryOf(segment: ExpectedSegment): SegmentEntry {
   return { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
 }
 
-/** The history of some segments. */
+/** The sealed history that these segments form. */
 export function historyOf(
   storage: Storage,
   listed: readonly ExpectedSegment[],
@@ -118,7 +118,7 @@ export function historyOf(
   return history;
 }
 
-/** Batches of one small event each, all in one commit. */
+/** Batches of one small event each, all in a single commit. */
 export function smallBatches(count: number, source = "shop"): PreparedBatch[] {
   return Array.from(
     { length: count },
@@ -134,7 +134,7 @@ const STREAMS = ["orders", "invoices", "0", "_.-", "x".repeat(128)];
 const SOURCES = ["shop", "system", "a.b-c", "y".repeat(128)];
 const TIMES = ["2024-02-29T23:59:59Z", "0000-01-01T00:00:00.1Z", "9999-12-31T23:59:59.999999999Z"];
 
-/** A batch of values as unusual as the rules of events allow. */
+/** A batch whose values are as unusual as the rules for events allow. */
 export function hostileBatch(random: SeededRandom, number: number, events: number): PreparedBatch {
   return preparedBatch(`${number} ${hostileText(random)}`, {
     source: random.pick(SOURCES),
@@ -168,7 +168,7 @@ function hostileText(random: SeededRandom): string {
     : random.text(12);
 }
 
-/** Hostile batches of up to 9,000 events in total, several to a commit. */
+/** Hostile batches with up to 9,000 events in total, several per commit. */
 export function hostileCommits(random: SeededRandom): PreparedBatch[][] {
   let number = 0;
   return Array.from(

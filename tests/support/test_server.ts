@@ -1,11 +1,10 @@
-/** Serves a handler on a socket in a temporary folder during a test. */
+/** Serves a handler on a socket in a temporary directory during a test. */
 import { Buffer } from "node:buffer";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { refusalResponse } from "../../src/api/responses.ts";
 import type { HttpHandler, HttpRequest, HttpServer } from "../../src/http/message.ts";
 import { listen, type ListenOptions } from "../../src/http/server.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import { exchange } from "./raw_client.ts";
 
 export interface TestServer {
@@ -16,16 +15,15 @@ export interface TestServer {
 }
 
 /** Runs `use` against a server with this handler. */
-export async function withHandler(
+export function withHandler(
   handler: HttpHandler,
   use: (server: TestServer) => Promise<void>,
   listenOptions: Partial<ListenOptions> = {},
 ): Promise<void> {
-  const folder = await mkdtemp(join(await realpath(tmpdir()), "el-"));
-  const socketPath = join(folder, "s.sock");
-  const reports: string[] = [];
-  const report = (line: string) => void reports.push(line);
-  try {
+  return withFolder(async (folder) => {
+    const socketPath = join(folder, "s.sock");
+    const reports: string[] = [];
+    const report = (line: string) => void reports.push(line);
     const own = { path: socketPath, handler, refusal: refusalResponse, report };
     const server = await listen({ ...own, ...listenOptions });
     try {
@@ -33,12 +31,10 @@ export async function withHandler(
     } finally {
       await server.close();
     }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
-/** Reads the whole body of a request. */
+/** Reads the entire body of a request. */
 export async function bodyOf(request: HttpRequest): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   for (let piece = await request.read(); piece !== null; piece = await request.read()) {

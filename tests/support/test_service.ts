@@ -1,10 +1,10 @@
-/** Opens services with a reproducible clock and randomness. */
+/** Opens services with a deterministic clock and deterministic randomness. */
 import type { Storage } from "../../src/log/storage/storage.ts";
 import type { EventLogService } from "../../src/service/event_log.ts";
 import { testTime } from "./test_log.ts";
 import { openWatchedService, type SealingOn } from "./watched_log.ts";
 
-/** @param recentBytesMax 0 for a service that reads everything from files. */
+/** @param recentBytesMax is 0 for a service that reads everything from files. */
 export async function openTestService(
   storage: Storage,
   recentBytesMax?: number,

@@ -1,7 +1,7 @@
 /**
- * Client-level tests, which also run against a compiled executable. Tests that turn out to need the
- * service in their own process, to inject disk faults or other limits, are then skipped. The tests
- * of a file run sequentially, so one of them is the current one.
+ * Client-level tests, which can also run against a compiled executable. Tests that need the service
+ * in their own process, to inject disk faults or set other limits, are then skipped. The tests in a
+ * file run one after another, so only one of them is the current test.
  */
 import { test as nodeTest, type TestContext } from "node:test";
 import { TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";
@@ -13,7 +13,7 @@ type Run = (context: TestContext) => void | Promise<void>;
 
 let current: TestContext | undefined;
 
-/** The part of `test()` of `node:test` that these tests use. */
+/** The part of `test()` from `node:test` that these tests use. */
 export function test(name: string, optionsOrRun: TestOptions | Run, run?: Run): void {
   const [options, use] = typeof optionsOrRun === "function"
     ? [{}, optionsOrRun]
@@ -24,7 +24,7 @@ export function test(name: string, optionsOrRun: TestOptions | Run, run?: Run): 
   });
 }
 
-/** Skips the current test when testing an executable. @returns whether it did. */
+/** Skips the current test if it runs against an executable. @returns whether it did. */
 export function isSkippedForExecutable(): boolean {
   if (TESTED_EXECUTABLE === undefined || current === undefined) return false;
   current.skip("needs the service in the test process");

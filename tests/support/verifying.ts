@@ -1,4 +1,4 @@
-/** Builds logs of each form in memory, and verifies them. */
+/** Builds logs of every form in memory, and verifies them. */
 import assert from "node:assert/strict";
 import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify/verify.ts";
 import { type OperationKind, SimulatedDisk, type Tree } from "./simulated_disk.ts";
@@ -10,7 +10,7 @@ const CHANGES: ReadonlySet<OperationKind> = new Set(
   ["write", "sync", "truncate", "rename", "remove", "makeFolder", "syncFolder"],
 );
 
-/** Verifies a log, and asserts that this changed nothing and left no file open. */
+/** Verifies a log; asserts that this changed nothing and left no file open. */
 export async function verifyStorage(
   storage: SimulatedDisk,
   options: VerifyOptions = { chain: true },
@@ -32,7 +32,7 @@ export function verifyTree(tree: Tree, options?: VerifyOptions): Promise<Verific
   return verifyStorage(new SimulatedDisk(tree), options);
 }
 
-/** Appends batches as one commit: several events and streams each, with distinct names. */
+/** Appends commits of several batches, each with several events and streams and a unique name. */
 async function appendCommits(storage: SimulatedDisk, names: readonly string[][]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const batchIds of names) {
@@ -55,13 +55,13 @@ async function appendCommits(storage: SimulatedDisk, names: readonly string[][])
 export interface LogShape {
   segments?: boolean;
   pendingFiles?: number;
-  /** Commits of the tail, before that of a clean shutdown. */
+  /** Commits in the tail, not counting that of a clean shutdown. */
   tailCommits?: number;
 }
 
 /**
- * A log after a clean shutdown. Every commit holds two batches, of three events and of two, except
- * the first and last sealed commits, which hold one of three.
+ * A log after a clean shutdown. Every commit contains two batches, one with three events and one
+ * with two, except the first and last sealed commits, which contain a single batch of three events.
  */
 export async function logOf(
   { segments = false, pendingFiles = 0, tailCommits = 0 }: LogShape,
@@ -84,7 +84,7 @@ export async function logOf(
   return storage.tree();
 }
 
-/** The same batch in two of three places: a segment, a pending file, the tail. */
+/** The same batch in two of three places: a segment, a pending file and the tail. */
 export async function logWithTwice(first: number, second: number): Promise<Tree> {
   const storage = new SimulatedDisk();
   for (let place = 0; place < 3; place++) {

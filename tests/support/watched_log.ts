@@ -1,4 +1,4 @@
-/** Opens logs behind an order monitor, so that every test that does also checks the order. */
+/** Opens logs behind an order monitor, so every test that does so also checks the order. */
 import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { type EventLogService, openEventLog } from "../../src/service/event_log.ts";
@@ -59,7 +59,7 @@ function watchReaders(service: EventLogService, monitor: OrderMonitor): void {
   service.follow = (query) => watchPieces(follow(query), monitor);
 }
 
-/** A source of events, piece by piece. */
+/** A source of events, chunk by chunk. */
 interface Pieces {
   next(): Promise<Uint8Array | null>;
 }

@@ -1,4 +1,4 @@
-/** Threads that answer requests, and the outcome when one fails, dies, is idle or is closed. */
+/** Threads that respond to requests, and what happens when one fails, dies, idles or is closed. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test, type TestContext } from "node:test";
@@ -19,10 +19,10 @@ function poolFor(context: TestContext, threadsMax = 1, module = MODULE) {
 
 const echo = (value: string | ArrayBuffer): Order => ({ order: "echo", value });
 
-/** A thread controlled by the test. */
+/** A worker controlled by the test. */
 class FakeWorker extends EventEmitter {
   readonly posted: unknown[] = [];
-  /** Whether sending a message to it fails. */
+  /** Whether sending it a message fails. */
   isFull = false;
 
   postMessage(message: unknown): void {
@@ -36,7 +36,7 @@ class FakeWorker extends EventEmitter {
   }
 }
 
-/** A pool of one thread, which uses these workers in turn. */
+/** A pool of one thread that uses these workers one after another. */
 function fakePool(count: number, options: { idleMs?: number } = {}) {
   const workers = Array.from({ length: count }, () => new FakeWorker());
   let started = 0;
@@ -49,7 +49,7 @@ function fakePool(count: number, options: { idleMs?: number } = {}) {
   return { pool, workers };
 }
 
-/** Has a worker answer a request. */
+/** Sends a request and lets a worker respond. */
 async function ask(pool: ThreadPool<string, string>, worker: FakeWorker): Promise<void> {
   const response = pool.request("question");
   worker.emit("message", { ready: true });
@@ -57,7 +57,7 @@ async function ask(pool: ThreadPool<string, string>, worker: FakeWorker): Promis
   assert.equal(await response, "answer");
 }
 
-test("ThreadPool.request() starts no more threads than its limit and answers every request", async (t) => {
+test("ThreadPool.request() starts threads up to its limit and answers every request", async (t) => {
   const { pool, started } = poolFor(t, 2);
   for (const value of ["a", "b", "c"]) assert.equal(await pool.request(echo(value)), value);
   assert.equal(started.length, 1, "another thread is idle");
@@ -66,7 +66,7 @@ test("ThreadPool.request() starts no more threads than its limit and answers eve
   assert.equal(started.length, 2);
 });
 
-test("ThreadPool.request() fails only the request that made a thread fail or die", async (t) => {
+test("ThreadPool.request() fails only requests that make a thread fail or die", async (t) => {
   const { pool, started } = poolFor(t);
   const answers = await Promise.allSettled([
     pool.request(echo("a")),
@@ -125,7 +125,7 @@ test("ThreadPool reuses a worker after a request could not be sent to it", async
   await pool.close();
 });
 
-test("ThreadPool ends an idle worker, whatever the outcome of its last request", async () => {
+test("ThreadPool terminates an idle worker, whatever the outcome of its last request", async () => {
   for (const isFull of [false, true]) {
     const { pool, workers } = fakePool(2, { idleMs: 1 });
     const ended = new Promise((resolve) => workers[0]!.once("exit", resolve));
@@ -134,7 +134,7 @@ test("ThreadPool ends an idle worker, whatever the outcome of its last request",
       workers[0]!.isFull = true;
       await assert.rejects(pool.request("2"), ThreadLostError);
     }
-    // The idle timer does not keep a process running.
+    // The idle timer does not keep the process alive.
     const running = setInterval(() => {}, 1000);
     await ended;
     clearInterval(running);
@@ -144,7 +144,7 @@ test("ThreadPool ends an idle worker, whatever the outcome of its last request",
   }
 });
 
-test("ThreadPool transfers memory to a worker and back, if one runs", async (t) => {
+test("ThreadPool transfers memory to a running worker and back", async (t) => {
   const memory = new Uint8Array([1, 2, 3]).buffer;
   const { pool: unavailable } = poolFor(t, 1, NO_MODULE);
   const request = unavailable.request(echo(memory), [memory]);

@@ -17,7 +17,7 @@ test("MUTATIONS apply to the current tree and name existing tests", () => {
   }
 });
 
-test("edited() refuses a text that does not occur exactly once", () => {
+test("edited() rejects a string that does not occur exactly once", () => {
   const edit = { file: "f", find: "a", replace: "b" };
   assert.equal(edited("xa", edit), "xb");
   assert.throws(() => edited("x", edit), /f does not contain this text exactly once/);

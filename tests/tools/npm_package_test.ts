@@ -1,6 +1,6 @@
 /**
- * The package that npm packs, installed in an empty folder: its command runs without this tree and
- * without Deno, and its types compile. Dependencies missing from npm's cache are downloaded.
+ * The package that npm packs, installed in an empty directory. Its command runs without this tree
+ * and without Deno, and its types compile. Downloads dependencies missing from npm's cache.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -28,7 +28,7 @@ const COMPILER_OPTIONS = [
   ...["--target", "es2024", "--types", "node", "--typeRoots", NODE_TYPES],
 ];
 
-/** A connector and a consumer in user code. */
+/** A connector and a consumer, as users write them. */
 const CONSUMER = `
 import { canonicalize, type CommittedEvent } from "@ground/service/event";
 import { EventLogClient, type EventLogError, unixFetch, verifyEvent } from "@ground/service";
@@ -51,13 +51,13 @@ const node = executableOf("node");
 const hasNpm = spawnSync("npm", ["--version"]).status === 0;
 const skip = node === null ? absenceOf("node") : hasNpm ? false : "npm not found";
 
-/** The installation folder, and the folder of the package in it. */
+/** The installation directory, and the package directory in it. */
 let folder: string;
 let installed: string;
-/** Runs its command with the Node of this test. */
+/** Runs its command under the Node that runs this test. */
 let command: CliOptions;
 
-/** Puts the Node of this test first in PATH. */
+/** Puts the Node that runs this test first in PATH. */
 async function run(program: string, ...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(program, args, { cwd: folder, env: environment() });
   return stdout;
@@ -85,7 +85,7 @@ before(async () => {
 
 after(() => rm(folder, { recursive: true, force: true }));
 
-test("the package contains the program as JavaScript, declarations and documents", { skip }, () => {
+test("the package contains the program's JavaScript, declarations and documents", { skip }, () => {
   const files = globSync("**/*.*", { cwd: installed });
   const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js)$/.test(path));
   assert.deepEqual(others.sort(), ["README.md", "package.json"]);
@@ -109,7 +109,7 @@ test("the installed command prints its version and revision", { skip }, async ()
 });
 
 test(
-  "the installed package inits, serves a typed program, seals and verifies",
+  "the installed package initializes, serves a typed program, seals and verifies",
   { skip },
   async () => {
     const dir = join(folder, "deployment");
@@ -157,7 +157,7 @@ test("the installed package finds its worker modules", { skip }, async () => {
   }
 });
 
-test("renameModules() renames only imports of modules in the tree", () => {
+test("renameModules() renames imports only of modules in the tree", () => {
   const renamed = [
     'export { a } from "../b/a.js";',
     'import "./a.js";',

@@ -1,4 +1,4 @@
-/** The self-test on real folders: a sound one, one in memory, and one that is not writable. */
+/** The self-test on real directories: a sound one, an in-memory one, and one that is read-only. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ const MEMORY_FOLDER = "/dev/shm";
 
 const seed = testSeed();
 
-/** The verdict on a folder after a few disturbances. */
+/** The verdict on a directory after a few disturbances. */
 function judge(dir: string, deck: Disturbance[]) {
   return selfTest({ dir, seed, deck, report: () => {}, signal: new AbortController().signal });
 }
@@ -26,7 +26,7 @@ function runTool(args: string[]) {
   return spawnScript(SELFTEST, args, { permissions: ["--allow-all"] }).exited;
 }
 
-test(`selfTest() trusts a sound folder and leaves it unchanged (SEED=${seed})`, () =>
+test(`selfTest() trusts a sound directory and leaves it unchanged (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     await writeFile(join(dir, "mine"), "");
     const { isTrusted, reason } = await judge(dir, [DISTURBANCES.kill]);
@@ -38,7 +38,7 @@ test(`selfTest() trusts a sound folder and leaves it unchanged (SEED=${seed})`, 
     assert.deepEqual(await readdir(dir), ["mine"]);
   }));
 
-test(`selfTest() does not trust a folder that loses synced data (SEED=${seed})`, () =>
+test(`selfTest() does not trust a directory that loses synced data (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const { isTrusted, reason } = await judge(dir, [(scene) => loseTail(scene, 0)]);
     assert.ok(!isTrusted);
@@ -51,7 +51,7 @@ test(`selfTest() does not trust a folder that loses synced data (SEED=${seed})`,
 
 const isRoot = process.getuid?.() === 0;
 
-test("selfTest() does not trust a folder that is not writable", {
+test("selfTest() does not trust a directory that is not writable", {
   skip: isRoot ? "root can write anywhere" : false,
 }, () =>
   withFolder(async (folder) => {
@@ -63,7 +63,7 @@ test("selfTest() does not trust a folder that is not writable", {
     assert.match(reason, /EACCES.*; use a folder/);
   }));
 
-test("tools/selftest.ts does not trust an in-memory folder, and exits 1", {
+test("tools/selftest.ts does not trust an in-memory directory, and exits 1", {
   skip: existsSync(MEMORY_FOLDER) ? false : `no ${MEMORY_FOLDER}`,
 }, async () => {
   const { code, stdout } = await runTool([MEMORY_FOLDER]);
@@ -71,7 +71,7 @@ test("tools/selftest.ts does not trust an in-memory folder, and exits 1", {
   assert.match(stdout, /^\/dev\/shm cannot be trusted with a log: tmpfs: it is in memory.*\n$/);
 });
 
-test("tools/selftest.ts exits 2 unless its argument is one folder", async () => {
+test("tools/selftest.ts exits 2 unless its argument is a single directory", async () => {
   for (const args of [[], ["/nowhere"], ["/", "/"], [fileURLToPath(import.meta.url)]]) {
     const { code, stdout, stderr } = await runTool(args);
     assert.deepEqual([code, stdout], [2, ""]);

@@ -1,6 +1,6 @@
 /**
- * Short soaks: they find no violation in a correct service, and detect changes to a log behind the
- * service's back.
+ * Short soaks find no violation in a correct service, and detect changes that are made to a log
+ * behind the service's back.
  */
 import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";
@@ -20,6 +20,7 @@ import {
   withFolder,
 } from "../../tools/support/program.ts";
 import { loseTail } from "../support/lost_tail.ts";
+import { until, untilBatches } from "../support/scenes.ts";
 import { testSeed } from "../../tools/support/random.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
@@ -38,7 +39,7 @@ function runTool(args: string[]): Promise<CliExit> {
   return spawnScript(SOAK, args, { permissions: ["--allow-all"] }).exited;
 }
 
-/** The failure of the soak. */
+/** The error with which the soak fails. */
 async function failureOf(soaking: Promise<unknown>): Promise<SoakError> {
   try {
     await soaking;
@@ -50,10 +51,11 @@ async function failureOf(soaking: Promise<unknown>): Promise<SoakError> {
 }
 
 /** Waits until every kind of client has received something. */
-async function untilBusy({ tally, failing }: Scene): Promise<void> {
+function untilBusy(scene: Scene): Promise<void> {
+  const { tally } = scene;
   const isBusy = () =>
     tally.of("batches") > 20 && tally.of("pages") > 0 && tally.of("followed") > 0;
-  while (!isBusy()) await delay(POLL_MS, undefined, { signal: failing });
+  return until(scene, isBusy);
 }
 
 const seed = testSeed();
@@ -64,30 +66,27 @@ test(`runSoak() finds no violation through a kill, a seal and a verify (SEED=${s
     assert.ok(tally.of("kills") >= 1);
     assert.equal(tally.of("seals"), 1);
     assert.equal(tally.of("verifies"), 2);
-    // Once during the run and once at the end; some batches were never answered.
+    // Once during the run and once at the end; some batches never got a response.
     assert.ok(tally.of("audited") >= 2 * tally.of("events"), tally.toString());
     assert.deepEqual(await readdir(dir), [], "nothing is left behind");
   }));
 
-test(`runSoak() continues with a new log when one is full (SEED=${seed})`, () =>
+test(`runSoak() continues with a new log when the current one is full (SEED=${seed})`, () =>
   withFolder(async (dir) => {
-    const fill = async ({ tally, failing }: Scene) => {
-      const full = tally.of("batches") + 10;
-      while (tally.of("batches") < full) await delay(POLL_MS, undefined, { signal: failing });
-    };
+    const fill = (scene: Scene) => untilBatches(scene, 10);
     const { tally } = await soak(dir, [fill, fill], { roundBatchesMax: 10 });
     assert.equal(tally.of("rounds"), 3);
     assert.deepEqual(await readdir(dir), []);
   }));
 
-/** The message depends on who notices first: mostly the audit, or a writer, reader or follower. */
+/** The message depends on who notices first: usually the audit, or a writer, reader or follower. */
 const LOSSES = new RegExp([
   ...["is lost", "was (committed|retired) twice", "has two receipts"],
   ...["_conflict", "source_(retired|not_found)", "was reported as", "does not advance"],
   ...["was found as", "saw \\d", "(did not list|listed) "],
 ].join("|"));
 
-/** Less than any commit, so that the rest is a remnant. */
+/** Smaller than any commit, so that the rest is a remnant. */
 const KEPT_BYTES = 100;
 
 test(`runSoak() detects lost acknowledged batches (SEED=${seed})`, () =>
@@ -112,7 +111,7 @@ test(`runSoak() reports the messages of a service that fails to restart (SEED=${
     assert.match(message, /serve exited instead of serving: exit 1: .*manifest/);
   }));
 
-test(`runSoak() fails when the service exits by itself (SEED=${seed})`, () =>
+test(`runSoak() fails when the service exits unexpectedly (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const killSecretly = async ({ served, failing }: Scene) => {
       process.kill(served.pid!, "SIGKILL");
@@ -122,7 +121,7 @@ test(`runSoak() fails when the service exits by itself (SEED=${seed})`, () =>
     assert.match(message, /serve exited by itself: SIGKILL/);
   }));
 
-test("Vitals detects excessive memory, excessive descriptors, and a leak of either", () => {
+test("Vitals detects too much memory, too many descriptors, and a leak of either", () => {
   const looks = (count: number, memoryMib: number, descriptors: number, vitals = new Vitals()) => {
     for (let look = 0; look < count; look++) {
       vitals.add({ memoryBytes: memoryMib * MIB, descriptors });
@@ -133,13 +132,13 @@ test("Vitals detects excessive memory, excessive descriptors, and a leak of eith
     looks(50, 110, 32, looks(50, 100, 30)).conclude(),
     "memory 100 MiB -> 110 MiB, descriptors 30 -> 32",
   );
-  assert.throws(() => looks(1, 4000, 30), /serve holds 4000 MiB, more than its limits/);
+  assert.throws(() => looks(1, 4000, 30), /serve holds 4000 MiB, more than the limit/);
   assert.throws(() => looks(1, 100, 1000), /serve has 1000 open descriptors/);
   assert.throws(() => looks(50, 900, 30, looks(50, 100, 30)).conclude(), /serve leaks: memory/);
   assert.throws(() => looks(50, 100, 90, looks(50, 100, 30)).conclude(), /leaks: descriptors/);
 });
 
-test(`tools/soak.ts reports success in one line and exits 0 (SEED=${seed})`, () =>
+test(`tools/soak.ts reports success on one line and exits 0 (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const args = ["--minutes", "0.02", "--seed", String(seed), "--dir", dir];
     const { code, stdout, stderr } = await runTool(args);
@@ -160,11 +159,11 @@ test(`tools/soak.ts leaves nothing behind when stopped (SEED=${seed})`, () =>
     assert.deepEqual(await readdir(dir), []);
   }));
 
-test("tools/soak.ts exits 2 for bad arguments", async () => {
+test("tools/soak.ts exits 2 for invalid arguments", async () => {
   const refused: [args: string[], message: RegExp][] = [
     [["--minutes", "soon"], /--minutes must be a number above 0, got soon/],
     [["--runtime", "bun"], /--runtime must be deno or node/],
-    [["--dir", "/nowhere/at/all"], /--dir must be an existing folder/],
+    [["--dir", "/nowhere/at/all"], /--dir must be an existing directory/],
   ];
   for (const [args, message] of refused) {
     const { code, stdout, stderr } = await runTool(args);

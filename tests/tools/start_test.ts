@@ -14,7 +14,7 @@ import {
 
 const START = fileURLToPath(new URL("../../tools/start.ts", import.meta.url));
 
-/** The permissions of the task in deno.json, for another folder. */
+/** Grants the permissions of the task in deno.json, for a different directory. */
 async function start(folder: string): Promise<Spawned> {
   const socketPath = join(folder, "demo", "data", "ground.sock");
   const permissions = ["--allow-read=.", "--allow-write=demo", `--allow-net=unix:${socketPath}`];
@@ -23,7 +23,7 @@ async function start(folder: string): Promise<Spawned> {
   return spawned;
 }
 
-/** Like Ctrl-C under `deno task`: the terminal's signal, and the same one passed on. */
+/** Like Ctrl-C under `deno task`, which passes on the signal that the terminal also sends. */
 async function stop({ child, exited }: Spawned): Promise<void> {
   signalChild(child, "SIGINT");
   signalChild(child, "SIGINT");
@@ -32,7 +32,7 @@ async function stop({ child, exited }: Spawned): Promise<void> {
   assert.equal(stdout, "");
 }
 
-test("start creates and serves ./demo, and reuses it on the next run, edited or not", () =>
+test("start creates and serves ./demo, and reuses it on the next run even if edited", () =>
   withFolder(async (folder) => {
     const first = await start(folder);
     assert.match(first.output.stderr, /^initialized demo\n/);
@@ -47,7 +47,7 @@ test("start creates and serves ./demo, and reuses it on the next run, edited or 
 
 const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
-test("start prints commands that work when pasted", {
+test("start prints commands that work when pasted into a shell", {
   skip: hasCurl ? false : "curl not found",
 }, () =>
   withFolder(async (folder) => {

@@ -1,6 +1,6 @@
 /**
- * The program as JavaScript: types are blanked out, so every statement keeps its line and column,
- * and `.ts` specifiers become `.js`.
+ * Converts the program to JavaScript: types are blanked out, so that every statement keeps its line
+ * and column, and `.ts` specifiers become `.js`.
  */
 import { transformSync } from "amaro";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 /** A module specifier after an import, an export, or in the URL of a worker. */
 const SPECIFIER = /(\b(?:from|import|import\(|new URL\()\s*")(\.{1,2}\/[^"\n]+)\.ts"/g;
 
-/** The type stripping that Node itself uses for TypeScript. */
+/** The type stripper that Node uses. */
 const STRIP = { mode: "strip-only" } as const;
 
 /** The JavaScript of a module. */
@@ -17,14 +17,14 @@ export function scriptOf(path: string): string {
   return path.replace(/\.ts$/, ".js");
 }
 
-/** Rewrites specifiers of modules in the tree from `.ts` to `.js`. */
+/** Rewrites relative module specifiers from `.ts` to `.js`. */
 export function renameModules(text: string): string {
   return text.replace(SPECIFIER, '$1$2.js"');
 }
 
 /**
  * Writes the JavaScript of modules under `from` to the same paths under `to`.
- * @param paths modules, and folders of modules.
+ * @param paths modules, and directories of modules.
  */
 export function writeJavaScript(from: string, to: string, paths: readonly string[]): void {
   for (const path of paths.flatMap((path) => modulesIn(from, path))) {
@@ -33,7 +33,7 @@ export function writeJavaScript(from: string, to: string, paths: readonly string
   }
 }
 
-/** Writes a file, and creates its folders. */
+/** Writes a file, creating parent directories. */
 export function writeText(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);

@@ -6,8 +6,8 @@ import { join } from "node:path";
 const REVISION_FILE = join("src", "revision.js");
 
 /**
- * The short revision of the tree at `root`, with `-dirty` appended if a tracked file was changed.
- * @returns an empty text if git is missing or `root` is not the top of a repository: sources
+ * The short revision of the tree at `root`, with `-dirty` appended if a tracked file was modified.
+ * @returns an empty string if git is missing or `root` is not the top of a repository: sources
  *   unpacked inside another project must not get that project's revision.
  */
 export function revisionOf(root: string): string {

@@ -2,25 +2,25 @@
 import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 
 /**
- * Permissions: no subprocesses, no FFI, and only the terminal's environment variables. Folders and
- * the socket are named in a configuration read at run time, so they can't be narrowed here.
+ * Permissions: no subprocesses, no FFI, and only the terminal's environment variables. Directories
+ * and the socket are configured at run time, so paths cannot be restricted here.
  */
 const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
 
 export interface Compilation {
-  /** Triple of the target; undefined for this machine. */
+  /** Target triple; undefined for the host. */
   triple: string | undefined;
   /** Path of the executable. */
   output: string;
-  /** Worker modules, which no import reveals. */
+  /** Worker modules, which the compiler does not find through imports. */
   workers: string[];
 }
 
 /**
- * Arguments of `deno` for a compilation in a staged folder.
+ * Arguments of `deno` to compile in a staging directory.
  *
- * There is no code cache: it would be executed from a predictable path in the system's temporary
- * folder, where anyone could plant a file.
+ * There is no code cache: it would be loaded from a predictable path in the system's temporary
+ * directory, where anyone could plant a file.
  */
 export function compileArguments({ triple, output, workers }: Compilation): string[] {
   return [
@@ -31,7 +31,7 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-code-cache",
     "--no-prompt",
     ...PERMISSIONS,
-    // This flag has no effect after the runtime has started (src/commands/heap_bounds.ts).
+    // This flag has no effect after startup (src/commands/heap_bounds.ts).
     `--v8-flags=${HEAP_FLAGS.join(",")}`,
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),

@@ -1,16 +1,16 @@
 /**
- * Reads the header of an executable: its target and, for ELF, the size of the file before a program
- * was appended. ELF: `man 5 elf`; Mach-O: `mach-o/loader.h`.
+ * Reads an executable's header: its target and, for ELF, the file size before the program was
+ * appended. ELF: `man 5 elf`; Mach-O: `mach-o/loader.h`.
  */
 import type { Buffer } from "node:buffer";
 
-/** The part of a 64-bit header that is read. */
+/** Bytes of a 64-bit header that are read. */
 export const HEADER_BYTES = 64;
 
 export interface ExecutableHeader {
-  /** Name of a target; null for any other machine. */
+  /** Name of a target; null for other platforms. */
   target: string | null;
-  /** Size of the runtime alone; null if the header does not say. */
+  /** Size of the runtime alone; null if unknown. */
   runtimeBytes: number | null;
 }
 
@@ -19,7 +19,7 @@ const ELF_MACHINES: Record<number, string> = { 0x3e: "linux-x64", 0xb7: "linux-a
 const MACH_MAGIC = 0xfeedfacf;
 const MACH_CPUS: Record<number, string> = { 0x01000007: "macos-x64", 0x0100000c: "macos-arm64" };
 
-/** @param header the first {@linkcode HEADER_BYTES}, or all of a shorter file. */
+/** @param header the first {@linkcode HEADER_BYTES} of the file, or all of it if shorter. */
 export function readExecutableHeader(header: Buffer): ExecutableHeader {
   if (header.length < HEADER_BYTES) return { target: null, runtimeBytes: null };
   if (header.readUInt32BE(0) === ELF_MAGIC) {

@@ -1,7 +1,7 @@
 /**
- * Copies the contents of the executable, so that nothing else is embedded: the program as
- * JavaScript, without its TypeScript, and only the JavaScript of its packages. Otherwise the
- * compiler would embed whole packages, with types, source maps and documents.
+ * Stages the executable's contents, so that nothing else is embedded: the program as JavaScript,
+ * and only the JavaScript of its packages. Otherwise the compiler would embed whole packages, with
+ * types, source maps and documentation.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
@@ -24,7 +24,7 @@ interface Package {
 
 /**
  * Copies the program at `root` to `folder`.
- * @param revision printed by `--version` after the version.
+ * @param revision appended to the version by `--version`.
  */
 export function stage(root: string, folder: string, revision: string): void {
   writeJavaScript(root, folder, ["cli.ts", "src"]);
@@ -41,14 +41,14 @@ export function stage(root: string, folder: string, revision: string): void {
   writeText(join(folder, "deno.json"), JSON.stringify({ imports, nodeModulesDir: "none" }));
 }
 
-/** Worker modules of the staged program, relative to its folder. */
+/** Worker modules of the staged program, relative to its directory. */
 export function workersOf(root: string): string[] {
   return filesIn(join(root, "src"))
     .filter((path) => WORKER.test(path))
     .map((path) => scriptOf(relative(root, path))).sort();
 }
 
-/** The licences of everything embedded; they must accompany every copy. */
+/** The licenses of everything embedded; they must accompany every copy. */
 export function licencesOf(root: string): string {
   return packagesOf(root).map(({ name, folder }) => {
     const file = ["LICENSE", "LICENSE.md"].find((file) => existsSync(join(folder, file)));

@@ -3,7 +3,7 @@
 export interface Target {
   /** Used in the output file name. */
   name: string;
-  /** The compiler's name for it. */
+  /** Target triple of the compiler. */
   triple: string;
 }
 
@@ -16,7 +16,7 @@ export const TARGETS: readonly Target[] = [
 
 /**
  * The targets with this name: `all`, or one by name or triple.
- * @throws {Error} there is none.
+ * @throws {Error} the target is unknown.
  */
 export function targetsNamed(name: string): readonly Target[] {
   if (name === "all") return TARGETS;

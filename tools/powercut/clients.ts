@@ -1,10 +1,10 @@
-/** The clients of the soak on a log whose machine loses its power. */
+/** The soak's clients, on a log whose machine loses power. */
 import { runClients } from "../soak/clients.ts";
 import type { Load } from "../soak/load.ts";
 import { Observations } from "../soak/observations.ts";
 
 export interface ClientsOptions extends Pick<Load, "seed" | "client" | "ledger" | "tally"> {
-  /** Of the disk: clients of another have other names. */
+  /** Number of the disk image; makes client names unique. */
   number: number;
 }
 
@@ -14,7 +14,7 @@ export class Clients {
   readonly #ending = new AbortController();
   readonly #failing = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
-  /** What went wrong first; undefined while nothing has. */
+  /** The first client error; undefined if there was none. */
   firstError: unknown;
 
   constructor({ number, ...shared }: ClientsOptions) {
@@ -32,14 +32,14 @@ export class Clients {
     this.#running = runClients(this.load, this.#number, counts, this.#fail);
   }
 
-  /** Lets them finish what they are at. @throws what went wrong first. */
+  /** Lets clients finish their current requests. @throws the first client error. */
   async end(): Promise<void> {
     this.#ending.abort();
     await this.#running;
     if (this.firstError !== undefined) throw this.firstError;
   }
 
-  /** Nobody needs an answer any more. */
+  /** Aborts all outstanding requests. */
   abandon(): void {
     this.#failing.abort(new Error("the load is over"));
   }

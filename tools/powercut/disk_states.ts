@@ -1,8 +1,8 @@
 /**
- * Disk states between the writes of a real file system: a virtual machine serves a log on a disk
- * whose writes are recorded; then the record is replayed up to each flush, and to places between
- * with only some of the writes since. Each state is mounted here (which takes root), and must hold
- * every event that was acknowledged by then.
+ * Checks the states that a power failure could leave on a real file system. A virtual machine
+ * serves a log on a disk whose writes are recorded. The recording is then replayed up to each
+ * flush, and up to points in between with a random subset of the writes since the last flush. Each
+ * state is mounted on the host (requires root) and must contain every event acknowledged by then.
  */
 import { execFile } from "node:child_process";
 import { mkdir, open, rm } from "node:fs/promises";
@@ -30,13 +30,13 @@ import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
 const run = promisify(execFile);
 
-/** As small as each of the file systems can be: a state is a copy. */
+/** The smallest size that all file systems support, because each state is a copy. */
 const DISK_BYTES = 320 * 1024 * 1024;
 const ROTATE_BYTES = 512 * 1024;
 const WRITERS = 8;
 const LOAD_MS = 20_000;
 const PAGE_BYTES = 1024 * 1024;
-/** States with only a part of the writes since the last flush, for each state after a flush. */
+/** States with only a subset of the writes since the last flush, per flush. */
 const PARTIAL_STATES = 2;
 
 export interface DiskStatesOptions {
@@ -44,16 +44,16 @@ export interface DiskStatesOptions {
   fileSystem: FileSystem;
   states: number;
   seed: number;
-  /** Folder for the disks; best in memory. */
+  /** Directory for disk images, preferably in memory. */
   folder: string;
   preload?: string | undefined;
   report: (line: string) => void;
 }
 
-/** A ledger that knows how long the record of writes was at each receipt. */
+/** A ledger that also stores the length of the write recording at each receipt. */
 class RecordedLedger extends Ledger {
   readonly #recordPath: string;
-  /** By the place of an acknowledged batch. */
+  /** Indexed like `acknowledged`. */
   readonly batchesAtBytes: number[] = [];
   readonly retirementsAtBytes: { atBytes: number; receipt: RetirementReceipt }[] = [];
 
@@ -73,7 +73,7 @@ class RecordedLedger extends Ledger {
     this.retirementsAtBytes.push({ atBytes: this.#recordBytes, receipt });
   }
 
-  /** What was acknowledged when the record had this size. */
+  /** Everything acknowledged by the time the recording had this size. */
   dueAt(recordBytes: number): Due {
     const isDue = (atBytes: number) => atBytes <= recordBytes;
     return {
@@ -88,7 +88,9 @@ class RecordedLedger extends Ledger {
   }
 }
 
-/** Records a load and checks so many states. @throws {Violation} a state misses something. */
+/**
+ * Records a load and checks its disk states. @throws {Violation} a state lacks acknowledged data.
+ */
 export async function checkDiskStates(options: DiskStatesOptions): Promise<Tally> {
   const { fileSystem, folder, seed } = options;
   const tally = new Tally();
@@ -155,7 +157,9 @@ async function replayStates(
     await withMounted(scratch, mounted, fileSystem, async () => {
       await checkLog(join(mounted, "deployment", "data", "log"), ledger, ledger.dueAt(endBytes));
     }).catch((error) => {
-      throw new Violation(`at byte ${endBytes} of ${record}: ${error.message}`, { cause: error });
+      throw new Violation(`disk state at byte ${endBytes} of ${record}: ${error.message}`, {
+        cause: error,
+      });
     });
     tally.add("states");
     if (tally.of("states") % 100 === 0) report(`${tally.of("states")} of ${states} states`);
@@ -183,13 +187,13 @@ async function replayStates(
   }
 }
 
-/** A disk without power has kept any of the writes since its last flush. */
+/** A random subset: a power failure may keep any of the writes since the last flush. */
 function someOf(writes: readonly LoggedWrite[], random: Random): LoggedWrite[] {
   const share = random();
   return writes.filter(() => random() < share);
 }
 
-/** Recovers a log, and holds it against what was acknowledged. */
+/** Recovers a log and checks it against what was acknowledged. */
 async function checkLog(folder: string, ledger: Ledger, due: Due): Promise<void> {
   const storage = fileStorage(folder);
   const log = await openLog({

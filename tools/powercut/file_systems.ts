@@ -1,4 +1,4 @@
-/** The file systems under test, by the name that `--fs` takes. */
+/** The file systems under test, by their `--fs` name. */
 import { execFile } from "node:child_process";
 import { open } from "node:fs/promises";
 import { promisify } from "node:util";
@@ -7,9 +7,9 @@ import { findProgram } from "../support/find_program.ts";
 const run = promisify(execFile);
 
 export interface FileSystem {
-  /** Program that makes one, with its arguments in front of the path. */
+  /** The mkfs program with its arguments, without the path. */
   make: readonly [program: string, ...args: string[]];
-  /** As mount(8) takes it. */
+  /** Type for mount(8). */
   type: string;
   options: string;
 }
@@ -23,7 +23,7 @@ export const FILE_SYSTEMS = {
 
 export type FileSystemName = keyof typeof FILE_SYSTEMS;
 
-/** Makes an empty file system in a new sparse file. */
+/** Creates a sparse disk image with an empty file system. */
 export async function makeDisk(path: string, bytes: number, fileSystem: FileSystem): Promise<void> {
   const file = await open(path, "w");
   await file.truncate(bytes);

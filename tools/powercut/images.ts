@@ -1,6 +1,6 @@
 /**
- * What the virtual machine boots from: an initial file system with busybox and drivers, and a
- * read-only disk with a Node, this tree and the libraries that they need.
+ * Builds the boot images of the virtual machine: an initramfs with busybox and drivers, and a
+ * read-only disk with Node, the service and the shared libraries they need.
  */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,25 +17,25 @@ const run = promisify(execFile);
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const GUEST = fileURLToPath(new URL("guest", import.meta.url));
-/** Drivers, each after those that it needs; ext4 is part of Debian's kernel. */
+/** Kernel modules in dependency order; ext4 is built into Debian's kernel. */
 const MODULES = [
   ...["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"],
   ...["virtio_blk", "failover", "net_failover", "virtio_net"],
   ...["libcrc32c", "xfs", "raid6_pq", "xor", "zstd_compress", "btrfs"],
 ];
-/** What of this tree the service needs. */
+/** Paths in the source tree that the service needs. */
 const PRODUCT = ["cli.ts", "package.json", "src", "tools/serve_rotating.ts"];
 const DEPENDENCIES = ["smol-toml", "xxhash-wasm"];
 const PROGRAM_DISK_MIB = 512;
 
-/** Paths of what the machine boots from. */
+/** Paths of the boot images. */
 export interface Images {
   kernel: string;
   initramfs: string;
   programDisk: string;
 }
 
-/** Builds both images in a folder. @param node path of a Node. */
+/** Builds both images in a directory. @param node path of a Node executable. */
 export async function buildImages(
   folder: string,
   packages: Packages,
@@ -66,7 +66,7 @@ async function makeInitramfs(modulesFolder: string): Promise<Buffer> {
   const paths = await readdir(modulesFolder, { recursive: true });
   for (const module of MODULES) {
     const path = paths.find((path) => basename(path) === `${module}.ko`);
-    if (path === undefined) throw new Error(`the kernel package has no module ${module}`);
+    if (path === undefined) throw new Error(`the kernel package does not contain module ${module}`);
     const bytes = await readFile(join(modulesFolder, path));
     entries.push({ name: `modules/${module}.ko`, bytes });
   }
@@ -75,14 +75,14 @@ async function makeInitramfs(modulesFolder: string): Promise<Buffer> {
 
 interface CpioEntry {
   name: string;
-  /** Of a file; a folder has none. */
+  /** Contents of a file; undefined for a directory. */
   bytes?: Buffer;
 }
 
 const FOLDER_MODE = 0o040755;
 const FILE_MODE = 0o100755;
 
-/** An entry in the newc format of cpio(5): a header in hexadecimal, parts padded to 4 bytes. */
+/** An entry in cpio(5) newc format: a hexadecimal header; header and data are padded to 4 bytes. */
 function cpioEntry({ name, bytes }: CpioEntry): Buffer {
   const mode = bytes === undefined ? FOLDER_MODE : FILE_MODE;
   const nameBytes = Buffer.from(`${name}\0`);
@@ -126,8 +126,8 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
 }
 
 /**
- * Runs the program once from the tree: emulated, a start takes a third of the time if Node finds
- * what it has compiled.
+ * Fills Node's compile cache by running the program once on the host: under emulation, a cached
+ * start takes a third of the time.
  */
 async function warmCompileCache(tree: string, node: string): Promise<void> {
   const deployment = await mkdtemp(join(dirname(tree), "warm-"));
@@ -161,7 +161,7 @@ async function copyFile(from: string, to: string): Promise<void> {
   await cp(from, to, { dereference: true });
 }
 
-/** Shared libraries of a program, as the loader finds them; none of a static one. */
+/** Paths of a program's shared libraries, from ldd; empty if it is statically linked. */
 async function librariesOf(program: string): Promise<string[]> {
   try {
     const { stdout } = await run("ldd", [program]);

@@ -1,11 +1,11 @@
-/** One virtual machine, from its boot to the cut of its power. */
+/** A virtual machine, from boot to power cut. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { FileSystem } from "./file_systems.ts";
 import type { Images } from "./images.ts";
 
-/** What is kept of the console: its end. */
+/** Only the end of the console output is kept. */
 const CONSOLE_CHARS_MAX = 1024 * 1024;
 const MEMORY_MIB = 1024;
 
@@ -14,24 +14,24 @@ export interface MachineOptions {
   /** Path of the disk under test. */
   disk: string;
   fileSystem: FileSystem;
-  /** Size at which the service seals its tail. */
+  /** Tail size at which the service rotates and seals. */
   rotateBytes: number;
-  /** A library that serve loads before all others, on the program's disk. */
+  /** Path of an LD_PRELOAD library for `serve`, inside the virtual machine. */
   preload?: string | undefined;
-  /** Path of an empty file that takes a record of every write to the disk (`write_log.ts`). */
+  /** Path of an empty file that records every disk write (see `write_log.ts`). */
   record?: string | undefined;
 }
 
 export class Machine {
-  /** Port on loopback that reaches the socket of the service. */
+  /** Loopback port that is forwarded to the service's socket. */
   readonly servicePort: number;
-  /** Port on loopback: whoever connects has `verify --chain` run, and reads what it says. */
+  /** Loopback port: each connection runs `verify --chain` and receives its output. */
   readonly verifyPort: number;
   readonly #child: ChildProcess;
   #console = "";
   readonly ended: Promise<void>;
 
-  /** Boots a machine; returns at once. */
+  /** Starts a virtual machine without waiting for it to boot. */
   static async boot(options: MachineOptions): Promise<Machine> {
     return new Machine(options, await freePort(), await freePort());
   }
@@ -70,7 +70,7 @@ export class Machine {
     });
   }
 
-  /** What the kernel and the service have written. */
+  /** Output of the kernel and the service. */
   get console(): string {
     return this.#console;
   }
@@ -79,14 +79,14 @@ export class Machine {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Ends the machine as a power failure does: what its kernel has not written is gone. */
+  /** Kills the machine, like a power failure: data that its kernel has not written is lost. */
   async cutPower(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.ended;
   }
 }
 
-/** The second disk of the machine. Flushes of the guest reach it; so nothing is written through. */
+/** The disk under test. It is write-back: only guest flushes make data durable. */
 function diskArguments({ disk, record }: MachineOptions): string[] {
   const raw = `driver=file,filename=${disk},node-name=raw`;
   if (record === undefined) {

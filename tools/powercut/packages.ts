@@ -1,6 +1,6 @@
 /**
- * What the virtual machine is made of, from Debian's packages: the kernel is downloaded and
- * unpacked, the other programs must be installed.
+ * The Debian packages behind the virtual machine: the kernel is downloaded and unpacked, all other
+ * programs must be installed.
  */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { findProgram } from "../support/find_program.ts";
 
 const run = promisify(execFile);
 
-/** A program that has to be installed, by the Debian package that has it. */
+/** Required programs, each with the Debian package that contains it. */
 const PROGRAMS: readonly (readonly [program: string, debianPackage: string])[] = [
   ["qemu-system-x86_64", "qemu-system-x86"],
   ["qemu-img", "qemu-utils"],
@@ -25,9 +25,9 @@ const PROGRAMS: readonly (readonly [program: string, debianPackage: string])[] =
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const LIBEATMYDATA_PACKAGE = "libeatmydata1";
 
-/** What is missing on this machine, with the command that installs it; null if nothing is. */
+/** Missing requirements, with the command that installs them; null if there are none. */
 export function missingPrograms(): string | null {
-  if (process.platform !== "linux" || process.arch !== "x64") return "needs Linux on x86_64";
+  if (process.platform !== "linux" || process.arch !== "x64") return "requires Linux on x86_64";
   const missing = PROGRAMS.filter(([program]) => findProgram(program) === null);
   if (missing.length === 0) return null;
   const programs = missing.map(([program]) => program).join(", ");
@@ -38,13 +38,13 @@ export function missingPrograms(): string | null {
 export interface Packages {
   /** Path of the kernel. */
   kernel: string;
-  /** Folder with the modules of that kernel. */
+  /** Directory with that kernel's modules. */
   modules: string;
-  /** Library that makes every fsync a no-op, for the run that must fail. */
+  /** Library that turns every fsync into a no-op, for `--no-fsync`. */
   libeatmydata: string;
 }
 
-/** Downloads and unpacks the packages into a folder, unless they are there. */
+/** Downloads the packages and unpacks them into a directory, unless already done. */
 export async function fetchPackages(folder: string): Promise<Packages> {
   const unpacked = join(folder, "packages");
   if (await stat(unpacked).catch(() => null) === null) {
@@ -65,16 +65,20 @@ export async function fetchPackages(folder: string): Promise<Packages> {
   };
 }
 
-/** The kernel that a package without content stands for. */
+/** The kernel package that a metapackage depends on. */
 async function dependencyOf(name: string): Promise<string> {
   const { stdout } = await run("apt-cache", ["depends", "--important", name]);
   const found = /Depends: (linux-image-\S+)/.exec(stdout)?.[1];
-  if (found === undefined) throw new Error(`apt-cache depends ${name} names no kernel: ${stdout}`);
+  if (found === undefined) {
+    throw new Error(`no kernel in the output of apt-cache depends ${name}: ${stdout}`);
+  }
   return found;
 }
 
 async function onlyIn(folder: string, prefix: string): Promise<string> {
   const names = (await readdir(folder)).filter((name) => name.startsWith(prefix));
-  if (names.length !== 1) throw new Error(`${folder} has ${names.length} entries ${prefix}*`);
+  if (names.length !== 1) {
+    throw new Error(`expected one ${prefix}* in ${folder}, found ${names.length}`);
+  }
   return join(folder, names[0]!);
 }

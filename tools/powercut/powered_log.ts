@@ -1,6 +1,6 @@
 /**
- * The log under test on the disk of a virtual machine, whose power is cut and which boots again
- * under its clients. They reach it over a Unix socket of this machine, and wait while it is down.
+ * The log under test, on the disk of a virtual machine that is power-cycled while clients use it.
+ * Clients connect through a Unix socket on the host, and wait while the machine is down.
  */
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
@@ -12,11 +12,11 @@ import { Gate, gatedClient } from "../soak/gate.ts";
 import { claim } from "../soak/violation.ts";
 import { Machine, type MachineOptions } from "./machine.ts";
 
-/** Emulation without hardware support takes seconds for what takes milliseconds otherwise. */
+/** Generous: without KVM, emulation takes seconds instead of milliseconds. */
 const BOOT_TIMEOUT_MS = 300_000;
 const VERIFY_TIMEOUT_MS = 300_000;
 const READY_POLL_MS = 50;
-/** What `serve` says once it answers. */
+/** Printed by `serve` once it accepts requests. */
 const READY_TEXT = "\nserving ";
 const RETRY_MS_MAX = 100;
 
@@ -44,37 +44,37 @@ export class PoweredLog {
     this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX);
   }
 
-  /** Boots the machine; returns once the service answers. @throws {Violation} when it does not. */
+  /** Boots the machine; resolves once the service responds. @throws {Violation} if it does not. */
   async boot(): Promise<void> {
     const machine = await Machine.boot(this.#options);
     this.#machine = machine;
     const deadline = performance.now() + BOOT_TIMEOUT_MS;
     while (!machine.console.includes(READY_TEXT)) {
-      claim(machine.isRunning, `the machine ended by itself: ${machine.console}`);
-      claim(performance.now() < deadline, `the service does not start: ${machine.console}`);
+      claim(machine.isRunning, `the machine exited unexpectedly: ${machine.console}`);
+      claim(performance.now() < deadline, `the service did not start in time: ${machine.console}`);
       await delay(READY_POLL_MS);
     }
     this.#gate.open();
   }
 
-  /** Cuts the power. @throws {Violation} when the machine or the service has ended by itself. */
+  /** Cuts the power. @throws {Violation} the machine or the service had exited before. */
   async cutPower(): Promise<void> {
     const machine = this.#machine!;
     this.#gate.close();
-    claim(machine.isRunning, `the machine ended by itself: ${machine.console}`);
+    claim(machine.isRunning, `the machine exited unexpectedly: ${machine.console}`);
     await machine.cutPower();
     for (const connection of this.#connections) connection.destroy();
   }
 
-  /** What the machine has written to its console since it booted. */
+  /** Console output since boot. */
   get console(): string {
     return this.#machine?.console ?? "";
   }
 
-  /** Runs `verify --chain` in the machine, beside the service. @returns all that it says. */
+  /** Runs `verify --chain` in the machine while the service runs. @returns its output. */
   async verify(): Promise<string> {
     const socket = connect(this.#machine!.verifyPort, "127.0.0.1");
-    socket.setTimeout(VERIFY_TIMEOUT_MS, () => socket.destroy(new Error("verify does not end")));
+    socket.setTimeout(VERIFY_TIMEOUT_MS, () => socket.destroy(new Error("verify timed out")));
     let text = "";
     for await (const chunk of socket.setEncoding("utf8")) text += chunk;
     return text;
@@ -91,14 +91,14 @@ export class PoweredLog {
     return join(this.#folder, "ground.sock");
   }
 
-  /** Passes a connection on to the machine; while that does not serve, it is closed at once. */
+  /** Relays a connection to the machine; closes it if the service is down. */
   #connect(client: Socket): void {
     if (!this.#gate.isOpen) return void client.destroy();
     const service = connect(this.#machine!.servicePort, "127.0.0.1");
     client.pipe(service).pipe(client);
     for (const [socket, other] of [[client, service], [service, client]] as const) {
       this.#connections.add(socket);
-      // Whatever ends one end ends the other; clients see a lost connection and try again.
+      // When either side closes, close the other; clients see a lost connection and retry.
       socket.on("error", () => other.destroy());
       socket.on("close", () => {
         this.#connections.delete(socket);

@@ -1,7 +1,7 @@
 /**
- * Cuts the power of a virtual machine that serves a log, again and again, and holds what is left
- * against everything that was acknowledged and shown before. Disks last for some cuts; what
- * happens follows from the seed, when it happens from the machine.
+ * Repeatedly cuts the power of a VM that serves a log, and checks the recovered log against
+ * everything acknowledged or returned before. A disk image is used for several cuts. The seed
+ * determines the load, but not its timing.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,11 +19,11 @@ import { PoweredLog } from "./powered_log.ts";
 const WRITERS = 8;
 const FOLLOWERS = 2;
 const DISK_BYTES = 2 * 1024 * 1024 * 1024;
-/** So many cuts find the same log grown; then a new disk keeps reading it back short. */
+/** Power cuts per disk image. Starting over bounds the time to read the log back. */
 const CUTS_PER_DISK = 20;
-/** Small, so that cuts strike rotations and sealing. */
+/** Small, so that power cuts hit rotation and sealing. */
 const ROTATE_BYTES = 1024 * 1024;
-/** Load between two cuts. */
+/** Longest load between two cuts. */
 const LOAD_MS_MAX = 5_000;
 
 export interface PowerCutOptions {
@@ -31,13 +31,15 @@ export interface PowerCutOptions {
   fileSystem: FileSystem;
   cuts: number;
   seed: number;
-  /** Folder for the disk. */
+  /** Directory for disk images. */
   folder: string;
   preload?: string | undefined;
   report: (line: string) => void;
 }
 
-/** Cuts the power so often. @returns what was done. @throws {Violation} something was lost. */
+/**
+ * Cuts the power `cuts` times. @returns counts of the work done. @throws {Violation} data was lost.
+ */
 export async function cutPowerRepeatedly(options: PowerCutOptions): Promise<Tally> {
   const tally = new Tally();
   for (let disk = 0; tally.of("kills") < options.cuts; disk++) {
@@ -86,7 +88,7 @@ async function wearDisk(
       report(`cut ${tally.of("kills")} of ${cuts} after ${seconds} s: ${tally}`);
     }
     await clients.end();
-    // All of it once more from the beginning.
+    // Audit the whole log again from the beginning.
     await readBack(new Audit(load.ledger, heads));
     audit.checkHeads();
   } catch (error) {

@@ -1,7 +1,7 @@
 /**
- * Reads what qemu's `blklogwrites` recorded of a disk: every write and flush, in the order in which
- * they completed. The format is that of Linux's dm-log-writes (Documentation/admin-guide/
- * device-mapper/log-writes.rst): a superblock, then entries with their data, in sectors.
+ * Reads the recording of qemu's `blklogwrites` driver: every disk write and flush, in completion
+ * order. The format is that of Linux's dm-log-writes (see log-writes.rst in the kernel
+ * documentation): a superblock, then sector-aligned entries with their data.
  */
 import { Buffer } from "node:buffer";
 import type { FileHandle } from "node:fs/promises";
@@ -12,21 +12,21 @@ const DISCARD = 4n;
 const HEADER_BYTES = 32;
 
 export interface LoggedWrite {
-  /** What was written before it is durable once this has completed. */
+  /** Makes all earlier writes durable. */
   isFlush: boolean;
-  /** On the disk. */
+  /** Offset on the disk. */
   offsetBytes: number;
   lengthBytes: number;
-  /** Where its data lies in the record; null for zeros. */
+  /** Offset of the data in the recording; null for zeros. */
   dataOffsetBytes: number | null;
-  /** Size of the record with this entry. */
+  /** End offset of this entry in the recording. */
   endBytes: number;
 }
 
-/** All entries of a record, up to its end. @throws {Error} it is none. */
+/** All entries of a recording. @throws {Error} it has no superblock. */
 export async function readWriteLog(file: FileHandle): Promise<LoggedWrite[]> {
   const superblock = await readAt(file, 0, HEADER_BYTES);
-  if (superblock.readBigUInt64LE(0) !== MAGIC) throw new Error("the record has no superblock");
+  if (superblock.readBigUInt64LE(0) !== MAGIC) throw new Error("the recording has no superblock");
   const sectorBytes = superblock.readUInt32LE(24);
   const { size } = await file.stat();
   const writes: LoggedWrite[] = [];
@@ -49,7 +49,7 @@ export async function readWriteLog(file: FileHandle): Promise<LoggedWrite[]> {
   return writes;
 }
 
-/** Applies entries to a disk. */
+/** Applies entries to a disk image. */
 export async function applyWrites(
   disk: FileHandle,
   log: FileHandle,
@@ -67,6 +67,8 @@ export async function applyWrites(
 async function readAt(file: FileHandle, offset: number, length: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length);
   const { bytesRead } = await file.read(bytes, 0, length, offset);
-  if (bytesRead < length) throw new Error(`the record ends in an entry, at ${offset}`);
+  if (bytesRead < length) {
+    throw new Error(`the recording has a truncated entry at byte ${offset}`);
+  }
   return bytes;
 }

@@ -1,24 +1,24 @@
-/** The type of a folder's file system, and whether its syncs and locks can be trusted. */
+/** Determines a directory's file system type, and whether its syncs and locks can be trusted. */
 
-/** What the type of a file system implies. */
+/** Verdict on a file system type. */
 export interface FileSystem {
   name: string;
-  /** Why a log should not be stored there, and what to do; null if there is no doubt. */
+  /** Why not to store a log there, and what to do instead; null if there is no objection. */
   doubt: string | null;
 }
 
-const MEMORY = "it is in memory, so its contents are lost at a reboot; choose a folder on a disk";
+const MEMORY = "it is in memory, so its contents are lost on reboot; choose a directory on a disk";
 const NETWORK = "it is a network file system, so it is doubtful whether fdatasync reaches the " +
-  "disk and whether locks exclude writers on other machines; choose a folder on a local disk";
-const HOST = "it is a folder of another system, so it is doubtful whether fdatasync is passed " +
-  "on to the disk; choose a folder on a local disk";
+  "disk and whether locks exclude writers on other machines; choose a directory on a local disk";
+const HOST = "it is shared by the host, so it is doubtful whether fdatasync is passed " +
+  "on to the disk; choose a directory on a local disk";
 const PROGRAM =
-  "it is served by a program, so it is doubtful whether fdatasync is passed on to the " +
-  "disk; choose a folder on a local disk";
-const UNSAFE = "it has no journal, so a power failure can damage all of it; choose a folder on a " +
+  "it is a FUSE file system, so it is doubtful whether fdatasync is passed on to the " +
+  "disk; choose a directory on a local disk";
+const UNSAFE = "it has no journal, so a power failure can corrupt it; choose a directory on a " +
   "journaling file system";
 
-/** `f_type` of statfs(2) on Linux, from its manual page and linux/magic.h. */
+/** `f_type` values of statfs(2) on Linux, from its manual page and linux/magic.h. */
 const KNOWN: Record<number, [name: string, doubt: string | null]> = {
   0x01021994: ["tmpfs", MEMORY],
   0x858458f6: ["ramfs", MEMORY],
@@ -50,8 +50,8 @@ const KNOWN: Record<number, [name: string, doubt: string | null]> = {
 };
 
 /**
- * Judges a file system by the `type` from `statfs`, which may be negative because some systems sign
- * it. Only Linux assigns these numbers.
+ * Classifies a file system by the `type` from `statfs`, which some systems sign-extend to a
+ * negative number. These values are specific to Linux.
  */
 export function judgeFileSystem(type: number, platform: string): FileSystem {
   const [name, doubt] = (platform === "linux" ? KNOWN[type >>> 0] : undefined) ??

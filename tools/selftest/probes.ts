@@ -1,6 +1,6 @@
 /**
- * Probes what the log needs of a file system, with the calls that the log uses. Each probe works in
- * a folder of its own and throws a `ProbeError` that says what does not hold.
+ * Probes the file system features that the log needs, with the log's own calls. Each probe works in
+ * its own directory and throws a `ProbeError` that names the missing guarantee.
  */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
@@ -14,15 +14,15 @@ import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
 
 const TRY_LOCK = fileURLToPath(new URL("./try_lock.ts", import.meta.url));
 
-/** Approximate size of a commit of one typical event. */
+/** Approximate size of a commit with one typical event. */
 const APPEND_BYTES = 1100;
-/** Enough for a p99; a slow disk gets fewer. */
+/** Enough for a p99; fewer on a slow disk. */
 const APPENDS_MAX = 500;
 const APPENDING_MS_MAX = 3000;
 const RENAMES = 200;
 const RENAMED_BYTES = 64 * 1024;
 
-/** A file system does not meet a requirement of the log. */
+/** The file system does not meet a requirement of the log. */
 export class ProbeError extends Error {
   override name = "ProbeError";
 }
@@ -60,8 +60,8 @@ export async function probeWrites(storage: Storage): Promise<void> {
 }
 
 /**
- * A file is replaced atomically: a reader always finds one of the two, whole.
- * @param folder path of the storage, for an independent reader.
+ * A file is replaced atomically: readers always see either version, complete. @param folder path of
+ * the storage, for an independent reader.
  */
 export async function probeRename(folder: string, storage: Storage): Promise<void> {
   await makeFile(storage, "current", "0");
@@ -82,7 +82,7 @@ async function renameOften(storage: Storage): Promise<void> {
   }
 }
 
-/** @returns what was wrong with the file at some time; null if nothing was. */
+/** @returns the first fault that a reader saw; null if there was none. */
 async function readMeanwhile(path: string, isDone: () => boolean): Promise<string | null> {
   while (!isDone()) {
     try {
@@ -121,17 +121,17 @@ async function wholeOf(file: StorageFile): Promise<Buffer> {
   return bytes.subarray(0, await file.read(bytes, 0));
 }
 
-/** While one process holds the lock, another cannot take it, and afterwards it can. */
+/** While one process holds the lock, another cannot acquire it; after its release, it can. */
 export async function probeLock(folder: string): Promise<void> {
   const path = join(folder, "lock");
   const release = await lockFile(path);
-  if (release === null) throw new ProbeError("a free lock cannot be taken");
+  if (release === null) throw new ProbeError("a free lock cannot be acquired");
   try {
     need(tryElsewhere(path) === "held", "a lock (flock) does not exclude a second process");
   } finally {
     release();
   }
-  need(tryElsewhere(path) === "free", "a lock (flock) stays held after its release");
+  need(tryElsewhere(path) === "free", "a lock (flock) is still held after its release");
 }
 
 /** The outcome in another process. */
@@ -148,7 +148,7 @@ export interface SyncLatency {
   p99Ms: number;
 }
 
-/** Appends, each with an fdatasync. */
+/** Measures appends, each with an fdatasync. */
 export async function measureSync(storage: Storage): Promise<SyncLatency> {
   const file = await storage.open("synced", "create");
   const latenciesMs: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Whether a folder can be trusted with a log: its file system by type, the needs of the log by
- * direct probes, then a short soak. Everything happens in a temporary folder inside it.
+ * Tests whether a directory can be trusted with a log: checks the file system type, probes the
+ * guarantees that the log needs, then runs a short soak, all in a temporary subdirectory.
  */
 import { mkdir, mkdtemp, realpath, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -30,17 +30,17 @@ export const SELFTEST_DECK: readonly Disturbance[] = [
   verify,
 ];
 
-/** Between two disturbances; short, because somebody waits for the result. */
+/** Load between two disturbances; short, because the operator is waiting. */
 const LOAD_MS_MAX = 1500;
 
 /**
- * A faster disk has a cache with its own power, or does not sync at all; the two can't be told
- * apart from here.
+ * A faster disk either has a power-protected cache or does not sync at all; the two cannot be
+ * distinguished from here.
  */
 const PLAUSIBLE_SYNC_MS = 0.01;
 
 export interface SelfTestOptions {
-  /** An existing folder. */
+  /** An existing directory. */
   dir: string;
   seed: number;
   /** Disturbances of the short soak. */
@@ -51,14 +51,14 @@ export interface SelfTestOptions {
   signal: AbortSignal;
 }
 
-/** The verdict on a folder. */
+/** The verdict on a directory. */
 export interface Verdict {
   isTrusted: boolean;
-  /** The reasons, in one line. */
+  /** The reasons, on one line. */
   reason: string;
 }
 
-/** @throws the reason of the signal. */
+/** @throws the signal's abort reason. */
 export async function selfTest(options: SelfTestOptions): Promise<Verdict> {
   try {
     return await testFolder(options);
@@ -69,11 +69,11 @@ export async function selfTest(options: SelfTestOptions): Promise<Verdict> {
   }
 }
 
-/** What the operator can do about it. */
+/** Advice for the operator. */
 function adviceFor(error: unknown): string {
-  if (error instanceof ProbeError) return "choose a folder on another file system";
+  if (error instanceof ProbeError) return "choose a directory on another file system";
   if (error instanceof Error && "code" in error) {
-    return "use a folder with free space that this user can write to";
+    return "use a directory with free space that this user can write to";
   }
   return "check the kernel's log for disk errors, and choose another disk";
 }
@@ -117,7 +117,7 @@ function summarize({ name }: FileSystem, latency: SyncLatency, { tally }: SoakRe
   const { p50Ms, p99Ms } = latency;
   const speed = `fdatasync p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
   const doubt = p50Ms < PLAUSIBLE_SYNC_MS
-    ? " (too fast for a disk without a protected cache: make sure that it syncs)"
+    ? " (too fast for a disk without a power-protected cache: make sure that it syncs)"
     : "";
   const kept = `${tally.of("kills")} kills lost none of ${tally.of("batches")} batches`;
   return `${name}, ${speed}${doubt}, renames and locks work, ${kept}`;

@@ -1,10 +1,10 @@
 /**
- * Checks the log against the ledger: every acknowledged batch exists once, whole, with the ids of
- * its receipt; every other one is absent or whole; nothing else is in the log. Each event is
- * rehashed, and the history chain is followed from genesis.
+ * Checks the log against the ledger: every acknowledged batch is there once, complete, with the ids
+ * of its receipt; every other batch is absent or complete; nothing else is in the log. Each event
+ * is rehashed, and the history chain is recomputed from genesis.
  *
- * An audit is incremental: during a soak one follows the log; at the end a second one reads it all
- * again from the beginning.
+ * Audits are incremental: one follows the log during a soak; at the end a second one rereads it
+ * from the beginning.
  */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
@@ -17,7 +17,7 @@ import { claim } from "./violation.ts";
 
 const PAGE_EVENTS = 2000;
 
-/** Known or computed chain heads, by the event they follow. */
+/** Known or computed chain heads, by the preceding event. */
 export type KnownHeads = Map<string, string>;
 
 /** The part of a client that an audit needs. */
@@ -35,7 +35,7 @@ export class Audit {
   readonly #chain = new HistoryChain();
   /** Positions of the ledger's batches in the log. */
   readonly #found = new Map<LedgerEntry, Range>();
-  /** Names of batches that no writer of the soak has submitted. */
+  /** Names of batches that the soak's writers did not submit. */
   readonly #ofOthers = new Set<string>();
   /** The events of the newest batch, until it is complete. */
   #open: CommittedEvent[] = [];
@@ -43,7 +43,7 @@ export class Audit {
   #settled = 0;
   readonly #lastOfSource = new Map<string, string>();
   readonly #retired = new Map<string, string>();
-  /** The newest event and the one before; reading resumes after an event that must still exist. */
+  /** The newest event and its predecessor; reading resumes after an event that must still exist. */
   #anchor: { after: string | null; eventId: string; eventHash: string } | null = null;
 
   /** @param heads expected chain heads; computed ones are added. */
@@ -63,7 +63,7 @@ export class Audit {
     for await (const { events } of client.replayPages({ after, limit: PAGE_EVENTS, signal })) {
       if (anchor !== null) {
         const isThere = anchor.eventHash === events.shift()?.event_hash;
-        claim(isThere, `event ${anchor.eventId} was in the log but is lost`);
+        claim(isThere, `event ${anchor.eventId} was in the log, but is lost`);
         anchor = null;
       }
       this.takeAll(events);
@@ -86,7 +86,7 @@ export class Audit {
     for (; this.#settled < batches; this.#settled++) {
       const entry = this.#ledger.acknowledged[this.#settled]!;
       const found = this.#found.get(entry);
-      claim(found !== undefined, `${nameOf(entry)} was acknowledged but is lost`);
+      claim(found !== undefined, `${nameOf(entry)} was acknowledged, but is lost`);
       const { firstEventId, lastEventId } = entry.receipt!;
       const isSame = found.firstEventId === firstEventId && found.lastEventId === lastEventId;
       claim(isSame, `${nameOf(entry)} has ids from ${found.firstEventId}, not ${firstEventId}`);

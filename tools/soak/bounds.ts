@@ -1,4 +1,4 @@
-/** Every limit of the soak, with its unit and reason. */
+/** All limits of the soak, with units and reasons. */
 import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
@@ -20,29 +20,29 @@ export const WRITER_BYTES_PER_SECOND = 0.75 * MIB;
 /** Longest pause of a writer after a small batch, in milliseconds. */
 export const WRITER_PAUSE_MS_MAX = 10;
 
-// Limits of one log. At any of them the log is checked as a whole and removed, and the soak
-// continues with a new one, so memory and disk stay bounded however long it takes.
+// Limits of one log. When one is reached, the log is checked as a whole and removed, and the soak
+// continues with a new one, so memory and disk stay bounded for any duration.
 
 /** A batch takes about 500 bytes of memory. */
 export const ROUND_BATCHES_MAX = 200_000;
 /** An event takes 26 bytes of memory. */
 export const ROUND_EVENTS_MAX = 2_000_000;
-/** Canonical payloads. The log takes up to twice as much, and three times during a seal. */
+/** Canonical payloads. The log uses up to twice as much, and three times during a seal. */
 export const ROUND_PAYLOAD_BYTES_MAX = 512 * MIB;
 
-/** Size at which the service seals its tail, so that disturbances strike during seals. */
+/** Size at which the service seals its tail, small enough that disturbances hit seals. */
 export const ROTATE_BYTES = 4 * MIB;
 
 // Memory between two audits.
 
-/** An observer submits its events after this many. */
+/** An observer submits its events in groups of this size. */
 export const OBSERVED_EVENTS_MAX = 10_000;
-/** Observations that wait to be checked; observers with more wait for the next check. */
+/** Unchecked observations; above this, observers wait for the next check. */
 export const OBSERVATIONS_MAX = 20_000;
 
 // Waits.
 
-/** Limit for a start or any response, far above slow disks and freezes. */
+/** Timeout for startup and responses, far above slow disks and freezes. */
 export const ANSWER_TIMEOUT_MS = 300_000;
 /** Longest pause before a client retries once the service is up. */
 export const RETRY_MS_MAX = 250;
@@ -52,20 +52,20 @@ export const LOAD_MS_MAX = 4_000;
 
 // Resources of the service.
 
-/** Interval of samples. */
+/** Sampling interval. */
 export const SAMPLE_MS = 500;
-/** Samples that are kept; beyond that, every second one is dropped. */
+/** Number of samples kept; beyond that, every second one is dropped. */
 export const SAMPLES_MAX = 20_000;
-/** A runtime that has loaded the program, and a second's garbage. */
+/** The runtime with the program loaded, and one second of garbage. */
 const RUNTIME_BYTES = 256 * MIB;
 /** All caches of the service, full. */
 const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
   RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
-/** Identities of the batches of a full round: a digest, two ids, a name. */
+/** Batch identities of a full round: a digest, two ids, a name. */
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
 /** From src/limits.ts: a body costs up to five times its size until it is collected. */
 const BODIES_BYTES = 5 * ADMITTED_BODY_BYTES_MAX;
-/** The sealing thread: a runtime, and the largest row group in its several forms. */
+/** The sealing thread: a runtime, and the largest row group in several representations. */
 const SEALING_BYTES = 256 * MIB;
 /** A sample above this exceeds the service's own limits. */
 export const MEMORY_BYTES_MAX = RUNTIME_BYTES + CACHES_BYTES + STATE_BYTES + BODIES_BYTES +
@@ -74,5 +74,5 @@ export const MEMORY_BYTES_MAX = RUNTIME_BYTES + CACHES_BYTES + STATE_BYTES + BOD
 export const MEMORY_GROWTH_BYTES_MAX = CACHES_BYTES + STATE_BYTES + SEALING_BYTES;
 /** The service's own descriptors, and a connection for each socket that the clients may open. */
 export const DESCRIPTORS_MAX = 64 + 2 * CLIENT_SOCKETS_MAX;
-/** Allowed growth of the median of descriptors. */
+/** Allowed growth of the median descriptor count. */
 export const DESCRIPTORS_GROWTH_MAX = 32;

@@ -11,9 +11,8 @@ export interface ClientCounts {
 }
 
 /**
- * Runs clients until the load ends. Resolves when all have ended.
- * @param number of the log: clients of another one have other names.
- * @param onFailure receives the error of each client that fails.
+ * Runs clients until the load ends. Resolves when all have ended. @param number number of the log;
+ * makes client names unique. @param onFailure receives the error of each client that fails.
  */
 export async function runClients(
   load: Load,

@@ -1,6 +1,6 @@
 /**
- * Disturbances of the service under load. Each leaves it serving; the audit decides whether the log
- * is still correct.
+ * Disturbances of the service under load. Each leaves it running; the audit then checks whether the
+ * log is still correct.
  */
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ export interface Scene {
   failing: AbortSignal;
 }
 
-/** Resolves once the service answers again. @throws {Violation} */
+/** Resolves once the service responds again. @throws {Violation} */
 export type Disturbance = (scene: Scene) => Promise<void>;
 
 /** Longest delays after which starts, shutdowns and seals are killed, in milliseconds. */
@@ -52,7 +52,7 @@ export const DISTURBANCES = {
   calm,
 } satisfies Record<string, Disturbance>;
 
-/** The disturbances of a soak, as often as they occur in one pass. */
+/** The disturbances of a soak, repeated as often as each occurs in one pass. */
 export const SOAK_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   ...Array.from(
@@ -80,7 +80,7 @@ async function start({ served, tally }: Pick<Scene, "served" | "tally">): Promis
   tally.add("starts");
 }
 
-/** The recovery of a start can be killed at any moment too. */
+/** Recovery can also be killed at any time. */
 async function killStart({ served, random, tally, failing }: Scene): Promise<void> {
   await served.kill();
   const starting = served.launch();
@@ -91,7 +91,7 @@ async function killStart({ served, random, tally, failing }: Scene): Promise<voi
   await start({ served, tally });
 }
 
-/** Kills a start as soon as its recovery has written, or when it binds its socket. */
+/** Kills a starting service as soon as its recovery has written, or when it binds its socket. */
 async function killRecovery({ served, tally }: Scene): Promise<void> {
   await served.kill();
   const before = await tailState(served);
@@ -108,7 +108,7 @@ async function killRecovery({ served, tally }: Scene): Promise<void> {
   await start({ served, tally });
 }
 
-/** What changes when recovery rewrites the last commit. */
+/** File metadata that changes when recovery rewrites the last commit. */
 async function tailState({ logDir }: ServedLog): Promise<string> {
   const tail = await stat(join(logDir, TAIL_FILE), { bigint: true }).catch(() => null);
   return `${tail?.ino} ${tail?.size} ${tail?.mtimeNs}`;
@@ -161,10 +161,10 @@ async function endForSeal({ served, random, tally }: Scene): Promise<void> {
   }
 }
 
-/** Runs beside the service, which keeps writing. */
+/** Runs `verify` while the service keeps writing. */
 async function verify({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run(random() < 0.5 ? ["verify"] : ["verify", "--chain"]);
-  claim(exit.code === 0, `verify beside the service: ${exit.stdout} ${describeExit(exit)}`);
+  claim(exit.code === 0, `verify while serving: ${exit.stdout} ${describeExit(exit)}`);
   tally.add("verifies");
 }
 
@@ -172,7 +172,7 @@ async function verify({ served, random, tally }: Scene): Promise<void> {
 async function intrude({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run([random() < 0.5 ? "serve" : "seal"]);
   const isRefused = exit.code === 1 && /held by another process/.test(exit.stderr);
-  claim(isRefused, `a second writer beside the service: ${describeExit(exit)}`);
+  claim(isRefused, `a second writer while serving: ${describeExit(exit)}`);
   tally.add("intrusions");
 }
 
@@ -186,7 +186,7 @@ async function calm({ failing }: Scene): Promise<void> {
   await delay(CALM_MS, undefined, { signal: failing });
 }
 
-/** @throws {Violation} the manifest has another head for an event than the known one. */
+/** @throws {Violation} the manifest's chain head differs from a known one. */
 async function noteSegments({ served, heads }: Scene): Promise<void> {
   const { segments } = JSON.parse(await readFile(join(served.logDir, MANIFEST_FILE), "utf8"));
   for (const { last_event_id: id, head } of segments) {

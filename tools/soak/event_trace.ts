@@ -1,6 +1,6 @@
 /**
- * A sequence of seen events: the id and the beginning of the hash of each in 24 bytes, so that a
- * million of them can be kept and compared as bytes.
+ * A sequence of observed events: the id and a hash prefix in 24 bytes each, so that a million of
+ * them can be kept and compared as bytes.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/types.ts";
@@ -8,7 +8,7 @@ import { firstIndex } from "../../src/first_index.ts";
 
 const ID_BYTES = 16;
 const HASH_BYTES = 8;
-/** Of one event. */
+/** Size of one entry. */
 const ENTRY_BYTES = ID_BYTES + HASH_BYTES;
 const CAPACITY_MIN = 16;
 
@@ -50,7 +50,7 @@ export class EventTrace {
     });
   }
 
-  /** Index of the first difference to the events of another from `start` to `end`; -1 if none. */
+  /** Index of the first difference from another trace's events `start` to `end`; -1 if none. */
   firstDifference(other: EventTrace, start: number, end: number): number {
     const [mine, theirs] = [this.#slice(0, this.#length), other.#slice(start, end)];
     if (mine.equals(theirs)) return -1;

@@ -1,6 +1,6 @@
 /**
  * A consumer that follows the log across kills and restarts, with and without a filter, fast or
- * slow, and sometimes disconnects and resumes elsewhere.
+ * slow, and sometimes disconnects and resumes at another position.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { FollowEnd, FollowEvents } from "../../src/client/wire.ts";
@@ -12,9 +12,9 @@ import { randomFilter, randomPosition } from "./reader.ts";
 import { Violation } from "./violation.ts";
 import { randomOf } from "./workload.ts";
 
-/** Durations of a follow, in milliseconds. */
+/** How long a follow lasts, in milliseconds. */
 const STAY_MS_MAX = 20_000;
-/** Delay of a slow follower for each record. */
+/** A slow follower's delay per record. */
 const SLOWNESS_MS_MAX = 100;
 const PAGE_EVENTS_MAX = 500;
 
@@ -29,7 +29,7 @@ export class LogFollower {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} and any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error. */
   async run(): Promise<void> {
     const { ending, failing } = this.#load;
     while (!ending.aborted) {
@@ -69,7 +69,7 @@ function endedBy(name: string, { reason, detail }: FollowEnd): Violation {
   return new Violation(`${name} ended with ${reason}: ${detail ?? "no detail"}`);
 }
 
-/** The observation of one follow, not submitted yet. */
+/** The current follow's observation, not yet submitted. */
 class Watch {
   readonly #load: Load;
   readonly #name: string;

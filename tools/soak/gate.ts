@@ -3,10 +3,10 @@ import { EventLogClient, type EventLogClientOptions } from "../../src/client/eve
 import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 
-/** Clients retry until time is up, however often that is. */
+/** Clients retry until the timeout, any number of times. */
 const ATTEMPTS_MAX = 1_000_000;
 
-/** Open while the service answers. */
+/** Open while the service responds. */
 export class Gate {
   #opening = Promise.withResolvers<void>();
   isOpen = false;
@@ -21,7 +21,7 @@ export class Gate {
     this.#opening = Promise.withResolvers();
   }
 
-  /** Resolves once it is open. @throws the reason of the signal. */
+  /** Resolves once the gate is open. @throws the signal's abort reason. */
   async untilOpen(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
     const aborted = Promise.withResolvers<never>();

@@ -1,6 +1,6 @@
 /**
- * The log as the audit read it. Every replay, follow and listing of streams must be exactly the
- * part of the history that it claims to be.
+ * The log as the audit read it. Every replay, follow and stream listing must match exactly the part
+ * of the history that it claims to cover.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
@@ -24,12 +24,12 @@ export interface Observation {
 /** A listing of all streams. */
 export interface Listing {
   observer: string;
-  /** The event that it is anchored at. */
+  /** The event that the listing is anchored at. */
   through: string;
   streams: StreamSummary[];
 }
 
-/** Source, stream and kind of events; few combinations exist. */
+/** Distinct combinations of source, stream and kind; there are few. */
 type Label = Pick<CommittedEvent, "source" | "stream" | "kind">;
 
 export class History {
@@ -93,7 +93,7 @@ export class History {
     const range = `after ${after ?? "the beginning"} through ${through}`;
     const counts = `${seen.length} of ${part.end - part.start} events ${range}`;
     throw new Violation(
-      `${observer} saw ${counts}: place ${difference} is ${found}, not ${expected}`,
+      `${observer} saw ${counts}: position ${difference} is ${found}, not ${expected}`,
     );
   }
 

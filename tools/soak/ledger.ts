@@ -1,6 +1,6 @@
 /**
- * Submitted batches and their answers, which determine what the log must contain. Of a batch only
- * its digest, ids and count are kept.
+ * Submitted batches and the responses to them, which determine what the log must contain. Only the
+ * digest, ids and event count of each batch are kept.
  *
  * Bounded: once `isFull` is true the round must end; writers continue until it does.
  */
@@ -25,20 +25,20 @@ export interface DigestedEvent {
 export interface LedgerEntry {
   readonly source: string;
   readonly batchId: string;
-  /** What its receipt and its events in the log must match. */
+  /** Values that its receipt and its events in the log must match. */
   readonly digest: string;
   readonly events: number;
   /** Canonical payloads. */
   readonly payloadBytes: number;
   /** The ids of its receipt; null if there is none yet. */
   receipt: { firstEventId: string; lastEventId: string } | null;
-  /** A receipt said `committed`; no other one may. */
+  /** A receipt had status `committed`; no other one may. */
   isCommitted: boolean;
-  /** It was refused; the log must not contain any of it. */
+  /** It was rejected; the log must not contain any of it. */
   isRefused: boolean;
 }
 
-/** What was acknowledged up to some moment, which the log must contain from then on. */
+/** Everything acknowledged by some time, which the log must contain from then on. */
 export interface Due {
   /** Number of acknowledged batches. */
   batches: number;
@@ -58,7 +58,8 @@ export class Ledger {
   readonly #retirements = new Map<string, RetirementReceipt>();
   readonly #batchesMax: number;
   /**
-   * Accepts batches that no writer has submitted, if others write to the log too; none by default.
+   * Whether to accept batches that the soak's writers did not submit, for logs with other writers;
+   * none by default.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
   #events = 0;
@@ -142,7 +143,7 @@ export class Ledger {
     entry.isRefused = true;
   }
 
-  /** Records a retirement. @throws {Violation} it contradicts an earlier answer. */
+  /** Records a retirement. @throws {Violation} it contradicts an earlier response. */
   retire(receipt: RetirementReceipt): void {
     const { source, final_frontier, retirement_event_id } = receipt;
     const known = this.#retirements.get(source) ?? receipt;

@@ -1,4 +1,4 @@
-/** State shared by all clients of a round, and their waits. */
+/** State shared by all clients of a round, and their pauses. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { EventLogError } from "../../src/client/errors.ts";
@@ -13,13 +13,13 @@ export interface Load {
   ledger: Ledger;
   observations: Observations;
   tally: Tally;
-  /** Aborted when clients should finish their current work and end. */
+  /** Aborted when clients should finish their current work and stop. */
   ending: AbortSignal;
   /** Aborted on a violation: responses no longer matter. */
   failing: AbortSignal;
 }
 
-/** Waits, but returns at once when clients should end. */
+/** Sleeps, but returns immediately when clients should stop. */
 export async function pause(load: Load, durationMs: number): Promise<void> {
   try {
     await delay(durationMs, undefined, { signal: load.ending });
@@ -28,14 +28,14 @@ export async function pause(load: Load, durationMs: number): Promise<void> {
   }
 }
 
-/** A time limit for reads, after which the service counts as hung. */
+/** Timeout for reads, after which the service is considered hung. */
 export function readSignal({ failing }: Load): AbortSignal {
   return AbortSignal.any([failing, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
 }
 
 /**
- * Runs `work`, which must be refused. @returns the error.
- * @throws {unknown} any other error, or the result of `work` if it was not refused.
+ * Awaits `work`, which must fail with `code`. @returns the error. @throws {unknown} any other
+ * error, and if `work` succeeds.
  */
 export async function refusalOf(work: Promise<unknown>, code: string): Promise<EventLogError> {
   let answer: unknown;

@@ -1,6 +1,6 @@
 /**
- * Observations of readers and followers that the audit has not reached yet. Observers that submit
- * more than fits wait for the next check.
+ * Observations of readers and followers that the audit has not reached yet. When the limit is
+ * reached, observers wait for the next check.
  */
 import { OBSERVATIONS_MAX } from "./bounds.ts";
 import type { History, Listing, Observation } from "./history.ts";
@@ -10,7 +10,7 @@ export class Observations {
   #listings: Listing[] = [];
   #room = Promise.withResolvers<void>();
 
-  /** @throws the reason of the signal, if aborted before there is space. */
+  /** @throws the signal's abort reason, if aborted while waiting. */
   async add(observation: Observation, signal: AbortSignal): Promise<void> {
     await this.#untilRoom(signal);
     this.#replays.push(observation);
@@ -43,7 +43,7 @@ export class Observations {
     return before - this.#replays.length - this.#listings.length;
   }
 
-  /** Number of waiting observations. */
+  /** Number of unchecked observations. */
   get length(): number {
     return this.#replays.length + this.#listings.length;
   }

@@ -1,6 +1,6 @@
 /**
  * A consumer of finite responses: pages with and without filters from anywhere in the log, single
- * records by key, and listings of streams. Sometimes it disconnects in the middle.
+ * records by key, and stream listings. Sometimes it disconnects mid-response.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
@@ -51,7 +51,7 @@ export class Reader {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} and any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       await this.#step();
@@ -124,7 +124,7 @@ export class Reader {
     tally.add("listings");
   }
 
-  /** Disconnects before the whole response has arrived. */
+  /** Disconnects before the response is complete. */
   async #readAndGiveUp(): Promise<void> {
     const { client, tally, failing } = this.#load;
     const givenUp = new AbortController();

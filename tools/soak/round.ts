@@ -1,6 +1,6 @@
 /**
- * One log from its first event to its last: clients load it, disturbances strike, and finally all
- * of it is checked. The first violation ends everything.
+ * One log from its first event to its last: clients load it, disturbances hit the service, and
+ * finally the whole log is checked. The first violation ends the round.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { RuntimeName } from "../support/runtimes.ts";
@@ -31,9 +31,9 @@ const REPEATS_MAX = 100;
 
 export interface RoundOptions {
   seed: number;
-  /** Number of this round; makes names unique. */
+  /** Number of this round; makes client names unique. */
   number: number;
-  /** An empty folder. */
+  /** An empty directory. */
   dir: string;
   runtimes: readonly RuntimeName[];
   /** Returns the next disturbance; null when the soak is over. */
@@ -50,7 +50,7 @@ export interface RoundOptions {
   signal: AbortSignal;
 }
 
-/** Runs one round. @throws {Violation} and any other error, whichever comes first. */
+/** Runs one round. @throws {Violation} or any other error, whichever comes first. */
 export async function runRound(options: RoundOptions): Promise<void> {
   const failing = new AbortController();
   const fail = (error: unknown) => failing.abort(error);
@@ -109,7 +109,7 @@ class Round {
   async run(): Promise<void> {
     await this.#served.start();
     const clients = this.#startClients();
-    // Clients that wait for a dead service must be notified.
+    // Wake clients that wait for a dead service.
     await this.#disturb().catch((error) => this.#failing.abort(error));
     this.#ending.abort();
     await this.#orHanging(clients);
@@ -117,7 +117,7 @@ class Round {
     await this.#checkAll();
   }
 
-  /** @throws {Violation} the clients do not end. */
+  /** @throws {Violation} the clients do not stop. */
   async #orHanging(clients: Promise<void>): Promise<void> {
     const over = new AbortController();
     const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: over.signal }).catch(() =>
@@ -175,9 +175,9 @@ class Round {
     tally.add("checked", this.#observations.check(audit.history));
   }
 
-  /** After the clients have ended, audits the whole log once more from its beginning. */
+  /** After the clients have stopped, audits the whole log again from the beginning. */
   async #checkAll(): Promise<void> {
-    // A request that a client abandoned may commit until the service has stopped, not after.
+    // A request that a client abandoned may commit until the service stops, but not later.
     await this.#served.stop();
     await this.#served.start();
     await this.#check(this.#audit);
@@ -196,7 +196,7 @@ class Round {
     await this.#served.stop();
   }
 
-  /** Acknowledged batches get their receipts again, even sealed ones. */
+  /** Resent batches must get their original receipts, even if sealed. */
   async #repeatSome(): Promise<void> {
     const { acknowledged } = this.#ledger;
     const stride = Math.ceil(acknowledged.length / REPEATS_MAX);

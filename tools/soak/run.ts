@@ -1,6 +1,6 @@
 /**
- * A soak: rounds of load and disturbances, each on a new log, until the time or the deck runs out.
- * The seed decides what happens, the machine when.
+ * A soak: rounds of load and disturbances, each on a new log, until time or the deck runs out. The
+ * seed determines the load and disturbances, but not their timing.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,18 +17,18 @@ import { randomOf } from "./workload.ts";
 const PROGRESS_MS = 10_000;
 
 export interface SoakOptions {
-  /** An existing folder; logs are created in it. */
+  /** An existing directory; logs are created in it. */
   dir: string;
   seed: number;
-  /** Each start uses a random one of them. */
+  /** Each start picks one at random. */
   runtimes: readonly RuntimeName[];
   /** Disturbances, reshuffled for each pass; one pass only without a duration. */
   deck: readonly Disturbance[];
-  /** Absent: until the deck has been dealt once. */
+  /** Undefined: until the deck has been dealt once. */
   durationMs?: number;
   /** Longest load between two disturbances; default LOAD_MS_MAX. */
   loadMsMax?: number;
-  /** Most batches of one log; default ROUND_BATCHES_MAX. */
+  /** Maximum batches per log; default ROUND_BATCHES_MAX. */
   roundBatchesMax?: number;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number;
@@ -46,10 +46,10 @@ export interface SoakResult {
   elapsedMs: number;
 }
 
-/** A violation or another failure; the folder of the log is kept. */
+/** A violation or another failure; the log's directory is kept. */
 export class SoakError extends Error {
   override name = "SoakError";
-  /** Folder of the deployment. */
+  /** Directory of the deployment. */
   readonly dir: string;
 
   constructor(dir: string, cause: unknown) {

@@ -1,7 +1,7 @@
 /**
- * The log under test: its folder, and the one process that serves it, which is stopped, killed and
- * restarted under its clients. Clients wait at a gate that closes before each disturbance of the
- * process and opens when it answers again.
+ * The log under test: its directory, and the process that serves it, which is stopped, killed and
+ * restarted while clients use it. Clients wait at a gate that closes before each disturbance of the
+ * process and opens when it responds again.
  */
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,18 +26,18 @@ import {
 import { Gate, gatedClient } from "./gate.ts";
 import { claim, Violation } from "./violation.ts";
 
-/** The folder of this tree. */
+/** Root of this source tree. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface ServedLogOptions {
-  /** An empty folder. */
+  /** An empty directory. */
   dir: string;
-  /** Each start uses a random one of them. */
+  /** Each start picks one at random. */
   runtimes: readonly RuntimeName[];
   random: Random;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number | undefined;
-  /** Called when the process exits by itself. */
+  /** Called when the process exits unexpectedly. */
   onFailure: (error: Error) => void;
 }
 
@@ -54,8 +54,8 @@ export class ServedLog {
   readonly #gate = new Gate();
 
   /**
-   * Initializes a log. Its socket is in the system's temporary folder: socket paths are limited,
-   * and not every file system supports sockets.
+   * Initializes a log. Its socket is in the system's temporary directory: socket paths have a
+   * length limit, and not every file system supports sockets.
    */
   static async create(options: ServedLogOptions): Promise<ServedLog> {
     const socketFolder = await mkdtemp(join(await realpath(tmpdir()), "soak-"));
@@ -79,7 +79,7 @@ export class ServedLog {
     });
   }
 
-  /** Of the serving process; null if there is none. */
+  /** Pid of the serving process; null if there is none. */
   get pid(): number | null {
     return this.#process?.child.pid ?? null;
   }
@@ -89,17 +89,17 @@ export class ServedLog {
     return this.#process!.output;
   }
 
-  /** The runtime that serves, or served last. */
+  /** The current or last runtime. */
   get runtime(): RuntimeName {
     return this.#runtime;
   }
 
-  /** The folder of the log's files. */
+  /** Directory of the log's files. */
   get logDir(): string {
     return join(this.dir, "data", "log");
   }
 
-  /** Starts the service under a random runtime; resolves once it answers. */
+  /** Starts the service under a random runtime; resolves once it responds. */
   async start(): Promise<void> {
     const starting = this.launch();
     await this.#untilReady(starting);
@@ -111,7 +111,7 @@ export class ServedLog {
     }, this.#options.onFailure);
   }
 
-  /** Starts a service without waiting for it; the caller ends it. */
+  /** Starts a service without waiting for it; the caller stops it. */
   launch(): Serving {
     const { rotateBytes = ROTATE_BYTES } = this.#options;
     const options = { ...this.#programOptions(), socketPath: this.socketPath, rotateBytes };
@@ -162,7 +162,7 @@ export class ServedLog {
     return this.#watch(spawnCli(["--config", this.#configPath, ...args], this.#programOptions()));
   }
 
-  /** Kills every process and removes the socket's folder; the log's own folder stays. */
+  /** Kills all processes and removes the socket's directory; the log's directory stays. */
   async dispose(): Promise<void> {
     this.#process = null;
     for (const { child } of this.#running) signalChild(child, "SIGKILL");
@@ -186,7 +186,7 @@ export class ServedLog {
     return join(this.#socketFolder, "ground.sock");
   }
 
-  /** Runs under a random runtime, with the least permissions. */
+  /** Runs under a random runtime, with minimal permissions. */
   #programOptions() {
     this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
     const folders = `${this.dir},${this.#socketFolder}`;
@@ -233,6 +233,6 @@ export class ServedLog {
     }
     if (outcome !== "hanging") return;
     signalChild(starting.child, "SIGKILL");
-    throw new Violation(`serve did not answer within ${ANSWER_TIMEOUT_MS} ms of its start`);
+    throw new Violation(`serve did not respond within ${ANSWER_TIMEOUT_MS} ms of its start`);
   }
 }

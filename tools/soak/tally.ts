@@ -1,4 +1,4 @@
-/** Counts of all work, for the lines that a soak prints. */
+/** Counts of all work, for a soak's output. */
 
 const NAMES = [
   "batches",

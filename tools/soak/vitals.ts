@@ -1,6 +1,6 @@
 /**
  * Memory and descriptors of the service over time, from /proc; not checked where that is missing. A
- * sample above the limits fails at once; a leak shows in the medians of the first and last quarter
+ * sample above a limit fails immediately; a leak shows in the medians of the first and last quarter
  * of a soak.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
@@ -20,13 +20,13 @@ const SAMPLES_MIN = 40;
 
 export interface Sample {
   memoryBytes: number;
-  /** Without those of segments, whose number grows with the log up to a limit. */
+  /** Excludes segment files, whose number grows with the log up to a limit. */
   descriptors: number;
 }
 
 export class Vitals {
   #samples: Sample[] = [];
-  /** One of this many samples is kept. */
+  /** One in this many samples is kept. */
   #stride = 1;
   #looks = 0;
 
@@ -41,11 +41,11 @@ export class Vitals {
     const { memoryBytes, descriptors } = sample;
     claim(
       memoryBytes <= MEMORY_BYTES_MAX,
-      `serve holds ${inMib(memoryBytes)}, more than its limits of ${inMib(MEMORY_BYTES_MAX)}`,
+      `serve holds ${inMib(memoryBytes)}, more than the limit of ${inMib(MEMORY_BYTES_MAX)}`,
     );
     claim(
       descriptors <= DESCRIPTORS_MAX,
-      `serve has ${descriptors} open descriptors, more than ${DESCRIPTORS_MAX} for its clients`,
+      `serve has ${descriptors} open descriptors, more than the limit of ${DESCRIPTORS_MAX}`,
     );
     if (this.#looks++ % this.#stride === 0) this.#samples.push(sample);
     if (this.#samples.length < SAMPLES_MAX) return;
@@ -90,12 +90,12 @@ function sampleOf(pid: number): Sample | null {
       descriptors: targets(`/proc/${pid}/fd`).filter((path) => !path.endsWith(".parquet")).length,
     };
   } catch {
-    // No /proc, or the process has just exited, which its owner notices.
+    // No /proc, or the process has just exited, which its owner detects.
     return null;
   }
 }
 
-/** Targets of the descriptors in a folder of /proc; "" for one closed meanwhile. */
+/** Targets of the descriptors in a /proc directory; "" for one that was just closed. */
 function targets(dir: string): string[] {
   return readdirSync(dir).map((name) => {
     try {

@@ -1,6 +1,6 @@
 /**
- * Batches of many shapes. Their contents follow from the seed, source and id alone, so that the
- * same bytes can be rebuilt for a retry.
+ * Batches of many shapes. Their contents depend only on seed, source and id, so that the same bytes
+ * can be rebuilt for a retry.
  */
 import { createHash } from "node:crypto";
 import type { Batch } from "../../src/client/batch_body.ts";
@@ -21,7 +21,7 @@ const BULK_EVENTS_MAX = 1000;
 const BIG_PAYLOAD_CHARS_MAX = 4 * 1024 * 1024;
 const DEEPEST = 128;
 
-/** Valid values at the edge of some rule. */
+/** Valid edge cases of some rule. */
 const ODD_VALUES: readonly unknown[] = [
   null,
   "",

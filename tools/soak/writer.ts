@@ -1,6 +1,6 @@
 /**
- * A connector: appends batches of all shapes to a source of its own, resends some, sends some
- * invalid ones, abandons some, and occasionally retires its source and continues as its successor.
+ * A connector: appends batches of all shapes to its own source, resends some, sends some invalid
+ * ones, abandons some, and occasionally retires its source and continues as the successor.
  */
 import type { Batch } from "../../src/client/batch_body.ts";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
@@ -12,10 +12,10 @@ import { claim } from "./violation.ts";
 import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape } from "./workload.ts";
 
 const LINEAGE_STREAM = "service.source_lineage";
-/** Timeouts after which a client gives up, in milliseconds: below and above most response times. */
+/** Client timeouts in milliseconds, below and above most response times. */
 const ABORT_MS_MAX = 20;
 
-/** Actions of a writer, as often as they are listed. */
+/** Actions of a writer, weighted by repetition. */
 const STEPS = [
   ...Array.from({ length: 60 }, () => "single" as const),
   ...Array.from({ length: 40 }, () => "small" as const),
@@ -48,7 +48,7 @@ export class Writer {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} and any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       const payloadBytes = await this.#step();
@@ -57,7 +57,7 @@ export class Writer {
     }
   }
 
-  /** @returns approximate number of appended bytes. */
+  /** @returns the approximate number of bytes appended. */
   async #step(): Promise<number> {
     const step = randomItem(this.#random, STEPS);
     switch (step) {
@@ -95,7 +95,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Sends a batch until it is answered, and records the receipt. */
+  /** Sends a batch until there is a response, and records the receipt. */
   async #send(batch: Batch, entry: LedgerEntry): Promise<Receipt> {
     const { client, ledger, tally, failing } = this.#load;
     const receipt = await client.append(batch, { signal: failing });
@@ -109,7 +109,7 @@ export class Writer {
     return receipt;
   }
 
-  /** The precondition holds, because nobody else writes to the stream. */
+  /** The precondition holds, because no other writer uses the stream. */
   async #appendGuarded(): Promise<number> {
     const batch: Batch = {
       ...this.#nextBatch("guarded"),
@@ -138,7 +138,7 @@ export class Writer {
     return 0;
   }
 
-  /** Sends a batch that must be refused as a whole and leave nothing in the log. */
+  /** Sends a batch that must be rejected and leave nothing in the log. */
   async #refuse(batch: Batch, code: string) {
     const { client, ledger, tally, failing } = this.#load;
     const entry = ledger.submit(batch);
@@ -152,7 +152,7 @@ export class Writer {
     return makeBatch(this.#load.seed, entry.source, entry.batchId);
   }
 
-  /** Resends the same bytes, as after a lost response, even if the precondition fails by now. */
+  /** Resends the same bytes, as after a lost response, even if the precondition no longer holds. */
   async #appendAgain(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
     const entry = randomItem(this.#random, this.#acknowledged);
@@ -178,7 +178,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Sends other events under a known batch id. */
+  /** Sends different events under a known batch id. */
   async #appendConflict(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
     const entry = randomItem(this.#random, this.#acknowledged);

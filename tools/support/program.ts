@@ -1,7 +1,4 @@
-/**
- * Runs the command line as a child process: under the runtime of the test, or as the executable
- * under test.
- */
+/** Runs the program as a child process: under the test's runtime, or as the compiled executable. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -23,7 +20,7 @@ const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
 const SERVE_ROTATING = fileURLToPath(new URL("../serve_rotating.ts", import.meta.url));
 /** A child that takes longer is killed, which fails the test by its exit status. */
 const CHILD_TIMEOUT_MS = 120_000;
-/** The end of each output is kept, up to this size. */
+/** Only the end of each output stream is kept, up to this size. */
 const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
 const READY_POLL_MS = 5;
 const OUTPUTS = ["stdout", "stderr"] as const;
@@ -44,7 +41,7 @@ export interface CliOptions {
   /** Other options of Deno. */
   denoFlags?: string[];
   nodeFlags?: string[];
-  /** Limit of open files; default: that of the test. */
+  /** Open-file limit; default: that of the test. */
   openFilesMax?: number;
   /** Path of a program to run in place of `cli.ts` under a runtime. */
   executable?: string;
@@ -77,12 +74,12 @@ export function spawnCli(args: string[], options: CliOptions = {}): Spawned {
   return spawnCommand([...programOf(options), ...args], options);
 }
 
-/** Starts a script of this tree. */
+/** Starts a script in this source tree. */
 export function spawnScript(script: string, args: string[], options: CliOptions = {}): Spawned {
   return spawnCommand([...runtimeOf(options), script, ...args], options);
 }
 
-/** The program under the requested runtime; by default the executable under test, if any. */
+/** The program under the requested runtime; by default the compiled executable, if set. */
 function programOf(options: CliOptions): string[] {
   const { runtime = THIS_RUNTIME } = options;
   const tested = runtime === THIS_RUNTIME ? TESTED_EXECUTABLE : undefined;
@@ -117,12 +114,12 @@ function spawnCommand(command: string[], options: CliOptions): Spawned {
   return { child, output, exited };
 }
 
-/** Describes how a child ended, in one line. */
+/** Describes on one line how a child ended. */
 export function describeExit({ code, signal, stderr }: CliExit): string {
   return `${signal ?? `exit ${code}`}: ${stderr.trim() || "no standard error"}`;
 }
 
-/** Only a shell can set the limits of a child. */
+/** Neither runtime can set a child's limits, so a shell does. */
 function limited(command: string[], { openFilesMax }: CliOptions): string[] {
   if (openFilesMax === undefined) return command;
   return ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
@@ -160,7 +157,7 @@ export async function untilPrinted(
 
 /**
  * Sends a signal to a child, unless it has exited. It avoids `child.kill()`: on Deno a child that
- * survives the signal is reported as killed by it, whatever its exit status.
+ * survives the signal is reported as killed by it, regardless of its exit status.
  */
 export function signalChild(child: ChildProcess, signal: NodeJS.Signals): void {
   if (isRunning({ child })) process.kill(child.pid!, signal);
@@ -186,7 +183,7 @@ export function postJson({ fetch }: Serving, path: string, body: unknown): Promi
   return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-/** Starts `serve` for a deployment under the least permissions; resolves once it answers. */
+/** Starts `serve` for a deployment with minimal permissions; resolves once it responds. */
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
   const serving = spawnServe(dir, options);
   await untilReady(serving);
@@ -220,7 +217,7 @@ export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
   };
 }
 
-/** Waits until a service answers. @throws {Error} it has exited. */
+/** Waits until a service responds. @throws {Error} it has exited. */
 export async function untilReady(serving: Serving): Promise<void> {
   let exit: CliExit | undefined;
   serving.exited.then((value) => exit = value);
@@ -236,7 +233,7 @@ export async function untilReady(serving: Serving): Promise<void> {
   throw new Error(`serve exited instead of serving: ${describeExit(exit)}`);
 }
 
-/** Runs `use` with a temporary folder. Its path is short and without symlinks. */
+/** Runs `use` with a temporary directory. Its path is short and has no symlinks. */
 export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(await realpath(tmpdir()), "el-"));
   try {
@@ -246,8 +243,8 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   }
 }
 
-/** Runs `use` with the folder of a new deployment. */
-export function withDeployment<T>(use: (dir: string) => Promise<T>): Promise<T> {
+/** Runs `use` with the directory of a new deployment. */
+export function withInitialized<T>(use: (dir: string) => Promise<T>): Promise<T> {
   return withFolder(async (dir) => {
     await init(dir, () => {});
     return await use(dir);

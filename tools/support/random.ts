@@ -5,7 +5,8 @@ import process from "node:process";
 export type Random = () => number;
 
 /**
- * The seed of this run: the environment variable SEED, or a new one. Test titles must include it.
+ * The seed of this run: the environment variable SEED, or a random one. Test titles must include
+ * it.
  */
 export function testSeed(): number {
   return Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -19,7 +20,7 @@ export function seededRandom(seed: number): Random {
     state ^= state << 5;
     return (state >>> 0) / 2 ** 32;
   };
-  // Similar seeds start with similar numbers.
+  // Similar seeds yield similar first numbers.
   for (let i = 0; i < 16; i++) next();
   return next;
 }
@@ -72,7 +73,7 @@ export class SeededRandom {
     return view.getFloat64(0);
   }
 
-  /** A well-formed text from all ranges of Unicode, including controls. */
+  /** A well-formed string from all ranges of Unicode, including control characters. */
   text(charsMax: number): string {
     let text = "";
     for (let count = this.below(charsMax + 1); count > 0; count--) {

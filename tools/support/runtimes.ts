@@ -1,4 +1,4 @@
-/** The available JavaScript runtimes, and how each runs a script of this tree. */
+/** The available JavaScript runtimes, and how each runs a script in this source tree. */
 import process from "node:process";
 
 export type RuntimeName = "deno" | "node";
@@ -8,7 +8,7 @@ export const THIS_RUNTIME: RuntimeName = "deno" in process.versions ? "deno" : "
 
 const VARIABLES = { deno: "SERVICE_TEST_DENO", node: "SERVICE_TEST_NODE" } as const;
 
-/** Path of a runtime's executable; null for the other one if its variable is not set. */
+/** Path of a runtime's executable; null for the other runtime if its variable is not set. */
 export function executableOf(name: RuntimeName): string | null {
   return name === THIS_RUNTIME ? process.execPath : process.env[VARIABLES[name]] ?? null;
 }
@@ -29,7 +29,6 @@ export function absenceOf(name: RuntimeName): string {
 
 /**
  * Path of a compiled executable, or of any program with the same command line: if
- * SERVICE_TEST_EXECUTABLE is set, tests start it as the program instead of the runtime that runs
- * them.
+ * SERVICE_TEST_EXECUTABLE is set, tests run it instead of `cli.ts` under their own runtime.
  */
 export const TESTED_EXECUTABLE: string | undefined = process.env.SERVICE_TEST_EXECUTABLE;

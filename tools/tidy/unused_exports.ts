@@ -1,6 +1,6 @@
 /**
  * Exported functions, classes and values of `src/` that no other file imports. Types are exempt:
- * they are exported because an exported function mentions them.
+ * they are exported because exported functions mention them.
  */
 import { join } from "node:path";
 
@@ -9,7 +9,7 @@ const LIST = /^(?:import|export) (?:type )?\{([^}]*)\} from "(\.[^"]+)"/gm;
 /** Imports everything: a namespace, a re-export of all, or a dynamic import. */
 const WHOLE = /(?:^export \* from |^import \* as \w+ from |import\()"(\.[^"]+)"/gm;
 
-/** Names that a module imports from the tree: `path#name`, or `path#*` for all. */
+/** Names that a module imports from the source tree: `path#name`, or `path#*` for all. */
 function takenBy(path: string, text: string): string[] {
   const target = (specifier: string) => join(path, "..", specifier);
   const named = [...text.matchAll(LIST)].flatMap(([, names, from]) =>
@@ -18,7 +18,7 @@ function takenBy(path: string, text: string): string[] {
   return [...named, ...[...text.matchAll(WHOLE)].map(([, from]) => `${target(from!)}#*`)];
 }
 
-/** Names of a list in braces, as exported by their module. */
+/** Names in a braced import list, as exported by their module. */
 function namesIn(list: string): string[] {
   return list.split(",").map((item) => item.trim().replace(/^type /, "").split(" as ")[0]!)
     .filter((name) => name !== "");

@@ -10,7 +10,7 @@ import { withFolder } from "../../../tools/support/program.ts";
 
 const PROGRAM = process.env.MIRROR_TEST_NATS_SERVER ?? findProgram("nats-server");
 
-/** Options of a test that needs a server. */
+/** Options for a test that needs the server. */
 export const NEEDS_NATS = {
   skip: PROGRAM === null ? "no nats-server here; Debian has it as a package" : false,
 };
@@ -19,7 +19,7 @@ const HOST = "127.0.0.1";
 const CLUSTER_SERVERS = 3;
 
 export class NatsServer {
-  /** The folder of its data. */
+  /** Its data directory. */
   readonly storeDir: string;
   readonly #configPath: string;
   readonly #port: number;
@@ -64,13 +64,13 @@ export class NatsServer {
     this.#connection = undefined;
   }
 
-  /** A connection for the test itself; the next start or stop closes it. */
+  /** A connection for the test itself, until the next start or stop. */
   connect(): Promise<NatsConnection> {
     this.#connection ??= connect({ servers: this.url, reconnect: false });
     return this.#connection;
   }
 
-  /** Stops it, if it is running. */
+  /** Stops it if it is running. */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;
@@ -80,7 +80,7 @@ export class NatsServer {
   }
 }
 
-/** Runs `use` with a server. @param config Lines of its configuration. */
+/** Runs `use` with a server. @param config extra configuration lines. */
 export async function withNats(
   use: (server: NatsServer) => Promise<void>,
   config = "",

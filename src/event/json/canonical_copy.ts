@@ -1,16 +1,16 @@
 /**
- * Copies a JSON value in its canonical form (RFC 8785) within one buffer, in one pass that builds
- * no values. Strings without escapes and most numbers are copied unchanged. Anything rare or
- * invalid falls back to the slow path (`strict_json.ts` and `canonical_json.ts`), which produces
- * the same bytes.
+ * Copies a JSON value within one buffer in canonical form (RFC 8785), in one pass that builds no
+ * values. Strings without escapes and most numbers are copied unchanged. Anything rare or invalid
+ * falls back to the slow path (`strict_json.ts` and `canonical_json.ts`), which produces the same
+ * bytes.
  *
- * The input must be valid UTF-8 and end with a NUL, which stops every read.
+ * The input must be valid UTF-8 followed by a NUL, which ends every scan.
  */
 import type { ByteWriter } from "../byte_writer.ts";
 import { numberFault } from "./strict_json.ts";
 import { quoteString } from "./quote_string.ts";
 
-/** Returned in place of an index: fall back to the slow path. */
+/** Returned instead of an index to fall back to the slow path. */
 export const NOT_TAKEN = -1;
 
 const QUOTE = 0x22;
@@ -26,20 +26,20 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const BLANK = 0x20;
-/** First byte of the characters from U+E000. */
+/** First UTF-8 byte of U+E000, the first code point above the surrogates. */
 const PRIVATE_LEAD = 0xee;
-/** First byte of the characters of two UTF-16 units. */
+/** First UTF-8 byte of code points that take two UTF-16 code units. */
 const FOUR_BYTE_LEAD = 0xf0;
 
 const LITERALS = ["true", "false", "null"].map((text) => new TextEncoder().encode(text));
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
-/** Any decimal of 15 digits survives binary64. */
+/** Any decimal of up to 15 digits survives conversion to binary64. */
 const KEPT_DIGITS_MAX = 15;
-/** The longest number of ECMAScript: `-1.2345678901234567e-308`. */
+/** Bound on a number that ECMAScript formats, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
 const INSERTION_SORT_MAX = 16;
 
-/** Index of the first byte from `at` that is not JSON whitespace. */
+/** Index of the first byte at or after `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
   for (;; at++) {
     const byte = bytes[at]!;
@@ -48,7 +48,7 @@ export function skipBlanks(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** Index after a string without escapes that begins at `at`; NOT_TAKEN for any other value. */
+/** End index of the escape-free string at `at`; NOT_TAKEN if there is none. */
 export function plainStringEnd(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== QUOTE) return NOT_TAKEN;
   for (at++;; at++) {
@@ -58,7 +58,7 @@ export function plainStringEnd(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** Whether `text` is at `at`. */
+/** Whether `bytes` contains `text` at `at`. */
 export function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
   for (let index = 0; index < text.length; index++) {
     if (bytes[at + index] !== text[index]) return false;
@@ -70,10 +70,10 @@ export class CanonicalCopy {
   readonly #out: ByteWriter;
   /** End of the input. */
   readonly #end: number;
-  /** For each member of the open objects: start and end of its name in `#out`, and its end. */
+  /** Start and end of the name in `#out`, and end of the value, per member of the open objects. */
   readonly #members: number[] = [];
 
-  /** @param out holds the input too, up to `end`. */
+  /** @param out also holds the input, which ends at `end`. */
   constructor(out: ByteWriter, end: number) {
     this.#out = out;
     this.#end = end;
@@ -81,8 +81,8 @@ export class CanonicalCopy {
 
   /**
    * Copies the value that begins at `at`.
-   * @param depthMax the deepest nesting of containers.
-   * @returns the index after it, or NOT_TAKEN; the output is invalid then.
+   * @param depthMax maximum nesting of containers.
+   * @returns its end index, or NOT_TAKEN, which leaves the output invalid.
    */
   copy(at: number, depthMax: number): number {
     this.#members.length = 0;
@@ -90,7 +90,7 @@ export class CanonicalCopy {
     return this.#value(at, depthMax);
   }
 
-  /** Makes room to copy the rest of the input unchanged. */
+  /** Reserves enough space to copy the rest of the input unchanged. */
   #reserve(at: number): void {
     this.#out.reserve(this.#end - at);
   }
@@ -153,7 +153,7 @@ export class CanonicalCopy {
     const firstDigit = at;
     at = digitsEnd(bytes, at);
     let digits = at - firstDigit;
-    // Leading zeros (`-0`, `0.5`) and long numbers need a closer look.
+    // Numbers with a leading zero (`-0`, `0.5`) and long ones are checked separately.
     let isCanonical = digits > 0 && (bytes[firstDigit] !== DIGIT_0 || at === start + 1);
     if (isCanonical && bytes[at] === DOT) {
       const fraction = at + 1;
@@ -256,7 +256,7 @@ export class CanonicalCopy {
     return (leftEnd - leftAt) - (rightEnd - rightAt);
   }
 
-  /** Sorts the members of an object; false when two have the same name. */
+  /** Sorts the members of an object; returns false if two have the same name. */
   #sortMembers(firstMember: number, outStart: number): boolean {
     const members = this.#members;
     const order: number[] = [];
@@ -265,7 +265,7 @@ export class CanonicalCopy {
     for (let index = 1; index < order.length; index++) {
       if (this.#compareNames(order[index - 1]!, order[index]!) === 0) return false;
     }
-    // Written after the object, then moved over it.
+    // Written after the object, then copied over it.
     const out = this.#out;
     const outEnd = out.size;
     out.reserve(outEnd - outStart);
@@ -298,7 +298,7 @@ export class CanonicalCopy {
   }
 }
 
-/** Orders bytes of UTF-8 like UTF-16, where surrogates are below U+E000. */
+/** Ranks UTF-8 bytes in UTF-16 order, in which surrogates precede U+E000. */
 function utf16Rank(byte: number): number {
   return byte >= PRIVATE_LEAD && byte < FOUR_BYTE_LEAD ? byte + 0x100 : byte;
 }
@@ -308,13 +308,13 @@ function digitsEnd(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** Whether a byte continues a number: a digit, a sign, a dot or an exponent. */
+/** Whether a byte can occur in a number: a digit, sign, dot or exponent. */
 function isNumberPart(byte: number): boolean {
   return byte >= DIGIT_0 && byte <= DIGIT_9 || byte === DOT || byte === MINUS || byte === 0x2b ||
     byte === 0x65 || byte === 0x45;
 }
 
-/** Null for an invalid JSON string, or one with an unpaired surrogate. */
+/** Returns null for an invalid JSON string or one with an unpaired surrogate. */
 function parseString(literal: string): string | null {
   try {
     const text: string = JSON.parse(literal);

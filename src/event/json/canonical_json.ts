@@ -1,6 +1,6 @@
 /**
  * Canonical JSON (RFC 8785): members sorted by UTF-16 code units, numbers and strings formatted as
- * ECMAScript formats them, no whitespace. Equal values have equal texts. Also runs in browsers.
+ * in ECMAScript, no whitespace. Equal values have equal encodings. Also runs in browsers.
  */
 import { quoteString } from "./quote_string.ts";
 
@@ -14,7 +14,7 @@ export class DepthError extends TypeError {
 }
 
 /**
- * Returns the canonical text of a JSON value: null, booleans, finite numbers, well-formed strings,
+ * Returns the canonical form of a JSON value: null, booleans, finite numbers, well-formed strings,
  * arrays and plain objects of these. Includes every own enumerable member, even `__proto__`.
  *
  * @param depthMax maximum nesting of containers.
@@ -56,7 +56,7 @@ function putContainer(value: object, depthMax: number, text: FlatText): void {
   if (!isPlainObject(value)) {
     throw new TypeError("only plain objects have a canonical JSON form");
   }
-  // By UTF-16 code units (RFC 8785 section 3.2.3), the order of ECMAScript strings.
+  // RFC 8785 section 3.2.3 sorts by UTF-16 code units, as ECMAScript compares strings.
   const names = Object.keys(value).sort();
   for (let index = 0; index < names.length; index++) {
     const name = names[index]!;
@@ -67,8 +67,8 @@ function putContainer(value: object, depthMax: number, text: FlatText): void {
 }
 
 /**
- * A string builder. V8 represents concatenations as a rope, 32 bytes per append: a payload of
- * millions of small values took a gigabyte. Ropes of PIECE_CHARS are flattened.
+ * A string builder that flattens every PIECE_CHARS. V8 represents concatenations as a rope with 32
+ * bytes per append: without flattening, a payload of millions of small values took a gigabyte.
  */
 class FlatText {
   #text = "";
@@ -90,7 +90,7 @@ class FlatText {
 
 const PIECE_CHARS = 4096;
 
-/** Also accepts plain objects of another realm, for example of an iframe. */
+/** Also accepts plain objects from another realm, such as an iframe. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

@@ -1,11 +1,11 @@
-/** String literals of RFC 8785 (section 3.2.2.2), formatted like `JSON.stringify` formats them. */
+/** Formats string literals as in RFC 8785 section 3.2.2.2, which matches `JSON.stringify`. */
 
 /** Strings that need no escapes: no quote, backslash, control character or surrogate. */
 const PLAIN_TEXT = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
 
 /**
  * Formats a string as a canonical JSON literal.
- * @throws {TypeError} when it has an unpaired surrogate.
+ * @throws {TypeError} if it has an unpaired surrogate.
  */
 export function quoteString(text: string): string {
   // Most strings are short and plain: the test and concatenation cost less than JSON.stringify().
@@ -16,15 +16,15 @@ export function quoteString(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Longest quotation of client text in an error message, in UTF-16 code units. */
+/** Maximum length of client input quoted in an error message, in UTF-16 code units. */
 const QUOTED_TEXT_MAX = 64;
 
-/** Quotes client text for a message, truncated. */
+/** Truncates and quotes client input for a message. */
 export function quoteShort(text: string): string {
   return JSON.stringify(cutText(text));
 }
 
-/** Truncates client text for a message. */
+/** Truncates client input for a message. */
 export function cutText(text: string): string {
   return text.length > QUOTED_TEXT_MAX ? text.slice(0, QUOTED_TEXT_MAX) + "..." : text;
 }

@@ -1,10 +1,10 @@
 /**
- * Strict JSON: one value in UTF-8 without a byte order mark, no duplicate member names, no unpaired
- * surrogates, no number that binary64 can't hold. One pass builds the value and finds the first
- * fault.
+ * Parses strict JSON: one value in UTF-8 without byte order mark, duplicate member names, unpaired
+ * surrogates or numbers that binary64 cannot represent. One pass builds the value and finds the
+ * first fault.
  *
- * Objects never go through `JSON.parse`: V8 can confuse an escaped member name with one it has seen
- * before. After `{"\\":1}` it may parse `{"\n":1}` as `{"\\":1}` (seen in V8 13.6 and 15.0), which
+ * Objects are never passed to `JSON.parse`: V8 can confuse an escaped member name with an earlier
+ * one. After `{"\\":1}` it may parse `{"\n":1}` as `{"\\":1}` (observed in V8 13.6 and 15.0), which
  * would silently change a client's data.
  */
 import { Buffer, isUtf8 } from "node:buffer";
@@ -14,22 +14,22 @@ import { cutText, quoteShort } from "./quote_string.ts";
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
 
-/** Returns whether a value is a JSON object: neither null nor an array. */
+/** Returns whether a value is a JSON object, so neither null nor an array. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Reported steps of a path. */
+/** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
-/** Limit on open containers nested beyond the depth that is built: 64 MiB of names. */
+/** Limit on open containers beyond JSON_DEPTH_MAX, whose member names then take 64 MiB. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
-/** Thrown for text that is not strict JSON. */
+/** Thrown for input that is not strict JSON. */
 export class JsonError extends Error {
   override name = "JsonError";
-  /** `syntax`: not JSON in UTF-8. `rule`: JSON that breaks a rule of strict JSON. */
+  /** `syntax`: not JSON in UTF-8. `rule`: JSON that violates a rule of strict JSON. */
   readonly kind: "syntax" | "rule";
-  /** Outermost steps to the faulty value: member names and array indices. */
+  /** Outermost components of the path to the faulty value: member names and array indices. */
   readonly path: readonly (string | number)[];
 
   constructor(kind: JsonError["kind"], message: string, path: JsonError["path"]) {
@@ -46,15 +46,15 @@ export class JsonError extends Error {
  * @throws {JsonError} with the first fault.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
-  // A byte order mark is kept, and rejected as an unexpected character.
+  // This keeps a byte order mark, which is then rejected as an unexpected character.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX).read();
   return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
 }
 
 /**
- * Returns the text before the first malformed sequence.
- * @param text the whole text, with U+FFFD for each malformed sequence.
+ * Returns the prefix before the first malformed sequence.
+ * @param text the decoded input, with U+FFFD for each malformed sequence.
  */
 function validStart(bytes: Uint8Array, text: string): string {
   let end = 0;
@@ -62,7 +62,7 @@ function validStart(bytes: Uint8Array, text: string): string {
     const start = end;
     end = text.indexOf("\ufffd", start);
     offsetBytes += Buffer.byteLength(text.slice(start, end));
-    // Otherwise the text itself contains this character.
+    // Otherwise the input itself contains U+FFFD here.
     if (!REPLACEMENT.equals(bytes.subarray(offsetBytes, offsetBytes + REPLACEMENT.length))) {
       return text.slice(0, end);
     }
@@ -73,8 +73,8 @@ function validStart(bytes: Uint8Array, text: string): string {
 const REPLACEMENT = Buffer.from("\ufffd");
 
 /**
- * Checks a number literal of the JSON grammar: it must survive conversion to binary64.
- * @returns null if valid, else a predicate for the error message: "is too large for ...".
+ * Checks that a JSON number literal survives conversion to binary64.
+ * @returns null if it does, otherwise a predicate for the error message: "is too large for ...".
  */
 export function numberFault(literal: string): string | null {
   const value = Number(literal);
@@ -86,13 +86,13 @@ export function numberFault(literal: string): string | null {
   return null;
 }
 
-/** Matches every text with an escaped member name, with false positives. */
+/** Matches every document with an escaped member name; may match others. */
 const MAYBE_ESCAPED_NAME = /\\[^][^"\\]*"\s*:/;
 
 /**
- * Parses text that the service wrote: `JSON.parse` without its bug in escaped names.
+ * Parses JSON that the service wrote, like `JSON.parse` but without its bug in escaped names.
  *
- * @throws {SyntaxError} or {JsonError} when it is not JSON.
+ * @throws {SyntaxError} or {JsonError} if it is not JSON.
  */
 // deno-lint-ignore no-explicit-any -- replaces JSON.parse
 export function parseJsonText(text: string): any {
@@ -115,7 +115,7 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 class JsonReader {
   readonly #text: string;
   readonly #depthMax: number;
-  /** Why the text ends early; null if it does not. */
+  /** Why the input ends early; null if it does not. */
   readonly #cutOffBy: string | null;
   #at = 0;
   /** Current member name or index of each open container. */
@@ -167,7 +167,7 @@ class JsonReader {
     return items;
   }
 
-  /** Checks containers without building them. Iterative: a body can be nested very deeply. */
+  /** Checks containers without building them. Iterative, since a body can be nested very deeply. */
   #skipContainers(): JsonValue {
     /** The names in each open object; null for an open array. */
     const open: (JsonObject | null)[] = [];
@@ -234,7 +234,7 @@ class JsonReader {
     return this.#failRule(`${cutText(literal)} ${fault}; send it as a string`);
   }
 
-  /** Advances past a match of a sticky expression; null if there is none. */
+  /** Advances past a match of a sticky expression; returns null if there is none. */
   #match(expression: RegExp): string | null {
     expression.lastIndex = this.#at;
     const match = expression.exec(this.#text);
@@ -243,7 +243,7 @@ class JsonReader {
     return match[0];
   }
 
-  /** Skips whitespace and returns the next code unit; NaN at the end of the text. */
+  /** Skips whitespace and returns the next code unit; NaN at the end of input. */
   #peek(): number {
     let unit = this.#text.charCodeAt(this.#at);
     while (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) {
@@ -293,7 +293,7 @@ function formatPath(path: readonly (string | number)[]): string {
   return path.length < PATH_STEPS_MAX ? text : `${text}...`;
 }
 
-/** Defines `__proto__` as a member: an assignment would set the prototype. */
+/** Sets a member. Defines `__proto__`, since an assignment would set the prototype. */
 function setMember(object: JsonObject, name: string, value: JsonValue): void {
   if (name !== "__proto__") object[name] = value;
   else {

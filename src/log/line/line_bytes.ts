@@ -1,17 +1,17 @@
-/** Byte operations on stored lines. For short ranges a loop is cheaper than a Buffer call. */
+/** Byte operations on stored lines. Short ranges use loops, which are cheaper than Buffer calls. */
 import { Buffer } from "node:buffer";
 import { DIGIT_VALUES, NO_DIGIT } from "../../event/hash.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Characters below are control characters, which JSON strings escape. */
+/** JSON strings must escape the control characters, which are below this one. */
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 
 /** Copies of at least this many bytes use `Uint8Array.set`. */
 const LONG_COPY_BYTES = 64;
 
-/** Byte indexes in a UUID that follow a hyphen in its 36 characters. */
+/** Indexes of the bytes of a UUID that follow a hyphen in its string form. */
 const BYTES_AFTER_HYPHEN = [4, 6, 8, 10];
 export const UUID_BYTES = 16;
 export const UUID_CHARS = 36;
@@ -34,12 +34,12 @@ export function sameBytes(
   return true;
 }
 
-/** A view of a range; cheaper than a Buffer. */
+/** Returns a view of a range, which is cheaper than a Buffer. */
 export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
 }
 
-/** Copies a range; returns where the copy ends. */
+/** Copies a range; returns the end of the copy. */
 export function putBytes(
   into: Uint8Array,
   at: number,
@@ -57,8 +57,8 @@ const WORD_BYTES = 4;
 const LITTLE_ENDIAN = true;
 
 /**
- * Copies bytes in ascending order, so a copy may read its own output. Copies in words, overwriting
- * up to three bytes past the range, if both views have room there and the words do not overlap.
+ * Copies bytes in ascending order, so a copy may read its own output. If both views extend far
+ * enough and words do not overlap, copies words and overwrites up to three bytes past the range.
  */
 export function copyBytes(
   source: DataView,
@@ -78,7 +78,7 @@ export function copyBytes(
   }
 }
 
-/** A view for word-wise copies. */
+/** Returns a view for word-wise copies. */
 export function viewFor(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
@@ -91,7 +91,7 @@ export interface Piece {
   sizeBytes: number;
 }
 
-/** Copies bytes, or a string as UTF-8. */
+/** Creates a piece from a copy of bytes, or from a string in UTF-8. */
 export function pieceOf(content: Uint8Array | string): Piece {
   const copied = Buffer.from(content);
   const sizeBytes = copied.length;
@@ -99,13 +99,13 @@ export function pieceOf(content: Uint8Array | string): Piece {
   return { bytes: padded.subarray(0, sizeBytes), view: viewFor(padded), sizeBytes };
 }
 
-/** Copies a piece; returns where the copy ends. */
+/** Copies a piece; returns the end of the copy. */
 export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece): number {
   copyBytes(view, 0, into, at, sizeBytes);
   return at + sizeBytes;
 }
 
-/** Whether `bytes` contain a piece at `at`. */
+/** Whether `bytes` contains a piece at `at`. */
 export function hasPieceAt(bytes: DataView, at: number, { view, sizeBytes }: Piece): boolean {
   if (at + sizeBytes > bytes.byteLength) return false;
   let i = 0;
@@ -118,13 +118,13 @@ export function hasPieceAt(bytes: DataView, at: number, { view, sizeBytes }: Pie
   return true;
 }
 
-/** The two hex digits of each byte, the first in the low half. */
+/** The two hex digits of each byte, with the first in the low half. */
 const DIGIT_PAIRS = Uint16Array.from(
   { length: 0x100 },
   (_, byte) => DIGITS[byte >> 4]! | DIGITS[byte & 0xf]! << 8,
 );
 
-/** Writes an even number of bytes as lowercase hex; returns where the digits end. */
+/** Writes an even number of bytes as lowercase hex; returns the end of the digits. */
 export function putHex(
   into: DataView,
   at: number,
@@ -139,7 +139,7 @@ export function putHex(
   return at + 2 * sizeBytes;
 }
 
-/** Writes the 36 characters of a UUID; returns where they end. */
+/** Writes the 36 characters of a UUID; returns their end. */
 export function putUuid(into: DataView, at: number, from: Uint8Array, start: number): number {
   let done = 0;
   for (const end of BYTES_AFTER_HYPHEN) {
@@ -150,14 +150,14 @@ export function putUuid(into: DataView, at: number, from: Uint8Array, start: num
   return putHex(into, at, from, start + done, UUID_BYTES - done);
 }
 
-/** The 36 characters of a UUID. */
+/** Returns the 36 characters of a UUID. */
 export function uuidText(bytes: Uint8Array, start = 0): string {
   const characters = Buffer.allocUnsafe(UUID_CHARS);
   putUuid(viewFor(characters), 0, bytes, start);
   return characters.toString("latin1");
 }
 
-/** Decodes lowercase hex digits; false if any character is not one. */
+/** Decodes lowercase hex digits; returns false if there is any other character. */
 export function takeHex(
   from: Uint8Array,
   start: number,
@@ -175,7 +175,7 @@ export function takeHex(
   return seen < NO_DIGIT;
 }
 
-/** Decodes the 36 characters of a lowercase UUID; false if they are malformed. */
+/** Decodes the 36 characters of a lowercase UUID; returns false if they are malformed. */
 export function takeUuid(
   from: Uint8Array,
   start: number,
@@ -203,8 +203,8 @@ export function needsEscape(bytes: Uint8Array, start: number, end: number): bool
 }
 
 /**
- * Index of the closing quote of the JSON string whose characters begin at `start`; -1 if it does
- * not end before `limit` or contains a control character.
+ * Returns the index of the closing quote of the JSON string whose characters begin at `start`; -1
+ * if it does not end before `limit` or contains a control character.
  */
 export function stringEnd(bytes: Uint8Array, start: number, limit: number): number {
   for (let at = start; at < limit; at++) {
@@ -217,8 +217,8 @@ export function stringEnd(bytes: Uint8Array, start: number, limit: number): numb
 }
 
 /**
- * Index of the first character of the JSON string that ends before `end`; -1 if none begins after
- * `limit`. Inside a string a backslash precedes every quote; the opening quote follows a colon.
+ * Returns the index of the first character of the JSON string that ends at `end`; -1 if none begins
+ * after `limit`. A quote inside a string follows a backslash; the opening quote follows a colon.
  */
 export function stringStart(bytes: Uint8Array, end: number, limit: number): number {
   for (let at = end - 1; at > limit; at--) {
@@ -228,8 +228,8 @@ export function stringStart(bytes: Uint8Array, end: number, limit: number): numb
 }
 
 /**
- * The UTF-8 text of a JSON string; null if its spelling is not the RFC 8785 form. A view of `bytes`
- * if nothing is escaped.
+ * Returns the content of a JSON string as UTF-8; null if the string is not in RFC 8785 form. The
+ * result is a view of `bytes` if nothing is escaped.
  */
 export function unescapedText(bytes: Buffer, start: number, end: number): Uint8Array | null {
   if (!needsEscape(bytes, start, end)) return bytes.subarray(start, end);
@@ -243,12 +243,12 @@ export function unescapedText(bytes: Buffer, start: number, end: number): Uint8A
   return text.isWellFormed() && JSON.stringify(text) === spelled ? Buffer.from(text) : null;
 }
 
-/** Escapes a range of UTF-8 for a JSON string, without quotes. */
+/** Escapes a range of UTF-8 as the content of a JSON string, without quotes. */
 export function escapedText(text: Uint8Array, start: number, end: number): Uint8Array {
   return spelledText(Buffer.from(text.buffer, text.byteOffset + start, end - start).toString());
 }
 
-/** Escapes a string for a JSON string, without quotes, as in a stored line. */
+/** Escapes a string as the content of a JSON string, without quotes, as in a stored line. */
 export function spelledText(text: string): Buffer {
   return Buffer.from(JSON.stringify(text).slice(1, -1));
 }

@@ -1,6 +1,6 @@
 /**
- * Recomputes batch digests and event hashes (`event/`) from stored lines. Members are copied
- * verbatim: lines differ from RFC 8785 form only in the order of members.
+ * Recomputes batch digests and event hashes (`event/`) from stored lines. Copies members verbatim,
+ * since lines differ from RFC 8785 form only in the order of members.
  */
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../event/hash.ts";
@@ -25,10 +25,10 @@ const OPEN = pieceOf("{");
 const CLOSE = pieceOf("}");
 const COMMA = pieceOf(",");
 
-/** Computes the digests of consecutive batches. */
+/** Computes the digests of batches, one after another. */
 export class BatchDigester {
   readonly #text = new HashedText();
-  /** Escaped source of the batch; null before its first event. */
+  /** The batch's source, escaped; null before its first event. */
   #source: Piece | null = null;
 
   /** Adds the next event of the batch. */
@@ -53,7 +53,7 @@ export class BatchDigester {
 export class EventHasher {
   readonly #text = new HashedText();
 
-  /** SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
+  /** Returns the SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
   hash(event: StoredEvent): string {
     this.#text.reserve(bytesOf(event));
     putEnvelope(this.#text, event);
@@ -61,13 +61,13 @@ export class EventHasher {
   }
 }
 
-/** Hash input; its memory is reused for the next input. */
+/** Hash input in a buffer that is reused for the next input. */
 class HashedText {
   #bytes: Buffer = Buffer.allocUnsafeSlow(64 * 1024);
   #view = viewFor(this.#bytes);
   #length = 0;
 
-  /** Ensures capacity for `sizeBytes` more. */
+  /** Ensures capacity for `sizeBytes` more bytes. */
   reserve(sizeBytes: number): void {
     if (this.#length + sizeBytes <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(2 * (this.#length + sizeBytes));
@@ -100,7 +100,7 @@ class HashedText {
   }
 }
 
-/** Upper bound for the size of an item or envelope: the line without its payload. */
+/** Upper bound on the size of an item or envelope: the line without its payload. */
 function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: StoredEvent): number {
   return payloadStart - eventIdStart + eventHashStart - payloadEnd;
 }
@@ -109,9 +109,9 @@ function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: Sto
 function putItem(text: HashedText, event: StoredEvent): void {
   const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
   text.put(OPEN);
-  // Appends `content_hash` without the comma: the payload before it does not end with a quote.
+  // This omits the comma, with which this piece begins instead of a closing quote.
   text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
-  // An `occurred_at` follows `kind` in the line too.
+  // An `occurred_at` follows `kind` in the line as well.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
   text.putMember(event, layout.KIND, kindStart, kindEnd);
   text.putMember(event, layout.RECORD_KEY, recordKeyStart, event.recordKeyEnd);
@@ -123,7 +123,7 @@ function putItem(text: HashedText, event: StoredEvent): void {
 function putEnvelope(text: HashedText, event: StoredEvent): void {
   const { batchIdStart, contentHashStart, eventIdStart, observedAtStart } = event;
   text.put(OPEN);
-  // The first member without its comma.
+  // The first member has no comma.
   text.putPart(event, batchIdStart - layout.BATCH_ID.sizeBytes + 2, event.batchIdEnd + 1);
   text.put(COMMA);
   text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
@@ -136,7 +136,7 @@ function putEnvelope(text: HashedText, event: StoredEvent): void {
     text.putMember(event, layout.OCCURRED_AT, event.occurredAtStart, event.occurredAtEnd);
   }
   text.putMember(event, layout.RECORD_KEY, event.recordKeyStart, event.recordKeyEnd);
-  // `stream` follows `source` in the line too.
+  // `stream` follows `source` in the line as well.
   text.putMember(event, layout.SOURCE, event.sourceStart, event.streamEnd);
   text.put(CLOSE);
 }

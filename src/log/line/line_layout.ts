@@ -1,5 +1,5 @@
 /**
- * The fixed parts of a stored event line, a JSON object without whitespace whose members are in
+ * The constant parts of a stored event line, a JSON object without whitespace whose members are in
  * this order (docs/format.md):
  *
  *   {"event_id":"<36>","source":"<name>","stream":"<name>","record_key":<string>,"kind":<string>
@@ -8,7 +8,7 @@
  */
 import { HASH_CHARS, type Piece, pieceOf, UUID_CHARS } from "./line_bytes.ts";
 
-// Each precedes the value it is named after.
+// Each part precedes the value it is named after.
 export const OPENING: Piece = pieceOf('{"event_id":"');
 export const SOURCE: Piece = pieceOf('","source":"');
 export const STREAM: Piece = pieceOf('","stream":"');
@@ -25,7 +25,7 @@ export const CLOSING: Piece = pieceOf('"}');
 /** `YYYY-MM-DDTHH:MM:SS.mmmZ` */
 export const OBSERVED_AT_CHARS = 24;
 
-/** Bytes of a line, LF included, without the values of its strings and payload. */
+/** Size of a line with its LF, excluding the values of variable-length members. */
 export const LINE_FIXED_BYTES: number = [
   ...[OPENING, SOURCE, STREAM, RECORD_KEY, KIND, OCCURRED_AT, OBSERVED_AT, PAYLOAD],
   ...[CONTENT_HASH, BATCH_ID, EVENT_HASH, CLOSING],

@@ -1,4 +1,4 @@
-/** Parses a stored event line (`line_layout.ts`) into offsets, without decoding or copying. */
+/** Parses stored event lines (`line_layout.ts`) into offsets, without decoding or copying. */
 import { Buffer } from "node:buffer";
 import {
   HASH_CHARS,
@@ -43,7 +43,7 @@ export class StoredEvent {
   /** 64 hex digits. */
   eventHashStart = 0;
 
-  /** Parses the line in [start, end) of `bytes`, without its LF; false if it is malformed. */
+  /** Parses the line [start, end) of `bytes`, without its LF; returns false if it is malformed. */
   take(bytes: Buffer, start: number, end: number): boolean {
     if (bytes !== this.bytes) {
       this.bytes = bytes;
@@ -64,7 +64,7 @@ export class StoredEvent {
     return this.bytes.toString("latin1", this.eventHashStart, this.eventHashStart + HASH_CHARS);
   }
 
-  /** Members after the payload are located from the end of the line. */
+  /** Locates the members after the payload, from the end of the line. */
   #takeEnd(start: number, end: number): boolean {
     const { bytes, view } = this;
     const closing = end - layout.CLOSING.sizeBytes;
@@ -120,7 +120,7 @@ export class StoredEvent {
   }
 }
 
-/** The JSON spelling of a batch's identity, to match its events by their bytes. */
+/** A batch's identity in JSON encoding, to match events by their bytes. */
 export class SpelledBatch {
   readonly #source: Buffer;
   readonly #batchId: Buffer;

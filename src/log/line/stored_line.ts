@@ -1,13 +1,13 @@
 /**
  * Reads members of a stored event line (`line_layout.ts`) without parsing it. Names contain no
- * quotes, and JSON strings escape them, so the first unescaped quote ends a string.
+ * quotes and JSON strings escape them, so the first unescaped quote ends a string.
  */
 import { Buffer } from "node:buffer";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
 import { sameBytes, spelledText, UUID_CHARS } from "./line_bytes.ts";
 import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
 
-/** Exact-match filter on the members of an event; an absent member matches every event. */
+/** Exact-match filter on an event's members; an absent member matches every event. */
 export interface EventFilter {
   source?: string;
   stream?: string;
@@ -22,10 +22,10 @@ const LF = 0x0a;
 const ID_OFFSET = OPENING.sizeBytes;
 const ID_END_OFFSET = ID_OFFSET + UUID_CHARS;
 const SOURCE_OFFSET = ID_END_OFFSET + SOURCE.sizeBytes;
-/** Follows a `kind`, whichever member is next. */
+/** Follows the value of `kind`, whichever member is next. */
 const AFTER_KIND = Buffer.from('","');
 
-/** Second byte after `{"`: `c` starts the header line of a commit, `e` an event line. */
+/** Offset of the byte after `{"`: `c` in a commit header line, `e` in an event line. */
 const KIND_OFFSET = 2;
 const HEADER_KIND = 0x63;
 
@@ -41,9 +41,9 @@ const LITTLE_ENDIAN = true;
 const WORD_BYTES = 4;
 
 /**
- * End of the event line that starts at `start`, including its LF; the lines are whole and valid.
- * Searches word by word with the zero-byte trick (H. Warren, Hacker's Delight, 6-1): one runtime
- * searches a Buffer byte by byte, which takes as long as the rest of a replay.
+ * Returns the end of the event line that starts at `start`, including its LF. The lines must be
+ * complete and valid. Searches word by word with the zero-byte trick (H. Warren, Hacker's Delight,
+ * 6-1), since a Buffer search goes byte by byte on one runtime and doubles the time of a replay.
  */
 export function eventLineEnd(lines: DataView, start: number): number {
   const wordsEnd = lines.byteLength - 2 * WORD_BYTES;
@@ -58,12 +58,12 @@ export function eventLineEnd(lines: DataView, start: number): number {
   return Math.min(at + 1, lines.byteLength);
 }
 
-/** The event id of the line that starts at `offset`. */
+/** Returns the event id of the line that starts at `offset`. */
 export function lineEventId(bytes: Buffer, offset: number): string {
   return bytes.toString("latin1", offset + ID_OFFSET, offset + ID_END_OFFSET);
 }
 
-/** Source and stream of the line that starts at `offset`. */
+/** Returns source and stream of the line that starts at `offset`. */
 export function lineSourceAndStream(
   bytes: Buffer,
   offset: number,
@@ -78,7 +78,7 @@ export function lineSourceAndStream(
   };
 }
 
-/** Compiles a filter; null when it matches every line. */
+/** Compiles a filter; returns null if it matches every line. */
 export function lineMatcher(filter: EventFilter): LineMatcher | null {
   const { source, stream, recordKey, kind } = filter;
   const steps = [
@@ -104,7 +104,7 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
   };
 }
 
-/** The expected bytes of a member's value and the next name; null if any value matches. */
+/** Expected bytes of a member's value and the next name; `wanted` is null if any value matches. */
 function memberStep(
   value: string | undefined,
   end: Buffer,
@@ -113,7 +113,7 @@ function memberStep(
   return { wanted: Buffer.concat([spelledText(value), end]), end };
 }
 
-/** Start of the first of these event lines after `after`; their end if there is none. */
+/** Returns the start of the first event line after `after`, or the end of `lines` if none. */
 export function firstLineAfter(lines: Buffer, after: string): number {
   let low = 0;
   let high = lines.length;

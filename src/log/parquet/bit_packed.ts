@@ -1,17 +1,17 @@
 /**
- * One bit-packed run of Parquet's RLE / bit-packed hybrid (parquet-format, Encodings.md, RLE = 3),
- * which encodes dictionary indices or definition levels. No RLE runs are written: compression makes
- * runs of equal indices small anyway.
+ * Encodes dictionary indices or definition levels as one bit-packed run of Parquet's RLE /
+ * bit-packed hybrid (parquet-format, Encodings.md, RLE = 3). No RLE runs are written, since
+ * compression shrinks runs of equal indices anyway.
  */
 import { Buffer } from "node:buffer";
 import { SegmentError } from "./segment_error.ts";
 
 /** Values per group. */
 const GROUP_VALUES = 8;
-/** Maximum bit width: a dictionary has at most as many values as a row group has rows. */
+/** Maximum bit width. A dictionary has at most as many values as a row group has rows. */
 const BIT_WIDTH_MAX = 16;
 
-/** Encodes values of `bitWidth` bits each; zeros fill the last group. */
+/** Encodes values of `bitWidth` bits each; the last group is padded with zeros. */
 export function encodeBitPacked(values: ArrayLike<number>, bitWidth: number): Buffer {
   const out = [...runHeader(values.length)];
   const groups = Math.ceil(values.length / GROUP_VALUES);
@@ -29,12 +29,12 @@ export function encodeBitPacked(values: ArrayLike<number>, bitWidth: number): Bu
 }
 
 /**
- * Decodes `count` values of `bitWidth` bits each from all of `bytes`.
+ * Decodes `bytes`, exactly `count` values of `bitWidth` bits each.
  * @throws {SegmentError} the run is malformed.
  */
 export function decodeBitPacked(bytes: Uint8Array, count: number, bitWidth: number): Uint16Array {
   const header = runHeader(count);
-  // A group of eight values has as many bytes as a value has bits.
+  // A group of eight values takes as many bytes as a value has bits.
   const sizeBytes = header.length + Math.ceil(count / GROUP_VALUES) * bitWidth;
   const isRun = bitWidth <= BIT_WIDTH_MAX && bytes.length === sizeBytes &&
     header.every((byte, i) => bytes[i] === byte);
@@ -53,7 +53,7 @@ export function decodeBitPacked(bytes: Uint8Array, count: number, bitWidth: numb
   return values;
 }
 
-/** The header of a run of `count` values: its number of groups and a bit-packed flag, as varint. */
+/** Returns a run's header: a varint of the number of groups and the bit-packed flag. */
 function runHeader(count: number): number[] {
   const header = Math.ceil(count / GROUP_VALUES) << 1 | 1;
   return header < 0x80 ? [header] : [header & 0x7f | 0x80, header >> 7];

@@ -9,12 +9,12 @@ import { SegmentError } from "./segment_error.ts";
 import { decodeThrift, encodeThrift } from "./thrift_compact.ts";
 import { type Hash64, xxhash64 } from "./xxhash64.ts";
 
-/** The blocks of a filter: eight little-endian words each. */
+/** The blocks of a filter, eight little-endian words each. */
 export type BloomFilter = Uint8Array;
 
 /**
- * Multipliers for the eight words of a block. The high half of a hash selects the block, the low
- * half one bit in each of its words.
+ * Multipliers for the eight words of a block. The high half of a hash selects the block; the low
+ * half selects one bit in each of its words.
  */
 const SALT = Int32Array.of(
   0x47b6137b,
@@ -29,12 +29,12 @@ const SALT = Int32Array.of(
 const WORD_BYTES = 4;
 export const BLOOM_BLOCK_BYTES: number = SALT.length * WORD_BYTES;
 
-/** CRC-32 of a filter and its header. Other engines ignore it, since it follows the filter. */
+/** Size of the CRC-32 of header and filter. It follows the filter, so other engines ignore it. */
 export const BLOOM_CRC_BYTES = 4;
 
 /**
  * Builds a filter, sized for the number of distinct values.
- * @param falseShare maximum false positive rate.
+ * @param falseShare maximum false-positive rate.
  */
 export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: number): BloomFilter {
   const hashes: Hash64[] = [];
@@ -50,13 +50,13 @@ export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: numbe
   return filter;
 }
 
-/** The size for a number of values by BloomFilter.md, rounded up to a power of two. */
+/** Size for a number of values (formula in BloomFilter.md), rounded up to a power of two. */
 function filterBytes(values: number, falseShare: number): number {
   const bits = -8 * values / Math.log(1 - falseShare ** (1 / 8));
   return 2 ** Math.ceil(Math.log2(Math.max(bits / 8, BLOOM_BLOCK_BYTES)));
 }
 
-/** Whether a filter may contain the value of a hash; no false negatives. */
+/** Whether a filter may contain the value with this hash; never a false negative. */
 export function mayContain(filter: BloomFilter, hash: Hash64): boolean {
   return blockMayContain(filter, blockStart(filter, hash), hash);
 }
@@ -65,7 +65,7 @@ function blockStart(filter: BloomFilter, hash: Hash64): number {
   return bloomBlock(filter.length / BLOOM_BLOCK_BYTES, hash) * BLOOM_BLOCK_BYTES;
 }
 
-/** The number of the block, out of `blocks`, for a hash. */
+/** Index of the block, out of `blocks`, that a hash selects. */
 export function bloomBlock(blocks: number, { high }: Hash64): number {
   return Math.floor(high * blocks / 2 ** 32);
 }
@@ -87,12 +87,12 @@ export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64):
   return true;
 }
 
-/** The bit of a block that a hash sets in one of its words. */
+/** Index in the block of the bit that a hash sets in one of the block's words. */
 function bitAt({ low }: Hash64, word: number): number {
   return 8 * WORD_BYTES * word + (Math.imul(low, SALT[word]!) >>> 27);
 }
 
-/** Encodes a filter for the file: its header, its blocks, their CRC-32. */
+/** Encodes a filter for the file: header, blocks, and the CRC-32 of both. */
 export function encodeBloomFilter(filter: BloomFilter): Buffer {
   const header = encodeThrift(BLOOM_FILTER_HEADER, {
     numBytes: filter.length,
@@ -110,8 +110,8 @@ export function encodeBloomFilter(filter: BloomFilter): Buffer {
 export function decodeBloomFilter(bytes: Buffer): BloomFilter {
   const crcAt = bytes.length - BLOOM_CRC_BYTES;
   const { value: { numBytes }, end } = decodeThrift(BLOOM_FILTER_HEADER, bytes);
-  const isRight = numBytes === crcAt - end && numBytes > 0 && numBytes % BLOOM_BLOCK_BYTES === 0 &&
+  const isValid = numBytes === crcAt - end && numBytes > 0 && numBytes % BLOOM_BLOCK_BYTES === 0 &&
     bytes.readUInt32LE(crcAt) === crc32(bytes.subarray(0, crcAt));
-  if (!isRight) throw new SegmentError("a Bloom filter is malformed or does not match its CRC-32");
+  if (!isValid) throw new SegmentError("a Bloom filter is malformed or does not match its CRC-32");
   return Uint8Array.from(bytes.subarray(end, crcAt));
 }

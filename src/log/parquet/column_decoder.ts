@@ -1,8 +1,8 @@
 /**
- * Decodes a column chunk, one column of one row group, in the form that the writer produces: one
- * Snappy-compressed data page V2, with plain values or with indices into a preceding dictionary
- * page. Headers are checked before use. Values stay in the decompressed page; the result holds
- * offsets.
+ * Decodes a column chunk (one column of one row group) in the form that the writer produces: one
+ * Snappy-compressed v2 data page, with plain values or with indices into a preceding dictionary
+ * page. Headers are validated before use. Values stay in the decompressed page; the result holds
+ * their offsets.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -15,7 +15,7 @@ import { snappyDecompress } from "./snappy.ts";
 import { decodeThrift } from "./thrift_compact.ts";
 
 const LENGTH_BYTES = 4;
-/** A definition level: 0 if the row has no value, else 1. */
+/** Bit width of a definition level, which is 1 if the row has a value, otherwise 0. */
 const LEVEL_BITS = 1;
 
 /** The encoding of a column's values. */
@@ -23,7 +23,7 @@ export interface ColumnFormat {
   name: string;
   /** Size of each value; null if each value has a length prefix. */
   fixedBytes: number | null;
-  /** Longest value with a length prefix. */
+  /** Maximum size of a length-prefixed value. */
   valueBytesMax: number;
   /** Whether a row may have no value. */
   isOptional: boolean;
@@ -35,11 +35,11 @@ export interface ChunkPages {
   /** File offset. */
   offset: number;
   rows: number;
-  /** Upper bound of their uncompressed size. */
+  /** Upper bound on their uncompressed size. */
   uncompressedBytes: number;
 }
 
-/** A page whose CRC-32 is valid. */
+/** A page with a valid CRC-32. */
 interface Page {
   header: PageHeader;
   /** Definition levels, stored uncompressed. */
@@ -66,9 +66,9 @@ function decodePages(format: ColumnFormat, pages: ChunkPages): ColumnValues {
   const page = dictionary === undefined ? first : readPage(pages, first.end);
   const data = page.header.data_page_header_v2;
   const encoding = dictionary === undefined ? "PLAIN" : "RLE_DICTIONARY";
-  const isRight = data?.encoding === encoding && data.num_rows === rows &&
+  const isValid = data?.encoding === encoding && data.num_rows === rows &&
     page.end === bytes.length && (dictionary === undefined || dictionary.num_values <= rows);
-  if (!isRight) throw new SegmentError("has malformed pages");
+  if (!isValid) throw new SegmentError("has malformed pages");
   if (dictionary === undefined) {
     const levels = format.isOptional ? decodeBitPacked(page.levels, rows, LEVEL_BITS) : null;
     return plainValues(format, page.content, rows, levels);
@@ -115,7 +115,7 @@ function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number):
   return { ...dictionary, starts, ends };
 }
 
-/** Locates the `count` plain values of a page; those with level 0 are absent. */
+/** Locates the `count` plain values of a page; a value with level 0 is absent. */
 function plainValues(
   { fixedBytes, valueBytesMax }: ColumnFormat,
   content: Buffer,
@@ -152,7 +152,7 @@ function lengthAt(content: Buffer, at: number, max: number): number {
   return sizeBytes;
 }
 
-/** The CRC-32 of the parts of a page after its header, signed like Thrift integers. */
+/** Returns the CRC-32 of a page without its header, signed like Thrift integers. */
 export function pageCrc(...parts: readonly Uint8Array[]): number {
   return parts.reduce((crc, part) => crc32(part, crc), 0) | 0;
 }

@@ -1,6 +1,6 @@
 /**
- * Column statistics, for the footer and the column index. Minimum and maximum are untruncated
- * values of the column, and absent if it has no values.
+ * Min/max statistics of a column, for the footer and the column index. They are not truncated, and
+ * are absent if the column has no values.
  */
 import { Buffer } from "node:buffer";
 import type { Statistics } from "./parquet_format.ts";
@@ -8,10 +8,10 @@ import type { Statistics } from "./parquet_format.ts";
 /** Negative if `a` sorts before `b`, positive if it sorts after. */
 export type Compare = (a: Uint8Array, b: Uint8Array) => number;
 
-/** The byte order of strings and ids. */
+/** Compares strings and ids bytewise. */
 export const compareBytes: Compare = (a, b) => Buffer.compare(a, b);
 
-/** The order of INT64. */
+/** Compares INT64 values. */
 export const compareIntegers: Compare = (a, b) => Number(integer(a) - integer(b));
 
 function integer({ buffer, byteOffset, length }: Uint8Array): bigint {
@@ -30,7 +30,7 @@ export function statisticsOf(
     if (min === undefined || compare(value, min) < 0) min = value;
     if (max === undefined || compare(value, max) > 0) max = value;
   }
-  // Copies, since values may be in a reused buffer.
+  // Copied, since values may be in a reused buffer.
   return {
     null_count: nulls,
     max_value: max && Uint8Array.from(max),

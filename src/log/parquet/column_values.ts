@@ -5,10 +5,10 @@ import { sameBytes, uuidText, viewFor, viewOf } from "../line/line_bytes.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/** Limit of a Date (ECMA-262, "Time Values and Time Range"). */
+/** Largest time value of a Date (ECMA-262, "Time Values and Time Range"). */
 const DATE_MS_MAX = 8.64e15;
 
-/** One value for each row: bytes [starts[row], ends[row]). */
+/** One value per row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
   bytes: Buffer;
   /** View of `bytes`. */
@@ -32,12 +32,12 @@ export function hexAt({ bytes, starts, ends }: ColumnValues, row: number): strin
   return bytes.toString("hex", starts[row]!, ends[row]!);
 }
 
-/** The 36 characters of a UUID. */
+/** Returns the 36 characters of a UUID. */
 export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
   return uuidText(bytes, starts[row]!);
 }
 
-/** An `observed_at` as formatted in lines. @throws {SegmentError} */
+/** Returns an `observed_at` as formatted in lines. @throws {SegmentError} it is out of range. */
 export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   const timeMs = Number(bytes.readBigInt64LE(starts[row]!));
   const spelled = Math.abs(timeMs) <= DATE_MS_MAX ? formatTimestamp(timeMs) : "";
@@ -47,7 +47,7 @@ export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   return Buffer.from(spelled);
 }
 
-/** Whether a row holds `value`. */
+/** Whether a row has the value `value`. */
 export function isValueAt(
   { bytes, starts, ends }: ColumnValues,
   row: number,
@@ -56,7 +56,7 @@ export function isValueAt(
   return sameBytes(bytes, starts[row]!, ends[row]!, value);
 }
 
-/** A column with the same value in all rows. */
+/** Creates a column with the same value in all rows. */
 export function constantValues(value: Uint8Array, rows: number): ColumnValues {
   const bytes = Buffer.from(value);
   const ends = new Uint32Array(rows).fill(value.length);
@@ -71,9 +71,9 @@ export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): b
     sameBytes(bytes, start, ends[row]!, viewOf(bytes, before, ends[row - 1]!));
 }
 
-/** The values of a column; each dictionary value only once. */
+/** Yields the values of a column, but each dictionary value only once. */
 export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable<Uint8Array> {
-  // One flag per offset: a Set takes five times as long.
+  // One flag per offset, since a Set takes five times as long.
   const isSeen = new Uint8Array(bytes.length);
   for (let row = 0; row < starts.length; row++) {
     const start = starts[row]!;

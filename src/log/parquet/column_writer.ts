@@ -1,6 +1,6 @@
 /**
- * Writes one column chunk: a data page V2, preceded by a dictionary page if its values are indices.
- * Returns its entries for the footer and the page indexes.
+ * Writes one column chunk: a v2 data page, preceded by a dictionary page if its values are indices.
+ * Returns the chunk's entries for the footer and the page indexes.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -32,7 +32,7 @@ export interface ColumnContent {
 }
 
 export interface WrittenColumn {
-  /** Its footer entry, without the offsets of its indexes, which follow all row groups. */
+  /** Its footer entry, without the offsets of its page indexes, which follow all row groups. */
   chunk: ColumnChunk;
   columnIndex: Buffer | null;
   offsetIndex: Buffer;
@@ -42,7 +42,7 @@ const NO_VALUE = new Uint8Array();
 
 /** Encodes indices into a dictionary of `count` values. */
 export function encodeIndices(indices: ArrayLike<number>, count: number): Buffer {
-  // At least one bit: some readers reject runs of zero-width values.
+  // At least one bit, since some readers reject runs of zero-width values.
   const bitWidth = Math.max(1, 32 - Math.clz32(count - 1));
   return Buffer.concat([Buffer.of(bitWidth), encodeBitPacked(indices, bitWidth)]);
 }
@@ -122,7 +122,7 @@ function writePage(
   return encoded.length + uncompressedBytes;
 }
 
-/** The column index of a column with one page. */
+/** Encodes the column index of a column with one page. */
 function encodeColumnIndex({ min_value, max_value, null_count }: Statistics): Buffer {
   return encodeThrift(COLUMN_INDEX, {
     null_pages: [min_value === undefined],

@@ -13,7 +13,7 @@ export class Dictionary {
     return this.#indices.subarray(0, this.#rows);
   }
 
-  /** Adds the next row. @param decode called once per distinct `text`, returns its value. */
+  /** Adds the next row. @param decode called once per distinct `text`; returns its value. */
   add(text: string, decode: (text: string) => Uint8Array): void {
     let index = this.#indicesByText.get(text);
     if (index === undefined) {

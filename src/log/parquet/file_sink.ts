@@ -1,9 +1,9 @@
-/** Appends to a file. Bytes are buffered until `flush()`, which hashes and writes them. */
+/** Appends to a file. Buffers bytes until `flush()`, which hashes and writes them. */
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import type { StorageFile } from "../storage/storage.ts";
 
-/** Bytes between syncs: more dirty pages would delay concurrent commits. */
+/** Bytes between syncs, since more dirty pages would delay concurrent commits. */
 const SYNC_BYTES = 2 * 1024 * 1024;
 
 export class FileSink {

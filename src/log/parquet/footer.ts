@@ -1,6 +1,6 @@
 /**
- * The end of a segment file: a CRC-32, the Parquet footer, its length, and the magic bytes. The
- * CRC-32 covers the footer and its length, so that damaged statistics never prune a row group.
+ * Encodes and reads the end of a segment file: a CRC-32, the Parquet footer, its length and the
+ * magic bytes. The CRC-32 covers footer and length, so damaged statistics never prune a row group.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -12,12 +12,12 @@ import { SegmentError } from "./segment_error.ts";
 import { decodeThrift, encodeThrift, type ThriftType } from "./thrift_compact.ts";
 
 export const MAGIC: Buffer = Buffer.from("PAR1");
-/** The CRC-32 before the footer. */
+/** Size of the CRC-32 before the footer. */
 const FOOTER_CRC_BYTES = 4;
-/** The length of the footer, then the magic bytes. */
+/** Size of the footer's length and the magic bytes. */
 const TRAILER_BYTES = 8;
 
-/** A footer whose CRC-32 is valid. */
+/** A footer with a valid CRC-32. */
 export interface CheckedFooter {
   /** File offset of the CRC-32. */
   start: number;
@@ -31,7 +31,7 @@ export async function readCheckedFooter(
   sizeBytes: number,
 ): Promise<CheckedFooter> {
   const bytesMin = MAGIC.length + FOOTER_CRC_BYTES + TRAILER_BYTES;
-  if (sizeBytes < bytesMin) throw new SegmentError(`too short: ${sizeBytes} bytes`);
+  if (sizeBytes < bytesMin) throw new SegmentError(`file is too short: ${sizeBytes} bytes`);
   const opening = await readRange(file, 0, MAGIC.length);
   const trailer = await readRange(file, sizeBytes - TRAILER_BYTES, sizeBytes);
   const isParquet = opening.equals(MAGIC) && trailer.subarray(-MAGIC.length).equals(MAGIC);
@@ -65,7 +65,7 @@ export function decodeFooter<Value>(type: ThriftType<Value>, { bytes }: CheckedF
   return value;
 }
 
-/** @param bytes from the CRC-32 to the end of the file. */
+/** @param bytes the end of the file, starting with the CRC-32. */
 function footerCrc(bytes: Buffer): number {
   return crc32(bytes.subarray(FOOTER_CRC_BYTES, -MAGIC.length));
 }

@@ -1,5 +1,5 @@
 /**
- * The structs of a Parquet file, with the names of parquet-format's parquet.thrift. Fields and enum
+ * The structs of a Parquet file, named as in parquet-format's parquet.thrift. Fields and enum
  * values that segments don't use are omitted.
  */
 import {
@@ -123,7 +123,7 @@ export const FILE_META_DATA = struct({
 });
 export type FileMetaData = ThriftValue<typeof FILE_META_DATA>;
 
-/** FileMetaData with the key-value metadata only; decoding skips the rest. */
+/** FileMetaData with only the key-value metadata; decoding skips the rest. */
 export const FILE_KEY_VALUES = struct({ key_value_metadata: KEY_VALUES });
 
 export const COLUMN_INDEX = struct({

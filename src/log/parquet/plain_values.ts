@@ -1,13 +1,13 @@
 /**
  * Collects the values of one column of a row group in Parquet's plain encoding (parquet-format,
- * Encodings.md, PLAIN = 0). The memory is reused for the next row group.
+ * Encodings.md, PLAIN = 0). The buffer is reused for the next row group.
  */
 import { Buffer } from "node:buffer";
 import { putBytes, viewOf } from "../line/line_bytes.ts";
 
 const LENGTH_BYTES = 4;
 const INITIAL_BYTES = 64 * 1024;
-/** Don't keep an outsized buffer after one very large value. */
+/** A larger buffer is dropped, so that one very large value does not retain memory. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 export class PlainValues {
@@ -37,7 +37,7 @@ export class PlainValues {
     putBytes(this.#memory, at, from);
   }
 
-  /** Reserves space in `memory` for the next value, which the caller writes; returns its offset. */
+  /** Reserves bytes in `memory` for the next value, which the caller writes; returns its offset. */
   reserve(sizeBytes: number): number {
     const at = this.#length;
     this.#length += sizeBytes;
@@ -55,7 +55,7 @@ export class PlainValues {
   }
 }
 
-/** The values in plain-encoded bytes, without their lengths. */
+/** Yields the values in plain-encoded bytes, without their length prefixes. */
 export function* plainValues(bytes: Buffer): Iterable<Uint8Array> {
   for (let at = 0; at < bytes.length;) {
     const start = at + LENGTH_BYTES;

@@ -1,4 +1,4 @@
-/** File reads that fail unless they return all requested bytes. */
+/** Reads ranges of files, and fails unless all requested bytes are read. */
 import { Buffer } from "node:buffer";
 import type { FileReader } from "../storage/storage.ts";
 import { SegmentError } from "./segment_error.ts";
@@ -9,7 +9,7 @@ export interface FileRange {
   end: number;
 }
 
-/** Largest gap between ranges that share a read: a second read would cost more. */
+/** Largest gap between ranges that share a read, since a second read would cost more. */
 const READ_GAP_BYTES_MAX = 64 * 1024;
 
 /** Reads bytes [start, end) of a file. @throws {SegmentError} the file ends before `end`. */
@@ -21,7 +21,7 @@ export async function readRange(file: FileReader, start: number, end: number): P
 }
 
 /**
- * Reads several ranges; consecutive ranges that are close share a read.
+ * Reads several ranges; adjacent ranges that are close together share a read.
  * @throws {SegmentError} the file ends before the last range does.
  */
 export async function readRanges(

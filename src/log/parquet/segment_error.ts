@@ -1,9 +1,9 @@
-/** The error for a file that is not a valid segment, or not the expected one. */
+/** The error for a file that is not a valid segment or not the expected one. */
 
 /** The kind of fault: an invalid format, events out of order, or different bytes. */
 export type SegmentFault = "segment_invalid" | "order_invalid" | "file_hash_mismatch";
 
-/** A segment cannot be read: it is damaged, malicious, or has another format. */
+/** A segment cannot be read because it is damaged, malicious or in another format. */
 export class SegmentError extends Error {
   override name = "SegmentError";
   readonly fault: SegmentFault;

@@ -1,13 +1,13 @@
 /**
  * The Snappy block format (google/snappy, format_description.txt): a length, then literals and
- * copies from up to 64 KiB back. Our own code, because decompression must terminate on any input
- * and stay within its output. Only three element types are written and accepted: literals of up to
+ * copies from up to 64 KiB back. Implemented here because decompression must terminate on any input
+ * and stay within its output buffer. Writes and accepts only three element types: literals of up to
  * 60 bytes, literals with a four-byte length, and copies with a two-byte offset.
  */
 import { copyBytes, putBytes, viewFor } from "../line/line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/** Element types, in the low bits of the first byte. */
+/** Element types, in the two low bits of the first byte. */
 const LITERAL = 0;
 const COPY = 2;
 
@@ -22,18 +22,18 @@ const OFFSET_END = 2 ** 16;
 /** Copies of at least this many bytes use `Uint8Array.set`. */
 const LONG_COPY_BYTES = 32;
 
-/** Bytes hashed together: the shortest match. */
+/** Size of a hashed word, and minimum length of a match. */
 const WORD_BYTES = 4;
-/** Last position of each hash of a word. */
+/** Size of the hash table, which maps word hashes to their last positions. */
 const TABLE_BITS = 14;
 const HASH_MULTIPLIER = 0x1e35a7bd;
 const table = new Int32Array(1 << TABLE_BITS);
-/** After each 32 misses the search step grows by one byte. */
+/** The search step grows by one byte after every 32 misses. */
 const MISSES_PER_STEP_BITS = 5;
 
 const LITTLE_ENDIAN = true;
 
-/** Output is written here and copied; larger outputs get their own buffer. */
+/** Output is written here, then copied; larger outputs get their own buffer. */
 const scratch = new Uint8Array(1024 * 1024);
 
 /** Maximum expansion when decompressing: 64 bytes from a three-byte copy. */
@@ -114,7 +114,7 @@ export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
   const size = input.length;
   let from = 0;
   let at = 0;
-  // Skip the length, which the page header also contains.
+  // Skip the length, since the page header also contains it.
   while (from < size && input[from++]! >= 0x80);
   while (from < size) {
     const tag = input[from++]!;

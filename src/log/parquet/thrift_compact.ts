@@ -1,16 +1,16 @@
 /**
- * Thrift's compact protocol (apache/thrift, doc/specs/thrift-compact-protocol.md), the encoding of
+ * Thrift's compact protocol (apache/thrift, doc/specs/thrift-compact-protocol.md), which encodes
  * Parquet's page headers, indexes and footer. A struct is declared once, as a table of its fields
  * (`parquet_format.ts`).
  *
- * Safe on any input: lengths are checked against the input, nesting and the number of items are
- * bounded, and malformed input throws SegmentError. Undeclared fields are skipped.
+ * Safe for untrusted input: lengths are checked against the input, nesting and the number of items
+ * are bounded, and malformed input throws SegmentError. Undeclared fields are skipped.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/** Type codes in the headers of fields and lists. */
+/** Type codes in field and list headers. */
 const STOP = 0;
 const TRUE = 1;
 const FALSE = 2;
@@ -21,16 +21,16 @@ const LIST = 9;
 const STRUCT = 12;
 
 const VARINT_BYTES_MAX = 10;
-/** Lists of fifteen or more items store their size after the header. */
+/** Lists of at least this many items store their size after the header. */
 const LONG_LIST = 15;
-/** Largest step between field numbers in a short field header. */
+/** Largest field id delta in a short field header. */
 const FIELD_STEP_MAX = 15;
-/** Parquet's own structs nest up to ten levels. */
+/** Maximum nesting; Parquet's own structs nest up to ten levels deep. */
 const DEPTH_MAX = 16;
-/** Four times the items in the largest footer; bounds the memory a malicious footer can use. */
+/** Bounds the memory a malicious footer can use; four times the items in the largest footer. */
 const ITEMS_MAX = 128 * 1024;
 
-/** A type's encoding. */
+/** A type and its encoding. */
 export interface ThriftType<Value> {
   number: number;
   write(out: number[], value: Value): void;
@@ -45,7 +45,7 @@ export const bool: ThriftType<boolean> = {
 
 /** A signed 32-bit integer. */
 export const i32: ThriftType<number> = integer(I32, -(2 ** 31), 2 ** 31 - 1);
-/** Non-negative integers of up to 31 bits, and up to Number.MAX_SAFE_INTEGER. */
+/** A non-negative integer of up to 31 bits; `size64` goes up to Number.MAX_SAFE_INTEGER. */
 export const size32: ThriftType<number> = integer(I32, 0, 2 ** 31 - 1);
 export const size64: ThriftType<number> = integer(I64, 0, Number.MAX_SAFE_INTEGER);
 
@@ -139,7 +139,7 @@ type StructOf<F extends Fields> =
 /** The TypeScript type of a declared type's values. */
 export type ThriftValue<Type> = Type extends ThriftType<infer Value> ? Value : never;
 
-/** @param fields in the order of their numbers. */
+/** @param fields in the order of their field ids. */
 export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
   const entries = Object.entries(fields);
   const byNumber = new Map(entries.map(([name, field]) => [field.field, { name, ...field }]));
@@ -183,7 +183,7 @@ export function encodeThrift<Value>(type: ThriftType<Value>, value: Value): Buff
 }
 
 /**
- * Decodes the value at `start`; returns it and where it ends.
+ * Decodes the value at `start`; returns it and its end offset.
  * @throws {SegmentError} it is malformed or does not end within `bytes`.
  */
 export function decodeThrift<Value>(
@@ -238,18 +238,18 @@ class Input {
     return { type: header & 0xf, length };
   }
 
-  /** Calls `take` for each field of a struct; it must read or skip the value. */
+  /** Calls `take`, which must read or skip the value, for each field of a struct. */
   fields(take: (field: number, type: number) => void): void {
     let field = 0;
     for (let header = this.byte(); (header & 0xf) !== STOP; header = this.byte()) {
-      // The writer never uses the long form, with an absolute field id.
+      // The writer never uses the long form with an absolute field id.
       if (header >> 4 === 0) throw malformed("has fields out of order");
       field += header >> 4;
       take(field, header & 0xf);
     }
   }
 
-  /** Skips the value of a field. A boolean's value is in its type. */
+  /** Skips a field's value. A boolean's value is encoded in its type. */
   skipField(type: number, depthMax: number): void {
     if (type !== TRUE && type !== FALSE) this.#skip(type, depthMax);
   }

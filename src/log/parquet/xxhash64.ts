@@ -1,4 +1,4 @@
-/** XXH64 with seed 0 (Cyan4973/xxHash, doc/xxhash_spec.md), the hash of Parquet's Bloom filters. */
+/** XXH64 with seed 0 (Cyan4973/xxHash, doc/xxhash_spec.md), the hash for Parquet Bloom filters. */
 import xxhash from "xxhash-wasm";
 
 const { h64Raw } = await xxhash();

@@ -1,5 +1,5 @@
 /**
- * Reads the events of a snapshot in log order as ranges of stored lines. Nothing is parsed, and the
+ * Reads the events of a snapshot in log order as ranges of stored lines, without parsing them. The
  * read buffer is also the send buffer.
  */
 import { Buffer } from "node:buffer";
@@ -16,14 +16,14 @@ import {
   lineMatcher,
 } from "../line/stored_line.ts";
 
-/** A scan without matches returns after reading this much, since its client may be gone. */
+/** A scan without matches pauses after reading this much, since its client may be gone. */
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
 const LF = 0x0a;
 const COMMA = 0x2c;
 
-/** Estimated size of an event, which sizes the first read of a small page. */
+/** Estimated event size, which determines the first read of a small page. */
 const FIRST_READ_BYTES_PER_EVENT = 1024;
 const FIRST_READ_BYTES_MIN = 16 * 1024;
 
@@ -32,7 +32,7 @@ export interface ScanOptions {
   after: string | undefined;
   filter: EventFilter;
   limitEvents: number;
-  /** The scan ends before the event that would exceed it, but returns at least one event. */
+  /** The scan ends before an event that would exceed it, but returns at least one event. */
   limitBytes: number;
 }
 
@@ -69,12 +69,12 @@ export class EventScan {
     this.#skipping = after !== undefined;
   }
 
-  /** Last event returned; null before the first. */
+  /** Last event returned; null if none. */
   get lastEventId(): string | null {
     return this.#lastEventId;
   }
 
-  /** `after` for the next scan once this one has ended: the frontier, unless a limit ended it. */
+  /** `after` for the next scan, valid once this one has ended. */
   get nextAfter(): string | null {
     if (this.#limitReached) return this.#lastEventId;
     const frontier = this.snapshotThroughEventId;
@@ -88,8 +88,8 @@ export class EventScan {
   }
 
   /**
-   * The lines of the next events, joined by commas; valid until the next call; null at the end.
-   * Empty after SCAN_PAUSE_BYTES without a match, so that the caller can give up.
+   * Returns the lines of the next events, joined by commas and valid until the next call; null at
+   * the end. Returns no bytes after SCAN_PAUSE_BYTES without a match, so the caller can give up.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
@@ -105,7 +105,7 @@ export class EventScan {
     return null;
   }
 
-  /** Compacts the wanted lines to the front of `chunk` and returns them; null if there are none. */
+  /** Moves the wanted lines to the front of `chunk` and returns them; null if there are none. */
   #takeEvents(chunk: Buffer): Buffer | null {
     let keptBytes = 0;
     let lastKeptStart = 0;
@@ -138,7 +138,7 @@ export class EventScan {
     return this.#matcher === null || this.#matcher(chunk, lineStart);
   }
 
-  /** Counts an event against the limits; false if it does not fit. */
+  /** Counts an event against the limits; returns false if it does not fit. */
   #spend(lineBytes: number): boolean {
     if (lineBytes > this.#remainingBytes && this.#anyEvent) {
       this.#limitReached = true;

@@ -1,17 +1,16 @@
 /**
- * The read buffer of a scan, pooled across scans: collecting it as garbage took a third of a
- * replay.
+ * The pooled read buffer of a scan; garbage-collecting it took a third of a replay's time.
  *
- * Invariant: a buffer belongs to one scan until released. An abandoned scan's buffer is garbage
- * collected.
+ * Invariant: a buffer belongs to one scan until released. The buffer of an abandoned scan is left
+ * to the garbage collector.
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 
-/** Pooled chunks: 4 MiB. */
+/** Maximum pooled chunks: 4 MiB. */
 const SPARE_CHUNKS_MAX = 16;
 
-/** Smaller buffers are cheap to allocate. */
+/** Smaller buffers are not pooled, since they are cheap to allocate. */
 const POOLED_BYTES_MIN = READ_CHUNK_BYTES / 4;
 
 const spare: Buffer[] = [];

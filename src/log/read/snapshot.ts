@@ -4,7 +4,7 @@ import type { EventFilter } from "../line/stored_line.ts";
 import type { ScanMemory } from "./scan_memory.ts";
 import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
-/** The events that a reader wants from a file; it may get more. */
+/** The events that a reader wants from a file, which may return more. */
 export interface LinesWanted {
   /** Exclusive lower bound. */
   after: string | undefined;
@@ -18,15 +18,15 @@ export interface LinesWanted {
 /** The lines of a file from oldest to newest. */
 export interface LineSource {
   /**
-   * The next whole lines, including commit headers; null at the end. They are valid until the next
-   * call, and the caller may overwrite them.
+   * Returns the next complete lines, including commit headers; null at the end. They are valid
+   * until the next call, and the caller may overwrite them.
    */
   next(): Promise<Buffer | null>;
 }
 
 /** The streams of a segment, read from its index. */
 export interface FileStreams extends StreamSource {
-  /** Counts events up to and including `eventId`; null if the segment does not hold it. */
+  /** Counts events up to and including `eventId`; null if the segment does not contain it. */
   countThrough(eventId: string): Promise<StreamCounts | null>;
 }
 
@@ -40,7 +40,7 @@ export interface LogFile {
 export interface LogSnapshot {
   /** Last durable event; null for an empty log. */
   readonly frontier: string | null;
-  /** From oldest to newest; each holds at least one event. */
+  /** From oldest to newest; each has at least one event. */
   readonly files: readonly LogFile[];
 }
 

@@ -1,10 +1,10 @@
 /**
- * The event count and last event of each stream, in memory: for unsealed files, or for part of a
- * segment. Sorted by the bytes of source, then stream.
+ * In-memory event count and last event of each stream, for unsealed files or part of a segment.
+ * Sorted by source, then stream, both in byte order.
  */
 import { firstIndex } from "../../first_index.ts";
 
-/** Approximate memory of one stream. */
+/** Approximate memory per stream. */
 const STREAM_BYTES = 200;
 
 /** The events of one stream. */
@@ -15,12 +15,12 @@ export interface StreamEntry {
   lastEventId: string;
 }
 
-/** A key that sorts by source, then stream. No name contains a space. */
+/** Returns a key that sorts by source, then stream, since no name contains a space. */
 export function streamKey(source: string, stream: string): string {
   return `${source} ${stream}`;
 }
 
-/** The source and the stream of a key. */
+/** Returns source and stream of a key. */
 export function namesOf(key: string): [source: string, stream: string] {
   const space = key.indexOf(" ");
   return [key.slice(0, space), key.slice(space + 1)];
@@ -28,7 +28,7 @@ export function namesOf(key: string): [source: string, stream: string] {
 
 /** Sorted streams, in memory or in a file. */
 export interface StreamSource {
-  /** A cursor at the first stream whose key is not before `key`. */
+  /** Returns a cursor at the first stream whose key is `key` or greater. */
   seek(key: string): StreamCursor | Promise<StreamCursor>;
 }
 
@@ -38,7 +38,7 @@ export interface StreamCursor {
   readonly key: string | null;
   readonly events: number;
   readonly lastEventId: string;
-  /** Moves to the next stream. @returns false at the end of a block: call `nextBlock()`. */
+  /** Moves to the next stream. @returns false at the end of a block; then call `nextBlock()`. */
   next(): boolean;
   /** Moves to the first stream of the following blocks, or to the end. */
   nextBlock(): Promise<void>;
@@ -48,7 +48,7 @@ export class StreamCounts implements StreamSource {
   #entries = new Map<string, StreamEntry>();
   /** Whether a copy shares the map. */
   #isShared = false;
-  /** The sorted keys, without those in `#unsorted`. */
+  /** The sorted keys, excluding those in `#unsorted`. */
   #sorted: readonly string[] = [];
   #unsorted: string[] = [];
 
@@ -62,17 +62,17 @@ export class StreamCounts implements StreamSource {
     this.#add(streamKey(source, stream), events, lastEventId);
   }
 
-  /** Last event of a stream; null if it has none. */
+  /** Returns the last event of a stream; null if it has none. */
   frontier(source: string, stream: string): string | null {
     return this.#entries.get(streamKey(source, stream))?.lastEventId ?? null;
   }
 
-  /** All streams in order. */
+  /** Yields all streams in order. */
   *entries(): Generator<StreamEntry, void> {
     for (const key of this.#inOrder()) yield this.#entries.get(key)!;
   }
 
-  /** A copy that is unaffected by later additions (copy-on-write). */
+  /** Returns a copy that later additions do not affect (copy-on-write). */
   copy(): StreamCounts {
     const copy = new StreamCounts();
     copy.#sorted = this.#inOrder();
@@ -108,7 +108,7 @@ export class StreamCounts implements StreamSource {
 
   #inOrder(): readonly string[] {
     if (this.#unsorted.length > 0) {
-      // Few keys are new, and the sort merges the two sorted runs.
+      // Cheap: few keys are new, and the sort merges the two sorted runs.
       this.#sorted = [...this.#sorted, ...this.#unsorted.sort()].sort();
       this.#unsorted = [];
     }

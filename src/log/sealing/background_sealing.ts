@@ -1,16 +1,16 @@
 /**
- * Seals rotated tails one at a time while the log is being served. A failure is reported and
- * retried after a pause; reads and writes continue.
+ * Seals rotated tails one after another while the log is being served. A failed seal is reported
+ * and retried with backoff, without affecting reads and writes.
  */
 import { setTimeout } from "node:timers/promises";
 import type { MakeSegment } from "./segment_maker.ts";
 
 const SEAL_RETRY_MS_MAX = 300_000;
 
-/** The pause after the first failure; doubles with each further one. */
+/** Backoff after the first failure; it doubles with each further one. */
 const SEAL_RETRY_MS = 1000;
 
-/** Builds segments for a log being served, on another thread. */
+/** Builds segments on another thread while the log is being served. */
 export interface SegmentMaker {
   make: MakeSegment;
   /** Rejects active requests and frees all resources. */
@@ -23,9 +23,9 @@ export interface BackgroundSealingOptions {
   nextPath: () => string | null;
   /** Seals that file. Leaves no temporary files if it fails. */
   sealNext: () => Promise<void>;
-  /** Receives messages for the operator. */
+  /** Reports to the operator. */
   report: (line: string) => void;
-  /** Waits; rejects once the signal is aborted. Defaults to a timer. */
+  /** Waits; rejects when the signal is aborted. Defaults to a timer. */
   pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
@@ -44,7 +44,7 @@ export class BackgroundSealing {
     this.#running ??= this.#run();
   }
 
-  /** Aborts active sealing. */
+  /** Aborts a seal in progress. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#options.maker.close();
@@ -64,7 +64,7 @@ export class BackgroundSealing {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
         report(`${path}: not sealed, retrying in ${pauseMs / 1000} s: ${reason}`);
-        // Rejects only on close.
+        // It rejects only on close.
         await pause(pauseMs, signal).catch(() => {});
         pauseMs = Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX);
       }

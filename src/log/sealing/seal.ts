@@ -1,6 +1,6 @@
 /**
- * Seals a pending file: writes all its events to segments, checks these, then adds them to the
- * manifest at once. A crash before that leaves the pending file in use, and orphan segments.
+ * Seals a pending file: writes all its events to segments, verifies them, then adds them to the
+ * manifest atomically. A crash before that leaves the pending file in use and orphan segments.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -18,7 +18,7 @@ import type { MakeSegment } from "./segment_maker.ts";
 
 export interface SealOptions {
   storage: Storage;
-  /** Milliseconds since 1970. */
+  /** Returns Unix milliseconds. */
   clockMs: () => number;
   make: MakeSegment;
   /** See `SegmentTask`. */
@@ -56,7 +56,7 @@ export async function sealPending(
   return sealed;
 }
 
-/** Removes the temporary files of a failed sealing, whose names the next one needs. */
+/** Removes the temporary files of a failed seal, since the next one needs their names. */
 export async function removeUnfinished(storage: Storage): Promise<void> {
   await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
   await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);

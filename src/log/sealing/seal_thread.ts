@@ -1,6 +1,6 @@
 /**
- * Builds segments on another thread, so that appends and reads do not wait. The thread stays alive
- * while idle for some time, since starting one takes a tenth of a second.
+ * Builds segments on another thread, so that appends and reads do not wait. An idle thread stays
+ * alive for some time, since starting one takes a tenth of a second.
  */
 import { ThreadPool } from "../../threads/thread_pool.ts";
 import type { SegmentMaker } from "./background_sealing.ts";
@@ -9,7 +9,7 @@ import type { MadeSegment, SegmentTask } from "./segment_maker.ts";
 /** Idle time after which the thread exits. */
 const SEAL_THREAD_IDLE_MS = 60_000;
 
-/** Builds segments of the log in a folder. A thread that dies is replaced for the next segment. */
+/** Builds segments of the log in `logDir`. A thread that dies is replaced for the next segment. */
 export function sealThread(logDir: string): SegmentMaker {
   const module = new URL("./seal_worker.ts", import.meta.url);
   const options = { threadsMax: 1, idleMs: SEAL_THREAD_IDLE_MS, workerData: logDir };

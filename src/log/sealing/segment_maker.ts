@@ -1,6 +1,6 @@
 /**
- * Builds a segment from a range of a pending file: writes it, syncs it, and reads it back. Tasks
- * and results can be sent between threads.
+ * Builds a segment from a range of a pending file: writes it, syncs it, and verifies it by reading
+ * it back. Tasks and results can be sent between threads.
  */
 import { createHash } from "node:crypto";
 import { assert } from "../../assert.ts";
@@ -20,9 +20,9 @@ import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
 export interface SegmentTask {
   /** The pending file. */
   path: string;
-  /** Where the first commit starts. */
+  /** Start of the first commit. */
   startBytes: number;
-  /** Where the last commit ends; the range holds events. */
+  /** End of the last commit; the range has at least one event. */
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
@@ -32,12 +32,12 @@ export interface SegmentTask {
 
 export interface MadeSegment {
   facts: SegmentFacts;
-  /** Where its last commit ends in the pending file. */
+  /** End of its last commit in the pending file. */
   endBytes: number;
 }
 
 /**
- * Builds the next segment under the temporary name, which must be free. One call at a time.
+ * Builds the next segment under the temporary name, which must be free. Calls must not overlap.
  * @throws {CorruptLogError} the pending file is damaged.
  * @throws an I/O error; part of the file may remain.
  */
@@ -73,7 +73,7 @@ export async function makeSegment(
       ...(throttle === undefined ? {} : { throttle }),
       ...(bounds === undefined ? {} : { bounds }),
     });
-    assert(written !== null, "a segment holds events");
+    assert(written !== null, "a segment has events");
     await readBack(storage, SEGMENT_TEMPORARY_FILE, written, throttle);
     return { facts: written.facts, endBytes: taken };
   } finally {
@@ -82,9 +82,9 @@ export async function makeSegment(
 }
 
 /**
- * Reads a new segment back from disk, and checks its lines, indexes and statistics.
+ * Reads a new segment back from disk and checks its lines, indexes and statistics.
  * @param throttle called after each row group; may block.
- * @throws {SegmentError} the file differs from what was written, or its lines from those sealed.
+ * @throws {SegmentError} the file or its lines differ from what was written.
  */
 export async function readBack(
   storage: Storage,

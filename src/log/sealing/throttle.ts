@@ -1,24 +1,24 @@
 /**
- * Keeps the sealing thread from occupying a processor: it sleeps after each row group, longer the
+ * Keeps the sealing thread from occupying a core: it sleeps after each row group, and longer the
  * smaller the backlog. Ingest and reads then wait for a few milliseconds of sealing instead of a
  * scheduler time slice, which can be a tenth of a second.
  */
 import { TAIL_ROTATE_BYTES } from "../../limits.ts";
 
 /**
- * The thread is unthrottled from this backlog on. Below it, its share of the time grows with the
+ * The thread is unthrottled at this backlog and above. Below it, its duty cycle grows with the
  * backlog, so that steady ingest reaches a balance and bursts are sealed afterwards.
  */
 const BACKLOG_BYTES_MAX = 4 * TAIL_ROTATE_BYTES;
 
-/** The thread's share of the time when the backlog is small. */
+/** The thread's duty cycle when the backlog is small. */
 const WORK_SHARE_MIN = 1 / 4;
 
-/** The longest sleep. */
+/** Maximum duration of a sleep. */
 const SLEEP_MS_MAX = 100;
 
 /**
- * Starts the clock of a task.
+ * Creates the throttle for a task, which starts now.
  * @param backlogBytes bytes of unsealed commits.
  * @returns a function that blocks the thread in proportion to the work since its last call.
  */

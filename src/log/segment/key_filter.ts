@@ -1,8 +1,8 @@
 /**
  * The key filter of a segment: a split-block Bloom filter (parquet-format, BloomFilter.md) over its
  * batches, sources and streams. The number of blocks need not be a power of two, which keeps
- * filters small: a log holds hundreds in memory. A lookup needs one page, which has its own CRC-32,
- * so filters can also be used from the file.
+ * filters small, since a log holds hundreds in memory. A lookup needs one page, which has its own
+ * CRC-32, so it can also read that page from the file.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -14,24 +14,24 @@ import {
 } from "../parquet/bloom_filter.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 
-/** Blocks, 28 bytes of padding, and the CRC-32 of both. */
+/** A page has blocks, 28 bytes of padding, and the CRC-32 of both. */
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
 const CRC_START = KEY_PAGE_BYTES - 4;
-/** One absent key in 6,000 passes the filter: one in fifty over 110 segments. */
+/** False-positive rate: one in 6,000 per filter, one in fifty over 110 segments. */
 const BITS_PER_KEY = 24;
 
-/** Hash of the identity of a batch. No source contains a space, so keys are unambiguous. */
+/** Hash of a batch's identity. Keys are unambiguous, since no source contains a space. */
 export function batchKeyHash(source: string, batchId: string): Hash64 {
   return xxhash64(Buffer.from(`batch ${source} ${batchId}`));
 }
 
-/** Hash of a key of the stream index, for a stream or a source. */
+/** Hash of a stream index key, which identifies a stream or a source. */
 export function streamKeyHash(key: string): Hash64 {
   return xxhash64(Buffer.from(`stream ${key}`));
 }
 
-/** Locates a key in a filter of `sizeBytes`: its page, and the block within the page. */
+/** Locates a key in a filter of `sizeBytes`: offset of its page, and of the block in the page. */
 export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block: number } {
   const block = bloomBlock(sizeBytes / KEY_PAGE_BYTES * PAGE_BLOCKS, hash);
   return {
@@ -41,8 +41,8 @@ export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block
 }
 
 /**
- * Makes damaged pages pass every key, so that lookups fall back to the rows. Filters only save
- * time, so a damaged one slows requests down but fails none.
+ * Makes damaged pages match every key, so that lookups fall back to the rows. A damaged filter
+ * slows requests down but fails none.
  */
 export function openDamagedPages(pages: Buffer): void {
   for (let start = 0; start < pages.length; start += KEY_PAGE_BYTES) {
@@ -51,7 +51,7 @@ export function openDamagedPages(pages: Buffer): void {
   }
 }
 
-/** Whether a filter may contain a key; no false negatives. */
+/** Whether a filter may contain a key; never a false negative. */
 export function mayHoldKey(filter: Uint8Array, hash: Hash64): boolean {
   const { page, block } = keyPlace(filter.length, hash);
   return blockMayContain(filter, page + block, hash);

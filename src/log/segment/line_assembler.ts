@@ -1,5 +1,5 @@
 /**
- * Assembles the stored lines of a row group from its columns, byte for byte as they were sealed.
+ * Reassembles the stored lines of a row group from its columns, byte for byte as they were sealed.
  * This is the hot loop of sealed replay, so values are copied word by word.
  */
 import { Buffer } from "node:buffer";
@@ -47,7 +47,7 @@ const LF = pieceOf("\n");
 export interface AssembleOptions {
   /** The rows to assemble; all if undefined. */
   rows?: readonly number[];
-  /** A buffer for the lines, overwritten if its size fits. */
+  /** A buffer for the lines, reused if its size is suitable. */
   memory?: Buffer | undefined;
 }
 
@@ -57,17 +57,17 @@ export function assembleLines(
   { rows = [...columns.event_id.starts.keys()], memory }: AssembleOptions,
 ): Buffer {
   const valueBytes = COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
-  // Rows may share a value, so the lines can be larger than the columns.
+  // Lines can be larger than the columns, since rows may share a dictionary value.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
     throw new SegmentError(`a row group has ${valueBytes} bytes of values`);
   }
   return new LineAssembler(columns, rows, valueBytes, memory).assemble();
 }
 
-/** Bytes of the values of some rows. */
+/** Total size of a column's values in some rows. */
 function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number {
   let sizeBytes = 0;
-  // An absent value has equal start and end.
+  // An absent value has equal start and end, so it counts as empty.
   for (const row of rows) sizeBytes += ends[row]! - starts[row]!;
   return sizeBytes;
 }
@@ -79,9 +79,9 @@ class LineAssembler {
   /** View of `#bytes`. */
   #view: DataView;
   #end = 0;
-  /** Upper bound of the size of the lines; grows when strings need escapes. */
+  /** Upper bound on the size of the lines; raised when strings need escapes. */
   #linesBytesMax: number;
-  /** The last formatted time, and where its value starts: rows of a batch share it. */
+  /** The last formatted time and the start of its value, which rows of a batch share. */
   #observedAt: Piece = OBSERVED_AT;
   #observedAtStart = ABSENT;
 
@@ -174,7 +174,7 @@ class LineAssembler {
     this.#end = putHex(this.#view, this.#end, bytes, starts[row]!, HASH_BYTES);
   }
 
-  /** Raises the upper bound by `moreBytes`, and grows the buffer if necessary. */
+  /** Raises the upper bound by `moreBytes` and grows the buffer if necessary. */
   #makeRoom(moreBytes: number): void {
     this.#linesBytesMax += moreBytes;
     if (this.#linesBytesMax <= this.#bytes.length) return;

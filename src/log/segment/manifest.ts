@@ -1,6 +1,6 @@
 /**
- * The committed list of segments: canonical JSON and one LF, replaced atomically. A folder without
- * a manifest is an empty log that no writer has opened yet.
+ * The committed list of segments: canonical JSON and one LF, replaced atomically. A log directory
+ * without a manifest is an empty log that no writer has opened yet.
  */
 import { Buffer } from "node:buffer";
 import { canonicalize } from "../../event/json/canonical_json.ts";
@@ -14,12 +14,12 @@ import { hasEventFacts, isCount, type SegmentFacts } from "./segment_metadata.ts
 import { isNotFound, readSmallFile, replaceFile, type Storage } from "../storage/storage.ts";
 
 const FORMAT = "service/log";
-/** The storage schema that this program writes, and the newest that it reads. */
+/** The storage schema that this program writes, and the newest one that it reads. */
 const SCHEMA_VERSION = 1;
 
 /** A segment as listed in the manifest. */
 export interface SegmentEntry extends SegmentFacts {
-  /** Relative to the log folder. */
+  /** Relative to the log directory. */
   path: string;
   /** When it was sealed, `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
   sealed_at: string;
@@ -28,9 +28,9 @@ export interface SegmentEntry extends SegmentFacts {
 export interface Manifest {
   format: typeof FORMAT;
   schema_version: number;
-  /** Lowest storage schema that a program must support to read the folder. */
+  /** Lowest storage schema that a program must support to read the log. */
   min_reader: number;
-  /** Lowest storage schema that a program must support to write to it. */
+  /** Lowest storage schema that a program must support to write to the log. */
   min_writer: number;
   /** From oldest to newest. */
   segments: readonly SegmentEntry[];
@@ -45,10 +45,10 @@ export const EMPTY_MANIFEST: Manifest = {
 };
 
 /**
- * Reads the manifest of a folder; null if it does not exist.
- * @param access how the caller will access the folder.
+ * Reads the manifest of a log; null if it does not exist.
+ * @param access how the caller will access the log.
  * @throws {CorruptLogError} the manifest is damaged or invalid.
- * @throws {UnsupportedFormatError} a newer program wrote the folder.
+ * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function readManifest(
   storage: Storage,
@@ -82,7 +82,7 @@ function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(canonicalize(manifest) + "\n");
 }
 
-/** The members that are checked before the schema version is known. */
+/** The members that are validated before the schema version is known. */
 type Header = Pick<Manifest, "min_reader" | "min_writer">;
 
 function parseManifest(bytes: Uint8Array): Header {
@@ -110,17 +110,17 @@ function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): v
   }
 }
 
-/** Checks each entry, and the rest by encoding it again: the encoding is canonical. */
+/** Validates entries, then re-encodes and compares bytes, since the encoding is canonical. */
 function assertManifest(value: Header, bytes: Uint8Array): Manifest {
   const { segments } = value as Partial<Manifest>;
   // Schema 1 is the oldest. A newer program may have raised `min_writer`.
-  const isRight = value.min_writer >= SCHEMA_VERSION &&
+  const isValid = value.min_writer >= SCHEMA_VERSION &&
     Array.isArray(segments) && segments.every(isSegmentEntry) &&
     areConsecutive(segments) &&
     Buffer.from(bytes).equals(
       encodeManifest({ ...EMPTY_MANIFEST, min_writer: value.min_writer, segments }),
     );
-  if (!isRight) throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
+  if (!isValid) throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
   return value as Manifest;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Writes row groups, then the page indexes, Bloom filters and footer that describe them. Statistics
- * need no pass over the rows: dictionaries hold each value once, and ids increase.
+ * Writes row groups, then the page indexes, Bloom filters and footer that describe them. Computing
+ * statistics needs no pass over the rows: dictionaries hold each value once, and ids increase.
  */
 import type { Buffer } from "node:buffer";
 import { VERSION } from "../../version.ts";
@@ -37,7 +37,7 @@ import {
 
 const CREATED_BY = `service version ${VERSION}`;
 
-/** The Parquet version that supports data page V2. */
+/** The Parquet format version with v2 data pages. */
 const FORMAT_VERSION = 2;
 
 export class RowGroupWriter {
@@ -66,7 +66,7 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** Writes the end of the file. @param indexes those of all rows written. */
+  /** Writes the end of the file. @param indexes the indexes of all rows written. */
   async finish(facts: EventFacts, indexes: IndexRecord<Buffer>): Promise<void> {
     this.#writeIndexes();
     for (const name of INDEX_NAMES) this.#sink.append(indexes[name]);
@@ -148,7 +148,7 @@ export class RowGroupWriter {
   }
 }
 
-/** Ids increase, so the first and the last are the bounds. */
+/** Ids increase, so the first is the minimum and the last is the maximum. */
 function idStatistics({ event_id: { bytes } }: RowGroupRows): Statistics {
   return statisticsOf([bytes.subarray(0, UUID_BYTES), bytes.subarray(-UUID_BYTES)], compareBytes);
 }

@@ -1,5 +1,5 @@
 /**
- * All segments of a log: finds batches and frontiers, using filters to skip segments. Files are
+ * All segments of a log. Finds batches and frontiers, skipping segments by their filters. Files are
  * opened on first use, and the memory of filters and caches is bounded.
  */
 import type { BatchEntry } from "../wal/commit_frame.ts";
@@ -16,12 +16,12 @@ import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 import { Segment } from "./segment_reader.ts";
 import { findEntry, sourceKey } from "./stream_index.ts";
 
-/** Files whose sizes are checked concurrently, since most of the time is spent waiting. */
+/** Number of files whose sizes are checked concurrently, since the checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;
 
 /**
- * Memory for key filters: those of ten million single-event batches and of the streams in each
- * segment take 57 MiB. Other filters are read from their files, one page per new batch.
+ * Memory for key filters: those of ten million single-event batches and their streams take 57 MiB.
+ * Filters beyond this limit are read from their files, one page per new batch.
  */
 const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
 
@@ -38,8 +38,8 @@ export class SealedHistory {
   /** From oldest to newest. */
   readonly #segments: Segment[] = [];
   /**
-   * The key filters in memory by segment number, up to the limit. None is evicted: a lookup probes
-   * all segments, so all filters are used equally often.
+   * The key filters in memory by segment number, up to the limit. None is evicted, because a lookup
+   * probes all segments and so uses all filters equally often.
    */
   readonly #keyFilters: (Uint8Array | undefined)[] = [];
   #keyFiltersBytes = 0;
@@ -54,7 +54,7 @@ export class SealedHistory {
     this.#keyFiltersBytesMax = keyFiltersBytesMax;
   }
 
-  /** The segments for readers, from oldest to newest. `add()` replaces the list. */
+  /** The segments as readers see them, from oldest to newest. `add()` replaces the list. */
   get files(): readonly SealedSegment[] {
     return this.#files;
   }
@@ -75,8 +75,8 @@ export class SealedHistory {
   }
 
   /**
-   * Appends the segments of a manifest. Checks only that each file exists with its size, and the
-   * footer of the last one, where history continues, to keep startup fast.
+   * Appends the segments of a manifest. To keep startup fast, checks only that each file exists
+   * with the expected size, and the footer of the last one, where history continues.
    * @throws {CorruptLogError} for the first file that is missing or differs.
    */
   async open(entries: readonly SegmentEntry[]): Promise<void> {
@@ -100,17 +100,17 @@ export class SealedHistory {
     await file.close();
   }
 
-  /** Last sealed event of a source; null if it has none. @throws {SegmentError} */
+  /** Returns the last sealed event of a source; null if it has none. @throws {SegmentError} */
   sourceFrontier(source: string): Promise<string | null> {
     return this.#findFrontier(sourceKey(source));
   }
 
-  /** Last sealed event of a stream; null if it has none. @throws {SegmentError} */
+  /** Returns the last sealed event of a stream; null if it has none. @throws {SegmentError} */
   streamFrontier(source: string, stream: string): Promise<string | null> {
     return this.#findFrontier(streamKey(source, stream));
   }
 
-  /** The sealed batch with this identity; null if there is none. @throws {SegmentError} */
+  /** Returns the sealed batch with this identity; null if there is none. @throws {SegmentError} */
   findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
     const hash = batchKeyHash(source, batchId);
     return this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
@@ -126,14 +126,14 @@ export class SealedHistory {
     return entry?.lastEventId ?? null;
   }
 
-  /** The result of `find` in the newest segment that has one; null if none has. */
+  /** Returns the result of `find` in the newest segment that has one; null if none has. */
   async #findNewest<Found>(
     hash: Hash64,
     find: (segment: Segment) => Promise<Found | null>,
   ): Promise<Found | null> {
     for (let number = this.#segments.length - 1; number >= 0; number--) {
       const filter = this.#keyFilters[number];
-      // Don't await if the filter is in memory: a new batch probes every segment.
+      // Don't await if the filter is in memory, since a new batch probes every segment.
       const mayHold = filter === undefined
         ? await this.#mayHold(number, hash)
         : mayHoldKey(filter, hash);
@@ -150,7 +150,7 @@ export class SealedHistory {
     const hasRoom = () => this.#keyFiltersBytes + bytes <= this.#keyFiltersBytesMax;
     if (!hasRoom()) return await segment.mayHoldKey(hash);
     const filter = await segment.readKeyPages(0, bytes);
-    // A concurrent lookup may have loaded it too, or used up the limit.
+    // A concurrent lookup may also have loaded it, or exhausted the limit.
     if (this.#keyFilters[number] === undefined && hasRoom()) {
       this.#keyFilters[number] = filter;
       this.#keyFiltersBytes += bytes;

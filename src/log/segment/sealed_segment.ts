@@ -1,5 +1,5 @@
 /**
- * A segment as a file of a snapshot. Readers get the lines of the row groups that may match their
+ * A segment as a file in a snapshot. Readers get the lines of the row groups that may match their
  * filter.
  */
 import type { Buffer } from "node:buffer";
@@ -17,7 +17,7 @@ export interface SealedSegment extends LogFile {
   readonly streams: FileStreams;
 }
 
-/** A reader's view of a segment that ends with `lastEventId`. */
+/** Returns a reader's view of a segment that ends with `lastEventId`. */
 export function sealedSegment(segment: Segment, lastEventId: string): SealedSegment {
   return {
     path: segment.path,
@@ -33,7 +33,7 @@ export function sealedSegment(segment: Segment, lastEventId: string): SealedSegm
   };
 }
 
-/** Reads chunks of whole lines that the caller may overwrite: cached lines are copied. */
+/** Yields chunks of complete lines, copied from the cache so that the caller may overwrite them. */
 async function* readChunks(
   segment: Segment,
   wanted: LinesWanted,
@@ -43,7 +43,7 @@ async function* readChunks(
     if (recordKey !== undefined) {
       const lines = await segment.readLinesOfKey(number, recordKey);
       const start = lines !== null && after !== undefined ? firstLineAfter(lines, after) : 0;
-      // A reader takes an empty chunk for the end.
+      // An empty chunk would mean the end to a reader.
       if (lines !== null && start < lines.length) yield lines.subarray(start);
       continue;
     }
@@ -62,7 +62,7 @@ async function* readChunks(
   }
 }
 
-/** The end of the chunk of one or more whole lines that starts at `start`. */
+/** Returns the end of the chunk of one or more complete lines that starts at `start`. */
 function chunkEnd(lines: Buffer, start: number): number {
   if (lines.length - start <= READ_CHUNK_BYTES) return lines.length;
   const end = lines.lastIndexOf(LF, start + READ_CHUNK_BYTES - 1) + 1;

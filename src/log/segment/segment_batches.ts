@@ -1,4 +1,4 @@
-/** The batches of a segment: maps rows to batches, and finds a batch. */
+/** Groups the rows of a segment by batch, and finds a batch. */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
   bytesAt,
@@ -29,7 +29,7 @@ export interface BatchRun {
 type BatchColumns = Record<"source" | "batch_id" | "batch_digest", ColumnValues>;
 
 /**
- * The batches of a row group in order.
+ * Returns the batches of a row group in order.
  * @throws {SegmentError} a batch has two digests, or a source or id that is not valid UTF-8.
  */
 export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
@@ -47,7 +47,7 @@ export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
   return runs;
 }
 
-/** A string from valid UTF-8, so that no other bytes decode to it. */
+/** Rejects invalid UTF-8; otherwise different bytes could decode to the same string. */
 function wholeTextAt(column: ColumnValues, row: number): string {
   const text = textAt(column, row);
   if (text.includes("\ufffd") && !isUtf8(bytesAt(column, row))) {
@@ -68,8 +68,8 @@ function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number,
 }
 
 /**
- * The entry of a committed batch; null if the segment does not hold it. Decodes four columns of the
- * row groups whose Bloom filters pass the batch.
+ * Returns the entry of a committed batch; null if the segment does not contain it. Decodes four
+ * columns of the row groups whose Bloom filters match the batch.
  * @throws {SegmentError}
  */
 export async function findBatch(

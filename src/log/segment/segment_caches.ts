@@ -1,6 +1,6 @@
 /**
- * Caches shared by the segments of a log, each within its limit: open files, footers, Bloom
- * filters, stream indexes, and the lines of row groups.
+ * Bounded caches shared by the segments of a log: open files, footers, Bloom filters, stream
+ * indexes, and the lines of row groups.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -12,21 +12,21 @@ import { isNotFound, type Storage, type StorageFile } from "../storage/storage.t
 import type { RowGroup, SegmentFooter } from "./segment_footer.ts";
 import type { BlockPlace } from "./stream_index.ts";
 
-/** Open files, and cached footers: up to 0.5 MiB each when decoded. */
+/** Maximum open files and cached footers; a decoded footer takes up to 0.5 MiB. */
 const OPEN_SEGMENTS_MAX = 128;
-/** Cached Bloom filters. Those of ten million record keys take 20 MiB. */
+/** Limit on cached Bloom filters. Those of ten million record keys take 20 MiB. */
 export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Cached entries of stream indexes, and of their blocks: about 8 MiB each. */
+/** Maximum cached entries of stream indexes, and of their blocks: about 8 MiB for each. */
 const STREAM_ENTRIES_MAX = 40_000;
-/** Cached lines: fifty typical row groups. One spare buffer comes on top. */
+/** Limit on cached lines: fifty typical row groups. One spare buffer is not counted. */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Largest spare buffer. */
+/** Maximum size of the spare buffer. */
 const SPARE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** The Bloom filters of one column of a segment, by row group. */
 export type ColumnFilters = readonly BloomFilter[];
 
-/** Caches keyed by the path of a segment and, where there are several, the item. */
+/** Caches keyed by segment path and, if a segment has several items, the item. */
 export class SegmentCaches {
   readonly footers = new LruCache<SegmentFooter>(OPEN_SEGMENTS_MAX);
   readonly rowGroups = new LruCache<readonly RowGroup[]>(OPEN_SEGMENTS_MAX);
@@ -50,8 +50,8 @@ export class SegmentCaches {
  * memory of decoding for any number of readers.
  *
  * The next row group reuses the buffer of evicted lines: V8 runs a full collection after every few
- * MiB allocated outside its heap, so new buffers would halve the rate of sealed replay. Lines are
- * exposed only during a call, so evicted ones have no users.
+ * MiB allocated outside its heap, so new buffers would halve the throughput of sealed replay. Lines
+ * are exposed only during a call, so evicted ones have no users.
  */
 export class RowGroupCache {
   readonly #lines = new LruCache<Buffer>(
@@ -61,11 +61,11 @@ export class RowGroupCache {
   );
   /** Buffer of evicted lines. */
   #spare: Buffer | undefined;
-  /** Settles with the current decode. */
+  /** Settles when the current decode does. */
   #decoding: Promise<unknown> = Promise.resolve();
 
   /**
-   * Calls `use` with the lines of a row group. They are read-only, and valid until it returns.
+   * Calls `use` with the lines of a row group, which are read-only and valid until it returns.
    * @param decode decodes the lines, into `memory` if they fit.
    */
   async use<Result>(
@@ -80,10 +80,10 @@ export class RowGroupCache {
     }
   }
 
-  /** Decodes something that is not cached, after the decodes that have begun. */
+  /** Decodes something that is not cached, after all decodes that were requested before. */
   decodeInTurn<Decoded>(decode: () => Promise<Decoded>): Promise<Decoded> {
     const decoded = this.#decoding.then(decode);
-    // Its reader gets the error; the next decode must not.
+    // Its reader gets the error, which must not fail the next decode.
     this.#decoding = decoded.catch(() => {});
     return decoded;
   }
@@ -119,14 +119,14 @@ export async function openListedFile(
   try {
     const sizeBytes = await file.size();
     if (sizeBytes === bytes) return file;
-    throw new CorruptLogError(`${path}: has ${sizeBytes} bytes, the manifest says ${bytes}`);
+    throw new CorruptLogError(`${path}: has ${sizeBytes} bytes, but the manifest says ${bytes}`);
   } catch (error) {
     await file.close();
     throw error;
   }
 }
 
-/** Table cache: a read opens its segment file; beyond the limit, the LRU file is closed. */
+/** Table cache: reads open segment files; beyond the limit, the LRU file is closed. */
 export class OpenFiles {
   readonly #storage: Storage;
   readonly #files: LruCache<StorageFile>;
@@ -136,14 +136,14 @@ export class OpenFiles {
 
   constructor(storage: Storage, openMax: number = OPEN_SEGMENTS_MAX) {
     this.#storage = storage;
-    // The file is only read, so a failed close loses nothing.
+    // The file is read-only, so a failed close loses nothing.
     const close = (file: StorageFile) => void this.#track(file.close()).catch(() => {});
     this.#files = new LruCache(openMax, () => 1, close);
   }
 
   /**
-   * A file that is opened on demand; `close()` does nothing. `read()` throws CorruptLogError if the
-   * file is missing or has the wrong size.
+   * Returns a file that is opened on demand; its `close()` does nothing. `read()` throws
+   * CorruptLogError if the file is missing or has the wrong size.
    */
   fileOf(listed: ListedFile): Pick<StorageFile, "read" | "close"> {
     return {

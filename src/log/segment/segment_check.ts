@@ -1,7 +1,7 @@
 /**
- * Checks a segment on its own, row group by row group: its bytes, footer and lines, and the
- * structures whose damage would hide events: column statistics, Bloom filters, stream index and key
- * filter. Used by `verify` and the read-back of sealing.
+ * Checks a single segment, row group by row group: its bytes, footer and lines, and the structures
+ * whose damage would hide events (column statistics, Bloom filters, stream index, key filter). Used
+ * by `verify` and by the read-back after sealing.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -79,13 +79,13 @@ export interface CheckedRowGroup {
   batches: BatchRows[];
 }
 
-/** All columns except those that only `verify --chain` checks, which make up most of a segment. */
+/** All columns except those checked only by `verify --chain`, which make up most of a segment. */
 const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !== "event_hash");
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 const NO_MEMORY = Buffer.alloc(0);
 
-/** Checks all rows of a segment, and yields them. */
+/** Checks and yields all rows of a segment. */
 export class SegmentRowsCheck {
   readonly #segment: Segment;
   readonly #isFull: boolean;
@@ -93,12 +93,12 @@ export class SegmentRowsCheck {
   readonly #index = new SegmentIndex();
   #lastRun: BatchRun | null = null;
   #batches = 0;
-  /** Memory of the previous lines, reused. */
+  /** Buffer of the previous lines, which is reused. */
   #memory: Buffer = NO_MEMORY;
 
   /**
-   * @param full whether to read payloads and event hashes, which are otherwise placeholders in the
-   *   lines, and to look up every `record_key`. This doubles the time.
+   * @param full whether to read payloads and event hashes, for which lines otherwise have
+   *   placeholders, and to look up every `record_key`. This doubles the time.
    */
   constructor(segment: Segment, { full }: { full: boolean }) {
     this.#segment = segment;
@@ -106,8 +106,8 @@ export class SegmentRowsCheck {
   }
 
   /**
-   * The row groups in log order. The indexes of each are checked after the caller has checked its
-   * rows, whose errors are more specific.
+   * Yields the row groups in log order. The indexes of each are checked after the caller has
+   * checked its rows, since errors in rows are more specific.
    * @throws {SegmentError}
    */
   async *rowGroups(): AsyncGenerator<CheckedRowGroup, void> {
@@ -122,7 +122,7 @@ export class SegmentRowsCheck {
     }
   }
 
-  /** Call after the last row group. @throws {SegmentError} */
+  /** Checks the whole segment; called after the last row group. @throws {SegmentError} */
   async finish(): Promise<void> {
     const segment = this.#segment;
     const { metadata, indexes } = await segment.footer();
@@ -163,7 +163,7 @@ export class SegmentRowsCheck {
     return { ...run, isStart };
   }
 
-  /** Checks that indexes hide no row of a row group, and adds the rows to the stream index. */
+  /** Checks that no index hides a row of a row group, and adds the rows to the stream index. */
   async #checkIndexes(
     number: number,
     rowGroup: RowGroup,
@@ -192,7 +192,7 @@ export class SegmentRowsCheck {
   }
 }
 
-/** Checks that the bounds of the ids, which locate row groups, are the first and the last id. */
+/** Checks that the id statistics, which locate row groups, are the first and the last id. */
 function checkIds(what: string, { rows, firstEventId, lastEventId }: RowGroup, ids: ColumnValues) {
   const [first, last] = [uuidAt(ids, 0), uuidAt(ids, rows - 1)];
   if (first === firstEventId && last === lastEventId) return;
@@ -202,7 +202,7 @@ function checkIds(what: string, { rows, firstEventId, lastEventId }: RowGroup, i
   );
 }
 
-/** Checks that all values are within the statistics of their column, and that names are valid. */
+/** Checks that all values are within their column's statistics and that names are valid. */
 function checkStatistics(
   { bounds }: RowGroup,
   name: typeof BOUNDED_COLUMNS[number],

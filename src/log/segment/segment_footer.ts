@@ -1,7 +1,7 @@
 /**
- * Reads the footer of a segment: its metadata, and the location and statistics of each column
- * chunk. Accepts only what the writer produces: this schema, contiguous row groups from the start
- * of the file, and sizes within their limits.
+ * Reads a segment's footer: its metadata, and the location and statistics of each column chunk.
+ * Accepts only what the writer produces: this schema, contiguous row groups from the start of the
+ * file, and sizes within their limits.
  */
 import { Buffer } from "node:buffer";
 import { isDeepStrictEqual } from "node:util";
@@ -36,7 +36,7 @@ import {
 import { SNAPPY_GROWTH_MAX } from "../parquet/snappy.ts";
 import type { FileReader } from "../storage/storage.ts";
 
-/** Largest Bloom filter of a row group that a reader accepts. */
+/** Largest Bloom filter per row group that a reader accepts. */
 const BLOOM_FILTER_BYTES_MAX = 64 * 1024;
 
 /** Columns whose statistics prune row groups. */
@@ -60,7 +60,7 @@ export interface RowGroup {
   /** In schema order. */
   columns: ColumnPlace[];
   bounds: Record<typeof BOUNDED_COLUMNS[number], ColumnBounds>;
-  /** Bloom filters in the file, each with its CRC-32. */
+  /** File ranges of the Bloom filters, each with its CRC-32. */
   filters: Record<FilteredColumn, FileRange>;
 }
 
@@ -70,7 +70,7 @@ export interface SegmentFooter {
 }
 
 /**
- * Reads the footer of a segment without its row groups: checking a new batch needs only the key
+ * Reads a segment's footer without its row groups, since checking a new batch needs only the key
  * filter. @throws {SegmentError} the file is not a segment.
  */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
@@ -145,7 +145,8 @@ function checkRowGroup(
     const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, rowsEnd);
     const expectedStart = columns.at(-1)?.end ?? start;
     if (column.start !== expectedStart) {
-      throw new SegmentError(`a column starts at byte ${column.start}, not at ${expectedStart}`);
+      const found = `a column chunk starts at byte ${column.start}`;
+      throw new SegmentError(`${found}, expected ${expectedStart}`);
     }
     columns.push(column);
   });
@@ -193,7 +194,7 @@ function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds
   if (min === undefined || max === undefined) {
     throw new SegmentError(`${name}: a row group has no statistics`);
   }
-  // Copies: a view would keep the whole footer in memory.
+  // Copied, since a view would keep the whole footer in memory.
   return { min: Buffer.from(min), max: Buffer.from(max) };
 }
 
@@ -226,6 +227,6 @@ function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: num
 
 function eventId(bound: Buffer): string {
   const id = bound.length === UUID_BYTES ? uuidText(bound) : "";
-  if (!isEventId(id)) throw new SegmentError("a row group has bounds that are not event ids");
+  if (!isEventId(id)) throw new SegmentError("row group statistics for event_id are not event ids");
   return id;
 }

@@ -1,5 +1,5 @@
 /**
- * Collects the streams, sources and keys of a segment. The writer writes the resulting indexes;
+ * Collects the streams, sources and keys of a segment into its indexes. The writer writes them;
  * `verify` and the read-back compare them with the file.
  */
 import type { Buffer } from "node:buffer";
@@ -13,7 +13,7 @@ export class SegmentIndex {
   readonly #streams = new StreamCounts();
   readonly #keys: Hash64[] = [];
 
-  /** Adds a batch, once. */
+  /** Adds a batch. Called once per batch. */
   addBatch(source: string, batchId: string): void {
     this.#keys.push(batchKeyHash(source, batchId));
   }
@@ -21,11 +21,11 @@ export class SegmentIndex {
   /** Adds `events` events of one stream, up to `lastEventId`. */
   addEvents(source: string, stream: string, events: number, lastEventId: string): void {
     this.#streams.add(source, stream, events, lastEventId);
-    // The entry of the whole source sorts before those of its streams: see `sourceKey()`.
+    // The entry for the whole source sorts before those of its streams; see `sourceKey()`.
     this.#streams.add(source, "", events, lastEventId);
   }
 
-  /** The indexes in their file format. Call once, after the last event. */
+  /** Returns the indexes in their file format. Called once, after the last event. */
   finish(): IndexRecord<Buffer> {
     const entries = [...this.#streams.entries()];
     for (const { key } of entries) this.#keys.push(streamKeyHash(key));

@@ -1,5 +1,5 @@
 /**
- * The metadata of a segment: canonical JSON under a key of the Parquet footer, so that opening
+ * Segment metadata: canonical JSON under a key in the Parquet footer, so that opening a segment
  * reads no rows. Its size does not grow with the segment.
  */
 import { canonicalize } from "../../event/json/canonical_json.ts";
@@ -9,7 +9,7 @@ import { SegmentError } from "../parquet/segment_error.ts";
 
 export const METADATA_KEY = "service.segment";
 
-/** Facts about the events of a segment, in both footer and manifest. */
+/** Metadata about the events of a segment, in both footer and manifest. */
 export interface EventFacts {
   events: number;
   batches: number;
@@ -39,17 +39,17 @@ export type IndexRecord<Value> = Record<IndexName, Value>;
 
 export type SegmentMetadata = EventFacts & Record<`${IndexName}_bytes`, number>;
 
-/** The manifest's facts about a segment file, without its path and time. */
+/** The manifest's metadata about a segment file, without path and time. */
 export interface SegmentFacts extends EventFacts {
-  /** Of the whole file, 64 lowercase hex digits. */
+  /** SHA-256 of the whole file, 64 lowercase hex digits. */
   sha256: string;
   /** Size of the file. */
   bytes: number;
 }
 
-/** The expected facts of the segment at a path. */
+/** The expected metadata of the segment at a path. */
 export interface ExpectedSegment extends SegmentFacts {
-  /** Relative to the log folder. */
+  /** Relative to the log directory. */
   path: string;
 }
 
@@ -72,7 +72,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Checks that the footer agrees with the manifest. @throws {SegmentError} */
+/** Checks that the footer matches the manifest. @throws {SegmentError} */
 export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFacts>): void {
   for (const name of EVENT_FACTS) {
     const fact = expected[name];
@@ -81,7 +81,7 @@ export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFac
   }
 }
 
-/** Whether a value has exactly the event facts, each well-formed, and the members `others`. */
+/** Whether a value has exactly the members of `EventFacts`, all valid, and those in `others`. */
 export function hasEventFacts(
   value: unknown,
   others: readonly string[],

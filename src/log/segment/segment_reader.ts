@@ -1,6 +1,6 @@
 /**
- * Reads a segment. Opening reads the footer but no rows. Row groups are decoded whole, into the
- * lines that were sealed; `row_group_pruning.ts` selects the ones a filter needs.
+ * Reads a segment. Opening reads the footer but no rows. Row groups are decoded as a unit into the
+ * lines that were sealed; `row_group_pruning.ts` selects the row groups that a filter needs.
  */
 import { Buffer } from "node:buffer";
 import { blockMayContain, decodeBloomFilter } from "../parquet/bloom_filter.ts";
@@ -31,7 +31,7 @@ import {
   type StreamIndex,
 } from "./stream_index.ts";
 
-/** The file of a segment, opened by the caller. */
+/** A segment's file, opened by the caller. */
 type SegmentFile = Pick<StorageFile, "read" | "close">;
 
 /** A segment. Reads its file on demand; methods may be called concurrently. */
@@ -42,8 +42,8 @@ export class Segment implements StreamIndex {
   readonly #caches: SegmentCaches;
 
   /**
-   * @param listed expected size of the file, and facts of its footer.
-   * @param caches shared by the segments of a log.
+   * @param listed expected file size and footer metadata.
+   * @param caches caches shared by the segments of a log.
    */
   constructor(
     listed: ListedFile & Partial<EventFacts>,
@@ -56,7 +56,7 @@ export class Segment implements StreamIndex {
     this.#caches = caches;
   }
 
-  /** @throws {SegmentError} the file is not a segment, or not the expected one. */
+  /** @throws {SegmentError} the file is not a segment or not the expected one. */
   footer(): Promise<SegmentFooter> {
     return this.#caches.footers.load(this.path, () =>
       this.#named(async () => {
@@ -66,7 +66,7 @@ export class Segment implements StreamIndex {
       }));
   }
 
-  /** Its row groups, from oldest to newest. @throws {SegmentError} */
+  /** Returns its row groups, from oldest to newest. @throws {SegmentError} */
   rowGroups(): Promise<readonly RowGroup[]> {
     return this.#caches.rowGroups.load(this.path, async () => {
       const footer = await this.footer();
@@ -76,22 +76,22 @@ export class Segment implements StreamIndex {
 
   /**
    * Calls `use` with the stored lines of a row group, each with its LF, in log order. They are
-   * cached, read-only, and valid until it returns. @throws {SegmentError}
+   * cached, read-only and valid until `use` returns. @throws {SegmentError}
    */
   useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
     const decode = (memory: Buffer | undefined) => this.readRowGroup(number, memory);
     return this.#caches.lines.use(`${this.path} ${number}`, decode, use);
   }
 
-  /** The stored lines of a row group. @param memory as for `assembleLines()`. */
+  /** Returns the stored lines of a row group. @param memory as for `assembleLines()`. */
   async readRowGroup(number: number, memory?: Buffer): Promise<Buffer> {
     return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { memory });
   }
 
-  /** The lines of a row group with this `record_key`; null if there are none. */
+  /** Returns the lines of a row group with this `record_key`; null if there are none. */
   async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
     const bytes = Buffer.from(recordKey);
-    // A large log has some ten false positives, and the key column is a tenth of a row group.
+    // A large log has about ten false positives; the key column is a tenth of a row group.
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
     if (rows.length === 0) return null;
@@ -128,7 +128,7 @@ export class Segment implements StreamIndex {
     });
   }
 
-  /** The Bloom filters of a column, one for each row group. @throws {SegmentError} */
+  /** Returns the Bloom filters of a column, one per row group. @throws {SegmentError} */
   filters(name: FilteredColumn): Promise<ColumnFilters> {
     return this.#caches.filters.load(`${this.path} ${name}`, async () => {
       const rowGroups = await this.rowGroups();
@@ -159,12 +159,12 @@ export class Segment implements StreamIndex {
     });
   }
 
-  /** Bytes [start, end) of the file. @throws {SegmentError} */
+  /** Reads bytes [start, end) of the file. @throws {SegmentError} */
   readBytes(start: number, end: number): Promise<Buffer> {
     return this.#named(() => readRange(this.#file, start, end));
   }
 
-  /** Bytes [start, end) of its key filter; damaged pages pass every key. @throws {SegmentError} */
+  /** Reads bytes [start, end) of its key filter; damaged pages match all. @throws {SegmentError} */
   async readKeyPages(start: number, end: number): Promise<Buffer> {
     const { key_filter } = (await this.footer()).indexes;
     const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
@@ -172,7 +172,7 @@ export class Segment implements StreamIndex {
     return pages;
   }
 
-  /** Whether it may hold a key; reads one page of its key filter. @throws {SegmentError} */
+  /** Whether it may contain a key; reads one page of its key filter. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
     const { metadata } = await this.footer();
     const { page, block } = keyPlace(metadata.key_filter_bytes, hash);
@@ -196,7 +196,7 @@ export class Segment implements StreamIndex {
     }
   }
 
-  /** Prefixes a SegmentError of `read` with the path. */
+  /** Prefixes a SegmentError from `read` with the path. */
   async #named<Result>(read: () => Result | Promise<Result>): Promise<Result> {
     try {
       return await read();
@@ -213,7 +213,7 @@ function nameError(where: string, error: unknown): unknown {
 
 /**
  * Opens the segment at `path` and reads its footer.
- * @throws {SegmentError} the file is not a segment, or not the expected one.
+ * @throws {SegmentError} the file is not a segment or not the expected one.
  */
 export async function openSegment(
   storage: Storage,

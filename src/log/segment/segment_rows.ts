@@ -1,7 +1,7 @@
 /**
  * Collects the rows of one row group, each column in its final encoding: plain values, or
- * dictionary indices for repetitive columns. Values are copied from the lines once, and checked to
- * be canonical, since readers restore that spelling.
+ * dictionary indices for repetitive columns. Values are copied from the lines once and must be in
+ * canonical form, since readers reproduce that form.
  */
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -30,7 +30,7 @@ export class RowGroupRows {
   readonly stream = new Dictionary();
   readonly record_key = new PlainValues();
   readonly kind = new Dictionary();
-  /** Only of rows that have one. */
+  /** Values of the rows that have one. */
   readonly occurred_at = new PlainValues();
   readonly observed_at = new Dictionary();
   readonly payload = new PlainValues();
@@ -40,7 +40,7 @@ export class RowGroupRows {
   readonly event_hash = new PlainValues();
   readonly #levels = new Uint8Array(ROW_GROUP_EVENTS_MAX);
 
-  /** Per row: 1 if it has an `occurred_at`, else 0. */
+  /** Per row, 1 if it has an `occurred_at`, otherwise 0. */
   get occurredAtLevels(): Uint8Array {
     return this.#levels.subarray(0, this.rows);
   }
@@ -79,10 +79,10 @@ export class RowGroupRows {
     const idPlace = event_id.reserve(UUID_BYTES);
     const contentPlace = content_hash.reserve(HASH_BYTES);
     const eventPlace = event_hash.reserve(HASH_BYTES);
-    const isRight = takeUuid(bytes, eventIdStart, event_id.memory, idPlace) &&
+    const isValid = takeUuid(bytes, eventIdStart, event_id.memory, idPlace) &&
       takeHex(bytes, contentHashStart, HASH_BYTES, content_hash.memory, contentPlace) &&
       takeHex(bytes, eventHashStart, HASH_BYTES, event_hash.memory, eventPlace);
-    if (!isRight) throw new CorruptLogError("an event has a malformed id or hash");
+    if (!isValid) throw new CorruptLogError("an event has a malformed id or hash");
   }
 }
 
@@ -97,7 +97,7 @@ function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end
   column.add(text);
 }
 
-/** Unescapes a JSON string. @param spelled its UTF-8 bytes, one per character. */
+/** Unescapes a JSON string. @param spelled its UTF-8 bytes as Latin-1. */
 function decodeText(spelled: string): Uint8Array {
   const bytes = Buffer.from(spelled, "latin1");
   const text = unescapedText(bytes, 0, bytes.length);
@@ -105,7 +105,7 @@ function decodeText(spelled: string): Uint8Array {
   return text;
 }
 
-/** Encodes an `observed_at` as INT64 milliseconds since 1970. */
+/** Encodes an `observed_at` as INT64 Unix milliseconds. */
 function decodeTime(spelled: string): Uint8Array {
   const timeMs = Date.parse(spelled);
   if (Number.isNaN(timeMs) || formatTimestamp(timeMs) !== spelled) throw malformed(spelled);

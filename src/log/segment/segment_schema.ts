@@ -18,7 +18,7 @@ const OCCURRED_AT_BYTES_MAX = 30;
 
 interface Column {
   element: Omit<SchemaElement, "name">;
-  /** Longest value of a string: many lines may repeat one value of the file. */
+  /** Maximum size of a string; bounded because many lines may repeat one stored value. */
   valueBytesMax?: number;
 }
 
@@ -85,18 +85,18 @@ export function columnFormat(name: ColumnName): ColumnFormat {
   };
 }
 
-/** The Parquet schema: its root, then the columns. */
+/** The Parquet schema: the root, then the columns. */
 export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
   { name: "events", num_children: COLUMN_NAMES.length },
   ...COLUMN_NAMES.map(columnElement),
 ];
 
 /**
- * Columns with a Bloom filter per row group, and its maximum false positive rate. Filter sizes are
+ * Columns with a Bloom filter per row group, and its maximum false-positive rate. Filter sizes are
  * powers of two, so most filters have a lower rate.
  *
- * A `record_key` is looked up in all row groups, thousands in a large log; a batch only in segments
- * whose key filter passes it, where a false positive decodes four columns.
+ * A `record_key` is looked up in all row groups, thousands in a large log; a batch, only in
+ * segments whose key filter matches, where a false positive decodes four columns.
  */
 export const BLOOM_FILTERS = {
   stream: 1e-3,

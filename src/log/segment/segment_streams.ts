@@ -1,4 +1,4 @@
-/** Counts the events of each stream in the rows of a segment. */
+/** Counts the events per stream in the rows of a segment. */
 import { firstIndex } from "../../first_index.ts";
 import { type ColumnValues, textAt, uuidAt } from "../parquet/column_values.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
@@ -7,12 +7,12 @@ import type { Segment } from "./segment_reader.ts";
 /** The columns that identify the stream of an event. */
 const STREAM_COLUMNS = ["event_id", "source", "stream"] as const;
 
-/** Receives the event count of one stream of a row group, and the row of its last event. */
+/** Receives the event count of a stream in a row group, and the row of its last event. */
 type AddEvents = (source: string, stream: string, events: number, lastRow: number) => void;
 
 /**
- * Counts the first `rows` rows of a row group. `add` may be called more than once for a stream
- * whose names are not in a dictionary, always with the latest events first.
+ * Counts the first `rows` rows of a row group. If names are not dictionary-encoded, `add` may be
+ * called several times for a stream, with the latest events first.
  */
 export function countRows(
   { source, stream }: Record<"source" | "stream", ColumnValues>,
@@ -33,8 +33,8 @@ export function countRows(
 }
 
 /**
- * Counts the events per stream up to and including one; null if the segment does not hold it. Reads
- * the row groups up to that event. @throws {SegmentError}
+ * Counts the events per stream up to and including an event; null if the segment does not contain
+ * it. Reads the row groups up to that event. @throws {SegmentError}
  */
 export async function countThrough(
   segment: Segment,
@@ -44,7 +44,7 @@ export async function countThrough(
   const last = rowGroups.findIndex((group) => group.lastEventId >= eventId);
   if (last < 0) return null;
   const counts = new StreamCounts();
-  // Start with the row group of the event, which may not exist.
+  // Start with the event's row group, since the event may not exist.
   for (let number = last; number >= 0; number--) {
     const columns = await segment.readColumns(number, STREAM_COLUMNS);
     const rows = number < last ? rowGroups[number]!.rows : rowsThrough(columns.event_id, eventId);
@@ -56,7 +56,7 @@ export async function countThrough(
   return counts;
 }
 
-/** Number of rows up to and including an event; null if it is not among them. */
+/** Returns the number of rows up to and including an event; null if it is not among them. */
 function rowsThrough(ids: ColumnValues, eventId: string): number | null {
   const rows = ids.starts.length;
   const row = firstIndex(rows, (row) => uuidAt(ids, row) >= eventId);

@@ -1,7 +1,7 @@
 /**
- * Writes a segment: one Parquet file of commits in log order, row group by row group, so that
- * memory is bounded by one row group. It fails if events disagree with their commits (order,
- * counts, chain heads): sealing never changes history.
+ * Writes a segment: one Parquet file of commits in log order. It writes row group by row group, so
+ * memory is bounded by one row group. It fails if events do not match their commits (order, counts,
+ * chain heads), so sealing never changes history.
  */
 import type { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -24,8 +24,8 @@ import type { Storage, StorageFile } from "../storage/storage.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 
 /**
- * A row group ends before the event that would take its lines beyond this size. A larger event gets
- * its own row group, so the lines of one never exceed COMMIT_BODY_BYTES_MAX.
+ * A row group ends before an event that would make its lines exceed this size. A larger event gets
+ * its own row group, so a row group's lines never exceed COMMIT_BODY_BYTES_MAX.
  */
 export const ROW_GROUP_BYTES_SOFT_MAX: number = 8 * 1024 * 1024;
 
@@ -34,7 +34,7 @@ const LF = 0x0a;
 export interface SegmentBounds {
   /** A segment is full once it has this many events. */
   events: number;
-  /** Or once its lines have this many bytes. */
+  /** It is also full once its lines have this many bytes. */
   bytes: number;
 }
 
@@ -55,8 +55,8 @@ export interface WrittenSegment {
 }
 
 /**
- * Writes the next commits of the log to a new file at `path`, and syncs it. A segment ends after a
- * whole commit; the iterator keeps the rest for the next segment.
+ * Writes the next commits of the log to a new file at `path` and syncs it. A segment ends after a
+ * complete commit; the iterator keeps the rest for the next segment.
  *
  * @returns null, without creating a file, if the iterator is empty.
  * @throws {CorruptLogError} the lines do not match their batches; the file is unusable.
@@ -129,7 +129,7 @@ class SegmentWriter {
   }
 
   async finish(): Promise<WrittenSegment> {
-    assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment holds events");
+    assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment has events");
     await this.#writeRowGroup();
     const metadata = {
       events: this.#events,
@@ -146,7 +146,7 @@ class SegmentWriter {
     };
   }
 
-  /** Adds the lines of a batch, which begin at `start`; returns where they end. */
+  /** Adds the lines of a batch, which begin at `start`; returns their end. */
   async #addBatch(entry: BatchEntry, lines: Buffer, start: number): Promise<number> {
     const { source, events, batch_id, last_event_id } = entry;
     const spelling = new SpelledBatch(entry);

@@ -1,8 +1,8 @@
 /**
- * The stream index of a segment (docs/format.md): the event count and last event of each source and
- * each stream. A sorted table as in LevelDB: blocks of entries sorted by the bytes of their keys,
+ * The stream index of a segment (docs/format.md): event count and last event of each source and
+ * each stream. It is a sorted table as in LevelDB: blocks of entries in byte order of their keys,
  * then an index with the last key of each block. A lookup reads the index and one block. Both are
- * JSON and end with their CRC-32.
+ * JSON and end with a CRC-32.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -12,10 +12,10 @@ import { NAME_BYTES_MAX } from "../../limits.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { type StreamCursor, type StreamEntry, streamKey } from "../read/stream_counts.ts";
 
-/** A block ends with the entry that makes it reach this size. */
+/** A block ends once it reaches this size. */
 const BLOCK_BYTES = 8 * 1024;
 const CRC_BYTES = 4;
-/** Two names and a space, a count, an id, and JSON syntax. */
+/** Maximum size of an entry: two names and a space, a count, an id, and JSON syntax. */
 const ENTRY_BYTES_MAX = 2 * NAME_BYTES_MAX + 128;
 /** Largest block that a reader accepts. */
 export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + ENTRY_BYTES_MAX;
@@ -26,11 +26,11 @@ type Row = [key: string, ...values: (number | string)[]];
 /** The location of a block. */
 export interface BlockPlace {
   lastKey: string;
-  /** Where it ends, relative to the first block. It starts where the previous block ends. */
+  /** Its end, relative to the first block. It starts at the end of the previous block. */
   end: number;
 }
 
-/** The key of a whole source, which sorts before those of its streams. */
+/** Returns the key of a whole source, which sorts before those of its streams. */
 export function sourceKey(source: string): string {
   return streamKey(source, "");
 }
@@ -39,7 +39,7 @@ export function isSourceKey(key: string): boolean {
   return key.endsWith(" ");
 }
 
-/** Encodes sorted entries as blocks, and the index of the blocks. */
+/** Encodes sorted entries as blocks, and an index of the blocks. */
 export function encodeStreamIndex(
   entries: Iterable<StreamEntry>,
 ): { stream_blocks: Buffer; stream_index: Buffer } {
@@ -86,7 +86,7 @@ export function decodeStreamIndex(bytes: Buffer): BlockPlace[] {
   return rows.map(([lastKey, end]) => ({ lastKey, end }));
 }
 
-/** @param types of the values after the key. */
+/** @param types types of the values after the key. */
 function decodeRows(bytes: Buffer, types: readonly string[]): Row[] {
   const end = bytes.length - CRC_BYTES;
   if (end < 0 || crc32(bytes.subarray(0, end)) !== bytes.readUInt32LE(end)) {
@@ -111,26 +111,26 @@ function parse(text: string): unknown {
   }
 }
 
-/** A stream index, read from a file or a cache. */
+/** Reads a stream index from a file or a cache. */
 export interface StreamIndex {
   readStreamIndex(): Promise<readonly BlockPlace[]>;
-  /** The block in [start, end), relative to the first block. */
+  /** Reads the block [start, end), relative to the first block. */
   readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]>;
 }
 
-/** The entry of a key; null if there is none. @throws {SegmentError} */
+/** Returns the entry of a key; null if there is none. @throws {SegmentError} */
 export async function findEntry(streams: StreamIndex, key: string): Promise<StreamEntry | null> {
   const blocks = await streams.readStreamIndex();
   const entries = await readBlock(streams, blocks, blockOf(blocks, key));
   return entries.find((entry) => entry.key === key) ?? null;
 }
 
-/** Number of the only block that can hold a key; the number of blocks if none can. */
+/** Returns the index of the only block that can contain a key; `blocks.length` if none can. */
 function blockOf(blocks: readonly BlockPlace[], key: string): number {
   return firstIndex(blocks.length, (number) => blocks[number]!.lastKey >= key);
 }
 
-/** The entries of a block; empty if it does not exist. */
+/** Returns the entries of a block, or none if it does not exist. */
 async function readBlock(
   streams: StreamIndex,
   blocks: readonly BlockPlace[],
@@ -141,7 +141,7 @@ async function readBlock(
   return await streams.readStreamBlock(blocks[number - 1]?.end ?? 0, block.end);
 }
 
-/** A cursor at the first stream whose key is not before `key`. @throws {SegmentError} */
+/** Returns a cursor at the first stream whose key is `key` or greater. @throws {SegmentError} */
 export async function seekStream(streams: StreamIndex, key: string): Promise<StreamCursor> {
   const cursor = new BlockCursor(streams, await streams.readStreamIndex());
   await cursor.seek(key);
@@ -153,7 +153,7 @@ class BlockCursor implements StreamCursor {
   readonly #streams: StreamIndex;
   readonly #blocks: readonly BlockPlace[];
   #number = 0;
-  /** The entries of the current block, without those of sources. */
+  /** Entries of the current block, without those of whole sources. */
   #entries: readonly StreamEntry[] = [];
   #place = 0;
 

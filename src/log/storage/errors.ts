@@ -1,11 +1,11 @@
-/** Why a log cannot be opened or written. */
+/** Errors for a log that cannot be opened or written. */
 
 /** Committed bytes are damaged or missing. Nothing was changed; see docs/operations.md. */
 export class CorruptLogError extends Error {
   override name = "CorruptLogError";
 }
 
-/** The folder was written by a newer format than this program reads or writes. */
+/** The log has a newer format than this program reads or writes. */
 export class UnsupportedFormatError extends Error {
   override name = "UnsupportedFormatError";
 }
@@ -15,7 +15,7 @@ export class StorageFullError extends Error {
   override name = "StorageFullError";
 }
 
-/** The outcome of a commit is unknown: this writer accepts no more. A restart recovers. */
+/** The outcome of a commit is unknown, so this writer accepts no more. A restart recovers. */
 export class WriterPoisonedError extends Error {
   override name = "WriterPoisonedError";
 }

@@ -1,6 +1,6 @@
-/** All names of files in a log folder (docs/format.md). Paths are relative to the log folder. */
+/** All file names in a log directory (docs/format.md). Paths are relative to that directory. */
 
-/** The file the writer locks with flock(2); never deleted. */
+/** The file that the writer locks with flock(2); never deleted. */
 export const LOCK_FILE = ".lock";
 export const MANIFEST_FILE = "manifest.json";
 /** A manifest being written; ignored until it is renamed. */
@@ -15,23 +15,23 @@ const EVENT_ID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 const PENDING_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})\\.ndjson$`);
 const SEGMENT_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})_[0-9a-f]{64}\\.parquet$`);
 
-/** Path of a rotated tail. */
+/** Returns the path of a rotated tail. */
 export function pendingPath(firstEventId: string, lastEventId: string): string {
   return `${PENDING_FOLDER}/${firstEventId}_${lastEventId}.ndjson`;
 }
 
-/** The event ids in a file name. */
+/** The first and last event id in a file name. */
 export interface IdRange {
   firstEventId: string;
   lastEventId: string;
 }
 
-/** The id range in the name of a pending file; null for any other name. */
+/** Returns the id range in a pending file's name; null for any other name. */
 export function parsePendingName(name: string): IdRange | null {
   return parseName(PENDING_NAME, name);
 }
 
-/** Path of a segment. */
+/** Returns the path of a segment. */
 export function segmentPath(
   segment: { first_event_id: string; last_event_id: string; sha256: string },
 ): string {
@@ -42,7 +42,7 @@ export function segmentPath(
 /** A segment being written; ignored until it is renamed. */
 export const SEGMENT_TEMPORARY_FILE = `${SEGMENTS_FOLDER}/new.parquet.tmp`;
 
-/** The id range in the name of a segment; null for any other name. */
+/** Returns the id range in a segment's name; null for any other name. */
 export function parseSegmentName(name: string): IdRange | null {
   return parseName(SEGMENT_NAME, name);
 }
@@ -52,7 +52,7 @@ function parseName(pattern: RegExp, name: string): IdRange | null {
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }
 
-/** Whether the ids in a segment's name are within the range of one of these pending files. */
+/** Whether the id range in a segment's name is within that of one of these pending files. */
 export function isWithinPending(segmentName: string, pendingNames: readonly string[]): boolean {
   const segment = parseSegmentName(segmentName);
   return segment !== null && pendingNames.some((name) => {

@@ -1,4 +1,4 @@
-/** Implements `Storage` on a real folder with `node:fs`. */
+/** Implements `Storage` on a real directory with `node:fs`. */
 import fs from "node:fs";
 import { join } from "node:path";
 import { assert } from "../../assert.ts";
@@ -6,7 +6,7 @@ import { isInterrupted, type OpenMode, type Storage, type StorageFile } from "./
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants;
 
-/** O_NONBLOCK keeps open(2) of a pipe from blocking; regular files ignore it. */
+/** O_NONBLOCK keeps open(2) from blocking on a pipe; regular files ignore it. */
 const OPEN_FLAGS: Record<OpenMode, number> = {
   read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
   write: O_RDWR | O_NOFOLLOW | O_NONBLOCK,
@@ -16,7 +16,7 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
-/** Storage in the folder `root`, which must exist. */
+/** Returns storage in the directory `root`, which must exist. */
 export function fileStorage(root: string): Storage {
   const at = (path: string) => join(root, path);
   return {
@@ -45,16 +45,16 @@ async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
   }
 }
 
-/** Opens the same file again, for reading. */
+/** Reopens the same file for reading. */
 function reopen(path: string, fd: number): number {
   const readFd = fs.openSync(path, OPEN_FLAGS.read);
   const [opened, reopened] = [fs.fstatSync(fd), fs.fstatSync(readFd)];
   if (reopened.ino === opened.ino && reopened.dev === opened.dev) return readFd;
   fs.closeSync(readFd);
-  throw new Error(`${path}: replaced while being opened; only the service may change this folder`);
+  throw new Error(`${path}: replaced while being opened; only the service may write to this log`);
 }
 
-/** Error codes of open(2) for a symlink, a socket or device, and a folder. */
+/** Error codes of open(2) for a symlink, a socket or device, and a directory. */
 const NOT_REGULAR_CODES = new Set(["ELOOP", "ENXIO", "EISDIR"]);
 
 function openError(path: string, error: NodeJS.ErrnoException): Error {
@@ -66,7 +66,7 @@ function notRegularFile(path: string, cause?: Error): Error {
   return new Error(message, { cause });
 }
 
-/** O_NOFOLLOW is not enough: Deno resolves links itself when it runs with narrow permissions. */
+/** O_NOFOLLOW is not enough: with restricted permissions, Deno itself resolves symlinks. */
 function isRegularFileAt(path: string, fd: number): boolean {
   const opened = fs.fstatSync(fd);
   const named = fs.lstatSync(path);
@@ -75,10 +75,10 @@ function isRegularFileAt(path: string, fd: number): boolean {
 
 async function listFolder(path: string): Promise<string[] | null> {
   try {
-    // Checked here because every operation in a folder is preceded by a listing of it.
+    // Checked here because a directory is listed before any other operation in it.
     const stat = await fs.promises.lstat(path);
     if (!stat.isDirectory()) {
-      throw new Error(`${path}: not a folder (symlinks are not followed); restore the folder`);
+      throw new Error(`${path}: not a directory (symlinks are not followed); restore it`);
     }
     return (await fs.promises.readdir(path)).sort();
   } catch (error) {
@@ -99,17 +99,17 @@ async function syncFolder(path: string): Promise<void> {
 /**
  * Uses callbacks instead of `fs.promises` file handles, which double the cost of small calls.
  *
- * Deno before 2.9 reads and writes at a position in two steps, seek and transfer, so concurrent
- * calls on one descriptor could use each other's position. Writes therefore have their own
- * descriptor, and reads are queued.
+ * Deno before 2.9 implements positional reads and writes in two steps, seek and transfer, so
+ * concurrent calls on one descriptor could use each other's position. Therefore reads have their
+ * own descriptor and are queued.
  */
 class OpenedFile implements StorageFile {
   readonly #fd: number;
   readonly #readFd: number;
-  /** Settles with the last queued read. */
+  /** Settles when the last queued read does. */
   #reading: Promise<unknown> = Promise.resolve();
   #isWriting = false;
-  /** Descriptors may be reused for other files once closed. */
+  /** Checked on each call, since a closed descriptor may be reused for another file. */
   #isClosed = false;
 
   /** @param readFd another descriptor of the same file, or `fd` if the file is read-only. */
@@ -194,7 +194,7 @@ class OpenedFile implements StorageFile {
 
 type Callback<Result> = (error: NodeJS.ErrnoException | null, result: Result) => void;
 
-/** The result of a call that takes a callback. */
+/** Converts a call with a callback to a promise. */
 function called<Result = void>(call: (done: Callback<Result>) => void): Promise<Result> {
   return new Promise((resolve, reject) =>
     call((error, result) => error ? reject(error) : resolve(result))
@@ -202,8 +202,8 @@ function called<Result = void>(call: (done: Callback<Result>) => void): Promise<
 }
 
 /**
- * Retries a call that a signal interrupted before it did anything. Neither runtime does so for both
- * reads and writes.
+ * Retries a call that a signal interrupted before it transferred anything. Neither runtime does so
+ * for both reads and writes.
  */
 async function uninterrupted(call: (done: Callback<number>) => void): Promise<number> {
   for (;;) {

@@ -1,21 +1,21 @@
 /**
- * The log's interface to the disk: all its I/O goes through these two interfaces, so that tests can
- * simulate a disk that loses or tears writes, fails, or fills up.
+ * The log's interface to the disk. All its I/O goes through these two interfaces, so that tests can
+ * simulate a disk that loses or tears writes, fails or fills up.
  *
- * Paths are relative to the log folder, with `/` between names. Sizes and positions are in bytes.
+ * Paths are relative to the log directory and separated by `/`. Sizes and positions are in bytes.
  */
 import { constants } from "node:os";
 import { CorruptLogError } from "./errors.ts";
 
-/** How a file is opened: to read, to read and write, or to create (it must not exist). */
+/** How a file is opened: for reading, for reading and writing, or as a new file. */
 export type OpenMode = "read" | "write" | "create";
 
 export interface StorageFile {
-  /** Fills `into` from `position`; returns the bytes read, fewer only at the end of the file. */
+  /** Fills `into` from `position`; returns the byte count, which is short only at end of file. */
   read(into: Uint8Array, position: number): Promise<number>;
-  /** Writes all of `bytes` at `position`. After an error any part of them may have been written. */
+  /** Writes all of `bytes` at `position`. After an error, any part may have been written. */
   write(bytes: Uint8Array, position: number): Promise<void>;
-  /** fdatasync(2): earlier writes are durable once this returns. */
+  /** fdatasync(2): earlier writes are durable once this resolves. */
   sync(): Promise<void>;
   truncate(sizeBytes: number): Promise<void>;
   size(): Promise<number>;
@@ -29,13 +29,13 @@ export type FileReader = Pick<StorageFile, "read">;
 export interface Storage {
   /** Never follows symlinks; throws if the path is not a regular file. */
   open(path: string, mode: OpenMode): Promise<StorageFile>;
-  /** Names in a folder, sorted; null when it does not exist. */
+  /** Returns the sorted names in a directory; null if it does not exist. */
   list(folder: string): Promise<string[] | null>;
   /** Replaces `to` atomically. */
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   makeFolder(path: string): Promise<void>;
-  /** fsync(2) of a folder: the names in it are durable once this returns. */
+  /** fsync(2) of a directory: the names in it are durable once this resolves. */
   syncFolder(path: string): Promise<void>;
 }
 
@@ -52,19 +52,19 @@ export function isNotFound(error: unknown): boolean {
   return errorCode(error) === "ENOENT";
 }
 
-/** Whether a signal interrupted a call before it did anything. */
+/** Whether a signal interrupted a call before it transferred anything. */
 export function isInterrupted(error: unknown): boolean {
   return errorCode(error) === "EINTR";
 }
 
-/** The code of an error that libuv has no name for, such as EDQUOT. */
+/** The `code` of an error that libuv has no name for, such as EDQUOT. */
 const UNNAMED_CODE = /^Unknown system error -(\d+)$/;
-/** The end of the message of an error without a code. */
+/** How the message of an error without a `code` ends. */
 const TEXT_END = /\(os error (\d+)\)$/;
 
 /**
- * The errno name of a system error, like `ENOENT`; empty for other errors. Neither runtime names
- * all of them; the rest is looked up by number.
+ * Returns the errno name of a system error, like `ENOENT`; empty for other errors. Neither runtime
+ * names all of them; the others are looked up by number.
  */
 export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
@@ -108,8 +108,8 @@ export async function readSmallFile(
 }
 
 /**
- * Replaces a file atomically: a crash leaves either the old or the new one, whole. Writes a
- * temporary file, syncs it, renames it, and syncs the folder.
+ * Replaces a file atomically: a crash leaves either the complete old or the complete new file.
+ * Writes a temporary file, syncs it, renames it and syncs the directory.
  */
 export async function replaceFile(
   storage: Storage,

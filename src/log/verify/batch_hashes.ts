@@ -1,16 +1,16 @@
 /**
- * Detects possible duplicate batches: sorts 64 bits of the SHA-256 of each `(source, batch_id)`,
- * using 8 bytes of memory per batch. Batches with equal hashes must be compared by name.
+ * Detects possible duplicate batches by sorting 64 bits of each batch's SHA-256 over `(source,
+ * batch_id)`, which takes 8 bytes per batch. Batches with equal hashes must be compared by name.
  */
 import { sha256Hex } from "../../event/hash.ts";
 import type { BatchIdentity } from "./history_check.ts";
 
 const HASHES_MIN = 1024;
 
-/** Leading hex digits of a SHA-256 that make up a hash. */
+/** Number of leading hex digits of a SHA-256 used as the hash. */
 const HASH_DIGITS = 16;
 
-/** Equal for batches with the same identity. */
+/** Returns a hash that is equal for batches with the same identity. */
 export function batchHash({ source, batch_id }: BatchIdentity): bigint {
   return BigInt("0x" + sha256Hex(`${source}\n${batch_id}`).slice(0, HASH_DIGITS));
 }
@@ -28,7 +28,7 @@ export class BatchHashes {
     this.#hashes[this.#length++] = hash;
   }
 
-  /** The hashes added more than once. Call once, after the last `add()`. */
+  /** Returns the hashes added more than once. Called once, after the last `add()`. */
   takeRepeated(): Set<bigint> {
     const sorted = this.#hashes.subarray(0, this.#length).sort();
     const repeated = new Set<bigint>();

@@ -1,4 +1,4 @@
-/** Verifies a tail or pending file commit by commit: the frame of each, then its events. */
+/** Verifies a tail or pending file commit by commit: first its frame, then its events. */
 import { CommitReader } from "../wal/commit_reader.ts";
 import { remnantFault } from "../wal/remnant.ts";
 import { parsePendingName } from "../storage/file_names.ts";
@@ -26,13 +26,13 @@ export async function verifyPending(listed: ListedFile, history: HistoryCheck): 
 }
 
 export interface VerifiedTail {
-  /** Whether it holds no complete commit. */
+  /** Whether it has no complete commit. */
   isEmpty: boolean;
-  /** Whether it ends with an unfinished commit: torn, or being written. */
+  /** Whether it ends with an incomplete commit, torn or still being written. */
   isRemnant: boolean;
 }
 
-/** Verifies the tail with `history`, as `verifyPending()` does a pending file. */
+/** Verifies the tail with `history`, like `verifyPending()` for a pending file. */
 export async function verifyTail(
   { path, file, sizeBytes }: ListedFile,
   history: HistoryCheck,
@@ -47,15 +47,15 @@ export async function verifyTail(
       return { isEmpty: endBytes === 0, isRemnant };
     }
     if (isRetry) throw frameFailure(reader, history);
-    // A writer may have undone the commit and written another one during the read.
+    // A writer may have undone the commit and written another one while it was being read.
     reader = new CommitReader(file, endBytes, sizeBytes);
   }
 }
 
 /**
- * Adds the commits up to the end or the first malformed frame.
- * @param expected the first event, if known.
- * @throws {VerifyFailure} the content of a valid frame is wrong, which no torn write explains.
+ * Checks the commits up to the end or the first malformed frame.
+ * @param expected id of the first event, if known.
+ * @throws {VerifyFailure} a valid frame has invalid content, which a torn write cannot cause.
  */
 async function addCommits(
   reader: CommitReader,

@@ -1,6 +1,6 @@
 /** The failures that `verify` reports. */
 
-/** The `failure` codes of the report; wire names. */
+/** The `failure` codes of the report, which are wire names. */
 export type FailureCode =
   | "manifest_invalid"
   | "segment_invalid"
@@ -14,9 +14,9 @@ export type FailureCode =
   | "event_hash_mismatch"
   | "chain_head_mismatch";
 
-/** The location of a failure, and the values that disagree. */
+/** The location of a failure, and the values that differ. */
 export interface FailureDetail {
-  /** Relative to the log folder. */
+  /** Relative to the log directory. */
   path: string;
   eventId?: string | null;
   /** The value recorded in the log. */

@@ -1,7 +1,7 @@
 /**
- * Checks events and batches in log order, across segments, pending files and tail: ids increase,
- * batches match their recorded digests, and with `chain`, every hash and the history chain from
- * genesis are valid. Memory is constant.
+ * Checks in log order, across segments, pending files and tail, that ids increase and that batches
+ * match their recorded digests; with `chain`, also that every hash and the history chain from
+ * genesis are valid. Uses constant memory.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -24,7 +24,7 @@ export interface HistoryCheckOptions {
    * chain starts at the first head recorded in the log.
    */
   previousHead?: string | null;
-  /** The event before the first one; undefined for the start of the log. */
+  /** The event that precedes the first one; undefined at the start of the log. */
   lastEventId?: string;
   /** Called with each valid batch, in log order. */
   onBatch?: (batch: BatchIdentity) => void;
@@ -48,7 +48,7 @@ export class HistoryCheck {
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  /** Null while the head is unknown: without `chain`, once a batch has started. */
+  /** Null while the head is unknown, which it is without `chain` once a batch has started. */
   #history: HistoryChain | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";
@@ -96,7 +96,7 @@ export class HistoryCheck {
     this.checkHead(head);
   }
 
-  /** Starts a batch, to which the following lines belong. */
+  /** Starts the batch to which the following lines belong. */
   startBatch({ source, batch_id, batch_digest }: BatchIdentity & { batch_digest: string }): void {
     assert(this.#batch === null, "a batch ends before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
@@ -148,8 +148,8 @@ export class HistoryCheck {
   }
 
   /**
-   * Checks the recorded chain head after all events so far. Without `chain`, it is only compared if
-   * no events follow the previous recorded head.
+   * Checks the chain head recorded after all events so far. Without `chain`, it is compared only if
+   * no events follow the previously recorded head.
    * @throws {VerifyFailure}
    */
   checkHead(expected: string): void {
@@ -160,7 +160,7 @@ export class HistoryCheck {
     throw this.failure("chain head after this event", { expected, found }, code);
   }
 
-  /** Checks that event ids increase. Comparing bytes is cheaper than strings here. */
+  /** Checks that event ids increase. Compares bytes, which is cheaper than strings here. */
   #checkId(event: StoredEvent): void {
     const id = this.#nextId;
     if (!takeUuid(event.bytes, event.eventIdStart, id, 0) || !isEventIdBytes(id)) {
@@ -197,7 +197,7 @@ export class HistoryCheck {
     throw this.failure(`the ${member} of batch ${entry.batch_id}`, { expected, found });
   }
 
-  /** A failure in the current file, at the last event unless `detail` names another. */
+  /** Creates a failure in the current file, at the last event unless `detail` names another. */
   failure(
     what: string,
     detail: Partial<FailureDetail> = {},
@@ -211,7 +211,7 @@ export class HistoryCheck {
   }
 }
 
-/** Whether an id sorts before another; the most significant byte comes first. */
+/** Whether an id sorts before another, starting with the most significant byte. */
 function isBefore(a: Uint8Array, b: Uint8Array): boolean {
   for (let at = 0; at < UUID_BYTES; at++) {
     if (a[at] !== b[at]) return a[at]! < b[at]!;

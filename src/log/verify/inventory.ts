@@ -1,7 +1,7 @@
 /**
- * The files of a log at one moment, for `verify`. A writer may be active, so the listing must be
- * the same before and after the files are opened; their descriptors then stay valid even if the
- * files are renamed.
+ * Takes a consistent inventory of a log's files for `verify`. Since a writer may be active, the
+ * listing must be the same before and after the files are opened; their descriptors then stay valid
+ * even if the files are renamed.
  */
 import {
   isWithinPending,
@@ -20,10 +20,10 @@ import { EMPTY_MANIFEST, type Manifest, readManifest } from "../segment/manifest
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
 import { VerifyFailure } from "./failure.ts";
 
-/** Attempts to get a stable listing while a writer may move files. */
+/** Maximum attempts to get a stable listing while a writer may move files. */
 const LISTING_ATTEMPTS_MAX = 100;
 
-/** The open tail or a pending file, which is read up to its size when opened. */
+/** The tail or a pending file, open, and read up to the size it had when opened. */
 export interface ListedFile {
   path: string;
   file: StorageFile;
@@ -31,27 +31,27 @@ export interface ListedFile {
 }
 
 export interface Inventory {
-  /** False until the first writer creates the manifest; the folder holds no events then. */
+  /** False until the first writer creates the manifest; until then, the log has no events. */
   isStarted: boolean;
   manifest: Manifest;
   /** Pending files not covered by segments, in log order. */
   pending: ListedFile[];
-  /** Null if the folder has no tail. */
+  /** Null if the log has no tail. */
   tail: ListedFile | null;
   /** The pending files and the tail, which the caller closes. */
   opened: readonly ListedFile[];
   /** Files that are not part of the log, sorted. */
   orphans: string[];
-  /** Orphan segments whose names say that they follow the last listed segment. */
+  /** Orphan segments that follow the last listed segment according to their names. */
   unlisted: string[];
   /** Leftovers of an interrupted first start. */
   remnants: string[];
 }
 
 /**
- * Takes the inventory of an existing log folder.
+ * Takes the inventory of an existing log directory.
  * @throws {VerifyFailure} `manifest_invalid`.
- * @throws {UnsupportedFormatError} a newer program wrote the folder.
+ * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function takeInventory(storage: Storage): Promise<Inventory> {
   for (let attempt = 0; attempt < LISTING_ATTEMPTS_MAX; attempt++) {
@@ -108,7 +108,7 @@ function manifestFailure(what: string, options?: ErrorOptions): VerifyFailure {
   return new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }, options);
 }
 
-/** Whether no file has moved. The manifest stands for the segments. */
+/** Whether no file has moved; segments are compared by the manifest. */
 function isSame(before: Names, after: Names): boolean {
   const moves = ({ manifest, pending }: Names) => JSON.stringify([manifest, pending]);
   return moves(before) === moves(after);
@@ -124,14 +124,14 @@ async function openListed(storage: Storage, path: string): Promise<ListedFile | 
   }
 }
 
-/** Whether a pending file may hold unsealed events, judging by its name. */
+/** Whether a pending file may contain unsealed events, according to its name. */
 function isUncovered(name: string, names: Names): boolean {
   if (!name.endsWith(".ndjson")) return false;
   const range = parsePendingName(name);
   return range === null || range.lastEventId > lastSealedOf(names);
 }
 
-/** The last sealed event; an empty string, which sorts before every id, if nothing is sealed. */
+/** Returns the last sealed event, or an empty string, which sorts before every id, if none. */
 function lastSealedOf({ manifest }: Names): string {
   return manifest?.segments.at(-1)?.last_event_id ?? "";
 }
@@ -142,7 +142,7 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
   const tail = opened.find(({ path }) => path === TAIL_FILE) ?? null;
   const isEmpty = pending.length + segments.length + (tail?.sizeBytes ?? 0) === 0;
   if (!isStarted && !isEmpty) throw manifestFailure("is missing from a log that holds events");
-  // The manifest is the last step of a first start.
+  // A first start writes the manifest last.
   const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
   return {
     isStarted,

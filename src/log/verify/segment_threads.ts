@@ -1,6 +1,6 @@
 /**
- * Verifies segments ahead of the caller on several threads, since segments can be verified
- * independently. The main thread verifies none, because its young generation can't be limited.
+ * Verifies segments, which are independent of each other, ahead of the caller on several threads.
+ * The main thread verifies none, because its young generation can't be limited.
  */
 import { availableParallelism } from "node:os";
 import { ThreadPool } from "../../threads/thread_pool.ts";
@@ -8,23 +8,23 @@ import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { CheckedSegment } from "./segment_verifier.ts";
 import type { SegmentRequest } from "./segment_worker.ts";
 
-/** Each thread uses 32 to 64 MiB. */
+/** Maximum threads; each uses 32 to 64 MiB. */
 const THREADS_MAX = 8;
 
-/** Verifying a smaller log takes less time than starting threads. */
+/** Verifying a log smaller than this takes less time than starting threads. */
 const SEGMENT_THREADS_BYTES_MIN = 8 * 1024 * 1024;
 
 /** The segments of a log being verified on threads. */
 export interface SegmentThreads {
-  /** The result for each segment; null if a thread could not verify it. */
+  /** Result for each segment; null if a thread could not verify it. */
   checked: readonly Promise<CheckedSegment | null>[];
   /** Resolves once no file is being read. */
   close(): Promise<void>;
 }
 
 /**
- * Verifies segments on as many threads as there are processors.
- * @returns null if threads don't pay off: one segment, a small log, or one processor.
+ * Verifies segments on one thread per core.
+ * @returns null if threads don't pay off: one segment, a small log, or a single core.
  */
 export function startSegmentThreads(
   segments: readonly ExpectedSegment[],

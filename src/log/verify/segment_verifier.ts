@@ -1,6 +1,6 @@
 /**
- * Verifies a segment against its manifest entry: the bytes of the file, its format, and its events.
- * Reads one row group at a time.
+ * Verifies a segment against its manifest entry: file bytes, format and events. Reads one row group
+ * at a time.
  */
 import { SegmentError } from "../parquet/segment_error.ts";
 import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
@@ -45,7 +45,7 @@ export interface CheckedSegment {
   failure: Damage<FailureCode> | null;
 }
 
-/** Verifies a segment on its own. The manifest has already been checked for order. */
+/** Verifies a segment on its own; the order of segments was checked with the manifest. */
 export async function checkSegment(
   storage: Storage,
   expected: ExpectedSegment,

@@ -2,8 +2,8 @@
  * Verifies a log without changing or locking it: every file in log order, as one history. Memory
  * grows by 8 bytes per batch.
  *
- * Without an anchor outside the log, the loss of its last whole commits can't be detected: what
- * remains is a valid earlier state.
+ * Without an anchor outside the log, the loss of complete commits at its end can't be detected,
+ * since the rest is a valid earlier state.
  */
 import { quoteString } from "../../event/json/quote_string.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
@@ -16,15 +16,15 @@ import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
 import { startSegmentThreads } from "./segment_threads.ts";
 import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 
-/** The report, with its wire names in wire order. Paths are sorted, relative to the log folder. */
+/** The report in its wire format. Paths are sorted and relative to the log directory. */
 export interface VerifyReport {
   ok: boolean;
   chain_checked: boolean;
-  /** Segments checked, including one that fails; likewise for the counts below. */
+  /** Segments checked, including one that failed; the same applies to the counts below. */
   segments_checked: number;
   pending_checked: number;
   events_checked: number;
-  /** Files outside the log. The next writer keeps only segments that no pending file covers. */
+  /** Files not part of the log. The next writer keeps only segments that no pending file covers. */
   orphans: string[];
   /** Unfinished writes, which may still be in progress. */
   remnants: string[];
@@ -42,15 +42,15 @@ export interface Verification {
 export interface VerifyOptions {
   /** Whether to recompute every content hash, event hash and the history chain. */
   chain: boolean;
-  /** The log folder, for threads that verify its segments; none are started if absent. */
+  /** The log directory, for threads that verify its segments; none are started if absent. */
   folder?: string;
   /** Called after each file. */
   onProgress?: (eventsChecked: number) => void;
 }
 
 /**
- * Verifies the log in an existing folder.
- * @throws {UnsupportedFormatError} a newer program wrote the folder.
+ * Verifies the log in an existing directory.
+ * @throws {UnsupportedFormatError} a newer program wrote the log.
  */
 export async function verifyLog(storage: Storage, options: VerifyOptions): Promise<Verification> {
   return await new LogVerifier(storage, options).run();
@@ -147,7 +147,7 @@ class LogVerifier {
     if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
     const [next] = inventory.unlisted;
     if (next !== undefined && pending.length === 0 && verified?.isEmpty) {
-      // No writer removes a segment from the manifest: an older manifest was restored.
+      // Writers never remove segments from the manifest, so an older manifest was restored.
       const what = `does not list the next segment, ${next}`;
       this.#addFailure(new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }));
     }
@@ -192,7 +192,7 @@ class LogVerifier {
 
   /**
    * Rereads the log to compare the names of batches with equal hashes. A batch committed twice
-   * before the first failure becomes the first failure.
+   * before the first failure replaces that failure.
    */
   async #checkDuplicates(
     { manifest, pending, tail }: Inventory,
@@ -215,7 +215,7 @@ class LogVerifier {
       if (tail !== null) await verifyTail(tail, history);
     } catch (error) {
       if (!(error instanceof VerifyFailure)) throw error;
-      // Any other failure is the first one, which is already recorded.
+      // Any other failure is the one already recorded.
       if (error.code !== "idempotency_invalid") return;
       if (this.#failure !== null) this.#others.unshift(this.#failure);
       this.#failure = error;
@@ -227,7 +227,7 @@ function spelled(text: string): string {
   return quoteString(text.toWellFormed());
 }
 
-/** Only a rotation interrupted before it creates the next tail leaves none. */
+/** The tail may be missing only if a rotation was interrupted before it created the next one. */
 function assertMayMissTail({ isStarted, pending }: Inventory): VerifiedTail {
   if (isStarted && pending.length === 0) {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });

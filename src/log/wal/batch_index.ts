@@ -1,10 +1,10 @@
-/** The batches, frontiers and streams of one unsealed file: the tail, or a pending generation. */
+/** The batches, frontiers and streams of an unsealed file: the tail or a pending generation. */
 import { assert } from "../../assert.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { BatchEntry } from "./commit_frame.ts";
 
-/** The events a commit adds to one stream. */
+/** The events that a commit adds to one stream. */
 export interface StreamGrowth {
   source: string;
   stream: string;
@@ -30,29 +30,29 @@ export class BatchIndex {
     this.#frontiers.set(source, last_event_id);
   }
 
-  /** Counts the next events of a stream. @throws {CorruptLogError} they precede others of it */
+  /** Counts the next events of a stream. @throws {CorruptLogError} they are out of order. */
   grow({ source, stream, events, lastEventId }: StreamGrowth): void {
     const before = this.streams.frontier(source, stream);
     if (before !== null && before >= lastEventId) {
       throw new CorruptLogError(
-        `event ${lastEventId} of stream ${stream} of source ${source} follows event ${before}`,
+        `event ids out of order in stream ${source}/${stream}: ${lastEventId} after ${before}`,
       );
     }
     this.streams.add(source, stream, events, lastEventId);
   }
 
-  /** The batch with this identity; null if this file does not hold it. */
+  /** Returns the batch with this identity; null if this file does not contain it. */
   findBatch(source: string, batchId: string): BatchEntry | null {
     return this.#batches.get(source)?.get(batchId) ?? null;
   }
 
-  /** Last event of a source in this file; null if it has none. */
+  /** Returns the last event of a source in this file; null if it has none. */
   sourceFrontier(source: string): string | null {
     return this.#frontiers.get(source) ?? null;
   }
 }
 
-/** The error for a log that holds a batch identity twice. */
+/** Creates the error for a log with two batches of the same identity. */
 export function committedTwice({ source, batch_id, first_event_id }: BatchEntry): CorruptLogError {
   return new CorruptLogError(
     `batch ${batch_id} of source ${source} is committed twice, ` +

@@ -1,6 +1,6 @@
 /**
- * Turns prepared batches into the bytes of one commit: ids, observed time, event hashes, chain,
- * lines. Its only state is `ids`.
+ * Builds a commit from prepared batches: assigns ids and observed time, computes event hashes and
+ * chain, completes the lines. Its only state is `ids`.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -13,15 +13,15 @@ import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts"
 import type { StreamGrowth } from "./batch_index.ts";
 import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
 
-/** Events stamped in one slice: a few milliseconds of work. */
+/** Events stamped per slice: a few milliseconds of work. */
 const SLICE_EVENTS = 2000;
 
-/** A commit ready to write. */
+/** A commit ready to be written. */
 export interface BuiltCommit {
   commit: Commit;
   /** The header line. */
   header: Buffer;
-  /** The event lines of each batch, as the batch holds them. */
+  /** The event lines of each batch, in the batch's own buffer. */
   lines: readonly Buffer[];
   /** Events added to each stream, batch by batch. */
   growth: readonly StreamGrowth[];
@@ -36,7 +36,7 @@ export interface CommitParts {
   nowMs: number;
 }
 
-/** Builds a commit, yielding every SLICE_EVENTS. Stamps the events of the batches in place. */
+/** Builds a commit, yielding every SLICE_EVENTS. Stamps the batches' events in place. */
 export function* buildCommit(
   { batches, ids, head, nowMs }: CommitParts,
 ): Generator<void, BuiltCommit> {
@@ -72,7 +72,7 @@ export function* buildCommit(
   return frameCommit({ batches: entries, head: chain.head }, lines, growth);
 }
 
-/** The empty commit of a clean shutdown. */
+/** Builds the clean-shutdown marker, an empty commit. */
 export function buildCleanEnd(head: string): BuiltCommit {
   return frameCommit({ batches: [], head }, [], []);
 }
@@ -80,7 +80,7 @@ export function buildCleanEnd(head: string): BuiltCommit {
 function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEntry {
   const firstEventId = eventIds[0];
   const lastEventId = eventIds.at(-1);
-  assert(firstEventId !== undefined && lastEventId !== undefined, "a batch holds events");
+  assert(firstEventId !== undefined && lastEventId !== undefined, "a batch has events");
   assert(eventIds.every((id, place) => place === 0 || eventIds[place - 1]! < id), "ids increase");
   return {
     batch_digest: batch.batchDigest,

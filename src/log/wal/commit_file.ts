@@ -2,7 +2,7 @@
  * An open tail or pending file, valid up to `endBytes`. Readers read it; the writer appends to the
  * tail. Only durable commits are added.
  *
- * One object lives from the first commit of a tail until its pending file is sealed and has no
+ * One object exists from the first commit of a tail until its pending file is sealed and has no
  * readers left; readers then continue in the segments.
  */
 import type { Buffer } from "node:buffer";
@@ -23,20 +23,20 @@ const LF = 0x0a;
 export class CommitFile {
   path: string;
   file: StorageFile;
-  /** Its newest commits in memory; null for a pending file. */
+  /** In-memory copy of its newest commits; null for a pending file. */
   recent: RecentCommits | null = null;
   readonly index: SparseIndex = new SparseIndex();
   /** Empty once the file is sealed. */
   batches: BatchIndex = new BatchIndex();
-  /** Everything before this offset is durable commits. */
+  /** End of the durable commits. */
   endBytes = 0;
-  /** Where the last commit starts; 0 if there is none. */
+  /** Start of the last commit; 0 if there is none. */
   lastCommitOffset = 0;
   firstEventId: string | null = null;
   lastEventId: string | null = null;
   /** Chain head after the last commit; null if there is none. */
   head: string | null = null;
-  /** Whether the last commit is the empty one of a clean shutdown. */
+  /** Whether the last commit is a clean-shutdown marker. */
   endsClean = false;
   /** The segments that replace the file for readers; null until it is sealed. */
   sealedIn: readonly LogFile[] | null = null;
@@ -46,7 +46,7 @@ export class CommitFile {
     this.file = file;
   }
 
-  /** Switches readers to `file`, the same file under a new name. Returns the old one to close. */
+  /** Switches readers to `file`, the same file renamed. Returns the old one, to be closed. */
   moveTo(path: string, file: StorageFile): StorageFile {
     const before = this.file;
     this.path = path;
@@ -55,7 +55,7 @@ export class CommitFile {
     return before;
   }
 
-  /** Switches readers to segments. Drops the batches: snapshots may hold this object for long. */
+  /** Switches readers to segments. Frees the batches, since snapshots may retain this object. */
   sealInto(segments: readonly LogFile[]): void {
     assert(this.sealedIn === null, "a file is sealed once");
     this.sealedIn = segments;
@@ -66,7 +66,7 @@ export class CommitFile {
    * Adds the next durable commit, which ends at `endBytes`.
    * @param lines its event lines, in one or more pieces of whole lines.
    * @param growth the events it adds to each stream.
-   * @throws {CorruptLogError} the file already holds one of its batches.
+   * @throws {CorruptLogError} the file already contains one of its batches.
    */
   add(
     commit: Commit,
@@ -93,7 +93,7 @@ export class CommitFile {
 }
 
 /**
- * Loads commits from the start of a file up to the first invalid one. Returns why that one is
+ * Loads commits from the start of a file up to the first invalid one. Returns why that commit is
  * invalid; null if all are valid.
  * @param onBatch called before a batch is added; throws if it cannot follow the previous ones.
  * @throws {CorruptLogError} the events of a valid commit are out of order, or a batch is repeated.
@@ -118,7 +118,7 @@ export async function loadCommits(
   return reader.fault;
 }
 
-/** A copy with detached strings: a slice of a parsed header may keep the whole header alive. */
+/** Copies the strings of an entry, since slices of a parsed header may retain the whole header. */
 function detached(entry: BatchEntry): BatchEntry {
   const first_event_id = ownText(entry.first_event_id);
   return {
@@ -131,7 +131,7 @@ function detached(entry: BatchEntry): BatchEntry {
   };
 }
 
-/** The stream growth of each event line. */
+/** Yields the stream growth of each event line. */
 export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   for (let start = 0; start < lines.length; start = lines.indexOf(LF, start) + 1) {
     const lastEventId = lineEventId(lines, start);
@@ -139,7 +139,7 @@ export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   }
 }
 
-/** The error for a file that is invalid after its last added commit. */
+/** Creates the error for a file that is invalid after its last added commit. */
 export function corruptAt(file: CommitFile, fault: string): CorruptLogError {
   const after = file.lastEventId === null ? "" : `, after event ${file.lastEventId}`;
   return new CorruptLogError(

@@ -1,7 +1,7 @@
 /**
  * A snapshot's view of a tail or pending file, up to a fixed end. The file may be sealed while it
  * is being read; the reader then continues in the segments, after the last event it returned. Both
- * hold the same lines, byte for byte.
+ * contain the same lines, byte for byte.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -12,10 +12,10 @@ import type { CommitFile } from "./commit_file.ts";
 
 const LF = 0x0a;
 
-/** A view of a file that holds at least one event. */
+/** Returns a view of a file that has at least one event. */
 export function viewOf(target: CommitFile): LogFile {
   const { path, lastEventId, endBytes } = target;
-  assert(lastEventId !== null, "a file of a snapshot holds events");
+  assert(lastEventId !== null, "a file in a snapshot has events");
   return {
     path,
     lastEventId,
@@ -23,7 +23,7 @@ export function viewOf(target: CommitFile): LogFile {
   };
 }
 
-/** Where reading ends: the offset after a line, and the last event before it. */
+/** The end of a read: the offset after a line, and the last event before it. */
 interface RangeEnd {
   end: number;
   lastEventId: string;
@@ -45,7 +45,7 @@ class CommitLines implements LineSource {
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
-    // A start past the end of the range means that the range holds no wanted event.
+    // A start past the end of the range means that the range has no wanted event.
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
     this.#readBytes = firstReadBytes;
@@ -87,7 +87,7 @@ class CommitLines implements LineSource {
     return linesBytes > 0 ? chunk.subarray(0, linesBytes) : null;
   }
 
-  /** Lines of the segments, up to the last event of the range. */
+  /** Returns lines from the segments, up to the last event of the range. */
   async #readSealed(segments: readonly LogFile[]): Promise<Buffer | null> {
     const { lastEventId, end: rangeEnd } = this.#range;
     this.#sealed ??= readLines(segments, this.#wanted);
@@ -103,7 +103,7 @@ class CommitLines implements LineSource {
   }
 }
 
-/** Last event in whole lines, which may include headers; null if there is none. */
+/** Returns the last event in complete lines, which may include headers; null if there is none. */
 function lastEventIdOf(lines: Buffer): string | null {
   for (let end = lines.length; end > 0;) {
     const start = lines.lastIndexOf(LF, end - 2) + 1;

@@ -1,18 +1,18 @@
 /**
- * The frame of one commit in a tail or pending file: one header line, then the stored lines of its
+ * The frame of a commit in a tail or pending file: a header line, then the stored lines of its
  * events (docs/format.md):
  *
  *   {"commit":<commit>,"sha256":"<hex>"}\n
  *   <bytes of event lines>
  *
- * The hash covers the bytes of <commit>, one LF, and the event lines.
+ * The hash covers the bytes of <commit>, an LF and the event lines.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
 
-/** One batch of a commit; members are in file order. */
+/** A batch in a commit, with its members in file order. */
 export interface BatchEntry {
   batch_digest: string;
   batch_id: string;
@@ -44,7 +44,7 @@ const SUFFIX_PREFIX = ',"sha256":"';
 export const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
 const LF = "\n";
 
-/** Whether a line that ends at `end` has the suffix of a header. Event lines never do. */
+/** Whether the line that ends at `end` has the suffix of a header, which no event line has. */
 export function closesAsHeader(bytes: Buffer, end: number): boolean {
   const suffixStart = end - SUFFIX_LENGTH;
   return suffixStart >= 0 &&
@@ -52,8 +52,8 @@ export function closesAsHeader(bytes: Buffer, end: number): boolean {
 }
 
 /**
- * Encodes the header line of a commit, including its LF. `lines` are its event lines in one or more
- * pieces. The interfaces list members in RFC 8785 order, so JSON.stringify is canonical.
+ * Encodes a commit's header line, including its LF. `lines` are the event lines in one or more
+ * pieces. The members of the interfaces are in RFC 8785 order, so JSON.stringify is canonical.
  */
 export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[]): Buffer {
   const commitText = JSON.stringify(commit);
@@ -63,7 +63,7 @@ export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[])
   return Buffer.from(`{"commit":${commitText}${SUFFIX_PREFIX}${sha256}"}\n`);
 }
 
-/** Parses the header line in [start, end) of `bytes`, without its LF; null if it is not one. */
+/** Parses the header line [start, end) of `bytes`, without its LF; null if it is not a header. */
 export function parseCommitHeader(
   bytes: Buffer,
   start = 0,

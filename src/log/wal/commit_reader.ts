@@ -1,5 +1,5 @@
 /**
- * Reads a tail or pending file commit by commit, checking the hash of each frame without parsing
+ * Reads a tail or pending file commit by commit and checks the hash of each frame, without parsing
  * events. Memory is bounded by the largest commit.
  */
 import { Buffer } from "node:buffer";
@@ -12,12 +12,12 @@ import { type Commit, type CommitHeader, hashFrame, parseCommitHeader } from "./
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 
-/** A commit whose frame is valid. */
+/** A commit with a valid frame. */
 export interface WholeCommit {
   commit: Commit;
   /** Its event lines, each with its LF; valid until the next call. */
   lines: Buffer;
-  /** Where it ends in the file. */
+  /** Its end in the file. */
   endBytes: number;
 }
 
@@ -39,7 +39,7 @@ export class CommitReader {
     this.#endBytes = startBytes;
   }
 
-  /** Where the last commit read ends. */
+  /** End of the last commit read. */
   get endBytes(): number {
     return this.#endBytes;
   }
@@ -49,7 +49,7 @@ export class CommitReader {
     return this.#fault;
   }
 
-  /** The next commit; null at the end or if the next commit is invalid. */
+  /** Reads the next commit; returns null at the end or if the next commit is invalid. */
   async next(): Promise<WholeCommit | null> {
     if (this.#endBytes === this.#sizeBytes || this.#fault !== null) return null;
     const headerBytes = await this.#readHeader();
@@ -59,7 +59,7 @@ export class CommitReader {
     const frameBytes = headerBytes + commit.bytes;
     const endBytes = this.#endBytes + frameBytes;
     if (endBytes > this.#sizeBytes) {
-      return this.#stop(`the commit ends at ${endBytes}, the file at ${this.#sizeBytes}`);
+      return this.#stop(`the commit ends at byte ${endBytes}, the file at ${this.#sizeBytes}`);
     }
     const isWhole = this.#unreadBytes >= frameBytes || await this.#fill(frameBytes);
     if (!isWhole || this.#hashFrame(headerBytes, frameBytes) !== sha256) {
@@ -71,7 +71,7 @@ export class CommitReader {
     return { commit, lines, endBytes };
   }
 
-  /** Length of the header line, including its LF; null if no line ends in range. */
+  /** Returns the length of the header line, including its LF; null if no line ends in range. */
   async #readHeader(): Promise<number | null> {
     for (let searchedBytes = 0; searchedBytes <= COMMIT_HEADER_BYTES_MAX;) {
       const newline = this.#buffer.indexOf(LF, this.#start + searchedBytes);
@@ -89,7 +89,7 @@ export class CommitReader {
     return header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX ? null : header;
   }
 
-  /** Null if the frame does not end with an LF. */
+  /** Returns null if the frame does not end with an LF. */
   #hashFrame(headerBytes: number, frameBytes: number): string | null {
     const end = this.#start + frameBytes;
     if (this.#buffer[end - 1] !== LF) return null;
@@ -100,7 +100,7 @@ export class CommitReader {
     return this.#filled - this.#start;
   }
 
-  /** Buffers at least `wantedBytes`; false if the range or the file ends first. */
+  /** Buffers at least `wantedBytes`; returns false if the range or the file ends first. */
   async #fill(wantedBytes: number): Promise<boolean> {
     this.#makeRoom(wantedBytes);
     while (this.#unreadBytes < wantedBytes) {
@@ -113,7 +113,7 @@ export class CommitReader {
     return true;
   }
 
-  /** Moves the unread bytes to the start of a buffer with room for `wantedBytes`. */
+  /** Moves the unread bytes to the start of a buffer of at least `wantedBytes`. */
   #makeRoom(wantedBytes: number): void {
     const unread = this.#buffer.subarray(this.#start, this.#filled);
     if (wantedBytes > this.#buffer.length) {
@@ -131,8 +131,8 @@ export class CommitReader {
 }
 
 /**
- * The commits with events in [startBytes, sizeBytes) of a file.
- * @param path names the file in errors.
+ * Yields the commits with events in [startBytes, sizeBytes) of a file.
+ * @param path path of the file, for errors.
  * @throws {CorruptLogError} while iterating, at an invalid commit.
  */
 export async function* readCommits(

@@ -1,8 +1,8 @@
 /**
- * An in-memory copy of the newest commits of a file, which lets followers and replays of the newest
- * events avoid file reads. Readers copy the bytes, so an evicted commit is freed at once.
+ * An in-memory copy of the newest commits of a file, which spares followers and replays of the
+ * newest events file reads. Readers copy the bytes, so an evicted commit is freed immediately.
  *
- * Invariant: the commits held are the last ones of the file, without a gap.
+ * Invariant: the cached commits are the last ones of the file, without a gap.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -26,7 +26,7 @@ export class RecentCommits {
     this.#limitBytes = limitBytes;
   }
 
-  /** Adds the next commit and evicts the oldest; a commit over the limit evicts itself too. */
+  /** Adds the next commit and evicts the oldest; a commit over the limit also evicts itself. */
   add(offset: number, bytes: Buffer, lastEventId: string | null): void {
     const commits = this.#commits;
     assert((commits.at(-1)?.endOffset ?? offset) === offset, "recent commits have no gap");
@@ -44,7 +44,7 @@ export class RecentCommits {
     return index === 0 ? null : commits[index]?.offset ?? null;
   }
 
-  /** Fills `into` from `position` of the file; false if any of the range is not held. */
+  /** Fills `into` from `position` of the file; returns false if the range is not fully cached. */
   read(into: Uint8Array, position: number): boolean {
     const commits = this.#commits;
     const isHeld = commits.length > 0 && commits[0]!.offset <= position &&

@@ -1,7 +1,7 @@
 /**
- * Distinguishes the remnant of an unfinished last commit from corruption. A commit is written only
- * after the previous one is synced, so invalid bytes are a remnant only if they can come from a
- * single commit: no valid one follows, no other begins in them, and one commit can be that long.
+ * Distinguishes the remnant of a torn last commit from corruption. A commit is written only after
+ * the previous one is synced, so invalid bytes are a remnant only if they can be part of a single
+ * commit: no valid commit follows, no other begins in them, and a commit can be that long.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
@@ -11,31 +11,31 @@ import type { StorageFile } from "../storage/storage.ts";
 
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
-/** No event line begins like this, and client input never contains a bare LF. */
+/** Occurs only where a commit starts: no event line begins like this or contains another LF. */
 const COMMIT_START = Buffer.concat([Buffer.of(LF), HEADER_PREFIX]);
-/** Chunks overlap so that the start or end of a header is never split between two. */
+/** Chunks overlap, so that the start or end of a header is never split across two chunks. */
 const OVERLAP_BYTES = Math.max(SUFFIX_LENGTH, COMMIT_START.length - 1);
 
-/** Why the invalid bytes from `from` on cannot be the remnant of a commit; null if they can be. */
+/** Returns why the invalid bytes from `from` on cannot be a remnant; null if they can. */
 export async function remnantFault(
   file: StorageFile,
   sizeBytes: number,
   from: number,
 ): Promise<string | null> {
   if (sizeBytes - from > COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX) {
-    return `${sizeBytes - from} bytes follow, more than one commit may hold`;
+    return `${sizeBytes - from} bytes follow, more than a single commit can contain`;
   }
   const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   for (let offset = from; offset < sizeBytes; offset += CHUNK_BYTES - OVERLAP_BYTES) {
-    // A writer may have appended past `sizeBytes` meanwhile.
+    // A writer may since have appended past `sizeBytes`.
     const readBytes = Math.min(await file.read(chunk, offset), sizeBytes - offset);
     const bytes = chunk.subarray(0, readBytes);
     const start = bytes.indexOf(COMMIT_START);
-    if (start >= 0) return `another commit begins at ${offset + start + 1}`;
+    if (start >= 0) return `another commit begins at byte ${offset + start + 1}`;
     for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, end + 1)) {
       if (!closesAsHeader(bytes, end)) continue;
       const commit = await commitOfLine(file, sizeBytes, from, offset + end);
-      if (commit !== null) return `a valid commit follows at ${commit}`;
+      if (commit !== null) return `a valid commit follows at byte ${commit}`;
     }
     if (readBytes < CHUNK_BYTES) break;
   }
@@ -43,11 +43,11 @@ export async function remnantFault(
 }
 
 /**
- * Offset of the valid commit after `from` whose header line ends at `lineEnd`; null if there is
- * none.
+ * Returns the offset of the valid commit after `from` whose header line ends at `lineEnd`; null if
+ * there is none.
  *
- * A header has a suffix that no event line has, so client input cannot forge one. Line starts are
- * unreliable: the preceding LF may be damaged.
+ * A header has a suffix that no event line has, so client input cannot forge one. The start of a
+ * line is unreliable, since the preceding LF may be damaged.
  */
 async function commitOfLine(
   file: StorageFile,

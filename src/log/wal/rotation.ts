@@ -2,8 +2,8 @@
  * Renames the tail to a pending file and starts a new tail. A failure before the two renames leaves
  * the tail unchanged; if the second rename fails, the first is undone.
  *
- * The names are durable only once both folders are synced. Until then no commit may be
- * acknowledged: after a crash its file could have its old name.
+ * The names are durable only once both directories are synced. Until then, no commit may be
+ * acknowledged, since its file could have its old name after a crash.
  */
 import { assert } from "../../assert.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -15,7 +15,7 @@ import {
 } from "../storage/file_names.ts";
 import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
 
-/** Creates an empty tail. Its name becomes durable with the next sync of the folder. */
+/** Creates an empty tail. Its name becomes durable with the next sync of the directory. */
 export async function createTail(storage: Storage): Promise<void> {
   const file = await createSynced(storage, TAIL_FILE);
   await file.close();
@@ -35,7 +35,7 @@ export interface Rotated {
 export class RotationError extends Error {
   override name = "RotationError";
   /**
-   * `kept`: the tail is unchanged. `undone`: it was renamed back; the folders need a sync.
+   * `kept`: the tail is unchanged. `undone`: it was renamed back; the directories need a sync.
    * `torn`: it kept its new name, and there is no tail.
    */
   readonly outcome: "kept" | "undone" | "torn";
@@ -47,17 +47,17 @@ export class RotationError extends Error {
 }
 
 /**
- * Renames a tail that holds events and is fully durable, and puts an empty tail in its place. Both
+ * Renames a tail that has events and is fully durable, and puts an empty tail in its place. Both
  * names are durable after `syncNames()`.
  * @throws {RotationError}
  */
 export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Rotated> {
   const { firstEventId, lastEventId } = tail;
-  assert(firstEventId !== null && lastEventId !== null, "a rotated tail holds events");
+  assert(firstEventId !== null && lastEventId !== null, "a rotated tail has events");
   const path = pendingPath(firstEventId, lastEventId);
   const opened: StorageFile[] = [];
   try {
-    // Anything that needs disk space or descriptors comes before the renames.
+    // Everything that needs disk space or descriptors comes before the renames.
     await removeIfThere(storage, TAIL_TEMPORARY_FILE);
     const next = await createSynced(storage, TAIL_TEMPORARY_FILE);
     opened.push(next);
@@ -69,7 +69,7 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
     return { path, pending, tail: next };
   } catch (error) {
     const failure = error instanceof RotationError ? error : new RotationError("kept", error);
-    // The outcome of the renames matters most; a failed close only extends the message.
+    // The outcome of the renames takes precedence; a failed close only extends the message.
     for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
       if (closed.status === "rejected") failure.message += `; ${closed.reason}`;
     }
@@ -77,7 +77,7 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
   }
 }
 
-/** Makes the names after a completed or undone rotation durable. */
+/** Makes names durable after a completed or undone rotation. */
 export async function syncNames(storage: Storage): Promise<void> {
   await storage.syncFolder(PENDING_FOLDER);
   await storage.syncFolder(".");

@@ -1,7 +1,7 @@
 /**
  * Appends commits to the tail and makes them durable. The outcome of a commit is durable, certainly
- * absent, or unknown. After an unknown outcome the writer accepts no more commits: fsync is never
- * retried, since the kernel may have dropped the pages it could not write.
+ * absent, or unknown. After an unknown outcome, the writer accepts no more commits; fsync is never
+ * retried, since the kernel may have dropped the pages that it could not write.
  */
 import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
@@ -21,7 +21,7 @@ export class TailWriter {
     this.#tail = tail;
   }
 
-  /** Why this writer accepts no more commits; null while it does. */
+  /** Why this writer has stopped accepting commits; null if it has not. */
   get poison(): WriterPoisonedError | null {
     return this.#poison;
   }
@@ -31,13 +31,13 @@ export class TailWriter {
     return this.#isSettled;
   }
 
-  /** Marks the tail as renamed: the next commit first makes its name durable. */
-  unsettle(): void {
+  /** Records that the tail was renamed, so that the next commit first makes its name durable. */
+  markNameUnsynced(): void {
     this.#isSettled = false;
   }
 
   /**
-   * Appends a commit; it is durable when this returns. One call at a time.
+   * Appends a commit, which is durable when this resolves. Calls must not overlap.
    * @throws {StorageFullError} the disk is full; the commit was undone.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
@@ -51,7 +51,7 @@ export class TailWriter {
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
-      throw new StorageFullError(`no room for a commit of ${bytes.length} bytes`, { cause: error });
+      throw new StorageFullError(`no space for a ${bytes.length}-byte commit`, { cause: error });
     }
     await this.#sync();
     this.#takeIn(() => {
@@ -60,31 +60,31 @@ export class TailWriter {
     });
   }
 
-  /** Updates the state after a commit. A failure poisons the writer: the commit is durable. */
+  /** Updates the state after a commit. Failure poisons the writer, since the commit is durable. */
   #takeIn(update: () => void): void {
     try {
       update();
     } catch (error) {
-      throw this.poisonBy("a durable commit contradicts the state in memory", error);
+      throw this.poisonBy("a durable commit contradicts the in-memory state", error);
     }
   }
 
-  /** Stops the writer for good; returns the error that every later append throws. */
+  /** Stops the writer permanently; returns the error that every later append throws. */
   poisonBy(what: string, cause: unknown): WriterPoisonedError {
     const reason = cause instanceof Error ? cause.message : String(cause);
     this.#poison = new WriterPoisonedError(`${what}: ${reason}`, { cause });
     return this.#poison;
   }
 
-  /** Syncs the folders first: after a crash, an acknowledged commit's file must keep its name. */
+  /** Syncs directories, so that an acknowledged commit's file keeps its name after a crash. */
   async #settleNames(): Promise<void> {
     if (this.#isSettled) return;
     try {
       await syncNames(this.#storage);
       this.#isSettled = true;
     } catch (error) {
-      if (!isNoRoom(error)) throw this.poisonBy("an fsync of the log folder failed", error);
-      throw new StorageFullError("no room for the name of the tail", { cause: error });
+      if (!isNoRoom(error)) throw this.poisonBy("an fsync of the log directory failed", error);
+      throw new StorageFullError("no space for the directory entry of the tail", { cause: error });
     }
   }
 
@@ -103,7 +103,7 @@ export class TailWriter {
   }
 }
 
-/** The pieces in memory of their own: recent commits would keep whole slabs of pooled memory. */
+/** Joins pieces in an unpooled buffer, since a pooled one would retain its whole slab. */
 function joined(pieces: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));
   let end = 0;

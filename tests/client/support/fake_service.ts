@@ -1,4 +1,4 @@
-/** A scripted service on a Unix socket: each request gets the next reply. */
+/** A scripted service on a Unix socket: each request gets the next scripted reply. */
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -23,9 +23,9 @@ export interface SeenRequest {
 /** Responds to one request. */
 export type Reply = (response: ServerResponse, request: SeenRequest) => void | Promise<void>;
 
-/** A clock that advances only in pauses, and fixed randomness. */
+/** A clock that advances only in pauses, and deterministic randomness. */
 export class FakeTiming implements Timing {
-  /** Length of each pause so far, in milliseconds. */
+  /** Pauses so far, in milliseconds. */
   readonly pausesMs: number[] = [];
   #nowMs = 0;
 
@@ -57,7 +57,7 @@ export interface Faked {
   seen: SeenRequest[];
 }
 
-/** Runs `use` with a client of a service that sends these replies and repeats the last one. */
+/** Runs `use` with a client of a service that sends these replies, then repeats the last one. */
 export async function withFakeService(
   replies: Reply[],
   use: (faked: Faked) => Promise<void>,
@@ -96,14 +96,14 @@ async function readAll(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Responds with a JSON document. */
+/** Replies with a JSON document. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Reply {
   return (response) =>
     void response.writeHead(status, { "content-type": "application/json", ...headers })
       .end(JSON.stringify(body));
 }
 
-/** Responds with an error document. */
+/** Replies with an error document. */
 export function refuse(
   status: number,
   error: string,
@@ -113,13 +113,13 @@ export function refuse(
   return json(status, { error, message: `${error} happened`, ...context }, headers);
 }
 
-/** Closes the connection without a response. */
+/** Closes the connection without replying. */
 export const loseConnection: Reply = (response) => void response.destroy();
 
-/** Never responds. */
+/** Never replies. */
 export const keepSilent: Reply = () => {};
 
-/** Responds with NDJSON lines, then ends or breaks the connection. */
+/** Replies with NDJSON lines, then ends or breaks the connection. */
 export function lines(records: unknown[], then: "end" | "lose" | "stay" = "end"): Reply {
   return (response) => {
     response.writeHead(200, { "content-type": "application/x-ndjson" });
@@ -132,12 +132,12 @@ export function lines(records: unknown[], then: "end" | "lose" | "stay" = "end")
   };
 }
 
-/** The id of the n-th event of a fake log. */
+/** The id of the nth event of a fake log. */
 export function eventId(n: number): string {
   return `01900000-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
 }
 
-/** Events of a fake log that differ only in their ids. */
+/** Events of a fake log, which differ only in their ids. */
 export function events(from: number, to: number): { event_id: string }[] {
   const all: { event_id: string }[] = [];
   for (let n = from; n <= to; n++) all.push({ event_id: eventId(n) });

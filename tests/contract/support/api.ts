@@ -1,4 +1,4 @@
-/** Calls of the HTTP API, and assertions on its responses. */
+/** Calls to the HTTP API, and assertions on its responses. */
 import assert from "node:assert/strict";
 import { ERROR_STATUS, type ErrorCode } from "../../../src/event/api_error.ts";
 import type {
@@ -11,7 +11,7 @@ import { type HttpReply, request } from "../../support/http_client.ts";
 import type { SubmittedBatch, SubmittedEvent } from "../../support/submitted.ts";
 
 export const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-/** A well-formed event id that no log has: the smallest. */
+/** The smallest well-formed event id, which no log contains. */
 export const NO_EVENT_ID = "00000000-0000-7000-8000-000000000000";
 
 export interface ReplayPage {
@@ -28,12 +28,12 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
-/** A valid event; `members` replace or add some. */
+/** A valid event, with `members` replaced or added. */
 export function event(members: object = {}): SubmittedEvent {
   return { stream: "orders", record_key: "1", kind: "upserted", payload: null, ...members };
 }
 
-/** A valid batch of one event; `members` replace or add some. */
+/** A valid batch of one event, with `members` replaced or added. */
 export function batchWith(members: object): SubmittedBatch {
   return { source: "shop", batch_id: "b", events: [event()], ...members };
 }
@@ -42,7 +42,7 @@ export function ingest(socketPath: string, body: unknown): Promise<HttpReply> {
   return request(socketPath, { body });
 }
 
-/** Ingests a batch that must be accepted. */
+/** Ingests a batch, which must be accepted. */
 export async function commit(socketPath: string, body: unknown): Promise<Receipt> {
   const reply = await ingest(socketPath, body);
   assert.equal(reply.status, 200, reply.text());
@@ -55,7 +55,7 @@ export function postRetirement(socketPath: string, body: unknown): Promise<HttpR
   return request(socketPath, { path: "/v1/sources/retire", body });
 }
 
-/** Retires a source that must have events. */
+/** Retires a source, which must have events. */
 export async function retire(socketPath: string, source: string): Promise<RetirementReceipt> {
   const reply = await postRetirement(socketPath, { source });
   assert.equal(reply.status, 200, reply.text());
@@ -82,8 +82,8 @@ export async function streamsPage(socketPath: string, query = ""): Promise<Strea
 }
 
 /**
- * Asserts that a reply is an error with the code and its status, and exactly the `context` beside
- * code and message. @returns the message.
+ * Asserts that a reply is an error with this code and its status, and with exactly `context` in
+ * addition to code and message. @returns the message.
  */
 export function assertError(reply: HttpReply, code: ErrorCode, context: object = {}): string {
   assert.equal(reply.headers["content-type"], "application/json");
@@ -94,7 +94,7 @@ export function assertError(reply: HttpReply, code: ErrorCode, context: object =
   return message;
 }
 
-/** The cases of a table of invalid requests, by error code and violated rule. */
+/** The cases of a table of invalid requests, grouped by error code, then violated rule. */
 export function casesOf<Request>(
   table: { [code in ErrorCode]?: Record<string, Request> },
 ): Array<[code: ErrorCode, rule: string, request: Request]> {

@@ -1,4 +1,4 @@
-/** A follow response as a client reads it: line by line, from one connection. */
+/** A follow response as a client reads it: line by line, over one connection. */
 import assert from "node:assert/strict";
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import type { CommittedEvent } from "../../../src/event/types.ts";
@@ -26,7 +26,7 @@ export class FollowReader {
       outgoing.on("error", reject);
       outgoing.on("response", (incoming) => {
         assert.equal(incoming.statusCode, 200);
-        incoming.on("error", () => {}); // Reading the lines tells.
+        incoming.on("error", () => {}); // Reading lines reports it.
         resolve(new FollowReader(incoming));
       });
       outgoing.end();
@@ -37,13 +37,13 @@ export class FollowReader {
     return this.#incoming.headers;
   }
 
-  /** The text of the next line; null at the end of the response. */
+  /** The next line; null at the end of the response. */
   async line(): Promise<string | null> {
     const { done, value } = await this.#lines.next();
     return done ? null : value;
   }
 
-  /** The next record; there must be one. */
+  /** The next record, which must exist. */
   async next(): Promise<FollowRecord> {
     const line = await this.line();
     assert.ok(line !== null, "the response continues");
@@ -70,7 +70,7 @@ export class FollowReader {
     }
   }
 
-  /** Reads live records until they hold `count` events. */
+  /** Reads live records until they contain `count` events. */
   async takeLive(count: number): Promise<CommittedEvent[]> {
     const events: CommittedEvent[] = [];
     while (events.length < count) {

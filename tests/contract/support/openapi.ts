@@ -1,15 +1,15 @@
-/** `docs/openapi.yaml`: its operations, and checks of responses against it. */
+/** The operations of `docs/openapi.yaml`, and checks of responses against them. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { parse } from "yaml";
 import type { HttpReply } from "../../support/http_client.ts";
 
-/** A part of the document. */
+/** A node of the document. */
 export type Node = { [name: string]: Node } & { [name: number]: Node };
 
 const DOCUMENT_URL = new URL("../../../docs/openapi.yaml", import.meta.url);
-/** Responses to requests that are not operations of the document. */
+/** Responses to requests outside the document's operations. */
 const OUTSIDE_OPERATIONS: Record<number, string> = {
   401: "Unauthorized",
   404: "NotFound",
@@ -23,7 +23,7 @@ export class OpenApiDocument {
   readonly #validators = new Map<string, ValidateFunction>();
 
   /**
-   * Reads the document. It allows unknown members for later versions; they are disallowed here, so
+   * Reads the document. It allows unknown members for later versions; this reader rejects them, so
    * that the service sends nothing undocumented.
    */
   constructor() {
@@ -41,25 +41,25 @@ export class OpenApiDocument {
     return Object.keys(this.root.paths!);
   }
 
-  /** Methods of a path, in uppercase. */
+  /** The methods of a path, in uppercase. */
   methodsOf(path: string): string[] {
     return Object.keys(this.root.paths![path]!).filter((name) => METHODS.includes(name))
       .map((name) => name.toUpperCase());
   }
 
-  /** Follows a reference within the document, if `node` is one. */
+  /** Resolves `node` if it is a reference within the document. */
   resolve(node: Node): Node {
     const reference = node.$ref as unknown as string | undefined;
     if (reference === undefined) return node;
     return this.resolve(this.#at(reference));
   }
 
-  /** Asserts that a value fits the schema at a pointer, such as `#/components/schemas/Batch`. */
+  /** Asserts that a value matches the schema at a pointer such as `#/components/schemas/Batch`. */
   assertValid(pointer: string, value: unknown): void {
     assert.deepEqual(this.#faultsOf(pointer, value), [], `${pointer}: ${JSON.stringify(value)}`);
   }
 
-  /** Whether a value fits the schema at a pointer. */
+  /** Whether a value matches the schema at a pointer. */
   isValid(pointer: string, value: unknown): boolean {
     return this.#faultsOf(pointer, value).length === 0;
   }
@@ -71,7 +71,7 @@ export class OpenApiDocument {
     return validate(value) ? [] : validate.errors ?? [];
   }
 
-  /** Where the response with a status is described, for any path and method. */
+  /** The description of the response with a status, for any path and method. */
   responsePointer(method: string, path: string, status: number): string {
     const isOperation = this.paths.includes(path) && this.methodsOf(path).includes(method);
     if (!isOperation) return `#/components/responses/${OUTSIDE_OPERATIONS[status]}`;
@@ -109,7 +109,7 @@ export class OpenApiDocument {
   }
 }
 
-/** The steps of a JSON pointer in a URI fragment (RFC 6901). */
+/** The components of a JSON pointer in a URI fragment (RFC 6901). */
 function stepsOf(pointer: string): string[] {
   return pointer.split("/").slice(1).map((step) =>
     decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")

@@ -1,12 +1,11 @@
 /**
- * A service with an empty log: in the test's own process over a log in memory, or the executable
- * under test.
+ * A service with an empty log: either in the test's own process over an in-memory log, or the
+ * executable under test.
  */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { init } from "../../../src/commands/init.ts";
-import { startServe, withFolder } from "../../../tools/support/program.ts";
+import { startServe, withInitialized } from "../../../tools/support/program.ts";
 import { TESTED_EXECUTABLE } from "../../../tools/support/runtimes.ts";
 import { withServedLog } from "./served_log.ts";
 
@@ -15,7 +14,7 @@ export interface Served {
 }
 
 export interface ServedOptions {
-  /** Default: none. */
+  /** Default: no authentication. */
   token?: string;
 }
 
@@ -27,8 +26,7 @@ export async function withService(
   if (TESTED_EXECUTABLE === undefined) {
     return await withServedLog(({ socketPath }) => use({ socketPath }), { handler: { token } });
   }
-  await withFolder(async (dir) => {
-    await init(dir, () => {});
+  await withInitialized(async (dir) => {
     await writeFile(join(dir, "service.toml"), `[server]\ntoken = "${token}"\n`);
     const serving = await startServe(dir);
     let isPassed = false;
@@ -37,7 +35,7 @@ export async function withService(
       isPassed = true;
     } finally {
       const { code, stderr } = await serving.stop();
-      // A failure of the test is more useful than the exit of the service.
+      // If the test failed, its error is more useful than the exit status of the service.
       if (isPassed) assert.deepEqual([code, stderr.includes("defect")], [0, false], stderr);
     }
   });

@@ -1,4 +1,4 @@
-/** The HTTP API over a log in memory with an orderly shutdown; a test can make its disk fail. */
+/** The HTTP API over an in-memory log with orderly shutdown; a test can make its disk fail. */
 import { createHandler, type HandlerOptions } from "../../../src/api/handler.ts";
 import type { ListenOptions } from "../../../src/http/server.ts";
 import { Admission } from "../../../src/service/admission.ts";
@@ -12,16 +12,16 @@ export interface ServedLog {
   socketPath: string;
   storage: SimulatedDisk;
   service: EventLogService;
-  /** Reports to the operator. */
+  /** Lines reported to the operator. */
   reports: string[];
-  /** Shuts down in the order of `serve`: followers, connections, the writer. */
+  /** Shuts down in the same order as `serve`: followers, connections, writer. */
   shutDown(): Promise<void>;
 }
 
 export interface ServedLogOptions {
-  /** Initial files; they remain for a next start. */
+  /** Initial files, which remain for the next start. */
   storage?: SimulatedDisk;
-  /** Wraps the log that the API uses. Default: the service itself. */
+  /** Wraps the log used by the API. Default: the service itself. */
   log?: (service: EventLogService) => EventLog;
   handler?: Partial<Omit<HandlerOptions, "log">>;
   listen?: Partial<ListenOptions>;

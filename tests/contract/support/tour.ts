@@ -1,4 +1,4 @@
-/** A server that gives every kind of response, deterministically. */
+/** A server that deterministically gives every kind of response. */
 import { ApiError } from "../../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { Admission } from "../../../src/service/admission.ts";
@@ -8,8 +8,8 @@ import { alteredLog } from "../../support/stub_log.ts";
 import { type ServedLog, withServedLog } from "./served_log.ts";
 
 /**
- * The name of the example that the response is, or null if it is like that of another stop; the
- * request; a preparation of the server.
+ * The name of the example that the response becomes, or null if it is like another stop's; the
+ * request; and how to prepare the server.
  */
 export type TourStop = [
   example: string | null,
@@ -18,7 +18,7 @@ export type TourStop = [
 ];
 
 export interface TourServer extends ServedLog {
-  /** Reserves all room for bodies. */
+  /** Reserves the whole memory budget for bodies. */
   fillRoom(): void;
   freeRoom(): void;
 }
@@ -52,7 +52,7 @@ function roomOf(admission: Admission): Pick<TourServer, "fillRoom" | "freeRoom">
   };
 }
 
-/** A log that fails reads of the kind `unreadable` and rejects some followers. */
+/** A log that fails reads of kind `unreadable` and rejects some followers. */
 function failing(service: EventLogService): EventLog {
   return alteredLog(service, {
     replay(query) {

@@ -1,18 +1,18 @@
 /**
  * Requests that cause every kind of response of the API, in order, on a new log. The responses are
- * the examples of `docs/openapi.yaml`.
+ * the examples in `docs/openapi.yaml`.
  */
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { failNth } from "../../support/storage_faults.ts";
 import { NO_EVENT_ID } from "./api.ts";
 import type { TourStop } from "./tour.ts";
 
-/** The ids that the log assigns with the deterministic clock and randomness. */
+/** The ids that the log assigns with a deterministic clock and deterministic randomness. */
 function eventId(n: number): string {
   return `019b76da-a800-7001-8203-0405060708${(9 + n).toString(16).padStart(2, "0")}`;
 }
 
-/** Request bodies that are also examples, by name. */
+/** Request bodies that also serve as examples, by name. */
 export const TOUR_BODIES: Record<string, unknown> = {
   batch: {
     source: "shop",

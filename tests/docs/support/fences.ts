@@ -1,30 +1,30 @@
 /**
- * The code fences of the documents. The `sh` fences of a document are run in order in one shell.
- * A tag after the language changes this:
+ * The code fences of the documents. The `sh` fences of a document run in order in one shell. A tag
+ * after the language changes this:
  *
  * - `sh background`: a service that runs until Ctrl-C, in its own terminal. The test continues once
  *   the service responds, and stops it before the next such fence and at the end.
  * - `sh follow`: never ends; the test interrupts it once it has printed something.
- * - `sh no-run`: is not run. A comment above gives the reason: `<!-- no-run: why -->`.
+ * - `sh no-run`: does not run. A comment above gives the reason: `<!-- no-run: why -->`.
  * - `json output`, `text output`: the approximate output of the previous fence.
  */
 
 export interface Fence {
   language: string;
-  /** The word after the language, or empty. */
+  /** The word after the language, possibly empty. */
   tag: string;
   text: string;
-  /** Line of the opening in the document, from 1. */
+  /** The line of the document on which the fence opens, from 1. */
   line: number;
-  /** The reason of a `no-run` fence. */
+  /** The reason given for a `no-run` fence. */
   reason: string | null;
 }
 
-/** A fence in a list is indented, and so are its lines. */
+/** A fence in a list is indented, as are its lines. */
 const OPENING = /^( *)```(\S*) ?(.*)$/;
 const NO_RUN_REASON = /^<!-- no-run: (.+) -->$/;
 
-/** All fences of a Markdown text. @throws {Error} when one is not closed. */
+/** All fences of a Markdown document. @throws {Error} a fence is not closed. */
 export function fencesOf(markdown: string): Fence[] {
   const lines = markdown.split("\n");
   const fences: Fence[] = [];

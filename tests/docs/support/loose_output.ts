@@ -1,13 +1,13 @@
 /**
- * Compares output shown in a document with actual output. Ids, hashes and times differ in each run,
- * numbers in a text may differ, and a document may omit lines.
+ * Compares the output that a document shows with actual output. Ids, hashes, times and numbers in
+ * prose may differ between runs, and a document may omit lines.
  */
 import { isDeepStrictEqual } from "node:util";
 
 /** A placeholder in a document: `<bytes>`, `…`. */
 const OPEN = /<[^<>]+>|…/g;
 
-/** Replaces values that differ in each run with their kind. */
+/** Replaces values that differ between runs with their kind. */
 function normalized(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "UUID")
     .replaceAll(/[0-9a-f]{64}/g, "HASH")
@@ -15,7 +15,7 @@ function normalized(text: string): string {
 }
 
 /**
- * Finds the first line of `shown` that `output` lacks, in order.
+ * Finds the first line of `shown` that does not follow in `output`.
  * @returns null if `output` has all lines.
  */
 export function missingLine(shown: string, output: string): string | null {
@@ -32,7 +32,7 @@ export function missingLine(shown: string, output: string): string | null {
   return null;
 }
 
-/** Whether two JSON texts are equal except for ids, hashes and times. */
+/** Whether two JSON documents are equal except for ids, hashes and times. */
 export function isAlike(shown: string, output: string): boolean {
   return isDeepStrictEqual(JSON.parse(normalized(shown)), JSON.parse(normalized(output)));
 }

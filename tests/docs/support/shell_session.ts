@@ -5,13 +5,13 @@ import { join } from "node:path";
 import process from "node:process";
 import type { Fence } from "./fences.ts";
 
-/** A session takes seconds on an idle machine; a longer one hangs. */
+/** A session takes seconds on an idle machine; after this time it counts as hung. */
 const SESSION_TIMEOUT_MS = 300_000;
 
 export interface SessionEnd {
-  /** The output of each fence that was run, on both streams, in order. */
+  /** The output of each fence that ran, on both streams, in order. */
   outputs: Map<Fence, string>;
-  /** The fence that failed, or null. */
+  /** The fence that failed, if any. */
   failed: Fence | null;
   /** Standard error of the shell itself. */
   stderr: string;
@@ -54,7 +54,7 @@ end_all() {
 trap end_all EXIT
 `;
 
-/** @param folder the working directory, which also receives the outputs. */
+/** @param folder is the working directory, which also receives the output. */
 export async function runFences(fences: Fence[], folder: string): Promise<SessionEnd> {
   const script = PRELUDE + fences.map(step).join("\n");
   const { code, stderr } = await runBash(script, folder);
@@ -81,11 +81,11 @@ function step({ tag, text }: Fence, index: number): string {
   if (tag === "follow") {
     return `${group} &\nfollowing=$!\nuntil_true test -s ${out}\ninterrupt $following`;
   }
-  // A human reader would type the next command after the service has started.
+  // A reader would type the next command after the service has started.
   return / serve &$/m.test(text) ? `${group}\nuntil_true answers` : group;
 }
 
-/** Runs in its own session, so that remaining processes can be found and killed at the end. */
+/** Runs bash in its own session, so that leftover processes can be found and killed. */
 async function runBash(
   script: string,
   cwd: string,

@@ -10,7 +10,7 @@ import { randomValue } from "../support/random_json.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 test("canonicalize() sorts members by UTF-16 code units", () => {
-  // The sample of RFC 8785 section 3.2.3: a surrogate pair sorts before U+FB33.
+  // The example in RFC 8785 section 3.2.3: a surrogate pair sorts before U+FB33.
   const sample = {
     "\u20ac": "Euro Sign",
     "\r": "Carriage Return",
@@ -25,7 +25,7 @@ test("canonicalize() sorts members by UTF-16 code units", () => {
   assert.equal(canonicalize(sample), `{${members.join(",")}}`);
 });
 
-test("canonicalize() sorts names that look like array indices as text", () => {
+test("canonicalize() sorts names that look like array indices as strings", () => {
   assert.equal(canonicalize({ 2: 0, 10: 0, b: 0, 1: 0, a: 0 }), '{"1":0,"10":0,"2":0,"a":0,"b":0}');
 });
 
@@ -34,7 +34,7 @@ test("canonicalize() sorts at every level", () => {
   assert.equal(canonicalize(value), '{"a":{"e":null,"f":{}},"b":[{"c":2,"d":1},[]]}');
 });
 
-/** Bit patterns and texts of RFC 8785 appendix B. */
+/** Bit patterns and their strings from RFC 8785 appendix B. */
 const NUMBER_SAMPLES: [bits: string, text: string][] = [
   ["0000000000000000", "0"],
   ["8000000000000000", "0"],
@@ -89,7 +89,7 @@ test("canonicalize() accepts objects without a prototype", () => {
   assert.equal(canonicalize(Object.assign(Object.create(null), { b: 1, a: 2 })), '{"a":2,"b":1}');
 });
 
-test("canonicalize() refuses values without a canonical form", () => {
+test("canonicalize() rejects values without a canonical form", () => {
   const refused: [string, unknown][] = [
     ["NaN", NaN],
     ["Infinity", Infinity],
@@ -113,7 +113,7 @@ test("canonicalize() refuses values without a canonical form", () => {
   }
 });
 
-test("canonicalize() limits the nesting of containers", () => {
+test("canonicalize() limits container nesting", () => {
   const nest = (depth: number): unknown => {
     let value: unknown = 0;
     for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { a: value };
@@ -128,7 +128,7 @@ test("canonicalize() limits the nesting of containers", () => {
   assert.throws(() => canonicalize(nest(1_000_000)), TypeError);
 });
 
-test("canonicalize() refuses a value that contains itself", () => {
+test("canonicalize() rejects a value that contains itself", () => {
   const cycle: unknown[] = [];
   cycle.push({ again: cycle });
   assert.throws(() => canonicalize(cycle), DepthError);
@@ -143,11 +143,11 @@ test(`canonicalize() agrees with another implementation (seed ${SEED})`, () => {
 });
 
 /*
- * The bug: V8 kept the text of a payload of millions of small values as a rope, which took a
- * gigabyte and ended the service. tests/faults/memory_limit_test.ts tests the memory.
+ * Regression: V8 kept the JSON of a payload of millions of small values as a rope, which took a
+ * gigabyte and killed the service. tests/faults/memory_limit_test.ts covers memory.
  */
 const NUMBERS = Array.from({ length: 20_000 }, (_, number) => number);
-/** Sorted by UTF-16 code units. */
+/** Member names, sorted by UTF-16 code units. */
 const NAMES = NUMBERS.map((number) => `n${String(number).padStart(6, "0")}`);
 
 const LONG_VALUES: [title: string, value: unknown][] = [
@@ -161,7 +161,7 @@ const LONG_VALUES: [title: string, value: unknown][] = [
 ];
 
 for (const [title, value] of LONG_VALUES) {
-  test(`canonicalize() formats ${title} longer than a piece`, () => {
+  test(`canonicalize() formats ${title} longer than one chunk`, () => {
     assert.equal(canonicalize(value), JSON.stringify(value));
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The bug: V8's `JSON.parse` reads `{"\n":1}` as `{"\\":1}` once it has seen `{"\\":1}`: the
- * service would have stored, hashed and replayed another payload than was submitted.
+ * Regression: V8's `JSON.parse` reads `{"\n":1}` as `{"\\":1}` once it has parsed `{"\\":1}`. The
+ * service would have stored, hashed and replayed a different payload than was submitted.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -13,7 +13,7 @@ function memberNames(text: string): string[] {
   return Object.keys(parseJson(Buffer.from(text)) as Record<string, unknown>);
 }
 
-test("parseJson() distinguishes an escaped name from one that begins like its escape", () => {
+test("parseJson() distinguishes an escaped name from one that begins with the same escape", () => {
   const spelled = [
     ...['"\\n"', '"\\u0004"', '"\\u000a\\u000b"', '"\\""', '"\\\\n"', '"\\\\u"', '"\\\\"'],
     ...['"\\u005c\\u005c"', '"\\u00e9t\\u00e9"', '"\\ud83d\\ude00"', '"__proto__\\u0000"'],
@@ -31,7 +31,7 @@ test("parseJson() distinguishes an escaped name from one that begins like its es
   }
 });
 
-test("prepareBatch() stores names as submitted, whatever was parsed before", () => {
+test("prepareBatch() stores names as submitted, whatever was parsed earlier", () => {
   const batchOf = (payload: string) =>
     Buffer.from(
       `{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",` +
@@ -44,7 +44,7 @@ test("prepareBatch() stores names as submitted, whatever was parsed before", () 
   }
 });
 
-test("parseJsonText() distinguishes escaped names too", () => {
+test("parseJsonText() distinguishes escaped names, too", () => {
   const texts = ['{"\\\\":1}', '{"\\n":1}', '{"a":"\\n","\\u0004":[{"\\"":2}]}', '{"a\\nb" : 1}'];
   for (let round = 0; round < 50; round++) {
     for (const text of texts) {

@@ -1,4 +1,4 @@
-/** Known texts; tests/faults/json_fuzz_test.ts compares random ones with the built-in parser. */
+/** Known documents. tests/faults/json_fuzz_test.ts compares random ones with JSON.parse(). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonValue } from "../../../src/event/json/strict_json.ts";
@@ -13,7 +13,7 @@ function parseText(text: string): JsonValue {
   return parseJson(bytesOf(text));
 }
 
-/** Returns the fault that parseJson() finds, or null. */
+/** The error that parseJson() reports, or null. */
 function faultOf(bytes: Uint8Array): JsonError | null {
   try {
     parseJson(bytes);
@@ -122,7 +122,7 @@ const SYNTAX_FAULTS: [text: string, offsetBytes: number, message: string][] = [
   ['"\\u12g4"', 1, "malformed escape in a string"],
 ];
 
-test("parseJson() reports at which byte a text is not JSON", () => {
+test("parseJson() reports the byte at which a document stops being JSON", () => {
   for (const [text, offsetBytes, message] of SYNTAX_FAULTS) {
     const fault = faultOf(bytesOf(text));
     assert.equal(fault?.message, `not valid JSON at byte ${offsetBytes}: ${message}`, text);
@@ -157,7 +157,7 @@ const RULE_FAULTS: [text: string, path: (string | number)[], message: string][] 
   ],
 ];
 
-test("parseJson() reports which member breaks a rule", () => {
+test("parseJson() reports the member that violates a rule", () => {
   for (const [text, path, message] of RULE_FAULTS) {
     const fault = faultOf(bytesOf(text));
     assert.equal(fault?.message, message, text);
@@ -165,14 +165,14 @@ test("parseJson() reports which member breaks a rule", () => {
   }
 });
 
-test("JsonError quotes a limited part of the text", () => {
+test("JsonError quotes a limited part of the document", () => {
   const name = "n".repeat(100_000);
   for (const text of [`{"${name}":1,"${name}":2}`, "1".repeat(100_000), `{"${name}":1e999}`]) {
     assert.throws(() => parseText(text), ({ message }: Error) => message.length < 200);
   }
 });
 
-test("parseJson() finds malformed UTF-8, and an earlier fault first", () => {
+test("parseJson() finds malformed UTF-8 unless another error precedes it", () => {
   const cases: [before: string, after: string, message: RegExp][] = [
     ['{"a":["', '"]}', /at byte 7: malformed UTF-8/],
     ["[1,2]", "", /at byte 5: malformed UTF-8/],
@@ -187,7 +187,7 @@ test("parseJson() finds malformed UTF-8, and an earlier fault first", () => {
   }
 });
 
-test("parseJson() handles a million levels, open or closed", () => {
+test("parseJson() handles a million nesting levels, closed or unclosed", () => {
   const levels = 1_000_000;
   assert.throws(() => parseText("[".repeat(levels)), JsonError);
   assert.throws(() => parseText('{"a":'.repeat(levels)), JsonError);
@@ -206,7 +206,7 @@ function depthOf(value: JsonValue | undefined): number {
   return depth;
 }
 
-test("parseJson() drops values beyond its depth and keeps the rest", () => {
+test("parseJson() drops values beyond its depth limit and keeps the rest", () => {
   const nest = (depth: number, inner: string) => "[".repeat(depth) + inner + "]".repeat(depth);
   const deepest = nest(JSON_DEPTH_MAX, "7");
   assert.deepEqual(parseText(deepest), JSON.parse(deepest));
@@ -215,14 +215,14 @@ test("parseJson() drops values beyond its depth and keeps the rest", () => {
   assert.deepEqual(parseText(tooDeep), JSON.parse(cut));
 });
 
-test("parseJson() finds faults beyond its depth", () => {
+test("parseJson() finds errors beyond its depth limit", () => {
   const nest = (inner: string) => "[".repeat(1000) + inner + "]".repeat(1000);
   for (const inner of ['{"a":1,"a":2}', "1e999", '"\\ud800"', "9007199254740993", "01"]) {
     assert.throws(() => parseText(nest(inner)), JsonError, inner);
   }
 });
 
-test("parseJson() parses the largest body, whatever its content", () => {
+test("parseJson() parses a body of the maximum size with any content", () => {
   const filled = (open: string, unit: string, close: string) => {
     const count = Math.floor((INGEST_BODY_BYTES_MAX - open.length - close.length) / unit.length);
     return bytesOf(open + unit.repeat(count) + close);

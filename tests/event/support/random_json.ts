@@ -1,8 +1,8 @@
-/** Random JSON values, and mutations that may break a text. */
+/** Random JSON values, and mutations that may invalidate a document. */
 import type { JsonValue } from "../../../src/event/json/strict_json.ts";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 
-/** A value of at most the given depth. */
+/** A value with at most the given nesting depth. */
 export function randomValue(random: SeededRandom, depthMax: number): JsonValue {
   const kind = random.below(depthMax > 0 ? 8 : 5);
   if (kind === 0) return random.pick([null, true, false]);
@@ -28,7 +28,7 @@ function randomName(random: SeededRandom): string {
 const FRAGMENTS = [...'"\\{}[],:e.-01', "\\u", "\\ud8"];
 const HOSTILE_BYTES = [0x00, 0x1f, 0x7f, 0x80, 0xc0, 0xc3, 0xe0, 0xed, 0xf0, 0xf4, 0xff];
 
-/** Changes a text in one to three places: removes, repeats, inserts or overwrites bytes. */
+/** Mutates a document in one to three places: removes, repeats, inserts or overwrites bytes. */
 export function mutate(random: SeededRandom, text: string): Uint8Array {
   let bytes = new TextEncoder().encode(text);
   for (let count = 1 + random.below(3); count > 0; count--) {

@@ -1,6 +1,6 @@
 /**
- * Two events of one batch with all their hashes, computed with Python's hashlib and json,
- * independently of this code.
+ * A batch of two events with all hashes, computed with Python's hashlib and json, independently of
+ * this code.
  */
 import type { BatchIdentity, HashedEvent } from "../../support/prepared.ts";
 
@@ -31,7 +31,7 @@ export const EVENTS: HashedEvent[] = [
 ];
 
 export const BATCH_DIGEST = "9157eec1de575b9f7c41f8efcb90ef3a784b3109c255e94d09d5717564d5b317";
-/** The digest of a batch of the second event alone. */
+/** The digest of a batch with only the second event. */
 export const SINGLE_DIGEST = "3c0fefdc5f389aa6d4d5848ba6406efc1c58ab90d7342dd7ff4161bca487346a";
 
 export const EVENT_IDS = [
@@ -44,7 +44,7 @@ export const EVENT_HASHES = [
   "b576c394ea2f53c0e705bea6d3d20da2016d767300ea7490cfb3b86794e6bd1a",
 ];
 
-/** Chain heads after each event. */
+/** The chain head after each event. */
 export const HEADS = [
   "5bc45451ea844c7ebb02f7b5662c8ae32bb7465afc2a8ccc6663534d3cce9d49",
   "60fa6d44e1d642f38a97ee83b87136ff2c5b2316b7ad987b9cc894ff587132a4",

@@ -1,15 +1,15 @@
-/** A bare git repository for a test, with fixed dates and therefore fixed hashes. */
+/** A bare git repository for tests, with fixed dates and therefore deterministic hashes. */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 
-/** The empty tree, which every commit has. */
+/** The empty tree, which every commit refers to. */
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const FIRST_SECOND = 1_700_000_000;
 
 const GROWN_REF = "refs/heads/grown";
 
-/** A commit for fast-import, with its own mark. */
+/** A commit for `git fast-import`, with its own mark. */
 function commitCommand(mark: number, parents: string[], second: number): string {
   const [from, merge] = parents;
   return [
@@ -35,7 +35,7 @@ export class GitRepository {
     this.git(["hash-object", "-w", "-t", "tree", "--stdin"], "");
   }
 
-  /** Runs git in the repository and returns what it printed, trimmed. */
+  /** Runs git in the repository and returns its trimmed output. */
   git(args: string[], input: string | Uint8Array = ""): string {
     const { status, stdout, stderr } = spawnSync("git", ["-C", this.path, ...args], {
       input: Buffer.from(input),
@@ -45,7 +45,7 @@ export class GitRepository {
     return String(stdout).trim();
   }
 
-  /** Creates a commit and returns its hash; moves no branch. */
+  /** Creates a commit and returns its hash, without moving a branch. */
   commit(parents: string[], message = `commit ${this.#commits}`): string {
     const when = `${FIRST_SECOND + this.#commits++} +0200`;
     return this.commitRaw([
@@ -59,8 +59,8 @@ export class GitRepository {
   }
 
   /**
-   * Creates `count` commits on top of `parent`, with a side branch and its merge in every ten, and
-   * returns the last one.
+   * Creates `count` commits on top of `parent`, including a side branch and its merge in every ten,
+   * and returns the last one.
    */
   grow(parent: string | null, count: number): string {
     const commands: string[] = [];
@@ -87,7 +87,7 @@ export class GitRepository {
     this.git(["update-ref", `refs/heads/${name}`, hash]);
   }
 
-  /** Hashes as `git log` lists them, oldest first. */
+  /** The hashes that `git log` lists, oldest first. */
   list(revision: string): string[] {
     return this.git(["rev-list", "--reverse", "--topo-order", revision]).split("\n");
   }

@@ -1,8 +1,8 @@
-/** Runs an example as a child process, under the runtime that runs the test. */
+/** Runs an example as a child process under the runtime that runs the test. */
 import { fileURLToPath } from "node:url";
 import { type CliExit, type Spawned, spawnScript } from "../../../tools/support/program.ts";
 
-/** Starts `examples/<name>.ts`. @param permissions Under Deno. */
+/** Starts `examples/<name>.ts`. @param permissions apply under Deno. */
 export function startExample(
   name: string,
   args: string[],

@@ -1,4 +1,4 @@
-/** Appends to a served deployment, and reads it, as a client does. */
+/** Appends to a served deployment and reads it, as a client does. */
 import { type CommittedEvent, EventLogClient, type SubmittedEvent } from "../../../mod.ts";
 import type { Deployment } from "../../support/deployment.ts";
 

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 
 export interface ViewContents {
   position: string | null;
-  /** Payload by `source/stream/record_key`. */
+  /** Payloads by `source/stream/record_key`. */
   records: Record<string, string>;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Texts that are valid JSON, nearly valid, or violate a rule of strict JSON: random spellings from
- * a grammar of hostile parts, then mutated by tokens or bytes.
+ * Documents that are valid JSON, nearly valid, or violate a rule of strict JSON: random encodings
+ * from a grammar of hostile parts, mutated by tokens or bytes.
  */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import { hostileNumber, hostileString } from "./almost_json_scalars.ts";
 
-/** The bytes of one text. */
+/** The bytes of one document. */
 export function almostJson(random: SeededRandom): Uint8Array {
   const text = random.chance(0.04) ? deepText(random) : textOf(random, 1 + random.below(5));
   const changed = random.chance(0.35) ? changeTokens(random, text) : text;
@@ -18,7 +18,7 @@ export function almostJson(random: SeededRandom): Uint8Array {
 const BOM = Buffer.from("\ufeff");
 const PREFIXES = [BOM, Buffer.concat([BOM, BOM]), Buffer.from([0xff, 0xfe]), Buffer.from([0x00])];
 
-/** JSON allows space, tab and line ends; other languages allow more. */
+/** JSON allows only space, tab and line ends as white space; other languages allow more. */
 const SPACES = ["", "", "", "", "", "", " ", "\n", "\r\n", "\t", "   "];
 const OTHER_SPACES = ["\u00a0", "\u2028", "\f", "\v", "\u0085", "\ufeff", "/**/", "//\n", "\0"];
 
@@ -26,7 +26,7 @@ function space(random: SeededRandom): string {
   return random.chance(0.002) ? random.pick(OTHER_SPACES) : random.pick(SPACES);
 }
 
-/** A text with containers nested up to a depth. */
+/** A document with containers nested up to a depth. */
 export function textOf(random: SeededRandom, depth: number): string {
   const kind = random.below(depth > 0 ? 10 : 4);
   const inside = kind < 4
@@ -52,7 +52,7 @@ function listOf(random: SeededRandom, item: () => string): string {
 }
 
 /**
- * Few names, each with many spellings, so that duplicates are frequent and V8 meets names that it
+ * Few names, each with many encodings, so that duplicates are frequent and V8 meets names that it
  * could confuse.
  */
 function objectText(random: SeededRandom, depth: number): string {
@@ -64,7 +64,7 @@ function objectText(random: SeededRandom, depth: number): string {
   return `{${members.length === 0 ? space(random) : members.join(",")}}`;
 }
 
-/** More members than a reader compares one by one. */
+/** More members than a parser compares one by one. */
 function largeObject(random: SeededRandom): string {
   const members = Array.from({ length: 14 + random.below(30) }, (_, at) => {
     return `${random.chance(0.02) ? memberName(random) : `"m${at}"`}:0`;
@@ -83,7 +83,7 @@ function memberName(random: SeededRandom): string {
   return spelled(random, random.pick(NAMES));
 }
 
-/** A random spelling of a text as a JSON string. */
+/** A random encoding of a string as JSON. */
 function spelled(random: SeededRandom, text: string): string {
   if (random.chance(0.6)) return JSON.stringify(text);
   const units = Array.from(text, (char) => {
@@ -98,10 +98,10 @@ function unicodeEscape(random: SeededRandom, unit: string): string {
   return "\\u" + (random.chance(0.5) ? digits : digits.toUpperCase());
 }
 
-/** Depths around the limits, and one that overflows any recursion. */
+/** Depths around the limits, and one that overflows any recursive parser. */
 const DEPTHS = [2, 20, 126, 127, 128, 129, 130, 254, 255, 256, 257, 258, 300, 1000];
 
-/** Nested containers, near the depth limit. */
+/** Containers nested to a depth near the limit. */
 export function deepText(random: SeededRandom): string {
   const depth = random.chance(0.002) ? 20_000 : random.pick(DEPTHS);
   let open = "";

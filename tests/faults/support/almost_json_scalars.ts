@@ -1,7 +1,7 @@
-/** Spellings of numbers and strings around the limits of strict JSON. */
+/** Encodings of numbers and strings around the limits of strict JSON. */
 import type { SeededRandom } from "../../../tools/support/random.ts";
 
-/** A number, or text that a parser might mistake for one. */
+/** A number, or a token that a parser might mistake for one. */
 export function hostileNumber(random: SeededRandom): string {
   switch (random.below(8)) {
     case 0:
@@ -38,7 +38,7 @@ function offset(random: SeededRandom): bigint {
   return BigInt(random.below(9) - 4);
 }
 
-/** At least `min` digits and up to `more` in addition, often with trailing zeros. */
+/** At least `min` digits and up to `more` additional ones, often with trailing zeros. */
 function digits(random: SeededRandom, min: number, more: number): string {
   let text = String(1 + random.below(9));
   const zeros = random.chance(0.4) ? random.below(min) : 0;
@@ -47,7 +47,7 @@ function digits(random: SeededRandom, min: number, more: number): string {
   return text + "0".repeat(zeros);
 }
 
-/** Random parts; rarely one that the grammar does not allow. */
+/** Random parts of a number; rarely one that the grammar does not allow. */
 function composedNumber(random: SeededRandom): string {
   const sign = random.chance(0.02) ? "+" : random.pick(["", "", "-"]);
   const integer = random.chance(0.05) ? "0" + digits(random, 1, 3) : digits(random, 1, 20);
@@ -59,7 +59,7 @@ function composedNumber(random: SeededRandom): string {
   return sign + (random.chance(0.1) ? "0" : integer) + fraction + exponent;
 }
 
-/** Literals of 300 digits and more, with and without a fraction, above and below the largest. */
+/** Literals of 300 or more digits, with and without a fraction, above and below the maximum. */
 function nearOverflow(random: SeededRandom): string {
   const lead = random.pick([
     "1",

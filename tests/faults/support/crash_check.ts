@@ -15,10 +15,10 @@ import { answerTo, submittedEvent } from "../../support/submitted.ts";
 import { type CrashPoints, treeHash } from "./crash_points.ts";
 import { HistoryMachine } from "./history_machine.ts";
 
-/** The clock may be set back before anything was committed. */
+/** The clock may be set back before the first commit. */
 const SET_BACK_MS = 3_600_000;
 
-/** The only message of a recovery: the bytes it removed of an unfinished commit. */
+/** The only message of a recovery, which states how much of an unfinished commit it removed. */
 export const REPAIR_REPORT = /^tail\.ndjson: removed \d+ bytes of an unfinished commit after /;
 
 /** Asserts that `verify --chain` finds no violation. @returns its report. */
@@ -28,11 +28,11 @@ export async function verified(tree: Tree): Promise<VerifyReport> {
   return report;
 }
 
-/** Recovered data is durable before any client sees it. */
+/** Asserts that recovered data is durable before any client sees it. */
 export function assertDurable(disk: SimulatedDisk): void {
   if (disk.isDurable) return;
   const left = disk.crash().tree();
-  // Leftover temporary files are ignored, so their removal may be undone.
+  // Recovery ignores leftover temporary files, so their removal need not be durable.
   left.delete(MANIFEST_TEMPORARY_FILE);
   left.delete(TAIL_TEMPORARY_FILE);
   assert.equal(treeHash(left), treeHash(disk.tree()), "recovered data is durable");
@@ -66,13 +66,13 @@ async function recover(
   return machine.disk.tree();
 }
 
-/** Recovered trees that have been checked already, by their hashes. */
+/** Recovered trees that were already checked, by their hashes. */
 export interface CheckedTrees {
   settled: Set<string>;
   goesOn: Set<string>;
 }
 
-/** A start on a recovered tree changes no byte and repairs nothing. */
+/** Asserts that a start on a recovered tree changes no byte and repairs nothing. */
 export async function reopen(tree: Tree): Promise<EventLogService> {
   const machine = machineWith(tree);
   const service = await machine.start((line) => assert.fail(`nothing is left to repair: ${line}`));
@@ -81,8 +81,8 @@ export async function reopen(tree: Tree): Promise<EventLogService> {
 }
 
 /**
- * Clients resubmit everything in order: known batches are duplicates, the others are committed now
- * unless the log has come to forbid them. So the log remains usable.
+ * Asserts that the log remains usable. Clients resubmit everything in order: known batches are
+ * duplicates, and the others are committed now unless the log has come to forbid them.
  */
 async function assertGoesOn(tree: Tree, known: KnownHistory): Promise<void> {
   const machine = machineWith(tree);
@@ -99,7 +99,7 @@ async function assertGoesOn(tree: Tree, known: KnownHistory): Promise<void> {
   assert.equal(report.events_checked, known.events.length);
 }
 
-/** A known batch id with other events is a conflict. */
+/** Asserts that a known batch id with other events is a conflict. */
 async function assertConflict(service: EventLogService, { events }: KnownHistory): Promise<void> {
   const last = events.findLast(({ source }) => source !== "system");
   if (last === undefined) return;
@@ -111,8 +111,8 @@ async function assertConflict(service: EventLogService, { events }: KnownHistory
 
 /**
  * Checks the files that a crash left, and that the log remains usable.
- * @param before what was submitted and answered; from the same run for the same `checked`.
- * @param points collects the states that a second crash, during the recovery, can leave.
+ * @param before what was submitted and answered; with the same `checked`, from the same run.
+ * @param points collects the states that a second crash, during recovery, can leave.
  */
 export async function checkCrashState(
   tree: Tree,

@@ -1,6 +1,6 @@
 /**
  * The states that a crash can leave: at each operation of a run, several choices of the unsynced
- * changes that survive. States with equal bytes are merged.
+ * changes that survive. States with identical bytes are merged.
  */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
@@ -25,21 +25,21 @@ interface NamedChoice {
   choice: CrashChoice;
 }
 
-/** How much is tried at each operation. */
+/** The number of states tried at each operation. */
 export interface Variety {
   /** Shapes of torn bytes. */
   shapes: readonly string[];
-  /** All subsets of up to this many sectors are tried too, in two sizes of the file. */
+  /** All subsets of up to this many sectors are also tried, at two file sizes. */
   allSectorsMax: number;
-  /** All subsets of up to this many name changes are tried; of more, only a few. */
+  /** All subsets of up to this many name changes are tried, and only a few of more. */
   allSubsetsMax: number;
-  /** File growth is also cut at each multiple of this size; null for never. */
+  /** File growth is also truncated at each multiple of this size; null for never. */
   cutEveryBytes: number | null;
   /** Number of additional random states. */
   randomStates: number;
 }
 
-/** All shapes of torn bytes with all subsets of names. */
+/** All shapes of torn bytes with all subsets of name changes. */
 export const FULL_VARIETY: Variety = {
   shapes: TORN_SHAPES,
   allSectorsMax: 6,
@@ -47,9 +47,9 @@ export const FULL_VARIETY: Variety = {
   cutEveryBytes: 24,
   randomStates: 16,
 };
-/** A smaller variety, for a test of some seconds. */
+/** Fewer states, for a test that takes seconds. */
 export const SAMPLED_VARIETY: Variety = { ...FULL_VARIETY, cutEveryBytes: null, randomStates: 4 };
-/** For crashes during the recovery from a crash. */
+/** Even fewer states, for crashes during recovery. */
 export const SMALL_VARIETY: Variety = {
   shapes: ["no bytes", "all bytes", "every other sector"],
   allSectorsMax: 0,
@@ -61,22 +61,22 @@ export const SMALL_VARIETY: Variety = {
 /** A state that a crash can leave. */
 export interface CrashState<Known> {
   tree: Tree;
-  /** What clients knew of the run at that time. */
+  /** What clients knew about the run at that time. */
   known: Known;
-  /** Describes the crash. */
+  /** A description of the crash. */
   label: string;
 }
 
 /**
- * Collects the states that crashes of a run can leave, each with the latest client knowledge at
+ * Collects the states that crashes of a run can leave, each with the latest client knowledge with
  * which it was possible.
  */
 export class CrashPoints<Known> {
-  /** By a hash of the bytes. */
+  /** States by a hash of their bytes. */
   readonly states = new Map<string, CrashState<Known>>();
   /** Number of operations that were interrupted. */
   points = 0;
-  /** Number of states before those with equal bytes are merged. */
+  /** Number of states before those with identical bytes were merged. */
   variants = 0;
   readonly #variety: Variety;
   readonly #random: Random;
@@ -86,10 +86,10 @@ export class CrashPoints<Known> {
     this.#random = seededRandom(seed);
   }
 
-  /** Records a crash during an operation, after all work that does not wait for it. */
+  /** Records a crash during an operation, once all other work is done or waits for it. */
   async beforeOperation(disk: SimulatedDisk, operation: Operation, known: () => Known) {
     if (!changesDisk(operation)) return;
-    // By then other tasks have learned what they can while the operation is in progress.
+    // By then, other tasks have learned everything they can while the operation is in progress.
     await setImmediate();
     this.take(disk, known(), `${operation.kind} ${operation.path}`);
   }
@@ -145,7 +145,7 @@ function describeSubset(kept: readonly boolean[]): string {
   return kept.map((isKept) => isKept ? "+" : "-").join("") || "none changed";
 }
 
-/** Every subset of the sectors, at the full size and at half of it; none above `countMax`. */
+/** Every subset of the sectors, at full and at half file size; none if above `countMax`. */
 function sectorSubsets(count: number, countMax: number): NamedChoice[] {
   if (count > countMax) return [];
   return Array.from({ length: 2 ** count }, (_, bits) => bits).flatMap((bits) =>
@@ -163,7 +163,7 @@ function bitsOf(bits: number, count: number): boolean[] {
   return Array.from({ length: count }, (_, place) => (bits >> place) % 2 === 1);
 }
 
-/** Subsets of the name changes to keep; above the limit: none, all, all but one, and only one. */
+/** Subsets of name changes to keep; above the limit: none, all, all but one, and a single one. */
 function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   if (count <= allSubsetsMax) {
     return Array.from({ length: 2 ** count }, (_, bits) => bitsOf(bits, count));
@@ -177,10 +177,10 @@ function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   ];
 }
 
-/** Cached by buffer, which never changes: most files are the same in most states. */
+/** Cached by buffer, because buffers never change and most files are the same in most states. */
 const hashes = new WeakMap<Uint8Array, string>();
 
-/** A hash of all names and bytes in a folder. */
+/** A hash of all names and bytes in a directory. */
 export function treeHash(tree: Tree): string {
   const hash = createHash("sha1");
   for (const path of [...tree.keys()].sort()) {

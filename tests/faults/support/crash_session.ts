@@ -14,24 +14,24 @@ import { type Base, LogRun } from "./log_run.ts";
 export const STEPS = [
   /** Submits a batch. */
   "append",
-  /** Submits two batches at once, which share a commit. */
+  /** Submits two batches at once, which share a group commit. */
   "group",
-  /** Submits a batch of a new source, and at once the retirement of that source. */
+  /** Submits a batch of a new source, and the retirement of that source at the same time. */
   "retire",
   /** The process is killed and restarted; the machine keeps running. */
   "kill",
-  /** The power fails during the sync of a batch; the service is restarted. */
+  /** The power fails during the sync of a batch, and the service is restarted. */
   "crash",
   /** A clean shutdown. */
   "shutdown",
-  /** The service shuts down and `seal` runs. */
+  /** The service shuts down, then `seal` runs. */
   "seal",
-  /** The same, but the segment cannot be written: the rotated tail stays pending. */
+  /** The same, but the segment cannot be written, so the rotated tail stays pending. */
   "rotate",
 ] as const;
 export type Step = typeof STEPS[number];
 
-/** A log with a segment, a pending file, and a tail without a clean shutdown. */
+/** A log with a segment, a pending file, and a tail that was not shut down cleanly. */
 export const LOG_STEPS: readonly Step[] = [
   ...["append", "retire", "seal", "group", "rotate", "append", "append"] as const,
 ];
@@ -41,13 +41,13 @@ const SEGMENT_BOUNDS = { events: 2, bytes: 100_000 };
 
 export const EMPTY_BASE: Base = { tree: new Map(), known: new KnownHistory() };
 
-/** Incompressible text. */
+/** An incompressible string. */
 function randomText(seed: number, length: number): string {
   const random = seededRandom(seed);
   return Array.from({ length }, () => randomItem(random, TEXT_CHARACTERS)).join("");
 }
 
-/** The durable result of these steps. */
+/** The durable state after these steps. */
 export async function baseOf(steps: readonly Step[]): Promise<Base> {
   const session = new CrashSession();
   for (const step of steps) await session.run(step);

@@ -1,11 +1,11 @@
 /** The ways in which each operation of a disk can fail. */
 import type { Fault, Operation, OperationKind } from "../../support/simulated_disk.ts";
 
-/** A failure of one operation, and of later ones. */
+/** A failure of one operation, and possibly of later ones. */
 export interface FaultPlan {
   name: string;
   fault: Fault;
-  /** How the next operation of a kind fails. */
+  /** How the next operation of a given kind fails. */
   next?: { kind: OperationKind; fault: Fault };
   /** Whether all later writes of the same process fail in the same way. */
   stays?: boolean;
@@ -13,7 +13,7 @@ export interface FaultPlan {
 
 const NO_ROOM = ["ENOSPC", "EDQUOT", "EFBIG"];
 
-/** Whether the contract requires the log to undo this failed write and continue. */
+/** Whether the contract requires the log to roll back this failed write and continue. */
 export function isNoRoomFault({ errno }: Fault): boolean {
   return NO_ROOM.includes(errno);
 }

@@ -1,6 +1,6 @@
 /**
- * A service twice, a seal and a service again, each a separate process on one machine, with one
- * failing operation. Responses and reads are checked throughout.
+ * Two runs of the service, a seal and another run of the service, each a separate process on one
+ * machine, with one failing operation. Responses and reads are checked throughout.
  */
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../tools/support/random.ts";
@@ -13,7 +13,7 @@ import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { type FaultPlan, isNoRoomFault } from "./fault_plans.ts";
 import { type Base, LogRun } from "./log_run.ts";
 
-/** The activity of a process. */
+/** What a process is doing. */
 export type Phase =
   | `${"first" | "second" | "third"} ${
     | "start"
@@ -22,29 +22,29 @@ export type Phase =
     | "shutdown"}`
   | "seal";
 
-/** Where the fault struck. */
+/** Where the fault occurred. */
 export interface Strike {
   operation: Operation;
   plan: FaultPlan;
   phase: Phase;
 }
 
-/** How the service that met the fault ends. */
+/** How the service that met the fault exits. */
 export type Ending = "close" | "kill";
 
 const SEGMENT_BOUNDS = { events: 6, bytes: 100_000 };
 
 export class FaultedRun extends LogRun {
-  /** Null while nothing has failed. */
+  /** Null until an operation has failed. */
   strike: Strike | null = null;
   readonly #choose: (operation: Operation, number: number) => FaultPlan | null;
   readonly #ending: Ending;
-  /** Called at the end of each process. */
+  /** Called when a process exits. */
   readonly #onExit: (run: FaultedRun) => void;
   #phase: Phase = "first start";
   #operations = 0;
 
-  /** @param choose returns how an operation, numbered from 1, fails; null if it succeeds. */
+  /** @param choose returns how an operation, numbered from 1, fails, or null if it succeeds. */
   constructor(
     base: Base,
     choose: (operation: Operation, number: number) => FaultPlan | null,
@@ -88,10 +88,10 @@ export class FaultedRun extends LogRun {
     await this.#mutate();
     this.#begin(`${turn} reads`);
     await this.#read();
-    // A follower that could not read has been notified.
+    // A follower that could not read has been told so.
     await this.follower!.catchUp(this.known.text, this.strike !== null);
     this.#begin(`${turn} shutdown`);
-    // A real kill sends nothing; this one ends followers like a shutdown.
+    // A real kill sends nothing; here it ends followers like a shutdown.
     await this.end(this.#ending === "close" ? "closed" : "killed");
     await this.follower!.ended(this.isPoisoned ? "writer_poisoned" : "shutdown");
     if (this.follower!.reason === "replay_failed") assert.ok(this.strike !== null);
@@ -119,7 +119,7 @@ export class FaultedRun extends LogRun {
       [append("shop", 2), append("crm", 3)],
       [append(source, 4), { kind: "retire", source }],
       [conditioned],
-      // A sealed batch.
+      // This batch is sealed.
       [this.known.mutations[0]!],
       [append("crm", 7)],
     ];
@@ -130,12 +130,12 @@ export class FaultedRun extends LogRun {
     this.#assertAnswers(answers);
   }
 
-  /** The error responses of contract section 7. */
+  /** Checks the error responses that contract section 7 requires. */
   #assertAnswers(answers: readonly string[]): void {
     const told = JSON.stringify([this.strike, answers]);
     const poisonedAt = answers.indexOf("writer_poisoned");
     const expected = this.#expectedAnswer();
-    // A source whose batch was refused is not found.
+    // Retiring a source whose batch was rejected returns source_not_found.
     const others = new Set(["committed", "duplicate", "retired", "source_not_found"]);
     const errors = answers.filter((answer) => !others.has(answer));
     assert.ok(errors.every((answer) => answer === expected), told);
@@ -145,12 +145,12 @@ export class FaultedRun extends LogRun {
     if (poisonedAt >= 0) {
       assert.ok(answers.slice(poisonedAt).every((a) => a === "writer_poisoned"), told);
     } else if (this.strike?.plan.stays !== true) {
-      // Only the batches of one commit fail; later ones find space.
+      // Only the batches of one commit fail; later ones do not run out of space.
       assert.ok(errors.length <= 2, told);
     }
   }
 
-  /** The error that mutations of this phase may get; null for none. */
+  /** The error that mutations of this phase may return, or null for none. */
   #expectedAnswer(): string | null {
     if (this.strike?.phase !== this.#phase) return null;
     const { operation, plan } = this.strike;
@@ -160,7 +160,7 @@ export class FaultedRun extends LogRun {
     return isUndone ? "storage_full" : "writer_poisoned";
   }
 
-  /** Readers continue, and see exactly what was acknowledged. */
+  /** Asserts that readers continue and see exactly what was acknowledged. */
   async #read(): Promise<void> {
     const service = this.service!;
     assert.equal(await this.machine.again(() => replayText(service)), this.known.text);

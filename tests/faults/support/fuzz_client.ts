@@ -1,6 +1,6 @@
 /**
- * A client of the fuzz test: sends valid requests among malformed ones, each of which must be
- * answered or end its connection. What it learns is added to the record of the test.
+ * A client of the fuzz test. It sends valid and malformed requests, each of which must get a
+ * response or end its connection, and adds what it learns to the record of the test.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -29,17 +29,17 @@ export interface FuzzRecord {
   socketPath: string;
   sent: SentRequests;
   batches: SpoiledBatches;
-  /** How often each status was returned, and how each unanswered connection ended. */
+  /** How often each status was returned, and each way in which a connection ended unanswered. */
   counts: Map<string, number>;
-  /** @throws {Error} the server has reported a failure. */
+  /** @throws {Error} the server has reported an error. */
   assertServerCalm(): void;
 }
 
 const ERROR_STATUSES: Readonly<Record<string, number>> = ERROR_STATUS;
-/** Longer responses are pages of events, which are checked when all events are read. */
+/** Longer responses are pages of events, which are checked when all events are read back. */
 const CHECKED_BODY_BYTES_MAX = 64 * 1024;
 const CAUGHT_UP = '"type":"caught_up"';
-/** Unfinished requests whose connections a client leaves open. */
+/** Maximum number of connections that a client leaves open with unfinished requests. */
 const LINGERING_MAX = 4;
 const EXCERPT_BYTES = 2000;
 
@@ -50,7 +50,7 @@ export class FuzzClient {
   readonly #seeds: FuzzSeeds;
   readonly #lingering: RawConnection[] = [];
   #kept: RawConnection | null = null;
-  /** Last event of the last batch acknowledged on a connection. */
+  /** The last event of the last batch acknowledged on a connection. */
   readonly #lastCommitted = new WeakMap<RawConnection, string>();
   /** The bytes being sent, for failure messages. */
   #sending: Buffer = Buffer.alloc(0);
@@ -62,7 +62,7 @@ export class FuzzClient {
     this.#seeds = new FuzzSeeds(random, name);
   }
 
-  /** Sends requests one after the other. @throws {Error} naming the failing one. */
+  /** Sends requests one after another. @throws {Error} names the request that failed. */
   async run(requests: number): Promise<void> {
     for (let number = 0; number < requests; number++) {
       try {
@@ -141,7 +141,7 @@ export class FuzzClient {
     this.#count(String(answer.status));
   }
 
-  /** Sends arbitrary bytes: a response is optional, but the connection ends when we end it. */
+  /** Sends arbitrary bytes. A response is optional, but a half-close must end the connection. */
   async #sendRaw(bytes: Buffer): Promise<void> {
     const connection = await this.#open();
     await this.#write(connection, bytes);
@@ -151,7 +151,7 @@ export class FuzzClient {
       connection.destroy();
       return this.#count("hung up on");
     }
-    // A response to another request shows that the server has read this one.
+    // A response to a later request shows that the server has read this one.
     if (ending < 45) await this.#sendFramed(toBytes(get("/v1/streams?limit=1")));
     this.#sending = bytes;
     connection.endInput();
@@ -160,7 +160,7 @@ export class FuzzClient {
     for (let answer; (answer = await connection.readResponse(null)) !== null; answers++) {
       this.#note(connection, answer);
     }
-    // Responses lost to a connection reset are not a fault.
+    // A response lost to a connection reset is not an error.
     if (connection.error === null) assert.equal(connection.received.toString("latin1"), "");
     if (answers === 0) this.#count(connection.error === null ? "closed" : "reset");
   }
@@ -196,7 +196,7 @@ export class FuzzClient {
     const { status, headers, body, isComplete } = answer;
     this.#count(String(status));
     const contentType = headers["content-type"];
-    // A follow ends when the client ends its side.
+    // A follow ends when the client half-closes.
     if (contentType === "application/x-ndjson") return;
     assert.equal(contentType, "application/json");
     assert.ok(isComplete || connection.error !== null, `a response is truncated: ${excerpt(body)}`);

@@ -1,4 +1,4 @@
-/** Malforms the HTTP/1.1 of a request (RFC 9112): request line, headers and framing. */
+/** Malforms HTTP/1.1 requests (RFC 9112): request line, headers and framing. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import {
@@ -50,7 +50,7 @@ const CODINGS = [
   ...["chunked", "Chunked", "chunked ", "chunked, chunked", "gzip, chunked", "chunked, gzip"],
   ...["identity", "x", "", "chunked;q=1", "\tchunked", "chunked\x0b"],
 ];
-/** Complete header lines. */
+/** Header lines, including line ends. */
 const LINES = [
   ...["Host: other", "Host:", "Host : x", " folded: x", "\tfolded", "NoColon", ":empty", "X: \0"],
   ...["X: \x7f", "X: \xff\xfe", "X\xff: y", "X: a\rb", "X: a\nb", "X Y: z", "(X): y", "X:\x01"],
@@ -83,7 +83,7 @@ const PREFACES = [
   "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 ];
 
-/** The bytes of a request with one fault, or sometimes none. */
+/** The bytes of a request with one fault, or occasionally none. */
 export function mutateHttp(random: SeededRandom, request: FuzzRequest): Buffer {
   if (random.below(20) < 5) return random.pick(WHOLE_CHANGES)(random, request);
   const bytes = toBytes(request);
@@ -145,7 +145,7 @@ const WHOLE_CHANGES: readonly ((random: SeededRandom, request: FuzzRequest) => B
   badChunks,
   badChunks,
   (random, request) => Buffer.concat([latin1(random.pick(PREFACES)), toBytes(request)]),
-  // The request continues, or is followed by something else.
+  // The request continues or is followed by something else.
   (random, request) => {
     const bytes = toBytes(request);
     const more = random.pick([bytes, latin1(random.pick(PREFACES)), randomBytes(random, 200)]);
@@ -157,12 +157,12 @@ function latin1(text: string): Buffer {
   return Buffer.from(text, "latin1");
 }
 
-/** Replaces the first match by literal text, in which `$` has no meaning. */
+/** Replaces the first match with a literal string, in which `$` has no meaning. */
 function put(text: string, pattern: RegExp, by: string): string {
   return text.replace(pattern, () => by);
 }
 
-/** Header lines before or after all others. */
+/** Header lines placed before or after all others. */
 function insert(random: SeededRandom, head: string, lines: readonly string[]): string {
   const text = lines.map((line) => `\r\n${line}`).join("");
   return put(head, random.chance(0.5) ? /(?=\r\n)/ : /(?=\r\n\r\n$)/, text);
@@ -173,7 +173,7 @@ function goodChunks(random: SeededRandom, request: FuzzRequest): Buffer {
   return toChunkedBytes(request, cutIntoPieces(random, body, random.pick([1, 5, 200])));
 }
 
-/** Malformed chunks: arbitrary text, or valid chunks with one fault. */
+/** Malformed chunks: arbitrary bytes, or valid chunks with one fault. */
 function badChunks(random: SeededRandom, request: FuzzRequest): Buffer {
   if (random.chance(0.5)) {
     const headers: FuzzRequest["headers"] = [...request.headers, ["Transfer-Encoding", "chunked"]];

@@ -1,17 +1,17 @@
-/** Malforms the JSON of a correctly framed body, so that the JSON parser gets to see it. */
+/** Malforms the JSON of a correctly framed body, so that it reaches the JSON parser. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import { changeBytes, changeTokens, deepText, textOf } from "./almost_json.ts";
 
 /** A known or unknown member of a batch. */
 const MEMBERS = ['"x":1,', '"v":1,', '"events":[],', '"payload":null,', '"source":"system",'];
-/** Names that the rules of events mention. */
+/** Names that rules for events mention. */
 const NAMED = [
   ...['"service/x"', '"system"', '"service.source_lineage"', '"2026-02-30T00:00:00Z"', '"../.."'],
   ...['"2026-01-01T00:00:00.1234567891Z"', '"2026-01-01T00:00:00+01:00"', '""', "null", "{}"],
 ];
 
-/** A body with one to three faults, or sometimes none. */
+/** A body with one to three faults, or occasionally none. */
 export function mutateJson(random: SeededRandom, body: Buffer): Buffer {
   let mutated = body;
   do {
@@ -27,7 +27,7 @@ export function mutateJson(random: SeededRandom, body: Buffer): Buffer {
   return mutated;
 }
 
-/** Any value or nearly one: deep, long, or subject to a rule. */
+/** A value or almost one: deep, long, or subject to a rule. */
 function hostileText(random: SeededRandom): string {
   const kind = random.below(10);
   if (kind === 0) return deepText(random);
@@ -36,7 +36,7 @@ function hostileText(random: SeededRandom): string {
   return kind < 5 ? random.pick(NAMED) : textOf(random, random.below(3));
 }
 
-/** Strings around the length limits of names, and numbers of many digits. */
+/** Strings around the length limits of names, and numbers with many digits. */
 function longText(random: SeededRandom): string {
   const length = random.pick([126, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 5000]);
   const unit = random.pick(["a", "é", "\u{1f600}", "\\u0041", "9", "\\\\"]);
@@ -44,7 +44,7 @@ function longText(random: SeededRandom): string {
   return unit === "9" && random.chance(0.5) ? text : `"${text}"`;
 }
 
-/** Duplicates a member of an object, sometimes with another spelling. */
+/** Duplicates a member of an object, sometimes with a different encoding of its name. */
 function repeatMember(random: SeededRandom, body: Buffer): Buffer {
   const text = body.toString("latin1");
   const members = [...text.matchAll(/"(\w+)":("[^"\\]*"|[0-9]+|null)/g)];

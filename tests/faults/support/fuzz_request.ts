@@ -1,4 +1,4 @@
-/** A request in parts, each of which can be malformed separately, and its bytes. */
+/** A request in parts, each of which can be malformed separately, and its encoding. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 
@@ -14,7 +14,7 @@ export function get(target: string, method = "GET"): FuzzRequest {
   return { method, target, headers: [["Host", "fuzz"]], body: null };
 }
 
-/** @param body text, bytes, or a value to be sent as JSON. */
+/** @param body a string, bytes, or a value to send as JSON. */
 export function post(target: string, body: unknown): FuzzRequest {
   return {
     method: "POST",
@@ -29,7 +29,7 @@ function bodyBytes(body: unknown): Buffer {
   return Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
 }
 
-/** The bytes of a request, framed by the rules of RFC 9112. */
+/** The bytes of a request, framed according to RFC 9112. */
 export function toBytes({ method, target, headers, body }: FuzzRequest): Buffer {
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
   if (body !== null) lines.push(`Content-Length: ${body.length}\r\n`);
@@ -37,7 +37,7 @@ export function toBytes({ method, target, headers, body }: FuzzRequest): Buffer 
   return body === null ? head : Buffer.concat([head, body]);
 }
 
-/** The same request with a chunked body of the given chunks. */
+/** The same request with a chunked body of these chunks. */
 export function toChunkedBytes(request: FuzzRequest, chunks: readonly Buffer[]): Buffer {
   const headers: [string, string][] = [...request.headers, ["Transfer-Encoding", "chunked"]];
   const pieces = [toBytes({ ...request, headers, body: null })];
@@ -70,7 +70,7 @@ export function randomBytes(random: SeededRandom, bytesMax: number): Buffer {
   return bytes;
 }
 
-/** Cuts bytes into a few non-empty pieces. */
+/** Splits bytes into a few non-empty chunks. */
 export function cutIntoPieces(random: SeededRandom, bytes: Buffer, piecesMax: number): Buffer[] {
   const cuts = Array.from({ length: random.below(piecesMax) }, () => random.below(bytes.length));
   const ends = [...new Set([...cuts, bytes.length])].sort((a, b) => a - b);

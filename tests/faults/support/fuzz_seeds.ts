@@ -1,4 +1,4 @@
-/** Valid requests of every route about one client's sources, for the fuzz test to mutate. */
+/** Valid requests to every route about one client's sources, for the fuzz test to mutate. */
 import type { Receipt, RetirementReceipt } from "../../../src/event/types.ts";
 import { NO_EVENT_ID } from "../../contract/support/api.ts";
 import { RandomMutations } from "../../support/random_mutations.ts";
@@ -10,16 +10,16 @@ const READS = 0.4;
 export class FuzzSeeds {
   readonly #random: SeededRandom;
   readonly #mutations: RandomMutations;
-  /** Last event named by a receipt. */
+  /** The last event named in a receipt. */
   #lastEventId = NO_EVENT_ID;
 
-  /** @param name a unique prefix for the names of the sources. */
+  /** @param name is a unique prefix for the names of its sources. */
   constructor(random: SeededRandom, name: string) {
     this.#random = random;
     this.#mutations = new RandomMutations(seededRandom(random.uint32()), [name]);
   }
 
-  /** Records the contents of a receipt. */
+  /** Records what a receipt reveals. */
   learn(receipt: Receipt | RetirementReceipt): void {
     if ("last_event_id" in receipt) {
       this.#lastEventId = receipt.last_event_id;

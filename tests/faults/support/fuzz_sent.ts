@@ -1,7 +1,7 @@
 /**
- * What the sent bytes could have caused: every JSON object where a body can begin, extracted
- * without the service's code. It finds more than a strict reader would, never less, so a batch of
- * the log that it does not contain was never sent.
+ * Everything that the sent bytes could have caused: each JSON object where a body can begin,
+ * extracted without the service's code. It finds more than a strict parser would, never less, so a
+ * batch that is in the log but not here was never sent.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -28,7 +28,7 @@ interface EventContent {
   payload: unknown;
 }
 
-/** The identity of a batch: source and id. */
+/** The identity of a batch, from its source and id. */
 function batchKey(source: string, batchId: string): string {
   return JSON.stringify([source, batchId]);
 }
@@ -44,11 +44,11 @@ function contentOf(events: readonly EventContent[]): string {
 }
 
 export class SentRequests {
-  /** Contents sent for each key. */
+  /** Hashes of the contents sent for each batch identity. */
   readonly #batches = new Map<string, Set<string>>();
   readonly #retiredSources = new Set<string>();
 
-  /** Records all bytes sent on a connection since it was opened or last answered. */
+  /** Records all bytes sent on a connection since it was opened or last received a response. */
   add(bytes: Buffer): void {
     for (const start of bodyStarts(bytes)) {
       for (const object of [objectAt(bytes, start), objectAt(withoutChunks(bytes, start), 0)]) {
@@ -78,13 +78,13 @@ export class SentRequests {
       if (contents === undefined) this.#batches.set(key, new Set([contentOf(events)]));
       else contents.add(contentOf(events));
     } catch (error) {
-      // It has no canonical form, so it cannot be committed.
+      // It has no canonical form, so it cannot have been committed.
       if (!(error instanceof TypeError)) throw error;
     }
   }
 }
 
-/** Where bodies can begin: after an empty line. */
+/** Offsets at which bodies can begin: after an empty line. */
 function* bodyStarts(bytes: Buffer): Generator<number> {
   for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at)) {
     at++;
@@ -94,7 +94,7 @@ function* bodyStarts(bytes: Buffer): Generator<number> {
   }
 }
 
-/** The JSON object at an offset; null if there is none. */
+/** The JSON object at an offset, or null if there is none. */
 function objectAt(bytes: Buffer, start: number): Record<string, unknown> | null {
   while (BLANKS.has(bytes[start]!)) start++;
   if (bytes[start] !== OPEN) return null;
@@ -120,7 +120,7 @@ function objectEnd(bytes: Buffer, start: number): number | null {
   return null;
 }
 
-/** The content of chunks from an offset, as far as they are well formed. */
+/** The content of the chunks from an offset, as far as they are well-formed. */
 function withoutChunks(bytes: Buffer, start: number): Buffer {
   const pieces: Buffer[] = [];
   for (let at = start;;) {
@@ -139,11 +139,11 @@ type Facts = Pick<Receipt, "last_event_id" | "events" | "batch_digest">;
 
 /**
  * Effects of malformed requests on the log: each batch was sent by a client, and each receipt names
- * an existing batch. The audit of the soak checks the rest of the log.
+ * an existing batch. The soak's audit checks the rest of the log.
  */
 export class SpoiledBatches {
   readonly #sent: SentRequests;
-  /** Receipts and batches of the log, by the id of the first event. */
+  /** Receipts and batches of the log, by the id of their first event. */
   readonly #told = new Map<string, Facts>();
   readonly #held = new Map<string, Facts>();
 
@@ -151,7 +151,7 @@ export class SpoiledBatches {
     this.#sent = sent;
   }
 
-  /** Records a receipt. @param lastId of the last batch committed before on the same connection. */
+  /** Records a receipt. @param lastId of the last batch committed earlier on this connection. */
   acknowledge(receipt: Receipt, lastId: string): void {
     const { status, first_event_id, last_event_id, events, batch_digest } = receipt;
     assert.ok(first_event_id <= last_event_id, "ids increase in a batch");
@@ -164,7 +164,7 @@ export class SpoiledBatches {
     this.#told.set(first_event_id, facts);
   }
 
-  /** Checks a batch of the log. @returns whether a client has sent it. */
+  /** Checks a batch of the log. @returns whether a client sent it. */
   hold(batch: readonly CommittedEvent[]): boolean {
     const { source, batch_id, event_id } = batch[0]!;
     this.#held.set(event_id, {

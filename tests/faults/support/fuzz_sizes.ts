@@ -1,4 +1,4 @@
-/** Requests around the size limits and far beyond; each takes some milliseconds. */
+/** Requests around the size limits and far beyond; each takes a few milliseconds. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import { get, post, toBytes, toChunkedBytes } from "./fuzz_request.ts";
@@ -7,18 +7,18 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const INGEST = "/v1/events";
 
-/** Whether the request is complete and correctly framed, so that it gets one response. */
+/** A request, and whether it is complete and correctly framed, so that it gets one response. */
 export interface SizedRequest {
   bytes: Buffer;
   isFramed: boolean;
 }
 
-/** @param batchId id of any batch that may be committed. */
+/** @param batchId is the id of a batch that may be committed. */
 export function hostileSize(random: SeededRandom, source: string, batchId: string): SizedRequest {
   return random.pick(SIZES)(batchOf(source, batchId));
 }
 
-/** The text of a batch with `events` as its JSON. */
+/** The JSON of a batch, given that of its events. */
 type BatchText = (events: string) => string;
 
 function batchOf(source: string, batchId: string): BatchText {

@@ -1,25 +1,25 @@
-/** A follower of one process of a long history. */
+/** A follower of one process in a long history. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import type { EventLogService } from "../../../src/service/event_log.ts";
 import { FOLLOW_ALL } from "../../support/follow_records.ts";
 
-/** How often a follower is polled before it must have caught up. */
+/** Maximum number of polls before the follower must have caught up. */
 const TURNS_MAX = 1000;
 const EVENTS = /^\{"type":"events","phase":"\w+","events":\[(.+)\],"last_event_id":"[^"]+",/;
 
 export class HistoryFollower {
-  /** Offset of its events in the known text of the log. */
+  /** Offset of its first event in the known replay of the log. */
   readonly #start: number;
-  /** The events of its records. */
+  /** The events it received, in replay format. */
   #text = "";
-  /** Why it ended; null while it is open. */
+  /** The reason why it ended; null while it is open. */
   reason: string | null = null;
 
   /**
-   * @param after the last event before the first record; undefined for the start.
-   * @param start offset of the next event in the text of all events, as in a replay.
+   * @param after the last event before its first record, or undefined for the start of the log.
+   * @param start offset of the next event among all events, in replay format.
    */
   constructor(service: EventLogService, after: string | undefined, start: number) {
     this.#start = start;
@@ -27,8 +27,8 @@ export class HistoryFollower {
   }
 
   /**
-   * Reads up to the end of the known log.
-   * @param mayHaveFailed whether a read may have failed without notice so far.
+   * Waits until it has reached the end of the known log.
+   * @param mayHaveFailed whether one of its reads may have failed unnoticed.
    */
   async catchUp(text: string, mayHaveFailed: boolean): Promise<void> {
     for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
@@ -39,7 +39,7 @@ export class HistoryFollower {
     this.check(text);
   }
 
-  /** Waits for its end, for the expected reason or after a failed read. */
+  /** Waits until it ends, either for the expected reason or because of a failed read. */
   async ended(expected = "writer_poisoned"): Promise<void> {
     for (let turns = 0; this.reason === null; turns++) {
       assert.ok(turns < TURNS_MAX, `a follower ends: ${expected}`);
@@ -48,7 +48,7 @@ export class HistoryFollower {
     assert.ok([expected, "replay_failed"].includes(this.reason), this.reason);
   }
 
-  /** Checks that it received the events after its position, each once and in order. */
+  /** Checks that it received the events after its position, each of them once and in order. */
   check(text: string): void {
     assert.ok(text.startsWith(this.#text, this.#start), "a follower sees what replay shows");
   }

@@ -1,6 +1,6 @@
 /**
- * A machine with a simulated disk, whose operations and power fail on request, and the processes
- * that run on it in turn.
+ * A machine with a simulated disk, on which operations and power fail on request, and the processes
+ * that run on it one after another.
  */
 import assert from "node:assert/strict";
 import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
@@ -18,30 +18,30 @@ import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
 import type { FaultPlan } from "./fault_plans.ts";
 
-/** Chooses how an operation fails; null if it succeeds. */
+/** Chooses how an operation fails, or null if it succeeds. */
 export type Chooser = (operation: Operation) => FaultPlan | null;
 
-/** Chooses what a crash at an operation keeps; null if the power stays on. */
+/** Chooses what survives a crash at an operation, or null if the power stays on. */
 export type PowerCut = (operation: Operation) => CrashChoice | null;
 
 export class HistoryMachine {
   readonly #random: Random;
   #disk: SimulatedDisk;
   #nowMs = TEST_TIME_MS;
-  /** Called until an operation fails. */
+  /** Called for each operation until one fails. */
   #choose: Chooser | null = null;
-  /** The last fault of this process. */
+  /** The last fault that occurred in this process. */
   #struck: FaultPlan | null = null;
   #hasFailed = false;
   #cutPower: PowerCut | null = null;
-  /** The disk after the power failure; null while the power is on. */
+  /** The disk as the power failure left it; null while the power is on. */
   #left: SimulatedDisk | null = null;
   /** Called before each operation while the power is on. */
   watch: ((operation: Operation) => Promise<void>) | null = null;
   /** Maximum duration of an operation, in event loop turns. */
   operationTurnsMax = 0;
 
-  /** @param tree initial contents of the disk. */
+  /** @param tree is the initial content of the disk. */
   constructor(random: Random, tree?: Tree) {
     this.#random = random;
     this.#disk = this.#attached(new SimulatedDisk(tree));
@@ -60,13 +60,13 @@ export class HistoryMachine {
     return this.#left !== null;
   }
 
-  /** Arms a new fault; clears the earlier one. */
+  /** Schedules a fault and clears the previous one. */
   arm(choose: Chooser): void {
     this.#choose = choose;
     this.#struck = null;
   }
 
-  /** All operations succeed from now on, while the power is on. */
+  /** Makes all operations succeed while the power is on. */
   disarm(): void {
     this.#choose = null;
     this.#struck = null;
@@ -77,7 +77,7 @@ export class HistoryMachine {
     this.#cutPower = cut;
   }
 
-  /** Sets the clock, which stands still between calls. */
+  /** Sets the clock, which does not advance between calls. */
   changeClock(change: (nowMs: number) => number): void {
     this.#nowMs = change(this.#nowMs);
   }
@@ -89,20 +89,20 @@ export class HistoryMachine {
     this.endProcess();
   }
 
-  /** A process, or a phase of one, ends: its faults do not affect the next one. */
+  /** Ends a process, or a phase of one: its faults do not affect the next one. */
   endProcess(): void {
     this.disarm();
     this.#hasFailed = false;
     this.#cutPower = null;
   }
 
-  /** Starts the service in a new process; null if that failed. */
+  /** Starts the service in a new process. @returns null if that failed. */
   async start(report: (line: string) => void = () => {}): Promise<EventLogService | null> {
     const options = { storage: this.#disk, ...this.#time(), report };
     return await this.attempt(() => openWatchedService(options));
   }
 
-  /** Runs `seal` in a process. */
+  /** Runs `seal` in a new process. */
   async seal(bounds: SegmentBounds): Promise<void> {
     const options = { storage: this.#disk, ...this.#time(), report() {} };
     const log = await this.attempt(() => openWatchedLog(options));
@@ -111,7 +111,7 @@ export class HistoryMachine {
     await this.attempt(() => log.close());
   }
 
-  /** @returns null if an injected fault made it fail; any other failure is an error. */
+  /** @returns null if an injected fault made it fail; any other failure is rethrown. */
   async attempt<T>(action: () => Promise<T>): Promise<T | null> {
     try {
       return await action();
@@ -122,7 +122,7 @@ export class HistoryMachine {
     }
   }
 
-  /** An operation that fails once by an injected fault succeeds when retried. */
+  /** Runs an operation, and retries it once if it fails because of an injected fault. */
   async again<T>(action: () => Promise<T>): Promise<T> {
     return await this.attempt(action) ?? await action();
   }

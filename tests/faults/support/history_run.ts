@@ -1,7 +1,7 @@
 /**
- * A long history on an unreliable machine: clients submit, read and follow, operators restart and
- * seal, the clock is set, operations of the disk fail, and each generation ends in a power failure,
- * sometimes with another one during recovery. All observations are checked against the known
+ * A long history on an unreliable machine. Clients submit, read and follow, operators restart and
+ * seal, the clock is set, disk operations fail, and each generation ends in a power failure,
+ * sometimes followed by another one during recovery. All observations are checked against the known
  * history.
  */
 import assert from "node:assert/strict";
@@ -22,18 +22,18 @@ import { LogRun } from "./log_run.ts";
 
 const GENERATIONS = 4;
 const BURST_MAX = 4;
-/** Probability that a burst has a duplicate mutation, or two batches of one name. */
+/** Probability that a burst contains a duplicate mutation, or two batches with the same id. */
 const TWINS = 0.3;
 /** Maximum delays of clients and of disk operations, in event loop turns. */
 const CLIENT_TURNS_MAX = 60;
 const OPERATION_TURNS_MAX = 12;
-/** Segment sizes; large, since each segment slows every start and every new batch. */
+/** Segment sizes; large, because every segment slows each start and each new batch. */
 const SEGMENT_EVENTS = [120, 120, 1000];
-/** Most events that a follower gets at its start, except when it starts at the beginning. */
+/** Maximum number of events a follower reads at its start, unless it starts at the beginning. */
 const FOLLOWED_MAX = 30;
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-/** Changes of the clock; a machine without one starts in 1970. */
+/** Changes to the clock; a machine without a clock starts at the Unix epoch. */
 const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   (nowMs) => nowMs + 1,
   (nowMs) => nowMs + 0.5,
@@ -45,15 +45,15 @@ const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   () => TEST_TIME_MS + 50 * YEAR_MS,
 ];
 
-/** Number of mutations that are resubmitted. */
+/** Number of mutations that are submitted again. */
 const REPEATED = 12;
 const ANCHORS = 2;
 
-/** Approximate number of disk changes during which the power can fail. */
+/** Approximate number of disk changes within which the power fails. */
 const RECOVERY_CHANGES_MAX = 8;
 const CHANGES_MAX = { submissions: 5, shutdown: 3, seal: 30 };
 
-/** How often each thing happened, by name. */
+/** Number of occurrences by name. */
 export type Tally = Record<string, number>;
 
 type Step =
@@ -66,7 +66,7 @@ type Step =
   | "kill"
   | "seal"
   | "clock";
-/** Probability of each step, in thousandths. */
+/** Probability of each step in thousandths. */
 const STEPS: Record<Step, number> = {
   submit: 644,
   repeat: 110,
@@ -84,7 +84,7 @@ export class HistoryRun extends LogRun {
   readonly #tally: Tally;
   readonly #mutations: RandomMutations;
 
-  /** @param steps number of steps in each generation. */
+  /** @param steps is the number of steps in each generation. */
   constructor(random: Random, steps: number, tally: Tally) {
     super(random);
     this.#steps = steps;
@@ -150,7 +150,7 @@ export class HistoryRun extends LogRun {
     this.#failNth(randomInteger(this.random, 1, 3), kinds);
   }
 
-  /** Lets the `nth` operation from now on fail, of these kinds or of any. */
+  /** Makes the `nth` operation from now on fail, counting these kinds or all. */
   #failNth(nth: number, kinds?: readonly OperationKind[]): void {
     let left = nth;
     this.machine.arm((operation) => {
@@ -159,7 +159,7 @@ export class HistoryRun extends LogRun {
     });
   }
 
-  /** Cuts the power at the `nth` change of the disk from now on. */
+  /** Cuts the power at the `nth` disk change from now on. */
   #crashAt(nth: number): void {
     let left = nth;
     this.machine.cutPower((operation) =>
@@ -167,7 +167,7 @@ export class HistoryRun extends LogRun {
     );
   }
 
-  /** Several clients at once, sometimes with a duplicate or a conflicting batch. */
+  /** Several clients submit at once, sometimes with a duplicate or a conflicting batch. */
   async #burst(count: number): Promise<void> {
     const mutations = Array.from({ length: count }, () => this.#mutations.next());
     if (this.random() < TWINS) mutations.push(this.#mutations.twinOf(mutations[0]!));
@@ -184,7 +184,7 @@ export class HistoryRun extends LogRun {
     return outcomes;
   }
 
-  /** A page matches a plain filter of all events. */
+  /** Asserts that a page equals the result of filtering all events. */
   async #read(): Promise<void> {
     const { random, known: { events } } = this;
     const after = random() < 0.8 ? randomItem(random, events)?.event_id : undefined;
@@ -201,7 +201,7 @@ export class HistoryRun extends LogRun {
     assert.ok(text === expected.map((event) => JSON.stringify(event)).join(","), "a page");
   }
 
-  /** Ends the process, cleanly or not, optionally seals, and starts a new process. */
+  /** Ends the process, cleanly or not, optionally seals the log, and starts a new process. */
   async #restart(how: "restart" | "kill" | "seal"): Promise<void> {
     await this.end(how === "kill" ? "killed" : "closed");
     if (how === "seal") {
@@ -213,12 +213,12 @@ export class HistoryRun extends LogRun {
     await this.#start();
   }
 
-  /** Seals into segments of varying sizes. */
+  /** Seals the log into segments of varying sizes. */
   async #seal(): Promise<void> {
     await this.seal({ events: randomItem(this.random, SEGMENT_EVENTS), bytes: 100_000 });
   }
 
-  /** Starts the service, with retries, and checks what it shows. */
+  /** Starts the service, with retries, and checks what it returns. */
   async #start(): Promise<void> {
     if (this.random() < 0.2) this.#failNth(randomInteger(this.random, 1, 40));
     const report = (line: string) => {
@@ -239,7 +239,7 @@ export class HistoryRun extends LogRun {
     this.follow(isAtStart ? -1 : last - randomInteger(this.random, 0, FOLLOWED_MAX));
   }
 
-  /** The state of the running service equals that of a new one on the same files. */
+  /** Asserts that the running service has the same state as a new one on the same files. */
   async #compareWithReopened(): Promise<void> {
     this.machine.disarm();
     await this.follower!.catchUp(this.known.text, this.machine.hasFailed);
@@ -247,7 +247,7 @@ export class HistoryRun extends LogRun {
     await this.#compare([this.service!, await reopen(this.machine.disk.tree())]);
   }
 
-  /** Events, streams and answers match the model; all services list the same streams at anchors. */
+  /** Compares events, streams and answers with the model, and listings between the services. */
   async #compare(services: readonly EventLogService[]): Promise<void> {
     const { known, random } = this;
     const anchors = Array.from(
@@ -270,7 +270,7 @@ export class HistoryRun extends LogRun {
     for (const other of seen) assert.deepEqual(other, seen[0], "streams at an event");
   }
 
-  /** The power fails while the service runs, during its shutdown, or during a seal. */
+  /** Cuts the power while the service runs, during its shutdown, or during a seal. */
   async #crash(): Promise<void> {
     const { random } = this;
     const during = randomItem(random, ["submissions", "submissions", "shutdown", "seal"] as const);
@@ -289,7 +289,7 @@ export class HistoryRun extends LogRun {
     this.machine.restorePower();
   }
 
-  /** Any reader accepts what the crash left, and recovery completes, even if it crashes once. */
+  /** Asserts that any reader accepts what the crash left, and that recovery survives one crash. */
   async #recover(): Promise<void> {
     if (this.random() < 0.5) {
       this.#crashAt(randomInteger(this.random, 1, RECOVERY_CHANGES_MAX));

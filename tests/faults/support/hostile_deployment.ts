@@ -1,4 +1,4 @@
-/** A deployment with every kind of file, and copies of it with one entry replaced. */
+/** A deployment with every kind of file, and copies in which one entry is replaced. */
 import { randomFillSync } from "node:crypto";
 import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,14 +11,14 @@ import { openEventLog } from "../../../src/service/event_log.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { type HostileEntry, treeOf } from "./hostile_entry.ts";
 
-/** Result of a command that ran in this process. */
+/** The result of a command that ran in this process. */
 export interface CommandEnd {
   status: number;
   stdout: string;
   stderr: string;
 }
 
-/** Its paths are relative to its folder. */
+/** Paths are relative to the deployment directory. */
 export interface WholeDeployment {
   dir: string;
   segment: string;
@@ -69,7 +69,7 @@ export async function makeWhole(dir: string): Promise<WholeDeployment> {
 }
 
 /**
- * Runs `use` on a copy in which `entry` replaces the original, which is moved outside.
+ * Runs `use` on a copy in which `entry` replaces the original, which is moved elsewhere.
  * @returns whether the original is unchanged.
  */
 export async function withHostile(

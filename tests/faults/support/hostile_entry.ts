@@ -1,14 +1,14 @@
-/** Foreign entries that replace entries of a deployment. */
+/** Foreign directory entries that replace entries of a deployment. */
 import { spawnSync } from "node:child_process";
 import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join, relative } from "node:path";
 import process from "node:process";
 
-/** Creates an entry at `path`, which is free. The replaced entry is at `original`. */
+/** Creates an entry at `path`, where none exists. The replaced entry is at `original`. */
 export interface HostileEntry {
   title: string;
-  /** Whether it leads to an entry of the right kind elsewhere. */
+  /** Whether it is a link to an entry of the right kind elsewhere. */
   isLink: boolean;
   /** @returns a cleanup function. */
   put(path: string, original: string): Promise<void | (() => Promise<void>)>;
@@ -21,8 +21,8 @@ export const HOSTILE_ENTRIES: HostileEntry[] = [
   { title: "a symlink to the original", isLink: true, put: (path, to) => symlink(to, path) },
   { title: "a pipe", isLink: false, put: (path) => make("mkfifo", [path]) },
   { title: "a socket", isLink: false, put: listen },
-  { title: "a folder with a file", isLink: false, put: makeFolder },
-  // Only root can create one; other users get a symlink to one.
+  { title: "a directory with a file", isLink: false, put: makeFolder },
+  // Only root can create a device; other users get a symlink to one.
   ...process.getuid?.() === 0
     ? [{
       title: "a device",
@@ -39,7 +39,7 @@ function make(program: string, args: string[]): Promise<void> {
   return Promise.resolve();
 }
 
-/** Uses a short name, because the path of a socket is limited. */
+/** Uses a short name, because socket paths have a length limit. */
 async function listen(path: string): Promise<() => Promise<void>> {
   const server = createServer();
   const short = join("/tmp", `hostile-${process.pid}-${Math.random().toString(36).slice(2)}`);
@@ -56,7 +56,7 @@ async function makeFolder(path: string): Promise<void> {
   await writeFile(join(path, "precious"), "precious");
 }
 
-/** Everything below a folder, with metadata that reveals writes. */
+/** Everything below a directory, with metadata that reveals writes. */
 export async function treeOf(folder: string): Promise<Record<string, string>> {
   const tree: Record<string, string> = {};
   for (const name of (await readdir(folder, { recursive: true })).sort()) {

@@ -1,18 +1,18 @@
 /**
- * The expected result of strict JSON, from the built-in parser and rules written independently of
- * the service's reader. Slow, and simple enough to trust: the built-in parser checks the grammar,
- * then each token its own rule.
+ * The expected result of strict JSON parsing, from the built-in parser and rules written
+ * independently of the service's parser. Slow, but simple enough to trust: the built-in parser
+ * checks the grammar, then each token is checked by its own rule.
  */
 import canonicalizePackage from "canonicalize";
 
-// The package is CommonJS: Deno types its import as a namespace.
+// The package is CommonJS, so Deno types its import as a namespace.
 const canonicalText = canonicalizePackage as unknown as (value: unknown) => string;
 
 export type Verdict =
   | { isAccepted: false; reason: string }
   | { isAccepted: true; value: unknown; depth: number; canonical: string };
 
-/** @param depthMax deeper containers become 0. */
+/** @param depthMax deeper containers are replaced by 0. */
 export function judge(bytes: Uint8Array, depthMax: number): Verdict {
   const text = decodeUtf8(bytes);
   if (text === null) return refused("not UTF-8");
@@ -27,7 +27,7 @@ function refused(reason: string): Verdict {
   return { isAccepted: false, reason };
 }
 
-/** A byte order mark is an ordinary character, so the grammar refuses it. */
+/** A byte order mark is an ordinary character, so the grammar rejects it. */
 function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -45,14 +45,14 @@ function isBuiltInJson(text: string): boolean {
   }
 }
 
-/** All tokens of a valid JSON text. */
+/** All tokens of a valid JSON document. */
 const TOKENS = /[[\]{}:,]|"(?:[^"\\]|\\.)*"|[^[\]{}:," \t\r\n]+/gs;
 
 class TokenReader {
   readonly #tokens: string[];
   readonly #depthMax: number;
   #at = 0;
-  /** The deepest nesting. */
+  /** The maximum nesting depth. */
   depth = 0;
   brokenRule: string | null = null;
 
@@ -61,7 +61,7 @@ class TokenReader {
     this.#depthMax = depthMax;
   }
 
-  /** @param depth of a container that begins here. */
+  /** @param depth of the container that begins here. */
   value(depth: number): unknown {
     const token = this.#next();
     if (token === "[" || token === "{") {

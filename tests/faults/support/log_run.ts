@@ -1,6 +1,6 @@
 /**
- * A log on an unreliable machine, its service and one follower. All responses and reads are checked
- * against the known history.
+ * A log on an unreliable machine, with its service and one follower. All responses and reads are
+ * checked against the known history.
  */
 import assert from "node:assert/strict";
 import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
@@ -15,7 +15,7 @@ import { replayText } from "../../support/stream_listing.ts";
 import { HistoryFollower } from "./history_follower.ts";
 import { HistoryMachine } from "./history_machine.ts";
 
-/** The files of a log and its known history. */
+/** The files of a log, and its known history. */
 export interface Base {
   tree: Tree;
   known: KnownHistory;
@@ -41,7 +41,7 @@ export class LogRun {
     return { tree: this.machine.disk.tree(), known: this.known.copy() };
   }
 
-  /** Starts a process and checks what it shows. @returns whether it started. */
+  /** Starts a process and checks what it returns. @returns whether it started. */
   async serve(): Promise<boolean> {
     const service = await this.machine.start();
     if (service !== null) await this.take(service);
@@ -55,7 +55,7 @@ export class LogRun {
     this.known.settle(await this.machine.again(() => replayText(service, this.known.frontier)));
   }
 
-  /** Follows the service from after the event at index `after`; from the start by default. */
+  /** Follows the service from behind the event at index `after`, by default from the start. */
   follow(after = -1): void {
     const { events, text } = this.known;
     const place = Math.max(-1, after);
@@ -66,8 +66,8 @@ export class LogRun {
   }
 
   /**
-   * Submits mutations at once, or each after a random delay of up to `turnsMax` turns.
-   * @param isGroup whether they must share a commit.
+   * Submits mutations, at once or each after a random delay of up to `turnsMax` turns.
+   * @param isGroup whether they must share a group commit.
    */
   async submit(
     mutations: readonly Mutation[],
@@ -100,7 +100,7 @@ export class LogRun {
     if (!this.machine.isOff) this.machine.endProcess();
   }
 
-  /** Shuts the service down if it runs, then runs `seal`. */
+  /** Shuts the service down if it is running, then runs `seal`. */
   async seal(bounds: SegmentBounds): Promise<void> {
     if (this.service !== null) await this.end("closed");
     await this.machine.seal(bounds);

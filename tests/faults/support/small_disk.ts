@@ -1,6 +1,6 @@
 /**
- * Folders with little space: a file system in memory or in a file, or a file size limit. Each
- * reports why if this machine does not support it.
+ * Directories with little space: a file system in memory or in a file, or a file size limit. Each
+ * says why if this machine does not support it.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -8,25 +8,25 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface SmallDisk {
-  /** The folder with little space. */
+  /** The directory with little space. */
   dir: string;
-  /** Whether new files find no space either. */
+  /** Whether new files run out of space, too. */
   isFull: boolean;
-  /** The wrapper that a program needs to run short of space there. */
+  /** The command that wraps a program so that it runs short of space. */
   wrapper: string[];
-  /** Frees space, also for a running program. */
+  /** Frees space, including for a running program. */
   makeRoom(pid: number): Promise<void>;
-  /** Ends the shortage and removes the disk; its parent folder stays. */
+  /** Ends the shortage and removes the disk but not its parent directory. */
   remove(): void;
 }
 
-/** @returns the disk, or why there is none. */
+/** @returns the disk, or the reason why there is none. */
 export type SmallDiskMaker = (folder: string) => Promise<SmallDisk | string>;
 
 const MIB = 1024 * 1024;
-/** Approximate space for ingest. */
+/** Approximate space available for ingest. */
 const ROOM_BYTES = MIB;
-/** The space that `makeRoom()` frees. */
+/** Space that `makeRoom()` frees. */
 const FILLER_BYTES = MIB;
 
 /** An in-memory file system. Needs root. */
@@ -56,8 +56,8 @@ export const imageDisk: SmallDiskMaker = async (folder) => {
 };
 
 /**
- * A file size limit: a write beyond it is cut short, the next one fails with EFBIG. Its signal is
- * ignored, as a service manager may configure it. Needs `prlimit`.
+ * A file size limit: a write that crosses it is cut short, and the next one fails with EFBIG.
+ * SIGXFSZ is ignored, as a service manager may configure it. Needs `prlimit`.
  */
 export const fileSizeLimit: SmallDiskMaker = async (folder) => {
   const fault = run("prlimit", ["--version"]);
@@ -99,7 +99,7 @@ function fill(path: string, sizeBytes: number): void {
   closeSync(fd);
 }
 
-/** @returns an error message; null on success. */
+/** @returns an error message, or null on success. */
 function run(program: string, args: string[]): string | null {
   const { error, status, stderr } = spawnSync(program, args, { encoding: "utf8" });
   if (error !== undefined) return `no ${program}: ${error.message}`;

@@ -1,6 +1,6 @@
 /**
- * A soak (`tools/soak/`) as a test: its clients load the real service while the test disturbs it,
- * and its audit checks the log against every receipt, replay, follow and listing.
+ * A soak (`tools/soak/`) as a test: its clients put load on the real service while the test
+ * disturbs it, and its audit checks the log against every receipt, replay, follow and listing.
  */
 import process from "node:process";
 import type { Disturbance } from "../../../tools/soak/disturbances.ts";
@@ -9,10 +9,10 @@ import { withFolder } from "../../../tools/support/program.ts";
 import { SEED } from "../../../tools/support/random.ts";
 import { THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 
-/** Longest load between two disturbances. */
+/** Longest time under load between two disturbances. */
 const LOAD_MS_MAX = 100;
 
-/** Runs a deck of disturbances. @throws {SoakError} the service violated a promise. */
+/** Runs a sequence of disturbances. @throws {SoakError} the service broke a promise. */
 export function soakThrough(
   deck: readonly Disturbance[],
   options: Partial<SoakOptions> = {},
@@ -31,7 +31,7 @@ export function soakThrough(
   );
 }
 
-/** Prints statistics of a long run if the environment sets `variable`. */
+/** Prints statistics of a long run if `variable` is set in the environment. */
 export function tellOfLongRun(variable: string, { tally }: SoakResult, struck: unknown): void {
   if (process.env[variable] === undefined) return;
   process.stderr.write(`${tally}: ${JSON.stringify(struck)}\n`);

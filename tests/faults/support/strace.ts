@@ -1,5 +1,5 @@
 /**
- * Traces system calls of a running process with `strace` (Linux), and makes them fail. It attaches
+ * Traces system calls of a running process with `strace` (Linux) and makes them fail. It attaches
  * to the process, so faults can begin and end while it runs.
  */
 import { spawn, spawnSync } from "node:child_process";
@@ -7,10 +7,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 
-/** Longest quoted data: the header of the largest commit of a test fits. */
+/** Length limit on quoted data, which fits the header of the largest commit in the tests. */
 const STRING_BYTES_MAX = 65_536;
 
-/** Why no process can be traced on this machine; null if one can. */
+/** The reason why no process can be traced on this machine, or null. */
 export function straceAbsence(): string | null {
   const target = spawn("sleep", ["60"], { stdio: "ignore" });
   try {
@@ -27,14 +27,14 @@ export function straceAbsence(): string | null {
 }
 
 export interface Tracer {
-  /** Detaches; the process keeps running. @returns the lines of the trace, in order. */
+  /** Detaches while the process keeps running. @returns the lines of the trace, in order. */
   stop(): Promise<string[]>;
 }
 
 /**
- * Attaches to all threads of a process; resolves once it is traced.
- * @param folder where the trace is written.
- * @param args `strace` options: what to trace and what to inject.
+ * Attaches to all threads of a process; resolves once they are traced.
+ * @param folder receives the trace.
+ * @param args are `strace` options that say what to trace and what to inject.
  */
 export async function attachStrace(pid: number, folder: string, args: string[]): Promise<Tracer> {
   const tracePath = join(folder, "system_calls.trace");

@@ -1,11 +1,11 @@
-/** Parses the output of `strace -f -y`: each call with the lines of its start and end. */
+/** Parses the output of `strace -f -y` into calls with the lines of their start and end. */
 
 /** A system call of a traced process. Lines are counted from 0. */
 export interface SystemCall {
   name: string;
-  /** The arguments as text; up to the interruption if the trace interrupted the call. */
+  /** The arguments as strace prints them, truncated if the trace interrupted the call. */
   args: string;
-  /** The result as text; `?` for a call that never returned. */
+  /** The result as strace prints it; `?` for a call that never returned. */
   result: string;
   beganLine: number;
   endedLine: number;
@@ -15,10 +15,10 @@ const WHOLE = /^(\d+) +(\w+)\((.*)\) += (.*)$/s;
 const BEGUN = /^(\d+) +(\w+)\((.*)<unfinished \.\.\.>$/s;
 const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/s;
 
-/** All calls that returned, in the order of their return. */
+/** All calls that returned, in order of their return. */
 export function parseSystemCalls(lines: readonly string[]): SystemCall[] {
   const calls: SystemCall[] = [];
-  /** Calls in progress by thread: at most one each. */
+  /** The call in progress in each thread. */
   const begun = new Map<string, Omit<SystemCall, "result" | "endedLine">>();
   for (const [number, line] of lines.entries()) {
     const [, thread, name, args] = BEGUN.exec(line) ?? [];

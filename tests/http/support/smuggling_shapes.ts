@@ -1,16 +1,16 @@
 /**
- * Bytes in which two HTTP parsers could see different requests, and the requests that must be
- * seen. `hidden` is the batch that an attacker might smuggle in.
+ * Byte sequences in which two HTTP parsers could see different requests, and the requests that must
+ * be seen. `hidden` is the batch that an attacker might smuggle in.
  */
 import { HEADER_BYTES_MAX, INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 
 export interface Shape {
   title: string;
-  /** One byte per character. */
+  /** The request, with one character per byte. */
   bytes: string;
   /** Statuses of all responses, in order. */
   statuses: number[];
-  /** Ids of the batches that are committed. */
+  /** Ids of the committed batches. */
   executed: string[];
 }
 
@@ -24,7 +24,7 @@ function batchText(id: string, payload: unknown = null): string {
 
 const PATH = "/v1/events";
 
-/** A request with these header lines and anything that follows its head. */
+/** A request with these header lines, and anything that follows its head. */
 function request(line: string, headers: string, rest = ""): string {
   return `${line}\r\n${HOST}${headers}\r\n${rest}`;
 }
@@ -33,7 +33,7 @@ function post(headers: string, rest: string): string {
   return request(`POST ${PATH} HTTP/1.1`, headers, rest);
 }
 
-/** A plain request that commits a batch. */
+/** A well-formed request that commits a batch. */
 function commit(id: string, payload: unknown = null, headers = ""): string {
   const text = batchText(id, payload);
   return post(`${headers}Content-Length: ${text.length}\r\n`, text);
@@ -52,7 +52,7 @@ const HIDDEN_LENGTH = `Content-Length: ${HIDDEN.length}\r\n`;
 const HIDDEN_CHUNKED = chunk(HIDDEN) + LAST_CHUNK;
 const GET = `GET ${PATH} HTTP/1.1`;
 
-/** Shapes with the same responses and committed batches. */
+/** Requests that get the same responses and commit the same batches. */
 function shapes(
   statuses: number[],
   executed: string[],
@@ -69,7 +69,7 @@ function shapes(
 const AFTER = commit("after");
 const SIZE = OUTER.length.toString(16);
 
-/** Valid framing, followed by another request. */
+/** Valid framing followed by another request. */
 const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
   "a batch in chunks, then another batch": post(CHUNKED, OUTER_CHUNKED) + AFTER,
   "chunks declared after a tab, in capitals":
@@ -86,7 +86,7 @@ const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
   "an offer to upgrade": commit("outer", null, "Connection: Upgrade\r\nUpgrade: h2c\r\n") + AFTER,
 });
 
-/** A request in the body of another one. */
+/** A request in the body of another. */
 const IN_BODIES: Shape[] = [
   ...shapes([200, 200], ["outer", "after"], {
     "a request as payload": commit("outer", HIDDEN) + commit("after", `\r\n\r\n${HIDDEN}`),
@@ -140,7 +140,7 @@ const IN_BODIES: Shape[] = [
   }),
 ];
 
-/** Requests after these are not executed. */
+/** Requests after which no other is executed. */
 const ENDING: Shape[] = [
   ...shapes([200], ["outer"], {
     "a request after one that closes the connection":
@@ -200,13 +200,13 @@ const UNCLEAR_FRAMING: Record<string, string> = {
   "a second host": "Host: b\r\n",
   "a space in a name": "Ho st: a\r\n",
   "an empty line that continues another": "X: y\r\n\t\r\n",
-  "a length with a point": "Content-Length: 1.0\r\n",
+  "a length with a decimal point": "Content-Length: 1.0\r\n",
 };
 
-/** Each with a body that it could frame, then the hidden request. */
+/** Each has a body that it could frame, then the hidden request. */
 function unclear(): Shape[] {
   return Object.entries(UNCLEAR_FRAMING).flatMap(([title, headers]) => {
-    // A second host is not ambiguous: there is no body, and the next bytes are not a request.
+    // A second Host header is not ambiguous: without a body, the next bytes are not part of it.
     const statuses = title === "a second host" ? [400, 400] : [400];
     return shapes(statuses, [], {
       [`${title}, before a plain body`]: post(headers, OUTER + HIDDEN),
@@ -243,7 +243,7 @@ const BROKEN_HEADS: Record<string, string> = {
   "chunks on HTTP/1.0": request(`POST ${PATH} HTTP/1.0`, CHUNKED, OUTER_CHUNKED),
 };
 
-/** Malformed chunks. Each could be parsed so that the hidden request is found. */
+/** Malformed chunks, each of which could be parsed such that the hidden request is found. */
 const BROKEN_CHUNKS: Record<string, string> = {
   "a size that wraps around": `${"f".repeat(16)}\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a size that wraps to the valid one": `1${OUTER.length.toString(16).padStart(16, "0")}\r\n` +

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { hasPieceAt, pieceOf, viewFor } from "../../../src/log/line/line_bytes.ts";
 
-test("hasPieceAt() matches a piece of any length only at its offset", () => {
+test("hasPieceAt() matches bytes of any length only at their offset", () => {
   const bytes = Buffer.from("abcdefghijkl");
   const view = viewFor(bytes);
   for (let sizeBytes = 0; sizeBytes <= bytes.length; sizeBytes++) {

@@ -20,7 +20,7 @@ function take(line: string): StoredEvent | null {
   return event.take(bytes, 2, bytes.length - 4) ? event : null;
 }
 
-/** The raw members of a line. */
+/** The members of a line, unparsed. */
 function members(event: StoredEvent): Record<string, string | null> {
   const text = (start: number, end: number) => event.bytes.toString("utf8", start, end);
   return {
@@ -105,7 +105,7 @@ test(`StoredEvent.take() accepts any bytes and reads none outside them (seed ${S
   }
 });
 
-test("unescapedText() accepts only the canonical spelling, which escapedText() restores", () => {
+test("unescapedText() accepts only the canonical encoding, which escapedText() restores", () => {
   const decode = (spelled: string) => {
     const bytes = Buffer.from(spelled);
     const text = unescapedText(bytes, 0, bytes.length);

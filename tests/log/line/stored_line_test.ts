@@ -21,7 +21,7 @@ function storedLine(source: string, event: EventOptions): Buffer {
   return Buffer.from(sealEvent(identity, preparedEvent(event), EVENT_ID).line + "\n");
 }
 
-/** Texts that mislead a search for quotes and commas. */
+/** Strings that mislead a search for quotes and commas. */
 const HARD_TEXTS = [
   "1",
   "11",
@@ -61,7 +61,7 @@ test("lineMatcher() is null for a filter that matches every event", () => {
   assert.equal(lineMatcher({}), null);
 });
 
-test("lineMatcher() compares record keys and kinds exactly, whatever their characters", () => {
+test("lineMatcher() compares record keys and kinds exactly, with any characters", () => {
   for (const text of HARD_TEXTS) {
     const byKey = storedLine("shop", { recordKey: text });
     const byKind = storedLine("shop", { kind: text });
@@ -93,7 +93,7 @@ test("lineMatcher() accepts every combination of members", () => {
   }
 });
 
-test("lineMatcher() does not match beyond the end of the bytes", () => {
+test("lineMatcher() does not match past the end of the buffer", () => {
   const line = storedLine("shop", { recordKey: "1" });
   const cut = line.subarray(0, line.indexOf('","kind"'));
   assert.ok(!lineMatcher({ recordKey: "1" })!(cut, 0));
@@ -118,7 +118,7 @@ test(`eventLineEnd() finds the LF of an event at any offset (seed ${SEED})`, () 
   }
 });
 
-test("eventLineEnd() never passes the end of the bytes, whatever they are", () => {
+test("eventLineEnd() never reads past the end of the buffer", () => {
   for (const length of [1, 8, EVENT_BYTES_MIN, EVENT_BYTES_MIN + 9]) {
     assert.equal(eventLineEnd(new DataView(new ArrayBuffer(length)), 0), length);
   }

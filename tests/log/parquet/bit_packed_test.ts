@@ -4,8 +4,8 @@ import { decodeBitPacked, encodeBitPacked } from "../../../src/log/parquet/bit_p
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
-test("encodeBitPacked() encodes a run as the format specifies", () => {
-  // The example of parquet-format, Encodings.md: 0 to 7, three bits each.
+test("encodeBitPacked() encodes runs as the format specifies", () => {
+  // The example in Encodings.md of parquet-format: 0 to 7 in three bits each.
   assert.equal(encodeBitPacked([0, 1, 2, 3, 4, 5, 6, 7], 3).toString("hex"), "03" + "88c6fa");
   assert.equal(encodeBitPacked([1, 0, 1], 1).toString("hex"), "03" + "05");
 });

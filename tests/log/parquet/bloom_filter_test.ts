@@ -25,7 +25,7 @@ test(`mayContain() has no false negatives (seed ${SEED})`, () => {
   }
 });
 
-test("mayContain() stays within the requested false positive rate", () => {
+test("mayContain() stays within the requested false-positive rate", () => {
   for (const falseShare of [1e-2, 1e-3]) {
     const filter = buildBloomFilter(values(4096, "in"), falseShare);
     const others = values(20_000, "out").filter((value) => mayContain(filter, xxhash64(value)));

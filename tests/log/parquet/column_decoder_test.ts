@@ -59,7 +59,7 @@ test("decodeColumn() restores what writeColumn() wrote", async () => {
   assert.deepEqual(decode(REQUIRED, 4, await written(INDEXED)), ["yy", "x", "yy", "z"]);
 });
 
-test("decodeColumn() rejects pages that do not add up to the rows of a chunk", async () => {
+test("decodeColumn() rejects pages that do not add up to the rows of a column chunk", async () => {
   const wrong: [string, ColumnFormat, number, ColumnContent][] = [
     ["fewer rows", REQUIRED, 4, PLAIN],
     ["more rows", REQUIRED, 2, PLAIN],

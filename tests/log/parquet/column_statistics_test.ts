@@ -15,7 +15,7 @@ function integers(...values: bigint[]): Buffer[] {
   });
 }
 
-test("statisticsOf() orders texts by bytes and integers by value", () => {
+test("statisticsOf() orders strings by bytes and integers by value", () => {
   const texts = ["b", "é", "aa", "a", "ab"].map((text) => Buffer.from(text));
   const { min_value: min, max_value: max, null_count } = statisticsOf(texts, compareBytes, 2);
   assert.deepEqual([min, max].map((value) => String(Buffer.from(value!))), ["a", "é"]);
@@ -28,7 +28,7 @@ test("statisticsOf() orders texts by bytes and integers by value", () => {
   );
 });
 
-test("statisticsOf() copies values, and omits minimum and maximum without any", () => {
+test("statisticsOf() copies values, and omits minimum and maximum without values", () => {
   const value = Buffer.from("a");
   const { min_value } = statisticsOf([value], compareBytes);
   value.write("b");

@@ -16,7 +16,7 @@ function decompress(block: Uint8Array, sizeBytes: number): Buffer {
   return out;
 }
 
-/** Texts with runs and repetitions of all lengths, even beyond the reach of a copy. */
+/** Data with runs and repetitions of all lengths, some beyond the reach of a copy. */
 function sample(random: SeededRandom): Buffer {
   const pieces: Buffer[] = [];
   for (let count = random.below(30); count > 0; count--) {
@@ -28,7 +28,7 @@ function sample(random: SeededRandom): Buffer {
   return Buffer.concat(pieces);
 }
 
-test(`snappyCompress() output is decoded by two decoders (seed ${SEED})`, () => {
+test(`two decoders restore what snappyCompress() wrote (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const inputs: Uint8Array[] = [Buffer.alloc(0), Buffer.from("a"), Buffer.alloc(2_000_000, "long")];
   for (let run = 0; run < 100; run++) inputs.push(sample(random));

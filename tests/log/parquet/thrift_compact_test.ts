@@ -49,11 +49,11 @@ const VALUE: ThriftValue<typeof SAMPLE> = {
   flag: false,
 };
 
-test("encodeThrift() writes the compact protocol", () => {
+test("encodeThrift() writes the Thrift compact protocol", () => {
   const field = <Value>(type: ThriftType<Value>, value: Value) => [
     ...encodeThrift(struct({ a: required(1, type) }) as ThriftType<{ a: Value }>, { a: value }),
   ];
-  // From the specification: field headers of delta and type, zigzag integers, sizes.
+  // From the specification: field headers with delta and type, zigzag integers, sizes.
   assert.deepEqual([...encodeThrift(EMPTY, {})], [0]);
   assert.deepEqual(field(i32, -1), [0x15, 1, 0]);
   assert.deepEqual(field(size64, 64), [0x16, 0x80, 1, 0]);
@@ -67,7 +67,7 @@ test("encodeThrift() writes the compact protocol", () => {
   assert.deepEqual(field(struct({ b: required(3, i32) }), { b: 0 }), [0x1c, 0x35, 0, 0, 0]);
 });
 
-test("decodeThrift() restores what encodeThrift() wrote, among other bytes", () => {
+test("decodeThrift() restores what encodeThrift() wrote, even between other bytes", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const { value, end } = decodeThrift(SAMPLE, Buffer.concat([Buffer.of(9, 9), bytes, bytes]), 2);
   assert.equal(end, 2 + bytes.length);

@@ -1,4 +1,4 @@
-/** `EventScan` against a naive model of the log: an array of events. */
+/** Compares `EventScan` with a naive model of the log, an array of events. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -86,8 +86,8 @@ function randomEvents(random: Random, count: number): EventOptions[] {
 }
 
 /**
- * Two pending files and a tail, with batches of 1 to 2,000 events and many one-event commits;
- * all, part or none of the tail is in memory.
+ * Two pending files and a tail with batches of 1 to 2,000 events and many one-event commits. All,
+ * some or none of the tail is in memory.
  */
 async function randomLog(random: Random) {
   let tree = new SimulatedDisk().tree();
@@ -127,7 +127,7 @@ function randomQuery(random: Random, events: StoredEvent[]): Query {
     "00000000-0000-7000-8000-000000000000",
     "ffffffff-ffff-7fff-bfff-ffffffffffff",
   ];
-  // Exactly one event without a filter.
+  // Exactly one event, if there is no filter.
   const lineBytes = Buffer.byteLength(events[0]!.line) + 1;
   const filter: EventFilter = {};
   if (random() < 0.3) filter.source = randomItem(random, [...SOURCES, "none"]);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { READ_CHUNK_BYTES } from "../../../src/limits.ts";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 
-test("ScanMemory.take() reuses its own buffers and those released by finished scans", () => {
+test("ScanMemory.take() reuses its own buffers and those of finished scans", () => {
   const first = new ScanMemory();
   const { buffer } = first.take(READ_CHUNK_BYTES);
   assert.equal(first.take(1000).buffer, buffer);

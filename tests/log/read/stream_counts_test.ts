@@ -7,11 +7,7 @@ import {
   streamKey,
 } from "../../../src/log/read/stream_counts.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
-
-/** An id that sorts by `place`. */
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
-}
+import { idAt } from "../../support/event_ids.ts";
 
 function readFrom(counts: StreamCounts, key: string): StreamEntry[] {
   const entries: StreamEntry[] = [];

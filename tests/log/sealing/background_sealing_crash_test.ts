@@ -1,6 +1,6 @@
 /**
- * Sealing during commits, with the disk stopping or failing at each operation: acknowledged
- * batches are present once, and the log keeps working.
+ * Sealing during commits, where the disk stops or fails at each operation. Acknowledged batches
+ * exist once, and the log keeps working.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,10 +22,10 @@ import {
   SimulatedDisk,
   type Tree,
 } from "../../support/simulated_disk.ts";
-import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
+import { logTree, openTestLog, readAll, readBack } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-/** A file of two commits becomes two segments. */
+/** Bounds that turn a file of two commits into two segments. */
 const BOUNDS = { events: 1, bytes: 100_000 };
 
 /** A log with a segment and a tail of two commits. */
@@ -39,10 +39,10 @@ async function startTree(): Promise<Tree> {
 }
 
 const BEFORE = ["a", "b", "c"];
-/** The first one rotates the tail; so does the last one, once the first file is sealed. */
+/** The first append rotates the tail, and so does the last, once the first file is sealed. */
 const APPENDED = ["d", "e", "f"];
 
-/** How an operation fails, by its index from 0. */
+/** How an operation fails, given its index from 0. */
 type FaultAt = (place: number, operation: Operation) => Fault | null;
 
 /** Appends during sealing, with faults. */
@@ -71,14 +71,12 @@ async function run(tree: Tree, faultAt: FaultAt) {
   return { storage, steps, log, reports, start, append, acknowledged, refusals };
 }
 
-async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
-  const { log } = await openTestLog(storage);
-  const events = await readAll(log.snapshot);
-  await log.close();
-  return events.map(({ batch_id }) => batch_id);
+/** The batch ids of all remaining events, even if the start must repair the log. */
+async function heldBy(storage: SimulatedDisk): Promise<string[]> {
+  return (await readBack(storage)).events.map(({ batch_id }) => batch_id);
 }
 
-/** Asserts that a log has the acknowledged batches and at most one unacknowledged one. */
+/** Asserts that a log has the acknowledged batches and at most one other. */
 function assertHeld(batchIds: string[], acknowledged: string[], label: string): void {
   const submitted = [...BEFORE, ...APPENDED];
   const unknown = batchIds.filter((id) => !acknowledged.includes(id));
@@ -109,11 +107,11 @@ for (const [name, crash] of Object.entries(CRASHES)) {
       );
       storage.hook = null;
       const left = storage.crash(crash);
-      const batchIds = await batchIdsOf(left);
+      const batchIds = await heldBy(left);
       assertHeld(batchIds, acknowledged, label);
-      assert.deepEqual(await batchIdsOf(left.crash()), batchIds, `${label}: made durable`);
+      assert.deepEqual(await heldBy(left.crash()), batchIds, `${label}: made durable`);
       await sealAll(left);
-      assert.deepEqual(await batchIdsOf(left), batchIds, `${label}: sealed again`);
+      assert.deepEqual(await heldBy(left), batchIds, `${label}: sealed again`);
       const { report } = await verifyStorage(left, { chain: false });
       assert.ok(report.ok && report.orphans.length === 0, `${label}: ${JSON.stringify(report)}`);
     }
@@ -121,17 +119,17 @@ for (const [name, crash] of Object.entries(CRASHES)) {
 }
 
 /**
- * Whether a failed operation may fail a commit or stop the writer, and not only delay sealing.
+ * Whether a failed operation may fail a commit or stop the writer rather than just delay sealing.
  * @param before the previous operation.
  */
 function mayRefuse({ path, kind }: Operation, before: Operation | undefined): boolean {
-  // Operations on a new tail have the path under which it was created.
+  // Operations on a new tail carry the path under which it was created.
   const isTail = path === TAIL_FILE || path === TAIL_TEMPORARY_FILE && before?.mode !== "create";
   return isTail && (kind === "write" || kind === "sync") || kind === "syncFolder";
 }
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`an operation failing with ${errno} during sealing stops no reader`, async () => {
+  test(`an operation that fails with ${errno} during sealing stops no reader`, async () => {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     for (const [place, operation] of operations.entries()) {
@@ -149,7 +147,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
       const read = (await readAll(log.snapshot)).map(({ batch_id }) => batch_id);
       assert.deepEqual(read, acknowledged, label);
       if (log.poison === null) {
-        // Failed sealing is retried, one file at a time.
+        // A failed seal is retried, one file at a time.
         for (const batchId of ["g", "h", "i"]) {
           steps.resume();
           await append(batchId);
@@ -161,9 +159,9 @@ for (const errno of ["EIO", "ENOSPC"]) {
         assert.deepEqual(pending, [], `${label}: sealed; ${reports.join("; ")}`);
       }
       await log.close();
-      // The simulated disk counts a file as open if its close failed.
+      // The simulated disk counts a file as open if closing it failed.
       assert.equal(storage.openFiles, operation.kind === "close" ? 1 : 0, label);
-      assertHeld(await batchIdsOf(storage.crash()), acknowledged, label);
+      assertHeld(await heldBy(storage.crash()), acknowledged, label);
       assert.ok(reports.length <= 2, `${label}: ${reports.join("; ")}`);
     }
   });
@@ -181,11 +179,11 @@ function failRenames(...failing: number[]): FaultAt {
   };
 }
 
-test("a rolled-back rotation keeps the tail, and reports when it will be retried", async () => {
+test("a rolled-back rotation keeps the tail and reports when it will be retried", async () => {
   const { storage, log, acknowledged, reports } = await run(await startTree(), failRenames(2));
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
   assert.match(reports[0]!, /^tail\.ndjson: not rotated, retrying at \d+ bytes: EIO/);
-  assert.deepEqual(await batchIdsOf(storage.crash()), acknowledged);
+  assert.deepEqual(await heldBy(storage.crash()), acknowledged);
   await log.close();
 });
 
@@ -197,7 +195,7 @@ test("a rotation that cannot be rolled back stops the writer, and the next start
   assert.deepEqual(read.map(({ batch_id }) => batch_id), BEFORE);
   await failed.log.close();
   for (const crash of [SYNCED_ONLY, NAMES_ONLY, ALL_DONE]) {
-    assert.deepEqual(await batchIdsOf(failed.storage.crash(crash)), BEFORE);
+    assert.deepEqual(await heldBy(failed.storage.crash(crash)), BEFORE);
   }
 });
 
@@ -219,11 +217,11 @@ for (const errno of ["EIO", "ENOSPC"]) {
     await assert.rejects(log.append([preparedBatch("d")]));
     await untilQuiet(storage);
     storage.hook = null;
-    // The worst outcome: the manifest survives, and none of the earlier directory entries.
+    // The worst outcome: the manifest survives, but none of the earlier directory entries.
     const left = storage.crash({
       ...SYNCED_ONLY,
       keepsName: ({ paths }) => paths.some((path) => path.startsWith(MANIFEST_FILE)),
     });
-    assert.deepEqual(await batchIdsOf(left), BEFORE);
+    assert.deepEqual(await heldBy(left), BEFORE);
   });
 }

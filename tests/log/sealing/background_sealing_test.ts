@@ -1,4 +1,4 @@
-/** Background sealing: when it runs, what it reports, what its failures affect. */
+/** When background sealing runs, what it reports, and what its failures affect. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ function batchIdsOf(events: readonly CommittedEvent[]): string[] {
   return events.map(({ batch_id }) => batch_id);
 }
 
-/** Counts the files in the folders of a log. */
+/** The number of files in each directory of a log. */
 function filesOf(storage: SimulatedDisk): Record<string, number> {
   const names = [...storage.tree().keys()];
   const inFolder = (folder: string) => names.filter((name) => name.startsWith(`${folder}/`)).length;
@@ -60,7 +60,7 @@ test("append() rotates a full tail, and the log seals it in the background", asy
   assert.equal(storage.openFiles, 0);
 });
 
-test("append() rotates tails while others wait for sealing, up to a limit", async () => {
+test("append() rotates tails while others wait to be sealed, up to a limit", async () => {
   const { log, storage, steps } = await opened();
   const made = new Gate();
   steps.beforeMake = () => made.opened;
@@ -83,7 +83,7 @@ test("append() rotates tails while others wait for sealing, up to a limit", asyn
   await log.close();
 });
 
-test("reads switch from a pending file to all of its segments at once", async () => {
+test("reads switch from a pending file to all of its segments atomically", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
   await rotateOnly(storage);
   const { log, steps } = await opened(storage, {
@@ -104,7 +104,7 @@ test("reads switch from a pending file to all of its segments at once", async ()
   await log.close();
 });
 
-test("failed sealing is reported and retried with growing delays, and affects no client", async () => {
+test("a failed seal is reported and retried with backoff, without affecting clients", async () => {
   const { log, storage, steps, reports } = await opened();
   const pausesMs = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((seconds) => seconds * 1000);
   let failed = 0;
@@ -131,7 +131,7 @@ test("failed sealing is reported and retried with growing delays, and affects no
   await log.close();
 });
 
-/** Causes of failed sealing, the report of each, and whether a retry fails too. */
+/** Causes of failed seals, the report of each, and whether a retry fails too. */
 const CAUSES: [name: string, Fail, told: RegExp, isLasting: boolean][] = [
   ["runs out of space", failTemporaryFile, /s: ENOSPC/, false],
   ["finds damage in its pending file", damagePending, /s: .*corrupt at byte 0/, true],
@@ -152,7 +152,7 @@ async function damagePending(storage: SimulatedDisk): Promise<void> {
 }
 
 for (const [name, fail, told, isLasting] of CAUSES) {
-  test(`sealing that ${name} leaves no partial segment, and the log keeps working`, async () => {
+  test(`a seal that ${name} leaves no partial segment, and the log keeps working`, async () => {
     const { log, storage, steps, reports } = await opened();
     const made = new Gate();
     steps.beforeMake = () => made.opened;

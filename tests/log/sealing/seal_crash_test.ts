@@ -1,6 +1,6 @@
 /**
- * Sealing interrupted before each of its steps, with unsynced directory entries kept or lost:
- * the next start has every event once, and the next sealing completes.
+ * A seal interrupted before each of its steps, with unsynced directory entries kept or lost. The
+ * next start returns every event once, and the next seal completes.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -14,11 +14,12 @@ import {
   SEGMENTS_FOLDER,
   TAIL_FILE,
 } from "../../../src/log/storage/file_names.ts";
+import { withFile, without } from "../../support/forged_log.ts";
 import { CRASHES } from "../../support/simulated_crash.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../../support/sealing.ts";
-import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
+import { logTree, openTestLog, readBack } from "../../support/test_log.ts";
 
 /** A log with a segment, a pending file and a tail. */
 async function mixedTree(): Promise<Tree> {
@@ -36,14 +37,7 @@ async function append(storage: SimulatedDisk, batchId: string): Promise<void> {
   await log.close();
 }
 
-async function eventsOf(storage: SimulatedDisk) {
-  const { log, reports } = await openTestLog(storage);
-  const events = await readAll(log.snapshot);
-  await log.close();
-  return { events, reports };
-}
-
-/** Asserts that every file is listed in the manifest, pending, or the tail. */
+/** Asserts that every file is listed in the manifest, pending or the tail. */
 function assertClean(storage: SimulatedDisk, label: string): void {
   const listed = JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments
     .map(({ path }: { path: string }) => path);
@@ -54,7 +48,7 @@ function assertClean(storage: SimulatedDisk, label: string): void {
   }
 }
 
-/** Opens a log and seals it on a disk that stops before operation `step` of the sealing. */
+/** Opens a log and seals it on a disk that stops before operation `step` of the seal. */
 async function sealUntil(storage: SimulatedDisk, step: number) {
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;
@@ -65,32 +59,32 @@ async function sealUntil(storage: SimulatedDisk, step: number) {
   return { log, failure };
 }
 
-/** Asserts what must hold after any interrupted sealing. */
+/** Asserts everything that must hold after an interrupted seal. */
 async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: string) {
-  const { events, reports } = await eventsOf(left);
+  const { events, reports } = await readBack(left);
   assert.deepEqual(events, expected, label);
   assert.deepEqual(reports, [], label);
   assertClean(left, label);
-  assert.deepEqual((await eventsOf(left.crash())).events, expected, `${label}: made durable`);
+  assert.deepEqual((await readBack(left.crash())).events, expected, `${label}: made durable`);
   await sealAll(left, SMALL_SEGMENTS);
   const sealed = left.crash();
-  assert.deepEqual((await eventsOf(sealed)).events, expected, `${label}: sealed again`);
+  assert.deepEqual((await readBack(sealed)).events, expected, `${label}: sealed again`);
   assertClean(sealed, label);
   assert.equal(sealed.contents(TAIL_FILE).length, 0, label);
   await append(sealed, "new");
-  assert.equal((await eventsOf(sealed)).events.length, expected.length + 2, label);
+  assert.equal((await readBack(sealed)).events.length, expected.length + 2, label);
   assert.equal(left.openFiles + sealed.openFiles, 0, label);
 }
 
 for (const [name, crash] of Object.entries(CRASHES)) {
   test(`seal() stopped at any step writes nothing more, and the log reopens ${name}`, async () => {
     const tree = await mixedTree();
-    const { events } = await eventsOf(new SimulatedDisk(tree));
+    const { events } = await readBack(new SimulatedDisk(tree));
     for (let step = 1;; step++) {
       const storage = new SimulatedDisk(tree);
       const { log, failure } = await sealUntil(storage, step);
       if (failure === null) break;
-      // The failed program closes the log, on a disk that works again.
+      // The failed program closes the log on a disk that works again.
       const failedAt = storage.operations.length;
       await log.close();
       const kinds = storage.operations.slice(failedAt).map(({ kind }) => kind);
@@ -100,7 +94,7 @@ for (const [name, crash] of Object.entries(CRASHES)) {
   });
 }
 
-/** A log whose only pending file was sealed, with the manifest from before. */
+/** A log whose only pending file was sealed, but with the previous manifest. */
 async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: string }> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
   await rotateOnly(storage);
@@ -114,7 +108,7 @@ async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: s
 test("openLog() removes segments that are incomplete or covered by a pending file", async () => {
   const { tree, segment } = await unlistedTree();
   const storage = new SimulatedDisk(tree.set(SEGMENT_TEMPORARY_FILE, Buffer.from("PAR1")));
-  const { events, reports } = await eventsOf(storage);
+  const { events, reports } = await readBack(storage);
   assert.equal(events.length, 3);
   assert.deepEqual(reports, []);
   const left = storage.crash().tree();
@@ -126,29 +120,28 @@ test("openLog() keeps and reports an unlisted segment that no pending file cover
   const name = parseSegmentName(segment.slice("segments/".length))!;
   const later = segment.replace(name.lastEventId, "ffffffff-ffff-7fff-bfff-ffffffffffff");
   const earlier = segment.replace(name.firstEventId, "00000000-0000-7000-8000-000000000000");
-  const without = new Map(tree);
-  without.delete(pending);
+  const bytes = Buffer.from("x");
   const cases: [Tree, string][] = [
-    [without, segment],
-    [new Map(tree).set(later, Buffer.from("x")), later],
-    [new Map(tree).set(earlier, Buffer.from("x")), earlier],
-    [new Map(tree).set("segments/unknown", Buffer.from("x")), "segments/unknown"],
+    [without(tree, pending), segment],
+    [withFile(tree, later, bytes), later],
+    [withFile(tree, earlier, bytes), earlier],
+    [withFile(tree, "segments/unknown", bytes), "segments/unknown"],
   ];
   for (const [held, path] of cases) {
     const storage = new SimulatedDisk(held);
-    const { reports } = await eventsOf(storage);
+    const { reports } = await readBack(storage);
     assert.deepEqual(reports, [`${path}: not in the manifest, left in place`]);
     assert.ok(storage.crash().tree().has(path));
   }
 });
 
-test("openLog() syncs the manifest again before it removes a sealed pending file", async () => {
+test("openLog() syncs the manifest before it removes a sealed pending file", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
   const pending = [...storage.tree()].find(([path]) => path.startsWith("pending/"))!;
   await sealAll(storage);
   const left = new SimulatedDisk(new Map([...storage.tree(), pending]));
-  const { events } = await eventsOf(left);
+  const { events } = await readBack(left);
   assert.equal(events.length, 2);
   assertClean(left.crash(), "after the start");
   const steps = left.operations.map(({ kind, path }) => `${kind} ${path}`);

@@ -1,8 +1,7 @@
-/** `Log.seal()`: what it writes and reports, and that reads return the same before and after. */
+/** What `Log.seal()` writes and reports. Reads return the same before and after it. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
@@ -10,23 +9,11 @@ import { pendingPaths } from "../../support/forged_log.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../../support/sealing.ts";
-import { logTree, openTestLog, readAll } from "../../support/test_log.ts";
+import { batchIdsOf, eventsOf, logTree, openTestLog, readAll } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-/** Ends a segment with every commit. */
+/** Bounds that end a segment with every commit. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
-
-async function eventsOf(storage: SimulatedDisk): Promise<CommittedEvent[]> {
-  const { log, reports } = await openTestLog(storage);
-  const events = await readAll(log.snapshot);
-  await log.close();
-  assert.deepEqual(reports, []);
-  return events;
-}
-
-async function batchIdsOf(storage: SimulatedDisk): Promise<string[]> {
-  return (await eventsOf(storage)).map(({ batch_id }) => batch_id);
-}
 
 test("seal() moves all commits into segments, and the log continues after them", async () => {
   const commits = [["a", "b"], ["c"], [], ["d"]];
@@ -82,7 +69,7 @@ test("seal() does nothing when a log has no unsealed events", async () => {
   assert.deepEqual(storage.tree(), before);
 });
 
-test("openLog() reads the footers of segments and no rows", async () => {
+test("openLog() reads only the footers of segments", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   const events = Array.from({ length: 2000 }, (_, number) => ({ payload: `${number}` }));
@@ -100,7 +87,7 @@ test("openLog() reads the footers of segments and no rows", async () => {
 test("seal() refuses a pending file damaged after openLog(), and does not remove it", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);
-  // Valid when the log is opened, damaged when seal() reads it.
+  // The file is valid when the log is opened, but damaged when seal() reads it.
   const { log } = await openTestLog(storage);
   const [path] = pendingPaths(storage.tree()) as [string];
   const file = await storage.open(path, "write");
@@ -113,7 +100,7 @@ test("seal() refuses a pending file damaged after openLog(), and does not remove
   assert.ok(storage.tree().has(path), "the pending file is not removed");
 });
 
-/** A pending file of five commits and six events, and a tail of one more. */
+/** A log with a pending file of five commits and six events, and a tail with one more event. */
 async function pendingAndTail(): Promise<SimulatedDisk> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], [], ["c", "d"], ["e"], ["f"]]));
   await rotateOnly(storage);
@@ -125,7 +112,7 @@ async function pendingAndTail(): Promise<SimulatedDisk> {
 
 const ALL = ["a", "b", "c", "d", "e", "f", "g"];
 
-test("seal() stopped within a pending file leaves the whole file to the next run", async () => {
+test("seal() stopped within a pending file leaves the whole file for the next run", async () => {
   for (const stopAt of [1, 2, 3, 5]) {
     const storage = await pendingAndTail();
     const { log } = await openTestLog(storage);
@@ -138,7 +125,7 @@ test("seal() stopped within a pending file leaves the whole file to the next run
     const { report, failure } = await verifyStorage(storage, { chain: true });
     assert.equal(failure, null, failure?.message);
     assert.deepEqual([report.pending_checked, report.events_checked], [2, 7]);
-    // The segments written so far are orphans.
+    // The segments written so far become orphans.
     assert.equal(report.orphans.length, stopAt - 1);
     assert.deepEqual(await batchIdsOf(storage), ALL);
     assert.deepEqual((await sealAll(storage, EACH_COMMIT)).map(({ events }) => events), [

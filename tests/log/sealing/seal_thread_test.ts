@@ -1,4 +1,4 @@
-/** The thread that writes segments: its output, its failures, its throttle. */
+/** The thread that writes segments: its output, failures and throttle. */
 import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { withFolder } from "../../../tools/support/program.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { testTime } from "../../support/test_log.ts";
 
-/** Creates a pending file. @returns the task to seal it into one segment. */
+/** Creates a pending file. @returns the task that seals it into one segment. */
 async function pendingIn(folder: string): Promise<SegmentTask> {
   const storage = fileStorage(folder);
   const log = await openLog({ ...testTime(), storage, report() {} });
@@ -30,7 +30,7 @@ async function pendingIn(folder: string): Promise<SegmentTask> {
   return { path, startBytes: 0, endBytes, previousHead: GENESIS_HEAD_HEX, backlogBytes: 0 };
 }
 
-test("sealThread() writes the same segment as in-process sealing, even after a failure", () =>
+test("sealThread() writes the same segment as an in-process seal, even after a failure", () =>
   withFolder(async (folder) => {
     const task = await pendingIn(folder);
     const storage = fileStorage(folder);
@@ -52,7 +52,7 @@ test("sealThread() writes the same segment as in-process sealing, even after a f
     assert.equal(rowGroups, 2, "one that is written and read back");
   }));
 
-test("startThrottle() sleeps longer for a smaller backlog, from the start", (t) => {
+test("startThrottle() sleeps longer for a smaller backlog, from the first call", (t) => {
   const { wait } = Atomics;
   const { now } = performance;
   t.after(() => Object.assign(Atomics, { wait }) && Object.assign(performance, { now }));

@@ -15,7 +15,7 @@ import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit } from "../../support/corrupt.ts";
 
-test(`buildKeyFilter() contains every key, in any number of pages (seed ${SEED})`, () => {
+test(`buildKeyFilter() contains every key, with any number of pages (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (const count of [0, 1, 2, 10, 11, 1000, 1 + random.below(20_000)]) {
     const hashes = Array.from({ length: count }, (_, n) => batchKeyHash(random.text(9), `${n}`));
@@ -39,7 +39,7 @@ test("buildKeyFilter() has few false positives", () => {
   assert.ok(passed < others / 3000, `${passed} of ${others}`);
 });
 
-test("a source, a stream and a batch with the same name are different keys", () => {
+test("a source, a stream and a batch with the same name have different keys", () => {
   const hashes = [
     ...[sourceKey("a"), sourceKey("a.b"), streamKey("a", "b"), streamKey("a.b", "b")]
       .map(streamKeyHash),
@@ -50,7 +50,7 @@ test("a source, a stream and a batch with the same name are different keys", () 
   assert.equal(new Set(hashes.map(({ high, low }) => `${high} ${low}`)).size, hashes.length);
 });
 
-test(`openDamagedPages() makes a page with a flipped bit pass every key (seed ${SEED})`, () => {
+test(`openDamagedPages() lets every key pass a page with a flipped bit (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const hashes = Array.from({ length: 5000 }, (_, n) => batchKeyHash("shop", `batch-${n}`));
   const filter = buildKeyFilter(hashes);

@@ -11,6 +11,7 @@ import {
   type SegmentEntry,
   writeManifest,
 } from "../../../src/log/segment/manifest.ts";
+import { idAt } from "../../support/event_ids.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 const EMPTY_TEXT = '{"format":"service/log","min_reader":1,"min_writer":1,"schema_version":1,' +
@@ -20,7 +21,7 @@ function storageWith(manifest: string | Uint8Array): SimulatedDisk {
   return new SimulatedDisk(new Map([[MANIFEST_FILE, Buffer.from(manifest as string)]]));
 }
 
-test("writeManifest() durably writes canonical JSON and one LF under the final name", async () => {
+test("writeManifest() durably writes canonical JSON and an LF under the final name", async () => {
   const storage = new SimulatedDisk();
   await writeManifest(storage, EMPTY_MANIFEST);
   const afterCrash = storage.crash();
@@ -28,13 +29,12 @@ test("writeManifest() durably writes canonical JSON and one LF under the final n
   assert.equal(afterCrash.contents(MANIFEST_FILE).toString(), EMPTY_TEXT);
 });
 
-/** A well-formed entry that follows another; its values are invented. */
+/** A well-formed entry that follows another, with invented values. */
 function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEntry {
-  const id = (low: number) => `01900000-0000-7000-8000-${low.toString(16).padStart(12, "0")}`;
   const hash = (value: number) => value.toString(16).padStart(64, "0");
   const facts = {
-    first_event_id: id(2 * number),
-    last_event_id: id(2 * number + 1),
+    first_event_id: idAt(2 * number),
+    last_event_id: idAt(2 * number + 1),
     sha256: hash(number),
     bytes: 50_000_000,
     events: 263_000,
@@ -65,14 +65,14 @@ test("writeManifest() refuses to write more than readManifest() reads", async ()
   assert.deepEqual(storage.tree(), storageWith(EMPTY_TEXT).tree());
 });
 
-test("readManifest() reads what writeManifest() wrote, and returns null without a file", async () => {
+test("readManifest() reads what writeManifest() wrote, and returns null if there is no file", async () => {
   assert.equal(await readManifest(new SimulatedDisk()), null);
   const storage = storageWith(EMPTY_TEXT);
   assert.deepEqual(await readManifest(storage), EMPTY_MANIFEST);
   assert.equal(storage.openFiles, 0);
 });
 
-test("readManifest() rejects a manifest from a newer version, whatever its content", async () => {
+test("readManifest() rejects a manifest from a newer version, with any content", async () => {
   for (const bound of ["min_reader", "min_writer"]) {
     const texts = [
       EMPTY_TEXT.replace(`"${bound}":1`, `"${bound}":2`),
@@ -106,14 +106,14 @@ test("readManifest() accepts a newer min_writer for read-only access", async () 
   }
 });
 
-test("readManifest() rejects every spelling but the canonical one", async () => {
+test("readManifest() rejects every encoding but the canonical one", async () => {
   const cases: Record<string, string | Uint8Array> = {
     "an empty file": "",
     "invalid JSON": "service/log",
     "null": "null\n",
     "an array": "[]\n",
     "another format": EMPTY_TEXT.replace("service/log", "other/log"),
-    "no bounds": '{"format":"service/log"}\n',
+    "no version bounds": '{"format":"service/log"}\n',
     ...boundsOf(["min_reader", "min_writer"], ["0", "-1", "1.5", '"1"', "true", "null", "1e300"]),
     "another schema version": EMPTY_TEXT.replace('"schema_version":1', '"schema_version":2'),
     "an unknown member": EMPTY_TEXT.replace("{", '{"a":1,'),

@@ -17,7 +17,7 @@ import {
   type WrittenSegments,
 } from "../../support/test_segment.ts";
 
-/** Ends a segment with every commit. */
+/** Bounds that end a segment with every commit. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
 
 function batch(source: string, id: string, ...streams: string[]): PreparedBatch {
@@ -49,7 +49,7 @@ test("SealedHistory opens no segment before the first query", async () => {
   await history.close();
 });
 
-test("SealedHistory returns last events of sources and streams, even of segments added later", async () => {
+test("SealedHistory returns last events of sources and streams, including those in segments added later", async () => {
   const { history, add, segments, lines } = await openHistory(0);
   const events = splitLines(lines).map((line): CommittedEvent => JSON.parse(line.toString()));
   for (const [number, { last_event_id }] of segments.entries()) {
@@ -77,7 +77,7 @@ test("SealedHistory.open() checks every file, and the footer of the last one", a
   const cases: [files: (readonly [number, Uint8Array | null])[], message: RegExp | null][] = [
     [[], null],
     [[[0, null]], /^0\.parquet: listed in the manifest, but missing$/],
-    [[cut(3)], /^3\.parquet: has \d+ bytes, the manifest says \d+$/],
+    [[cut(3)], /^3\.parquet: has \d+ bytes, but the manifest says \d+$/],
     [[cut(2), [1, null]], /^1\.parquet: listed in the manifest, but missing$/],
     [[[1, Buffer.alloc(size(1))]], null],
     [[[3, Buffer.alloc(size(3))]], /^3\.parquet: not a Parquet file$/],
@@ -102,7 +102,7 @@ test("SealedHistory.open() checks every file, and the footer of the last one", a
   await history.close();
 });
 
-test("SealedHistory caches key filters up to its limit, and reads single pages of the others", async () => {
+test("SealedHistory caches key filters up to its limit and reads single pages of the others", async () => {
   const { storage, segments, entries } = await openHistory();
   for (const fitting of [0, 2, 4]) {
     const history = historyOf(storage, segments, { keyFiltersBytesMax: fitting * KEY_PAGE_BYTES });
@@ -118,7 +118,7 @@ test("SealedHistory caches key filters up to its limit, and reads single pages o
   }
 });
 
-test("SealedHistory serves nothing from a damaged segment, and reports the position", async () => {
+test("SealedHistory serves nothing from a damaged segment and reports the position of the damage", async () => {
   const { storage, segments, entries } = await openHistory();
   const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
   const { stream_blocks, stream_index } = indexes;
@@ -134,7 +134,7 @@ test("SealedHistory serves nothing from a damaged segment, and reports the posit
     for (let time = 0; time < 2; time++) {
       const frontier = history.streamFrontier("a", "s");
       await assert.rejects(frontier, { name: "SegmentError", message });
-      // Queries that do not need the damaged segment succeed.
+      // Queries that do not need the damaged segment still succeed.
       assert.deepEqual(await history.findBatch(last.source, last.batch_id), last);
       assert.equal(await history.streamFrontier("b", "s"), last.last_event_id);
     }
@@ -159,7 +159,7 @@ test("SealedHistory finds batches despite a damaged key filter", async () => {
   }
 });
 
-/** A copy of a disk, with a bit of `0.parquet` flipped. */
+/** A copy of a disk with a bit of `0.parquet` flipped. */
 function damagedAt(storage: SimulatedDisk, place: number): SimulatedDisk {
   const bytes = flipBit(storage.contents("0.parquet"), 8 * place);
   return new SimulatedDisk(new Map(storage.tree()).set("0.parquet", bytes));

@@ -29,7 +29,7 @@ async function linesOf(segment: LogFile, filter: EventFilter, after?: string) {
   return splitLines(Buffer.concat(chunks)).map(String);
 }
 
-/** A log with one segment. */
+/** A log with a single segment. */
 async function sealOne(...commits: Parameters<typeof sealCommits>[0]) {
   const sealed = await sealCommits(commits);
   const { files: [segment] } = historyOf(sealed.storage, sealed.segments);
@@ -47,7 +47,7 @@ test("sealedSegment() reads from any event to the end", async () => {
   }
 });
 
-test("sealedSegment() reads only the lines of a record key, and little for an absent one", async () => {
+test("sealedSegment() reads only the lines of a record key, and little for an absent key", async () => {
   const { segment, lines, storage } = await sealOne(smallBatches(5000));
   const all = lines.map(String);
   assert.deepEqual(await linesOf(segment, { recordKey: "key-2500" }), [all[2500]]);
@@ -89,7 +89,7 @@ function randomFilter(random: SeededRandom, line: Buffer): EventFilter {
   };
 }
 
-test("sealedSegment() returns copies: changing one does not affect later reads", async () => {
+test("sealedSegment() returns copies that callers can change without affecting later reads", async () => {
   const { segment, lines } = await sealOne(smallBatches(100));
   for (let reading = 0; reading < 2; reading++) {
     const chunk = await sourceOf(segment, {}).next();

@@ -12,7 +12,7 @@ import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 const MIB = 1024 * 1024;
 
-/** A cache of one-byte row groups that hold their number, and the list of decoded ones. */
+/** A cache of row groups filled with their number, and the list of decoded ones. */
 function fakeRowGroups(sizeBytes: number) {
   const cache = new RowGroupCache();
   const decoded: number[] = [];
@@ -50,7 +50,7 @@ test("RowGroupCache.use() evicts the least recently used lines and reuses their 
   await read(0);
   await read(fitting);
   assert.equal(decoded.length, fitting + 1);
-  // All but 1 are cached.
+  // All row groups but 1 are cached.
   await read(0);
   await read(2);
   assert.equal(decoded.length, fitting + 1);
@@ -82,7 +82,7 @@ function diskOf(listed = LISTED): SimulatedDisk {
   return new SimulatedDisk(new Map(listed.map(({ path }) => [path, Buffer.from(path)])));
 }
 
-test("OpenFiles stays within its limit, and closes no file during a read", async () => {
+test("OpenFiles stays within its limit without closing a file during a read", async () => {
   const storage = diskOf();
   const files = new OpenFiles(storage, 2);
   const read = async (place: number) => {
@@ -102,7 +102,7 @@ test("OpenFiles stays within its limit, and closes no file during a read", async
   assert.equal(storage.openFiles, 0);
 });
 
-test("OpenFiles retries after a file could not be opened", async () => {
+test("OpenFiles retries after a failed open", async () => {
   const storage = diskOf();
   const files = new OpenFiles(storage);
   let failures = 2;
@@ -118,7 +118,7 @@ test("openListedFile() refuses a file that is missing or has the wrong size", as
   const storage = diskOf();
   const cases: [path: string, bytes: number, message: RegExp][] = [
     ["x", 1, /^x: listed in the manifest, but missing$/],
-    ["a", 2, /^a: has 1 bytes, the manifest says 2$/],
+    ["a", 2, /^a: has 1 bytes, but the manifest says 2$/],
   ];
   for (const [path, bytes, message] of cases) {
     await assert.rejects(openListedFile(storage, { path, bytes }), (error) => {

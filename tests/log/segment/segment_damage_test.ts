@@ -1,6 +1,6 @@
 /**
- * Damaged and hostile segments: a read terminates in bounded memory with the original values or a
- * SegmentError. The file hash detects all damage; if it was adjusted to match, the chain does.
+ * Damaged and hostile segments: a read terminates in bounded memory with either the original values
+ * or a SegmentError. The file hash detects all damage; if it was adjusted to match, the chain does.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -35,7 +35,7 @@ function stored(bytes: Uint8Array): SimulatedDisk {
   return new SimulatedDisk(new Map([["0.parquet", bytes]]));
 }
 
-/** Everything that can be read from a segment, as one text. */
+/** Everything that can be read from a segment, as one string. */
 async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): Promise<string> {
   const segment = await openSegment(storage, "0.parquet");
   try {
@@ -73,7 +73,7 @@ async function attempt(act: () => Promise<unknown>): Promise<unknown> {
   try {
     return await act();
   } catch (error) {
-    // Any other error is a defect, such as a crash of the decoder.
+    // Any other error is a bug, such as a crash of the decoder.
     const isTold = error instanceof SegmentError || error instanceof VerifyFailure ||
       error instanceof SyntaxError;
     assert.ok(isTold, String((error as Error).stack));
@@ -85,7 +85,7 @@ function verify(storage: SimulatedDisk, entry: ExpectedSegment): Promise<void> {
   return verifySegment(storage, entry, new HistoryCheck({ chain: true }));
 }
 
-/** A small segment of one row group, with every encoding. */
+/** A small segment with one row group and every encoding. */
 function smallSegment(): Promise<WrittenSegments> {
   const random = new SeededRandom();
   const hostile = Array.from(
@@ -107,7 +107,7 @@ test(`every bit flip in a segment is detected or harmless (seed ${SEED})`, async
     const storage = stored(flipBit(bytes, bit));
     const found = await attempt(() => verify(storage, entry));
     assert.equal((found as VerifyFailure).code, "file_hash_mismatch");
-    // Whoever changes the file can change the manifest too.
+    // An attacker who can change the file can change the manifest, too.
     const repaired = { ...entry, ...fileFacts(storage) };
     const failure = await attempt(() => verify(storage, repaired));
     const read = await attempt(() => readEverything(storage, sealed));
@@ -120,14 +120,14 @@ test(`every bit flip in a segment is detected or harmless (seed ${SEED})`, async
   t.diagnostic(`${harmless} of ${FLIPS} flips are harmless`);
 });
 
-test(`Segment.readRowGroup() reports which page has a flipped bit (seed ${SEED})`, async () => {
+test(`Segment.readRowGroup() reports the page with a flipped bit (seed ${SEED})`, async () => {
   const { storage } = await sealCommits([smallBatches(100)]);
   const bytes = storage.contents("0.parquet");
   const [rowGroup] = await (await openSegment(storage, "0.parquet")).rowGroups();
   const random = new SeededRandom();
   for (const name of COLUMN_NAMES) {
     const { start, end } = rowGroup!.columns[columnNumber(name)]!;
-    // The last byte of a column is in a page body, not in a header.
+    // The last byte of a column chunk is in a page body, not in a header.
     const bit = 8 * (end - 1) + random.below(8);
     const segment = await openSegment(stored(flipBit(bytes, bit)), "0.parquet");
     await assert.rejects(segment.readRowGroup(0), (error) => {
@@ -144,7 +144,7 @@ test(`Segment.readRowGroup() reports which page has a flipped bit (seed ${SEED})
   }
 });
 
-test(`a segment truncated at any byte is refused (seed ${SEED})`, async () => {
+test(`a segment truncated at any byte is rejected (seed ${SEED})`, async () => {
   const sealed = await smallSegment();
   const bytes = sealed.storage.contents("0.parquet");
   const random = new SeededRandom();
@@ -155,13 +155,13 @@ test(`a segment truncated at any byte is refused (seed ${SEED})`, async () => {
   }
 });
 
-test(`a segment with many changed bytes never hangs the reader (seed ${SEED})`, async () => {
+test(`a segment with many changed bytes never hangs its reader (seed ${SEED})`, async () => {
   const sealed = await smallSegment();
   const bytes = sealed.storage.contents("0.parquet");
   const random = new SeededRandom();
   for (let run = 0; run < 300; run++) {
     const copy = Buffer.from(bytes);
-    // Damage to the footer is detected early, so each run damages one part of the file.
+    // Damage to the footer is detected early, so each round damages one part of the file.
     const start = random.below(copy.length);
     const end = Math.min(copy.length, start + random.pick([16, 256, 4096]));
     for (let count = 1 + random.below(6); count > 0; count--) {
@@ -172,7 +172,7 @@ test(`a segment with many changed bytes never hangs the reader (seed ${SEED})`, 
   }
 });
 
-test("a file that is not a segment is refused", async () => {
+test("a file that is not a segment is rejected", async () => {
   const magic = Buffer.from("PAR1");
   const ending = (length: number) => {
     const bytes = Buffer.from("....PAR1");

@@ -1,17 +1,17 @@
-/** Other Parquet readers read segments: types, order, counts, values. */
+/** Other Parquet readers agree on the types, order, counts and values of segments. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DuckDBInstance } from "@duckdb/node-api";
 import { type Table, tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { readParquet } from "parquet-wasm";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { COLUMN_NAMES } from "../../../src/log/segment/segment_schema.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+import { withDuckDb } from "../../support/duckdb.ts";
 import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 
@@ -23,7 +23,7 @@ interface Sample {
   rows: Row[];
 }
 
-/** A segment of several row groups with hostile values, and its expected rows. */
+/** A segment of several row groups with hostile values, and the rows to expect. */
 async function sample(random = new SeededRandom()): Promise<Sample> {
   const hostile = Array.from(
     { length: 60 },
@@ -39,7 +39,7 @@ async function sample(random = new SeededRandom()): Promise<Sample> {
   };
 }
 
-/** Across row groups, all, some or no events have an `occurred_at`. */
+/** Depending on the row group, all, some or no events have an `occurred_at`. */
 function datedEvent(number: number): EventOptions {
   const isDated = number < 4096 || number < 8000 && number % 7 > 2;
   const occurredAt = `2026-01-01T00:00:00.${String(number).padStart(9, "0")}Z`;
@@ -59,7 +59,7 @@ function rowOf(line: string, batchDigest: string): Row {
   };
 }
 
-/** The readers decode texts with a `TextDecoder`, which drops a leading byte order mark. */
+/** The readers decode strings with a `TextDecoder`, which drops a leading byte order mark. */
 function withoutMark(text: string): string {
   return text.replace(/^\ufeff/, "");
 }
@@ -87,31 +87,26 @@ const AS_TEXT: Partial<Record<keyof Row, string>> = {
   event_hash: "lower(hex(event_hash))",
 };
 
-/** Runs queries over a file named `segment.parquet`. */
-async function withDuckDb(
+/** Runs `use` with a function that queries a file named `segment.parquet`. */
+function withQueries(
   parquet: Buffer,
   use: (query: (sql: string) => Promise<Record<string, unknown>[]>) => Promise<void>,
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "segment-"));
-  const instance = await DuckDBInstance.create(":memory:", { threads: "1" });
-  const connection = await instance.connect();
-  try {
-    const path = join(folder, "segment.parquet");
-    await writeFile(path, parquet);
-    await use(async (sql) => {
-      const reader = await connection.runAndReadAll(sql.replaceAll("segment.parquet", path));
-      return reader.getRowObjects();
-    });
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-    await rm(folder, { recursive: true });
-  }
+  return withFolder((folder) =>
+    withDuckDb(async (connection) => {
+      const path = join(folder, "segment.parquet");
+      await writeFile(path, parquet);
+      await use(async (sql) => {
+        const reader = await connection.runAndReadAll(sql.replaceAll("segment.parquet", path));
+        return reader.getRowObjects();
+      });
+    })
+  );
 }
 
 test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
-  await withDuckDb(parquet, async (query) => {
+  await withQueries(parquet, async (query) => {
     const columns = await query("DESCRIBE SELECT * FROM 'segment.parquet'");
     assert.deepEqual(
       Object.fromEntries(columns.map((row) => [row.column_name, row.column_type])),
@@ -135,15 +130,15 @@ test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, asy
   });
 });
 
-/** Orders the members like the columns. */
+/** Puts the members into the order of the columns. */
 function ordered(row: Row): Row {
   return Object.fromEntries(COLUMN_NAMES.map((name) => [name, row[name]])) as Row;
 }
 
 test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", async () => {
-  // A random filter may have all bits of an absent key set.
+  // By chance, a random filter may have all bits of an absent key set.
   const { parquet, rows } = await sample(new SeededRandom(1));
-  await withDuckDb(parquet, async (query) => {
+  await withQueries(parquet, async (query) => {
     const chunks = await query("SELECT * FROM parquet_metadata('segment.parquet')");
     assert.deepEqual([...new Set(chunks.map((chunk) => chunk.compression))], ["SNAPPY"]);
     const filtered = chunks.filter((chunk) => chunk.bloom_filter_offset !== null);
@@ -156,7 +151,7 @@ test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", 
     ]);
     const metadata = await query("SELECT key, value FROM parquet_kv_metadata('segment.parquet')");
     assert.deepEqual(metadata.map(({ key }) => String(key)), ["service.segment"]);
-    // A filter may exclude a row group only if the key is absent.
+    // A filter excludes a row group only if it lacks the key.
     const excluded = async (column: string, value: string) => {
       const probe = await query(
         "SELECT bool_and(bloom_filter_excludes) AS excluded FROM " +

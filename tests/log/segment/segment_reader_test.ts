@@ -8,6 +8,7 @@ import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
+import { failNth } from "../../support/storage_faults.ts";
 import { readEntries } from "../../support/stream_entries.ts";
 import {
   hostileBatch,
@@ -34,7 +35,7 @@ test(`a segment restores the exact bytes of the sealed lines (seed ${SEED})`, as
   assert.equal(storage.openFiles, 0);
 });
 
-test("openSegment() reads the footer and no rows", async () => {
+test("openSegment() reads the footer but no rows", async () => {
   const { storage } = await sealCommits([smallBatches(10_000)]);
   const before = storage.operations.length;
   const segment = await openSegment(storage, "0.parquet");
@@ -44,7 +45,7 @@ test("openSegment() reads the footer and no rows", async () => {
   assert.ok(reads.every(({ position, sizeBytes }) => position! >= rowsEnd || sizeBytes === 4));
 });
 
-test("Segment.footer() describes the content of the segment", async () => {
+test("Segment.footer() describes the segment's content", async () => {
   const { storage, entries, lines, head } = await sealCommits([smallBatches(2500)]);
   const segment = await openSegment(storage, "0.parquet");
   const { metadata } = await segment.footer();
@@ -70,7 +71,7 @@ test("Segment.footer() describes the content of the segment", async () => {
   });
 });
 
-test("a row group ends before its lines exceed the limit, but has at least one event", async () => {
+test("a row group ends before its lines exceed the limit but has at least one event", async () => {
   const payloads = [1, ROW_GROUP_BYTES_SOFT_MAX + 1, 1, 1, ROW_GROUP_BYTES_SOFT_MAX / 2 - 2000];
   const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
   const { storage, lines } = await sealCommits([[preparedBatch("a", { events })]]);
@@ -98,8 +99,7 @@ test("Segment.filters() retries a failed read", async () => {
   const { storage, entries } = await sealCommits([smallBatches(500)]);
   const segment = await openSegment(storage, "0.parquet");
   const [{ batch_id }] = entries as [BatchEntry];
-  let failures = 1;
-  storage.hook = ({ kind }) => kind === "read" && failures-- > 0 ? { errno: "EIO" } : null;
+  storage.hook = failNth("read", 1, { errno: "EIO" });
   await assert.rejects(findBatch(segment, "shop", batch_id), { code: "EIO" });
   assert.deepEqual(await findBatch(segment, "shop", batch_id), entries[0]);
 });

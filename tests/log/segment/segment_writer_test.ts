@@ -18,7 +18,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { failNth } from "../../support/storage_faults.ts";
 import { pendingFile, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
 
-test("writeSegment() returns the facts of the file", async () => {
+test("writeSegment() returns the manifest entry of the file", async () => {
   const { storage, segments, entries, lines, head } = await sealCommits([smallBatches(5000)]);
   const bytes = storage.contents("0.parquet");
   const chain = new HistoryChain();
@@ -65,8 +65,8 @@ test("writeSegment() ends a segment with the first commit that reaches a limit",
   }
 });
 
-test("writeSegment() retains no reference to the memory that commits are read into", async () => {
-  // Larger than one read; every value overwrites the one before.
+test("writeSegment() retains no reference to the buffer that commits are read into", async () => {
+  // Larger than one read; every value overwrites the previous one.
   const commits = Array.from({ length: 8 }, (_, number) => [
     preparedBatch(`${number}`, {
       source: `source-${number}`,
@@ -84,7 +84,7 @@ test("writeSegment() retains no reference to the memory that commits are read in
   assert.ok(Buffer.concat(read).equals(lines));
 });
 
-test("writeSegment() creates no file without events", async () => {
+test("writeSegment() creates no file if there are no events", async () => {
   const { storage, segments } = await sealCommits([[], []]);
   assert.deepEqual(segments, []);
   assert.equal((await storage.list("."))!.length, 1);
@@ -116,7 +116,7 @@ test("writeSegment() writes pages of several MiB at the right offsets", async ()
   assert.ok((await segment.readRowGroup(0)).equals(lines));
 });
 
-/** A commit without its position in a file. */
+/** A commit without its offset in a file. */
 type CommitLines = Omit<WholeCommit, "endBytes">;
 
 async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_HEX) {
@@ -128,7 +128,7 @@ async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_
   return { storage, written: written! };
 }
 
-/** A commit of two batches of two events. */
+/** A commit with two batches of two events each. */
 function twoBatches(): CommitLines {
   const events = [{ recordKey: "x" }, { recordKey: "y" }];
   const batches = ["a", "b"].map((batchId) => preparedBatch(batchId, { events }));
@@ -138,14 +138,14 @@ function twoBatches(): CommitLines {
 
 type Change = (commit: CommitLines) => CommitLines;
 
-/** Changes the batches and keeps the lines. */
+/** Changes the batches but not the lines. */
 const entries =
   (change: (batches: BatchEntry[]) => BatchEntry[]): Change => ({ commit, lines }) => ({
     commit: { ...commit, batches: change(commit.batches) },
     lines,
   });
 
-/** Changes the lines and keeps the batches. */
+/** Changes the lines but not the batches. */
 const relined = (change: (lines: Buffer[]) => Buffer[]): Change => ({ commit, lines }) => ({
   commit,
   lines: Buffer.concat(change(splitLines(lines))),
@@ -172,14 +172,14 @@ const WRONG: [string, Change][] = [
   })],
   ["an unterminated line", ({ commit, lines }) => ({ commit, lines: lines.subarray(0, -1) })],
   ["a line that is not an event", edited('"kind"', '"kinds"')],
-  ["an id in capitals", edited("-8203-", "-8A03-")],
-  ["a hash in capitals", edited('"event_hash":"', '"event_hash":"A')],
+  ["an uppercase id", edited("-8203-", "-8A03-")],
+  ["an uppercase hash", edited('"event_hash":"', '"event_hash":"A')],
   ["an invalid time", edited("01-01T00:00:00.000Z", "13-01T00:00:00.000Z")],
   ["an escape that is not canonical", edited('"x"', '"\\u0078"')],
   ["an escape in a name", edited('"orders"', '"\\u006frders"')],
 ];
 
-test("writeSegment() refuses lines that do not match their batches", async () => {
+test("writeSegment() rejects lines that do not match their batches", async () => {
   for (const [name, change] of WRONG) {
     await assert.rejects(writeCommits([change(twoBatches())]), CorruptLogError, name);
   }
@@ -196,7 +196,7 @@ test("writeSegment() closes its file when a write fails", async () => {
   assert.equal(storage.openFiles, 0);
 });
 
-test("readBack() accepts what was written and refuses any other content", async () => {
+test("readBack() accepts what was written and rejects any other content", async () => {
   const { storage, written } = await writeCommits([twoBatches()]);
   await readBack(storage, "0.parquet", written);
   const damaged = new SimulatedDisk(

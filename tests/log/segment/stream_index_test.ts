@@ -18,6 +18,7 @@ import {
 } from "../../../src/log/segment/stream_index.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
+import { idAt } from "../../support/event_ids.ts";
 
 const CHARACTERS = "abcxyz0189_.-";
 
@@ -27,11 +28,7 @@ function randomName(random: SeededRandom): string {
   return first + Array.from({ length: length - 1 }, () => random.pick([...CHARACTERS])).join("");
 }
 
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
-}
-
-/** Random entries of streams and their sources, in order. */
+/** Random entries for streams and their sources, in order. */
 function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   const keys = new Set<string>();
   const sources = Array.from({ length: 1 + random.below(count) }, () => randomName(random));
@@ -93,7 +90,7 @@ test(`a stream index of any length agrees with a plain list (seed ${SEED})`, asy
   }
 });
 
-test("a source sorts before its streams, and a stream before those it is a prefix of", () => {
+test("a source sorts before its streams, and a stream before streams that begin with its name", () => {
   const keys = [
     sourceKey("a"),
     streamKey("a", "b"),
@@ -142,7 +139,7 @@ test("decodeStreamBlock() rejects forged entries with a valid CRC-32", () => {
   }
 });
 
-test("a block of maximum-size entries is within the limit of readers", async () => {
+test("a block of maximum-size entries is within the readers' limit", async () => {
   const longest = (letter: string) => letter.repeat(NAME_BYTES_MAX);
   const entries = [..."abcdefghijklmnopqrstuvwxyz"].flatMap((letter) =>
     [..."klmno"].map((stream) => ({

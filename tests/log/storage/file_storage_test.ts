@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { constants, tmpdir } from "node:os";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
@@ -14,14 +14,10 @@ import {
   replaceFile,
   type Storage,
 } from "../../../src/log/storage/storage.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
-async function withFolder(use: (storage: Storage, folder: string) => Promise<void>): Promise<void> {
-  const folder = fs.mkdtempSync(join(tmpdir(), "file-storage-"));
-  try {
-    await use(fileStorage(folder), folder);
-  } finally {
-    fs.rmSync(folder, { recursive: true });
-  }
+function withStorage(use: (storage: Storage, folder: string) => Promise<void>): Promise<void> {
+  return withFolder((folder) => use(fileStorage(folder), folder));
 }
 
 async function writeNew(storage: Storage, path: string, text: string): Promise<void> {
@@ -35,7 +31,7 @@ async function readText(storage: Storage, path: string): Promise<string> {
 }
 
 test("fileStorage() writes, reads, syncs and truncates a file", async () => {
-  await withFolder(async (storage, folder) => {
+  await withStorage(async (storage, folder) => {
     const file = await storage.open("f", "create");
     await file.write(Buffer.from("hello world"), 0);
     await file.write(Buffer.from("W"), 6);
@@ -54,7 +50,7 @@ test("fileStorage() writes, reads, syncs and truncates a file", async () => {
 });
 
 test("fileStorage() opens a file for reading or writing, or creates it", async () => {
-  await withFolder(async (storage) => {
+  await withStorage(async (storage) => {
     for (const mode of ["read", "write"] as const) {
       await assert.rejects(storage.open("f", mode), isNotFound);
     }
@@ -70,8 +66,8 @@ test("fileStorage() opens a file for reading or writing, or creates it", async (
   });
 });
 
-test("fileStorage() opens no symlink, folder or pipe, and does not block on one", async () => {
-  await withFolder(async (storage, folder) => {
+test("fileStorage() opens no symlink, directory or pipe, and does not block on one", async () => {
+  await withStorage(async (storage, folder) => {
     await writeNew(storage, "f", "text");
     fs.symlinkSync("f", join(folder, "link"));
     fs.symlinkSync("nowhere", join(folder, "dangling"));
@@ -87,7 +83,7 @@ test("fileStorage() opens no symlink, folder or pipe, and does not block on one"
 });
 
 test("fileStorage() lists, renames and removes files", async () => {
-  await withFolder(async (storage, folder) => {
+  await withStorage(async (storage, folder) => {
     assert.equal(await storage.list("pending"), null);
     await storage.makeFolder("pending");
     assert.equal(fs.statSync(join(folder, "pending")).mode & 0o777, 0o700);
@@ -110,7 +106,7 @@ test("fileStorage() lists, renames and removes files", async () => {
 });
 
 test("fileStorage() reports that a write ran out of space", async () => {
-  await withFolder(async (storage) => {
+  await withStorage(async (storage) => {
     const file = await storage.open("f", "create");
     const beyondAnyFile = Number.MAX_SAFE_INTEGER;
     await assert.rejects(file.write(Buffer.from("x"), beyondAnyFile), isNoRoom);
@@ -120,13 +116,13 @@ test("fileStorage() reports that a write ran out of space", async () => {
   });
 });
 
-test("isNoRoom() recognizes an error by its code, or by its number without a code", () => {
+test("isNoRoom() recognizes an error by its code, or by its number if it has no code", () => {
   const { EDQUOT, EFBIG, EIO, ENOSPC } = constants.errno;
   const withCode = (code: string, message = "") => Object.assign(new Error(message), { code });
   const cases: [isNoRoom: boolean, errors: unknown[]][] = [
     [true, [EDQUOT, EFBIG, ENOSPC].map((errno) => new Error(`No room (os error ${errno})`))],
     [true, ["EDQUOT", "EFBIG", "ENOSPC"].map((code) => withCode(code))],
-    // The bug: libuv has no name for EDQUOT, so an exhausted disk quota poisoned the writer.
+    // Regression: libuv has no name for EDQUOT, so an exhausted disk quota poisoned the writer.
     [true, [withCode(`Unknown system error -${EDQUOT}`, "write")]],
     [false, [withCode(`Unknown system error -${EIO}`)]],
     [false, [withCode("EIO", `No room (os error ${ENOSPC})`)]],
@@ -138,8 +134,8 @@ test("isNoRoom() recognizes an error by its code, or by its number without a cod
   }
 });
 
-test("readSmallFile() refuses a file over the limit", async () => {
-  await withFolder(async (storage) => {
+test("readSmallFile() rejects a file over its limit", async () => {
+  await withStorage(async (storage) => {
     await writeNew(storage, "f", "12345");
     assert.equal(Buffer.from(await readSmallFile(storage, "f", 5)).toString(), "12345");
     await assert.rejects(readSmallFile(storage, "f", 4), /5 bytes exceed the limit of 4/);
@@ -151,8 +147,8 @@ test("readSmallFile() refuses a file over the limit", async () => {
 
 type Call = (...parts: unknown[]) => void;
 
-test("fileStorage() closes a file after its pending reads, and refuses later operations", async (t) => {
-  await withFolder(async (storage) => {
+test("fileStorage() closes a file after its pending reads and rejects later operations", async (t) => {
+  await withStorage(async (storage) => {
     await writeNew(storage, "first", "first");
     const first = await storage.open("first", "write");
     const system = fs as unknown as Record<"read" | "close", Call>;
@@ -176,7 +172,7 @@ test("fileStorage() closes a file after its pending reads, and refuses later ope
       "one descriptor for reads, one for writes",
     );
     assert.deepEqual(into.map(String), ["first", "first"]);
-    // It reuses the descriptor of the first file.
+    // This file reuses the descriptor of the first one.
     const second = await storage.open("first", "write");
     const calls = [
       () => first.read(Buffer.alloc(5), 0),

@@ -37,7 +37,7 @@ test("verifyLog() reports the first of many duplicate batches, before other dama
     assert.match(failure!.message, /: batch "1234" of source "shop" is committed twice$/);
     assert.deepEqual(others.map(({ code }) => code), codes);
   }
-  // The damage is reported if it is in the first of the two batches.
+  // Damage takes precedence if it is in the first of the two batches.
   const first = withTail(repeated, flipBit(damaged, 8 * 300));
   assert.equal((await verifyTree(first)).report.failure, "tail_invalid");
 });

@@ -16,7 +16,7 @@ import { logOf, verifyStorage } from "../../support/verifying.ts";
 
 const skip = availableParallelism() < 2 ? "one processor" : false;
 
-/** A log with segments large enough for threads, one of them damaged. */
+/** A log with segments large enough for threads, one of which is damaged. */
 async function largeLog(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
@@ -31,7 +31,7 @@ async function largeLog(): Promise<Tree> {
 }
 
 test(
-  "verifyLog() verifies segments on threads, and itself those where a thread failed",
+  "verifyLog() verifies segments on threads, or in place if a thread fails",
   { skip },
   () =>
     withFolder(async (folder) => {
@@ -43,7 +43,7 @@ test(
       for (const chain of [false, true]) {
         const inPlace = await verifyStorage(new SimulatedDisk(tree), { chain });
         assert.equal(inPlace.report.failure, "file_hash_mismatch");
-        // Threads cannot read the second folder name.
+        // Threads cannot open the second directory.
         for (const [name, isInPlace] of [[folder, false], ["\0", true]] as const) {
           const storage = new SimulatedDisk(tree);
           const { report, failure } = await verifyStorage(storage, { chain, folder: name });

@@ -35,7 +35,7 @@ import {
   splitLines,
 } from "../../support/test_segment.ts";
 
-/** Returns the failure that a pass finds, or null. */
+/** The failure that a pass finds, or null. */
 async function findFailure(
   storage: SimulatedDisk,
   entry: ExpectedSegment,
@@ -72,7 +72,7 @@ test(`checkSegment() accepts what the writer wrote (seed ${SEED})`, async () => 
   }
 });
 
-test("checkSegment() reads no payloads unless it verifies the chain", async () => {
+test("checkSegment() reads payloads only to verify the chain", async () => {
   const events = Array.from({ length: 50 }, (_, n) => ({ payload: `${n}`.repeat(20_000) }));
   const { storage, segments: [entry] } = await sealCommits([[preparedBatch("a", { events })]]);
   const bytesRead = async (options: { chain: boolean }) => {
@@ -102,7 +102,7 @@ test("checkSegment() reports a manifest that disagrees with the footer", async (
   }
 });
 
-/** Four batches of two events in four streams, as rows. */
+/** Four batches of two events each in four streams, as rows. */
 function someRows(): ForgedRow[] {
   const batches = ["a", "b", "c", "d"].map((batchId) =>
     preparedBatch(batchId, { events: [{ stream: `s${batchId}`, recordKey: batchId }, {}] })
@@ -125,7 +125,7 @@ function forgeLine(change: (line: string) => string): Forge {
   return ([row, ...rest]) => ({ groups: [[changeLine(row!, change), ...rest]] });
 }
 
-/** Forges a segment with the rows in this order. */
+/** Forges a segment with its rows in this order. */
 function forgeOrder(order: readonly number[]): Forge {
   return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
 }
@@ -149,7 +149,7 @@ const withBadStream = (line: string) => line.replace(/"stream":"[^"]*"/, '"strea
 
 type Found = FailureCode | null;
 
-/** What each pass finds, and forgeries with that result. */
+/** What each pass finds, and the forgeries with that result. */
 const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Forge>][] = [
   [null, null, { nothing: (rows) => ({ groups: [rows.slice(0, 3), rows.slice(3)] }) }],
   [null, "content_hash_mismatch", { "a payload": forgeLine(withPayload) }],
@@ -203,7 +203,7 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
   }],
 ];
 
-/** A key filter of one page with all bits set. */
+/** A key filter of one page in which all bits are set. */
 function fullFilter(): Buffer {
   const page = Buffer.alloc(KEY_PAGE_BYTES, 0xff);
   page.writeUInt32LE(crc32(page.subarray(0, -4)), KEY_PAGE_BYTES - 4);
@@ -218,7 +218,7 @@ function isStream({ key }: StreamEntry): boolean {
   return !isSourceKey(key);
 }
 
-/** Changes the first entry that is `wanted`. */
+/** Changes the first entry for which `wanted` is true. */
 function changed(
   entries: StreamEntry[],
   wanted: (entry: StreamEntry) => boolean,
@@ -243,7 +243,7 @@ for (const [byDefault, byChain, forgeries] of FORGERIES) {
   }
 }
 
-test("checkSegment() reports Parquet files that are not segments", async () => {
+test("checkSegment() rejects Parquet files that are not segments", async () => {
   const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
   const { segments: [entry] } = await sealCommits([smallBatches(3)]);
   for (const bytes of [writeParquet(table), fileOfAnotherSchema(), Buffer.from("PAR1")]) {
@@ -253,7 +253,7 @@ test("checkSegment() reports Parquet files that are not segments", async () => {
   }
 });
 
-/** Ends like a segment, with a valid CRC-32. */
+/** A file that ends like a segment, with a valid CRC-32. */
 function fileOfAnotherSchema(): Buffer {
   const footer = encodeFooter({
     version: 2,

@@ -16,7 +16,9 @@ import {
   pendingPaths,
   readRows,
   withCommits,
+  withFile,
   withManifest,
+  without,
   withRows,
   withSegment,
 } from "../../support/forged_log.ts";
@@ -39,18 +41,8 @@ const ENVELOPE_HASH = /, event .*: envelope hash: expected [0-9a-f]{64}, found [
 const CHAIN_HEAD =
   /, event .*: chain head after this event: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
 
-function without(path: string, tree: Tree = FULL): Tree {
-  const changed = new Map(tree);
-  changed.delete(path);
-  return changed;
-}
-
-function withFile(path: string, bytes: Uint8Array, tree: Tree = FULL): Tree {
-  return new Map(tree).set(path, bytes);
-}
-
 function withPending(bytes: Uint8Array): Tree {
-  return withFile(PENDING_2, bytes);
+  return withFile(FULL, PENDING_2, bytes);
 }
 
 /** The log with changed lines in a commit. */
@@ -60,7 +52,7 @@ function withBadLines(change: (lines: string[]) => string[]): Tree {
   });
 }
 
-/** The log with a changed entry of the first batch of a file. */
+/** The log with a changed entry for the first batch of a file. */
 function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tree {
   return withCommits(FULL, path, ([first]) => {
     const { commit } = first!;
@@ -69,7 +61,7 @@ function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tre
   });
 }
 
-/** The log with one event changed: in a segment, in a pending file, in the tail. */
+/** The log with one event changed: in a segment, in a pending file or in the tail. */
 async function withLine(change: (line: string) => string): Promise<Tree[]> {
   const inFile = (path: string) =>
     withCommits(FULL, path, ([, second]) => {
@@ -107,39 +99,39 @@ async function overlappingPending(): Promise<Tree> {
   const commit = { batches: [batch], bytes: 0, head: ZEROS };
   const before = withCommits(FULL, PENDING_1, (commits) => [{ commit, lines }, ...commits]);
   const name = pendingPath(batch.first_event_id, PENDING_1.slice(-43, -7));
-  return withFile(name, before.get(PENDING_1)!, without(PENDING_1));
+  return withFile(without(FULL, PENDING_1), name, before.get(PENDING_1)!);
 }
 
-/** The log with forged facts in a segment and its manifest entry. */
+/** The log with forged metadata in a segment and its manifest entry. */
 async function withForged(number: number, facts: Partial<SegmentEntry>, tree = FULL) {
   const entry = { ...SEGMENTS[number]!, ...facts };
   const rows = await readRows(FULL, SEGMENTS[number]!.path);
   return withSegment(tree, number, await forgeSegment(rows, entry), facts);
 }
 
-/** The log with a forged head of the first segment, from which the second one continues. */
+/** The log with a forged head in the first segment, from which the second one continues. */
 async function withForgedHead(): Promise<Tree> {
   return await withForged(1, { previous_head: ZEROS }, await withForged(0, { head: ZEROS }));
 }
 
-/** Changes to a log, and the message that each must cause. */
+/** Changes to a log and the message that each must cause. */
 type Finding = [what: string, message: RegExp, ...trees: Tree[]];
 
-/** Grouped by what each pass finds; null for nothing. */
+/** Grouped by the failure that each pass finds; null for none. */
 const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: Finding[]][] = [
   ["manifest_invalid", "manifest_invalid", [
     [
       "the manifest is missing from a log with content",
       /^manifest\.json: is missing from a log that holds events$/,
       ...[SEALED, await logOf({ pendingFiles: 1 }), await logOf({ tailCommits: 1 })]
-        .map((tree) => without(MANIFEST_FILE, tree)),
+        .map((tree) => without(tree, MANIFEST_FILE)),
     ],
     [
       "a manifest of another format",
       /^manifest\.json: /,
-      withFile(MANIFEST_FILE, Buffer.alloc(0)),
-      withFile(MANIFEST_FILE, truncateAt(FULL.get(MANIFEST_FILE)!, 100)),
-      withFile(MANIFEST_FILE, appendBytes(FULL.get(MANIFEST_FILE)!, " ")),
+      withFile(FULL, MANIFEST_FILE, Buffer.alloc(0)),
+      withFile(FULL, MANIFEST_FILE, truncateAt(FULL.get(MANIFEST_FILE)!, 100)),
+      withFile(FULL, MANIFEST_FILE, appendBytes(FULL.get(MANIFEST_FILE)!, " ")),
       withManifest(FULL, { ...MANIFEST, min_reader: 0 }),
       withManifest(FULL, { ...MANIFEST, min_writer: 0 }),
     ],
@@ -149,7 +141,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       ...[[SEGMENT_2, SEGMENT_1, SEGMENT_3], [SEGMENT_1, ...SEGMENTS], [SEGMENT_1, SEGMENT_3]]
         .map((segments) => withManifest(FULL, { ...MANIFEST, segments })),
     ],
-    ["a segment is missing", /^segments\/.*: listed but missing$/, without(SEGMENT_2.path)],
+    ["a segment is missing", /^segments\/.*: listed but missing$/, without(FULL, SEGMENT_2.path)],
     [
       "an older manifest was restored",
       /^manifest\.json: does not list the next segment, segments\//,
@@ -161,13 +153,13 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     [
       "a segment has changed bytes",
       /^segments\/.*: SHA-256 of the file: expected [0-9a-f]{64}, found/,
-      withFile(SEGMENT_2.path, flipBit(SEGMENT_BYTES, 100)),
+      withFile(FULL, SEGMENT_2.path, flipBit(SEGMENT_BYTES, 100)),
     ],
     [
       "a segment has the wrong size",
       /^segments\/.*: file size in bytes: expected \d+, found \d+$/,
       ...[truncateAt(SEGMENT_BYTES, 100), appendBytes(SEGMENT_BYTES, "?"), Buffer.alloc(0)]
-        .map((bytes) => withFile(SEGMENT_2.path, bytes)),
+        .map((bytes) => withFile(FULL, SEGMENT_2.path, bytes)),
     ],
   ]],
   ["segment_invalid", "segment_invalid", [
@@ -200,7 +192,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     [
       "a name with the wrong first event",
       /^pending\/.*: first event differs from the file name: expected .*, found /,
-      withFile(PENDING_1, PENDING, withPending(FULL.get(PENDING_1)!)),
+      withFile(withPending(FULL.get(PENDING_1)!), PENDING_1, PENDING),
     ],
     [
       "a name with the wrong last event",
@@ -211,7 +203,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     [
       "an invalid name of a pending file",
       /^pending\/1\.ndjson: not a valid name for a pending file$/,
-      withFile("pending/1.ndjson", PENDING, without(PENDING_2)),
+      withFile(without(FULL, PENDING_2), "pending/1.ndjson", PENDING),
     ],
     [
       "a commit with fewer lines than events",
@@ -251,7 +243,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       "the tail is missing",
       /^tail\.ndjson: is missing$/,
       ...[await logOf({}), SEALED, await logOf({ tailCommits: 1 })]
-        .map((tree) => without(TAIL_FILE, tree)),
+        .map((tree) => without(tree, TAIL_FILE)),
     ],
     [
       "a batch entry with the wrong first event",
@@ -329,7 +321,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     [
       "events are missing",
       CHAIN_HEAD,
-      without(PENDING_1),
+      without(FULL, PENDING_1),
       withCommits(FULL, TAIL_FILE, ([, ...rest]) => rest),
       await withRows(FULL, 1, (rows) => rows.slice(3)),
     ],
@@ -354,12 +346,12 @@ for (const [byChain, byDefault, findings] of FINDINGS) {
   }
 }
 
-/** The log with a changed payload in the second commit of the tail. */
+/** The log with a changed payload in the tail's second commit. */
 const OTHER_PAYLOAD = withCommits(FULL, TAIL_FILE, ([, second]) => {
   second!.lines[1] = second!.lines[1]!.replace("東京", "京東");
 });
 
-/** The code and file of all damage, the first failure first. */
+/** The code and file of all damage, beginning with the first failure. */
 async function damagesOf(tree: Tree, options: { chain: boolean }): Promise<string[]> {
   const { failure, others } = await verifyTree(tree, options);
   return [failure!, ...others].map(({ code, message }) => {
@@ -374,7 +366,7 @@ test("verifyLog() reports the failure that comes first in the log", async () => 
   assert.deepEqual(await damagesOf(both, { chain: false }), [`tail_invalid ${TAIL_FILE}`]);
 });
 
-test("verifyLog() names every damaged file after the first failure", async () => {
+test("verifyLog() names every damaged file in addition to the first failure", async () => {
   const damaged = new Map(FULL);
   for (const path of [SEGMENT_2.path, SEGMENT_3.path, PENDING_2, TAIL_FILE]) {
     damaged.set(path, flipBit(FULL.get(path)!, 8 * 300));
@@ -392,23 +384,23 @@ test("verifyLog() names every damaged file after the first failure", async () =>
     assert.deepEqual(remnants, []);
   }
   const path = SEGMENT_1.path;
-  const inTail = withFile(path, flipBit(FULL.get(path)!, 100), OTHER_PAYLOAD);
+  const inTail = withFile(OTHER_PAYLOAD, path, flipBit(FULL.get(path)!, 100));
   const found = [`file_hash_mismatch ${path}`, `content_hash_mismatch ${TAIL_FILE}`];
   assert.deepEqual(await damagesOf(inTail, { chain: true }), found);
   assert.deepEqual(await damagesOf(inTail, { chain: false }), found.slice(0, 1));
 });
 
-test("verifyLog() blames no file for a fault in the one before it", async () => {
+test("verifyLog() reports no file for damage in the preceding one", async () => {
   const head = withCommits(FULL, PENDING_1, ([, last]) => void (last!.commit.head = ZEROS));
   assert.deepEqual(await damagesOf(head, { chain: true }), [`chain_head_mismatch ${PENDING_1}`]);
   for (const path of [SEGMENT_1.path, PENDING_1]) {
-    assert.equal((await damagesOf(without(path), { chain: true })).length, 1, path);
+    assert.equal((await damagesOf(without(FULL, path), { chain: true })).length, 1, path);
   }
 });
 
-test("verifyLog() names an unreadable file after the first failure", async () => {
+test("verifyLog() names an unreadable file in addition to the first failure", async () => {
   const storage = new SimulatedDisk(
-    withFile(SEGMENT_1.path, flipBit(FULL.get(SEGMENT_1.path)!, 100)),
+    withFile(FULL, SEGMENT_1.path, flipBit(FULL.get(SEGMENT_1.path)!, 100)),
   );
   storage.hook = ({ kind, path }) =>
     kind === "read" && path === TAIL_FILE ? { errno: "EIO" } : null;

@@ -45,7 +45,7 @@ async function sealedTree(tree: Tree): Promise<Tree> {
   return storage.tree();
 }
 
-/** A tail of batches with values as odd as the rules of events allow. */
+/** A tail whose batches have values as unusual as the rules for events allow. */
 async function hostileTail(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
@@ -64,8 +64,8 @@ function withFiles(tree: Tree, files: Record<string, Uint8Array | string>, missi
 }
 
 const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
-  ["an empty folder, as created by init", new Map(), {}],
-  ["a folder with a lock", new Map([[".lock", Buffer.alloc(0)]]), {}],
+  ["an empty directory, as created by init", new Map(), {}],
+  ["a directory with a lock", new Map([[".lock", Buffer.alloc(0)]]), {}],
   ["a log without events", await logOf({}), {}],
   ["a tail", TWO_COMMITS, { events_checked: 10 }],
   [`a tail of hostile events (seed ${SEED})`, await hostileTail(), { events_checked: 200 }],
@@ -128,7 +128,7 @@ for (const [what, tree, expected] of LOGS) {
   });
 }
 
-test("verifyLog() refuses a log that needs a newer version", async () => {
+test("verifyLog() refuses a log that requires a newer version", async () => {
   const tree = await fullLog();
   const newer = withManifest(tree, { ...manifestOf(tree), min_reader: 2, min_writer: 2 });
   await assert.rejects(verifyTree(newer), UnsupportedFormatError);
@@ -136,7 +136,7 @@ test("verifyLog() refuses a log that needs a newer version", async () => {
   assert.ok((await verifyTree(readable)).report.ok);
 });
 
-test("verifyLog() passes on disk errors", async () => {
+test("verifyLog() rethrows disk errors", async () => {
   const storage = new SimulatedDisk(await fullLog());
   storage.hook = ({ kind, path }) =>
     kind === "read" && path === TAIL_FILE ? { errno: "EIO" } : null;
@@ -181,7 +181,7 @@ test("verifyLog() reads the tail up to its initial size", async () => {
 });
 
 for (const step of ["list", "open", "size", "read"] as const) {
-  test(`verifyLog() restarts when sealing moves files before any ${step}`, async () => {
+  test(`verifyLog() restarts when a seal moves files before any ${step}`, async () => {
     const made = await logOf({ segments: true, tailCommits: 2 });
     for (let nth = 1; nth <= 60; nth++) {
       const storage = new SimulatedDisk(made);

@@ -2,10 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BatchIndex } from "../../../src/log/wal/batch_index.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
-
-function idAt(place: number): string {
-  return `019b7c4e-2d37-7a01-8f00-${place.toString(16).padStart(12, "0")}`;
-}
+import { idAt } from "../../support/event_ids.ts";
 
 function entryOf(place: number, source: string, batchId: string): BatchEntry {
   return {
@@ -36,12 +33,12 @@ test("BatchIndex distinguishes identities by source and by batch id", () => {
   assert.equal(index.sourceFrontier("c"), null);
 });
 
-test("BatchIndex refuses a duplicate identity and a frontier that does not advance", () => {
+test("BatchIndex rejects a duplicate identity and a frontier that does not advance", () => {
   const index = new BatchIndex();
   index.add(entryOf(3, "a", "b"));
   assert.throws(() => index.add(entryOf(4, "a", "b")), /batch b of source a is committed twice/);
   assert.throws(() => index.add(entryOf(3, "a", "c")), /frontier advances/);
   const growth = { source: "a", stream: "s", events: 2, lastEventId: idAt(3) };
   index.grow(growth);
-  assert.throws(() => index.grow(growth), /event \S+ of stream s of source a follows event/);
+  assert.throws(() => index.grow(growth), /event ids out of order in stream a\/s: \S+ after/);
 });

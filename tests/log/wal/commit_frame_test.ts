@@ -28,7 +28,7 @@ function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
   return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);
 }
 
-test("encodeCommitHeader() writes the canonical commit and the hash over it, LF and body", () => {
+test("encodeCommitHeader() writes the canonical commit and the hash of commit, LF and body", () => {
   const text = canonicalize(COMMIT);
   const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
   const line = encodeCommitHeader(COMMIT, [BODY]).toString();
@@ -69,8 +69,8 @@ test("parseCommitHeader() returns null for a line that is not a header", () => {
     "a numeric batch id": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_id: 1 }] }),
     "a null source": headerLine({ ...COMMIT, batches: [{ ...ENTRY, source: null }] }),
     "a batch without events": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 0 }] }),
-    "half an event": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 1.5 }] }),
-    "a first id in capitals": headerLine({
+    "a fractional event count": headerLine({ ...COMMIT, batches: [{ ...ENTRY, events: 1.5 }] }),
+    "an uppercase first id": headerLine({
       ...COMMIT,
       batches: [{ ...ENTRY, first_event_id: ENTRY.first_event_id.toUpperCase() }],
     }),
@@ -83,8 +83,8 @@ test("parseCommitHeader() returns null for a line that is not a header", () => {
     "a size as a string": headerLine({ ...COMMIT, bytes: "1" }),
     "batches without bytes": headerLine({ ...COMMIT, bytes: 0 }),
     "bytes without batches": headerLine({ ...COMMIT, batches: [] }),
-    "a head in capitals": headerLine({ ...COMMIT, head: HEX.toUpperCase() }),
-    "a sha256 in capitals": headerLine(COMMIT, `,"sha256":"${HEX.toUpperCase()}"}`),
+    "an uppercase head": headerLine({ ...COMMIT, head: HEX.toUpperCase() }),
+    "an uppercase sha256": headerLine(COMMIT, `,"sha256":"${HEX.toUpperCase()}"}`),
     "a short sha256": headerLine(COMMIT, `,"sha256":"${HEX.slice(1)}"}`),
     "another name for the sha256": headerLine(COMMIT, `,"sha257":"${HEX}"}`),
     "another end": headerLine(COMMIT, `,"sha256":"${HEX}"]`),
@@ -105,7 +105,7 @@ test("closesAsHeader() recognizes a header line by its end", () => {
   assert.ok(!closesAsHeader(header.subarray(-20), 20));
 });
 
-/** The hash of a frame surrounded by other bytes. */
+/** The hash of a frame that is surrounded by other bytes. */
 function hashOf(before: string, line: Uint8Array, body: Uint8Array, behind: string): string {
   const bytes = Buffer.concat([Buffer.from(before), line, body, Buffer.from(behind)]);
   const lineEnd = before.length + line.length - 1;

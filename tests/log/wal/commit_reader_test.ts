@@ -25,7 +25,7 @@ async function readAll(bytes: Uint8Array, startBytes = 0, sizeBytes = bytes.leng
 
 const HUGE = preparedBatch("huge", { events: [{ payload: "y".repeat(3_000_000) }] });
 
-test("CommitReader returns every commit with its lines, whatever its size", async () => {
+test("CommitReader returns commits of any size with their lines", async () => {
   const { bytes, lines, entries } = pendingFile([smallBatches(3), [HUGE], [], smallBatches(2000)]);
   const read = await readAll(bytes);
   assert.ok(read.lines.equals(lines));
@@ -57,7 +57,7 @@ test("CommitReader stops at the first invalid commit and reports why", async () 
     ["a changed event", flipBit(bytes, 8 * body + 100), second, /does not match its sha256/],
     ["a changed header", flipBit(bytes, 8 * second), second, /no commit header/],
     ["a changed sha256", flipBit(bytes, 8 * (body - 10)), second, /sha256|no commit header/],
-    ["torn body", bytes.subarray(0, body + 10), second, /the commit ends at \d+, the file at \d+/],
+    ["torn body", bytes.subarray(0, body + 10), second, /the commit ends at byte \d+, the file/],
     ["torn header", bytes.subarray(0, second + 10), second, /no commit header/],
     ["one more byte", appendBytes(bytes, "\n"), bytes.length, /no commit header/],
     [
@@ -108,7 +108,7 @@ test("CommitReader reads headers longer than its read buffer", async () => {
   assert.equal(read.fault, null);
 });
 
-test("readCommits() returns the commits with events and refuses anything but commits", async () => {
+test("readCommits() returns the commits with events and rejects anything but commits", async () => {
   const { bytes } = pendingFile([smallBatches(2), [], smallBatches(1)]);
   const read = async (file: Uint8Array) => {
     const counts: number[] = [];

@@ -7,13 +7,13 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { openTestLog, readAll } from "../../support/test_log.ts";
 
-/** Ids of equal length, in order. */
+/** Ordered ids of equal length. */
 function idOf(number: number): string {
   return String(number).padStart(6, "0");
 }
 
 const seed = testSeed();
-test(`RecentCommits returns the bytes of the file, or reports a miss (SEED=${seed})`, () => {
+test(`RecentCommits returns the same bytes as the file, or reports a miss (SEED=${seed})`, () => {
   const random = seededRandom(seed);
   for (let run = 0; run < 20; run++) {
     const limitBytes = randomInteger(random, 0, 20_000);

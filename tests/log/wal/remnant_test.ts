@@ -27,7 +27,7 @@ test("remnantFault() finds a commit after any bytes", async () => {
   };
   for (const [name, before] of Object.entries(befores)) {
     const fault = await faultOf(Buffer.concat([before, commit]));
-    assert.equal(fault, `a valid commit follows at ${before.length}`, name);
+    assert.equal(fault, `a valid commit follows at byte ${before.length}`, name);
   }
   assert.equal(await faultOf(commit), null, "the one it starts at");
 });
@@ -37,23 +37,23 @@ test("remnantFault() finds a header that straddles two reads at any byte", async
   const headerBytes = commit.indexOf("\n") + 1;
   for (let cutBytes = headerBytes - 90; cutBytes <= headerBytes + 2; cutBytes++) {
     const fault = await faultOf(Buffer.concat([Buffer.alloc(MIB - cutBytes), commit]));
-    assert.equal(fault, `a valid commit follows at ${MIB - cutBytes}`);
+    assert.equal(fault, `a valid commit follows at byte ${MIB - cutBytes}`);
   }
   const start = Buffer.from('\n{"commit":{"batches":');
   for (let cutBytes = 0; cutBytes <= start.length; cutBytes++) {
     const fault = await faultOf(Buffer.concat([Buffer.alloc(MIB - cutBytes), start]));
-    assert.equal(fault, `another commit begins at ${MIB - cutBytes + 1}`);
+    assert.equal(fault, `another commit begins at byte ${MIB - cutBytes + 1}`);
   }
 });
 
-test("remnantFault() rejects more bytes than a commit may have", async () => {
+test("remnantFault() rejects more bytes than one commit may have", async () => {
   const bytesMax = COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX;
   assert.equal(await faultOf(Buffer.from("{"), 0, bytesMax), null);
   const fault = await faultOf(Buffer.from("{"), 0, bytesMax + 1);
-  assert.match(fault!, /more than one commit may hold/);
+  assert.match(fault!, /more than a single commit can contain/);
 });
 
-test("remnantFault() mistakes no client data for a commit", async () => {
+test("remnantFault() does not mistake client data for a commit", async () => {
   const [header = ""] = tailOf(await logTree([["a"], []])).toString().split("\n").slice(-2);
   const inner = JSON.parse(header);
   const texts = [header, `\n${header}\n`, "\n" + header, `"\n${header}`];

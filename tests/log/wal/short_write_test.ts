@@ -1,14 +1,14 @@
 /**
  * A system call may transfer fewer bytes than requested, and a signal may interrupt it before it
- * transfers any: the log's storage continues until all bytes are transferred.
+ * transfers any. The log's storage continues until all bytes are transferred.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fs from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
+import { withFolder } from "../../../tools/support/program.ts";
 
 const CALL_BYTES_MAX = 3;
 const TEXT = "more bytes than one call takes";
@@ -22,7 +22,7 @@ type Call = (
   done: (error: Error | null, count: number) => void,
 ) => void;
 
-/** Interrupts every other call of `read` or `write`, and shortens the others. */
+/** Interrupts every other call to `read` or `write` and shortens the rest. */
 function shorten(context: TestContext, name: "read" | "write"): void {
   const calls = fs as unknown as Record<typeof name, Call>;
   const original = calls[name];
@@ -38,16 +38,15 @@ function shorten(context: TestContext, name: "read" | "write"): void {
   context.after(() => void (calls[name] = original));
 }
 
-test("fileStorage() continues after a short write, a short read and EINTR", async (t) => {
-  const folder = fs.mkdtempSync(join(tmpdir(), "short-write-"));
-  t.after(() => fs.rmSync(folder, { recursive: true }));
-  shorten(t, "write");
-  shorten(t, "read");
-  const file = await fileStorage(folder).open("f", "create");
-  await file.write(Buffer.from(TEXT), 0);
-  const into = Buffer.alloc(100);
-  const readBytes = await file.read(into, 0);
-  assert.equal(into.toString("utf8", 0, readBytes), TEXT);
-  await file.close();
-  assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), TEXT);
-});
+test("fileStorage() continues after a short write, a short read and EINTR", (t) =>
+  withFolder(async (folder) => {
+    shorten(t, "write");
+    shorten(t, "read");
+    const file = await fileStorage(folder).open("f", "create");
+    await file.write(Buffer.from(TEXT), 0);
+    const into = Buffer.alloc(100);
+    const readBytes = await file.read(into, 0);
+    assert.equal(into.toString("utf8", 0, readBytes), TEXT);
+    await file.close();
+    assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), TEXT);
+  }));

@@ -2,14 +2,11 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { INDEX_INTERVAL_BYTES, SparseIndex } from "../../../src/log/wal/sparse_index.ts";
+import { idAt } from "../../support/event_ids.ts";
 
-/** A line of `sizeBytes` with the event id of `number`. */
+/** A line of `sizeBytes` with the event id for `number`. */
 function line(number: number, sizeBytes: number): string {
-  return `{"event_id":"${eventId(number)}","x":"`.padEnd(sizeBytes - 1, "x") + "\n";
-}
-
-function eventId(number: number): string {
-  return `019b76da-a800-7000-8000-${String(number).padStart(12, "0")}`;
+  return `{"event_id":"${idAt(number)}","x":"`.padEnd(sizeBytes - 1, "x") + "\n";
 }
 
 interface IndexedFile {
@@ -19,7 +16,7 @@ interface IndexedFile {
   lineOffsets: number[];
 }
 
-/** Indexes commits with these numbers of lines, each of `lineBytes`, in pieces of `pieceLines`. */
+/** Indexes commits with these numbers of `lineBytes` lines, in chunks of `pieceLines`. */
 function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();
@@ -40,16 +37,16 @@ function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): I
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
 
-test("seek() returns the first byte when the index is empty or has no earlier event", () => {
+test("seek() returns offset 0 when the index is empty or has no earlier entry", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
-  assert.equal(index.seek(eventId(5)), 0);
+  assert.equal(index.seek(idAt(5)), 0);
   index.addLines(Buffer.from(line(7, 100)), 20);
   assert.equal(index.seek(undefined), 0);
-  assert.equal(index.seek(eventId(6)), 0);
+  assert.equal(index.seek(idAt(6)), 0);
 });
 
-test("seek() returns a line start shortly before the first event after an id", () => {
+test("seek() returns the start of a line shortly before the first event after an id", () => {
   const shapes: [commits: number[], lineBytes: number, pieceLines: number][] = [
     [[4000], 100, Infinity],
     [[4000], 100, 10],
@@ -66,7 +63,7 @@ test("seek() returns a line start shortly before the first event after an id", (
     let marks = 0;
     let last = 0;
     for (let number = 0; number < lineOffsets.length; number++) {
-      const offset = index.seek(eventId(number));
+      const offset = index.seek(idAt(number));
       const isLineStart = offset === 0 || bytes[offset - 1] === 0x0a;
       const next = lineOffsets[number + 1] ?? bytes.length;
       assert.ok(isLineStart && offset <= next, `${label}: seek ${number} gives ${offset}`);

@@ -24,7 +24,7 @@ async function makeRepository(folder: string): Promise<string> {
 }
 
 test(
-  "revisionOf() is the short revision, with -dirty when a tracked file has changed",
+  "revisionOf() returns the short revision, with -dirty if a tracked file has changed",
   { skip },
   () =>
     withFolder(async (folder) => {
@@ -37,7 +37,7 @@ test(
     }),
 );
 
-test("revisionOf() is empty without a commit, without git, and inside another repository", {
+test("revisionOf() is empty without a commit, without git and within another repository", {
   skip,
 }, () =>
   withFolder(async (folder) => {
@@ -50,7 +50,7 @@ test("revisionOf() is empty without a commit, without git, and inside another re
     assert.equal(revisionOf(inner), "");
   }));
 
-test("revisionModule() replaces the module in the tree", async () => {
+test("revisionModule() replaces the module of the tree", async () => {
   const { path, text } = revisionModule("abc-dirty");
   const ofTree = await import(
     new URL(`../../../${path.replace(/js$/, "ts")}`, import.meta.url).href

@@ -1,4 +1,4 @@
-/** The contents of the executable. */
+/** What goes into the executable. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ test("workersOf() finds every worker module", () => {
   assert.deepEqual(workersOf(ROOT), [...new Set(started.map(scriptOf))].sort());
 });
 
-test("stage() copies the program, its revision and the JavaScript of its packages", () =>
+test("stage() copies the program, its revision and its packages' JavaScript", () =>
   withFolder((folder) => {
     stage(ROOT, folder, "abc");
     const files = globSync("**/*", { cwd: folder }).filter((path) => /\.\w+$/.test(path));
@@ -37,7 +37,7 @@ test("stage() copies the program, its revision and the JavaScript of its package
     return Promise.resolve();
   }));
 
-test("licencesOf() includes the licence of every embedded package", () => {
+test("licencesOf() includes the license of every embedded package", () => {
   const text = licencesOf(ROOT);
   for (const name of PACKAGES) assert.ok(text.includes(`${name}\n\n`), name);
   assert.ok(text.match(/copyright/gi)!.length >= PACKAGES.length);

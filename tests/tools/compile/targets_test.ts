@@ -7,14 +7,14 @@ import { compileArguments } from "../../../tools/compile/command.ts";
 import { HEADER_BYTES, readExecutableHeader } from "../../../tools/compile/executable_header.ts";
 import { TARGETS, targetsNamed } from "../../../tools/compile/targets.ts";
 
-test("targetsNamed() finds targets by name or triple, and all of them", () => {
+test("targetsNamed() finds targets by name or triple, or all of them", () => {
   const triplesOf = (name: string) => targetsNamed(name).map(({ triple }) => triple);
   assert.deepEqual(triplesOf("linux-arm64"), ["aarch64-unknown-linux-gnu"]);
   assert.deepEqual(triplesOf("aarch64-apple-darwin"), ["aarch64-apple-darwin"]);
   assert.deepEqual(triplesOf("all"), TARGETS.map(({ triple }) => triple));
 });
 
-test("targetsNamed() lists the known targets when one is unknown", () => {
+test("targetsNamed() lists the known targets when a name is unknown", () => {
   for (const name of ["", "linux", "x86_64-pc-windows-msvc"]) {
     assert.throws(() => targetsNamed(name), (error: Error) => {
       assert.ok(error.message.startsWith(`unknown target ${JSON.stringify(name)}; use all, `));
@@ -32,7 +32,7 @@ const OF_ALL = [
   "--v8-flags=--heap-growing-percent=50,--memory-saver-mode,--max-semi-space-size=2",
 ];
 
-test("compileArguments() grants the permissions the program needs and embeds its workers", () => {
+test("compileArguments() grants the permissions that the program needs and embeds its workers", () => {
   assert.deepEqual(
     compileArguments({ triple: undefined, output: "/o", workers: ["src/a_worker.ts", "b"] }),
     [...OF_ALL, "--include", "src/a_worker.ts", "--include", "b", "--output", "/o", "cli.js"],
@@ -62,7 +62,7 @@ function machO(cpu: number): Buffer {
   return header;
 }
 
-test("readExecutableHeader() recognizes the targets and nothing else", () => {
+test("readExecutableHeader() recognizes executables of the targets and nothing else", () => {
   const headers: [Buffer, target: string | null, runtimeBytes: number | null][] = [
     [elf(62), "linux-x64", 1192],
     [elf(183), "linux-arm64", 1192],
@@ -77,7 +77,7 @@ test("readExecutableHeader() recognizes the targets and nothing else", () => {
   }
 });
 
-test("readExecutableHeader() recognizes the runtime that runs this test", () => {
+test("readExecutableHeader() recognizes the runtime executing this test", () => {
   const file = openSync(process.execPath, "r");
   const header = Buffer.alloc(HEADER_BYTES);
   readSync(file, header);

@@ -7,7 +7,7 @@ const CASES: [type: number, name: string, doubt: RegExp | null][] = [
   [0x858458f6, "ramfs", /in memory/],
   [0x6969, "NFS", /doubtful/],
   [0xff534d42, "CIFS", /doubtful/],
-  // As a signed 32-bit number.
+  // The type as a signed 32-bit number.
   [0xff534d42 | 0, "CIFS", /doubtful/],
   [0x01021997, "9p", /doubtful/],
   [0x65735546, "FUSE", /doubtful/],
@@ -28,6 +28,6 @@ for (const [type, name, doubt] of CASES) {
   });
 }
 
-test("judgeFileSystem() applies only to the type numbers of Linux", () => {
+test("judgeFileSystem() judges only by type numbers from Linux", () => {
   assert.equal(judgeFileSystem(0x6969, "darwin").doubt, null);
 });

@@ -1,4 +1,4 @@
-/** The probes against storages with one fault each. */
+/** Runs the probes against storages with one fault each. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Buffer } from "node:buffer";
@@ -12,7 +12,7 @@ import {
 } from "../../../tools/selftest/probes.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
-/** A storage whose files are modified by `change` when opened. */
+/** A storage whose files `change` modifies when they are opened. */
 function changed(storage: Storage, change: (file: StorageFile) => Partial<StorageFile>): Storage {
   return {
     ...storage,
@@ -31,7 +31,7 @@ function changed(storage: Storage, change: (file: StorageFile) => Partial<Storag
   };
 }
 
-test("the probes pass on a real folder", () =>
+test("the probes pass on a real directory", () =>
   withFolder(async (dir) => {
     const storage = fileStorage(dir);
     await probeWrites(storage);
@@ -84,7 +84,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
     }),
     /while one file replaces another, neither can be read/,
   ],
-  "a folder that cannot be synced": [
+  "a directory that cannot be synced": [
     renames,
     (storage) => ({ ...storage, syncFolder: () => Promise.reject(new Error("EINVAL")) }),
     /EINVAL/,

@@ -1,4 +1,4 @@
-/** Violations that the soak detects, case by case, in hand-made histories and observations. */
+/** Violations that the soak detects, case by case, in handmade histories and observations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../../src/client/batch_body.ts";
@@ -12,10 +12,7 @@ import { History } from "../../../tools/soak/history.ts";
 import { digestOf, Ledger } from "../../../tools/soak/ledger.ts";
 import { Observations } from "../../../tools/soak/observations.ts";
 import { Violation } from "../../../tools/soak/violation.ts";
-
-function idAt(number: number): string {
-  return `019b76da-a800-7000-8000-${number.toString(16).padStart(12, "0")}`;
-}
+import { idAt } from "../../support/event_ids.ts";
 
 function batchOf(batchId: string, events: number): Batch {
   const submitted = Array.from({ length: events }, (_, place) => ({
@@ -27,7 +24,7 @@ function batchOf(batchId: string, events: number): Batch {
   return { source: "shop", batchId, events: submitted };
 }
 
-/** The event with a matching hash, whatever it had before. */
+/** The event with a matching hash, which replaces any hash it had. */
 function hashed(
   event: Omit<CommittedEvent, "event_hash"> & { event_hash?: string },
 ): CommittedEvent {
@@ -35,7 +32,7 @@ function hashed(
   return { ...event, event_hash: sha256Hex(canonicalize(envelope)) };
 }
 
-/** The events of a batch as stored in the log. @param firstNumber of the first id. */
+/** The events of a batch as stored in the log. @param firstNumber gives the first event id. */
 function committed({ source, batchId, events }: Batch, firstNumber: number): CommittedEvent[] {
   return events.map((event, place) =>
     hashed({
@@ -81,7 +78,7 @@ function receiptOf(events: CommittedEvent[], status: Receipt["status"] = "commit
   };
 }
 
-/** Three batches of 2, 3 and 1 events; the first two are acknowledged. */
+/** Three batches of 2, 3 and 1 events, of which the first two are acknowledged. */
 function known() {
   const ledger = new Ledger();
   const batches = [batchOf("a", 2), batchOf("b", 3), batchOf("c", 1)];
@@ -105,14 +102,14 @@ function audit({ ledger, heads }: Known, events: CommittedEvent[]): Audit {
   return audit;
 }
 
-test("Audit accepts a log with every acknowledged batch, with or without the others", () => {
+test("Audit accepts a log that has every acknowledged batch, with or without others", () => {
   const state = known();
   const { a, b, c } = state;
   assert.equal(audit(state, [...a, ...b]).history.length, 5);
   assert.equal(audit(state, [...a, ...b, ...c]).history.length, 6);
 });
 
-/** A client of a log with these events, two to a page. */
+/** A client for a log with these events, two per page. */
 function clientOf(events: CommittedEvent[]): Pages {
   return {
     async *replayPages({ after = null } = {}) {
@@ -127,7 +124,7 @@ function clientOf(events: CommittedEvent[]): Pages {
   };
 }
 
-test("Audit resumes after its last event, and detects that events it has read are gone", async () => {
+test("Audit resumes after its last event and detects that events it has read are missing", async () => {
   const { ledger, entries, a, b, c, heads } = known();
   const { signal } = new AbortController();
   const audit = new Audit(ledger, heads);
@@ -138,12 +135,12 @@ test("Audit resumes after its last event, and detects that events it has read ar
   await audit.catchUp(clientOf([...a, ...b, ...c]), signal);
   assert.equal(audit.history.length, 6);
   const shorter = clientOf([...a, ...b]);
-  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log but is lost/);
+  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log, but is lost/);
 });
 
-/** Changes to a correct log, and what the audit reports. */
+/** Changes to a correct log, and the violation that the audit reports. */
 const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]> = {
-  "a lost batch": [({ a }) => a, /shop\/b was acknowledged but is lost/],
+  "a lost batch": [({ a }) => a, /shop\/b was acknowledged, but is lost/],
   "a partial batch": [({ a, b }) => [...a, ...b.slice(0, 2)], /shop\/b has 2 of 3 events/],
   "a duplicate batch": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
@@ -153,7 +150,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ({ a, b }) => [...a, ...b, ...committed(batchOf("x", 1), 9)],
     /shop\/x is in the log, but nobody submitted it/,
   ],
-  "a refused batch": [({ ledger, entries, a, b, c }) => {
+  "a rejected batch": [({ ledger, entries, a, b, c }) => {
     ledger.refuse(entries[2]!);
     return [...a, ...b, ...c];
   }, /shop\/c is in the log, but was refused/],
@@ -233,7 +230,7 @@ test("Ledger rejects an answer that contradicts an earlier one", () => {
   assert.throws(() => ledger.acknowledge(entries[2]!, receiptOf(c)), /refused/);
 });
 
-/** Events 1 to 100, of two sources with two streams each. */
+/** Events 1 to 100 of two sources, each with two streams. */
 function numbered(number: number): CommittedEvent {
   const [event] = committed(batchOf(`${number}`, 1), number);
   const source = number % 2 === 0 ? "crm" : "shop";
@@ -253,17 +250,17 @@ function observation(through: number, numbers: number[], filter: ReplayFilter = 
   return { observer: "follower", filter, after: idAt(10), through: idAt(through), seen };
 }
 
-test("History.check() accepts an observation of part of it and rejects any other", () => {
+test("History.check() accepts an observation of part of the history and rejects any other", () => {
   const crm = { source: "crm" };
   history().check(observation(13, [11, 12, 13]));
   history().check(observation(20, [12, 18], { ...crm, stream: "orders" }));
   history().check(observation(20, [], { kind: "other" }));
   const wrong: [ReturnType<typeof observation>, RegExp][] = [
-    [observation(14, [11, 13, 14]), /saw 3 of 4 events .* place 1 is .*0d, not .*0c/],
-    [observation(12, [11, 11, 12]), /place 1 is .*0b, not/],
-    [observation(12, [11]), /place 1 is nothing, not .*0c/],
+    [observation(14, [11, 13, 14]), /saw 3 of 4 events .* position 1 is .*0d, not .*0c/],
+    [observation(12, [11, 11, 12]), /position 1 is .*0b, not/],
+    [observation(12, [11]), /position 1 is nothing, not .*0c/],
     [observation(12, [11, 12, 13]), /not nothing/],
-    [observation(12, [11, 12], crm), /place 0 is .*0b, not .*0c/],
+    [observation(12, [11, 12], crm), /position 0 is .*0b, not .*0c/],
   ];
   for (const [seen, message] of wrong) assert.throws(() => history().check(seen), message);
 });
@@ -275,7 +272,7 @@ const ROWS = [
   { source: "shop", stream: "orders", event_count: 2, frontier_event_id: idAt(9) },
 ];
 
-test("Observations.check() checks observations and listings once the history covers them", async () => {
+test("Observations.check() defers observations and listings until the history covers them", async () => {
   const observations = new Observations();
   const { signal } = new AbortController();
   await observations.add(observation(101, [11]), signal);
@@ -286,7 +283,7 @@ test("Observations.check() checks observations and listings once the history cov
   assert.equal(observations.check(grown), 2);
   assert.equal(observations.length, 1);
   grown.add(numbered(101));
-  assert.throws(() => observations.check(grown), /place 1 is nothing, not .*0c/);
+  assert.throws(() => observations.check(grown), /position 1 is nothing, not .*0c/);
   assert.throws(() => grown.checkListing({ ...listing, through: idAt(11) }), /listed shop/);
   const fewer = { ...listing, streams: ROWS.slice(1) };
   assert.throws(() => grown.checkListing(fewer), /did not list crm\/customers/);

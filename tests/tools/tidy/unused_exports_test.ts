@@ -24,7 +24,7 @@ const USERS: [user: string, unused: string[]][] = [
   ['import { first } from "./src/b.ts";', ALL],
 ];
 
-test("findUnusedExports() finds exports that no file imports", () => {
+test("findUnusedExports() finds exports that no other file imports", () => {
   for (const [user, unused] of USERS) {
     const texts: Record<string, string> = { "src/a.ts": MODULE, "user.ts": user };
     const found = findUnusedExports(Object.keys(texts), (path) => texts[path]!);

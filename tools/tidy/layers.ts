@@ -1,18 +1,18 @@
 /**
- * Checks of the source tree's structure: ordered rooms of the log, no overfull folder, no import
- * cycle, no import from inside a package.
+ * Checks of the source tree's structure: the layers of the log, no directory with too many files,
+ * no import cycle, no import from inside a package.
  */
 import { dirname, join } from "node:path";
 
 type Read = (path: string) => string;
 
-/** Rooms of `src/log/` from the bottom up: a file imports from its own room and lower ones. */
-export const ROOMS = [
+/** Layers of `src/log/`, bottom up: a file imports from its own layer and lower ones. */
+export const LOG_LAYERS = [
   ...["storage", "line", "read", "wal", "parquet", "segment", "verify", "sealing"],
 ];
 const FOLDER_FILES_MAX = 25;
 
-/** Modules of the tree that a text imports, or starts as a worker. */
+/** Relative specifiers of modules that source code imports, or starts as a worker. */
 export function importsOf(text: string): string[] {
   return [...text.matchAll(/(?:from\s+|import\s+|import\(|new URL\()"(\.[^"]+)"/g)]
     .map((match) => match[1]!);
@@ -22,24 +22,24 @@ function targetsOf(path: string, read: Read): string[] {
   return importsOf(read(path)).map((specifier) => join(dirname(path), specifier));
 }
 
-/** Upward imports between rooms. Files directly in `src/log/` are above all rooms. */
-export function findWrongRooms(files: readonly string[], read: Read): string[] {
-  const roomOf = (path: string) => {
-    const [src, log, room, ...rest] = path.split("/");
+/** Upward imports between layers. Files directly in `src/log/` are above all layers. */
+export function findWrongLogLayers(files: readonly string[], read: Read): string[] {
+  const layerOf = (path: string) => {
+    const [src, log, layer, ...rest] = path.split("/");
     if (src !== "src" || log !== "log") return null;
-    return rest.length === 0 ? ROOMS.length : ROOMS.indexOf(room!);
+    return rest.length === 0 ? LOG_LAYERS.length : LOG_LAYERS.indexOf(layer!);
   };
   return files.flatMap((path) => {
-    const room = roomOf(path);
-    if (room === null) return [];
-    if (room < 0) return [`${path}: its folder is not a room listed in tools/tidy/rooms.ts`];
+    const layer = layerOf(path);
+    if (layer === null) return [];
+    if (layer < 0) return [`${path}: its directory is not a layer listed in tools/tidy/layers.ts`];
     return targetsOf(path, read)
-      .filter((target) => (roomOf(target) ?? 0) > room)
-      .map((target) => `${path}: imports ${target}, against the order of rooms`);
+      .filter((target) => (layerOf(target) ?? 0) > layer)
+      .map((target) => `${path}: imports ${target}, against the order of layers`);
   });
 }
 
-/** Folders of `src/` with too many files. */
+/** Directories of `src/` with too many files. */
 export function findFullFolders(files: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const path of files.filter((path) => path.startsWith("src/"))) {
@@ -63,7 +63,7 @@ export function findCycles(files: readonly string[], read: Read): string[] {
       faults.add(`${turned[0]}: imports itself: ${[...turned, turned[0]].join(" -> ")}`);
     }
     if (at >= 0 || done.has(path) || !sources.includes(path)) return;
-    // A module that a URL names is a worker, with its own module graph.
+    // A module referenced by URL is a worker, with its own module graph.
     const text = read(path).replaceAll(/new URL\("[^"]*"/g, "");
     for (const specifier of importsOf(text)) {
       visit(join(dirname(path), specifier), [...way, path]);
@@ -74,7 +74,7 @@ export function findCycles(files: readonly string[], read: Read): string[] {
   return [...faults];
 }
 
-/** Imports in `src/` from inside a package without a reason in the list of dependencies. */
+/** Imports in `src/` from inside a package without a documented reason. */
 export function findInnerImports(files: readonly string[], read: Read, list: string): string[] {
   return files.filter((path) => path.startsWith("src/")).flatMap((path) =>
     [...read(path).matchAll(/from\s+"((?:@[\w-]+\/)?[\w-]+\/src\/[^"]+)"/g)]

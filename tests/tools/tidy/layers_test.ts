@@ -4,17 +4,17 @@ import {
   findCycles,
   findFullFolders,
   findInnerImports,
-  findWrongRooms,
-} from "../../../tools/tidy/rooms.ts";
+  findWrongLogLayers,
+} from "../../../tools/tidy/layers.ts";
 
-/** A tree of files that import each other. */
+/** A tree of files that import one another. */
 function treeOf(imports: Record<string, string[]>) {
   const read = (path: string) =>
     imports[path]!.map((specifier) => `import { a } from "${specifier}";\n`).join("");
   return { files: Object.keys(imports), read };
 }
 
-test("findWrongRooms() finds upward imports, and folders that are not rooms", () => {
+test("findWrongLogLayers() finds upward imports and directories that are not layers", () => {
   const { files, read } = treeOf({
     "src/log/log.ts": ["./segment/a.ts", "../event/a.ts"],
     "src/log/segment/a.ts": ["../storage/a.ts", "./b.ts", "../../event/a.ts"],
@@ -22,20 +22,20 @@ test("findWrongRooms() finds upward imports, and folders that are not rooms", ()
     "src/log/cellar/a.ts": [],
     "src/event/a.ts": [],
   });
-  assert.deepEqual(findWrongRooms(files, read), [
-    "src/log/segment/b.ts: imports src/log/sealing/a.ts, against the order of rooms",
-    "src/log/segment/b.ts: imports src/log/log.ts, against the order of rooms",
-    "src/log/cellar/a.ts: its folder is not a room listed in tools/tidy/rooms.ts",
+  assert.deepEqual(findWrongLogLayers(files, read), [
+    "src/log/segment/b.ts: imports src/log/sealing/a.ts, against the order of layers",
+    "src/log/segment/b.ts: imports src/log/log.ts, against the order of layers",
+    "src/log/cellar/a.ts: its directory is not a layer listed in tools/tidy/layers.ts",
   ]);
 });
 
-test("findFullFolders() counts the files of each folder of src/ separately", () => {
+test("findFullFolders() counts the files of each directory of src/ separately", () => {
   const files = Array.from({ length: 26 }, (_, n) => `src/a/${n}.ts`);
   assert.deepEqual(findFullFolders([...files, "src/a/b/0.ts"]), ["src/a: 26 files, at most 25"]);
   assert.deepEqual(findFullFolders([...files.slice(1), "tests/a.ts"]), []);
 });
 
-test("findCycles() reports each cycle once, and does not follow worker modules", () => {
+test("findCycles() reports each cycle once and does not follow worker modules", () => {
   const { files, read } = treeOf({
     "src/d.ts": ["./a.ts"],
     "src/c.ts": ["./a.ts"],
