@@ -4,7 +4,8 @@
  *
  *     Nats-Msg-Id: <event id>
  *     Nats-Expected-Last-Msg-Id: <id of the event before>
- *     Ground-After: <id of the event before, or start>   instead, in the first message of a session
+ *     Ground-After: <id of the event before, or start>   instead, in the first message of a session,
+ *                                                        and in an atomic batch
  *     Ground-Batch: end                                  on the last event of a batch
  *
  * If the event before is not that of the message before, the messages between belong to a batch
@@ -28,6 +29,10 @@ import { connect } from "./connection.ts";
 export const MESSAGE_ID = "Nats-Msg-Id";
 export const EXPECTED_LAST_MESSAGE_ID = "Nats-Expected-Last-Msg-Id";
 export const EXPECTED_LAST_SEQUENCE = "Nats-Expected-Last-Sequence";
+/** An atomic batch: its messages are stored together or not at all. */
+export const ATOMIC_ID = "Nats-Batch-Id";
+export const ATOMIC_SEQUENCE = "Nats-Batch-Sequence";
+export const ATOMIC_COMMIT = "Nats-Batch-Commit";
 export const BATCH = "Ground-Batch";
 export const BATCH_END = "end";
 export const AFTER = "Ground-After";
@@ -39,6 +44,8 @@ export const START = "start";
  * repeated message; the default of two minutes would keep millions of ids in memory.
  */
 const DUPLICATE_WINDOW_NS = 1e9;
+
+const API_LEVEL_OF_ATOMIC_BATCHES = 2;
 
 /** Names a stream. */
 export interface StreamOptions {
@@ -71,11 +78,14 @@ export class MirrorStream {
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
   readonly name: string;
+  /** Whether it accepts atomic batches. */
+  readonly isAtomic: boolean;
 
-  constructor(connection: NatsConnection, manager: JetStreamManager, name: string) {
+  constructor(connection: NatsConnection, manager: JetStreamManager, config: StreamConfig) {
     this.connection = connection;
     this.manager = manager;
-    this.name = name;
+    this.name = config.name;
+    this.isAtomic = config.allow_atomic === true;
   }
 
   info(): Promise<StreamInfo> {
@@ -114,8 +124,9 @@ export async function openStream(
   const connection = await connect(servers);
   try {
     const manager = await jetstreamManager(connection);
-    checkConfig((await streamInfo(manager, stream, isCreated)).config);
-    return new MirrorStream(connection, manager, stream);
+    const { config } = await streamInfo(manager, stream, isCreated);
+    checkConfig(config);
+    return new MirrorStream(connection, manager, config);
   } catch (error) {
     await connection.close();
     throw error;
@@ -123,10 +134,11 @@ export async function openStream(
 }
 
 async function streamInfo(
-  { streams }: JetStreamManager,
+  manager: JetStreamManager,
   name: string,
   isCreated: boolean,
 ): Promise<StreamInfo> {
+  const { streams } = manager;
   try {
     return await streams.info(name);
   } catch (error) {
@@ -136,7 +148,15 @@ async function streamInfo(
   const [retention, storage] = [RetentionPolicy.Limits, StorageType.File];
   const subjects = [subjectsOf(name)];
   const duplicate_window = DUPLICATE_WINDOW_NS;
-  return await streams.add({ name, subjects, retention, storage, duplicate_window });
+  return await streams.add({
+    ...{ name, subjects, retention, storage, duplicate_window },
+    ...await hasAtomicBatches(manager) && { allow_atomic: true },
+  });
+}
+
+/** Whether a server has NATS 2.12 or later. */
+export async function hasAtomicBatches(manager: JetStreamManager): Promise<boolean> {
+  return ((await manager.getAccountInfo()).api.level ?? 0) >= API_LEVEL_OF_ATOMIC_BATCHES;
 }
 
 function isNotFound(error: unknown): boolean {

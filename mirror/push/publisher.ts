@@ -5,12 +5,18 @@
  * So a message is stored only if all before it are: only every so many asks for an acknowledgement.
  * A message that arrives late, from an abandoned connection, is refused. The first message names
  * the sequence of the last message instead, whose event has been looked up in the log.
+ *
+ * A stream that accepts atomic batches gets them, one after the other: servers with replicas store
+ * them faster. The first message of each names the sequence, which its predecessor has made known.
  */
-import { headers, type Msg } from "@nats-io/transport-node";
+import { headers, type Msg, type MsgHdrs } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";
 import { isRefusal } from "../failures.ts";
 import {
   AFTER,
+  ATOMIC_COMMIT,
+  ATOMIC_ID,
+  ATOMIC_SEQUENCE,
   BATCH,
   BATCH_END,
   EXPECTED_LAST_MESSAGE_ID,
@@ -32,6 +38,8 @@ const ACK_MESSAGES = 256;
 const ACK_BYTES = 1024 * 1024;
 /** Without an acknowledgement for this long, all messages in flight count as lost. */
 const ACK_TIMEOUT_MS = 5000;
+/** The server's limit on the messages of an atomic batch. */
+const ATOMIC_MESSAGES_MAX = 1000;
 /** Generous estimate of a message's headers, which count towards the server's limit. */
 const HEADER_BYTES_MAX = 512;
 
@@ -56,6 +64,8 @@ export class Publisher {
   /** The event before the next one. */
   #lastId: string | null;
   #sent = { messages: 0, bytes: 0 };
+  /** Messages of the current atomic batch, which all name its id. */
+  #atomic = { id: "", messages: 0 };
   /** From oldest to newest. */
   #asked: Asked[] = [];
   #acknowledged = { messages: 0, bytes: 0 };
@@ -90,13 +100,13 @@ export class Publisher {
    */
   async publish(event: LogEvent, endsBatch: boolean, isLast: boolean): Promise<void> {
     const sizeBytes = event.data.length;
-    const limitBytes = this.#stream.connection.info?.max_payload ?? Infinity;
-    if (sizeBytes + HEADER_BYTES_MAX > limitBytes) throw tooLarge(event, limitBytes);
+    if (this.isTooLarge(event)) throw tooLarge(event, this.#limitBytes);
     while (!this.#hasRoom(sizeBytes)) await this.#progress();
     this.#sent = { messages: this.#sent.messages + 1, bytes: this.#sent.bytes + sizeBytes };
     const { connection, name } = this.#stream;
-    const options = { headers: this.#headersOf(event, endsBatch) };
-    const reply = isLast || this.#isAckDue() ? this.#ask(event) : undefined;
+    const isAsked = isLast || this.#isAckDue();
+    const options = { headers: this.#headersOf(event, endsBatch, isAsked) };
+    const reply = isAsked ? this.#ask(event) : undefined;
     connection.publish(subjectOf(name, event), event.data, reply ? { ...options, reply } : options);
     this.#lastId = event.eventId;
   }
@@ -114,8 +124,18 @@ export class Publisher {
     this.#failed.signal.throwIfAborted();
   }
 
+  /** Whether the server would not accept an event. */
+  isTooLarge({ data }: LogEvent): boolean {
+    return data.length + HEADER_BYTES_MAX > this.#limitBytes;
+  }
+
+  get #limitBytes(): number {
+    return this.#stream.connection.info?.max_payload ?? Infinity;
+  }
+
   #hasRoom(sizeBytes: number): boolean {
     const messages = this.#sent.messages - this.#acknowledged.messages;
+    if (this.#stream.isAtomic) return messages === 0 || this.#atomic.messages > 0;
     const bytes = this.#sent.bytes - this.#acknowledged.bytes;
     return messages === 0 || messages < IN_FLIGHT_MAX && bytes + sizeBytes <= IN_FLIGHT_BYTES_MAX;
   }
@@ -123,6 +143,10 @@ export class Publisher {
   /** The first message asks too: if the server refuses it for good, it says why. */
   #isAckDue(): boolean {
     const before = this.#asked.at(-1) ?? this.#acknowledged;
+    if (this.#stream.isAtomic) {
+      return this.#sent.messages === 1 || this.#atomic.messages === ATOMIC_MESSAGES_MAX - 1 ||
+        this.#sent.bytes - before.bytes >= ACK_BYTES;
+    }
     return this.#sent.messages === 1 ||
       this.#sent.messages - before.messages >= ACK_MESSAGES ||
       this.#sent.bytes - before.bytes >= ACK_BYTES;
@@ -135,16 +159,30 @@ export class Publisher {
     return `${this.#inbox}.${this.#sent.messages}`;
   }
 
-  #headersOf(event: LogEvent, endsBatch: boolean) {
+  #headersOf(event: LogEvent, endsBatch: boolean, isAsked: boolean) {
     const described = headers();
     described.append(MESSAGE_ID, event.eventId);
     if (endsBatch) described.append(BATCH, BATCH_END);
-    if (this.#sent.messages === 1) {
+    const { isAtomic } = this.#stream;
+    if (isAtomic ? this.#atomic.messages === 0 : this.#sent.messages === 1) {
       // A restarted server does not know the id of its last message.
-      described.append(EXPECTED_LAST_SEQUENCE, `${this.#start.sequence}`);
-      described.append(AFTER, this.#lastId ?? START);
-    } else if (this.#lastId !== null) described.append(EXPECTED_LAST_MESSAGE_ID, this.#lastId);
+      const lastSequence = this.#start.sequence + this.#sent.messages - 1;
+      described.append(EXPECTED_LAST_SEQUENCE, `${lastSequence}`);
+    }
+    if (isAtomic) this.#addToBatch(described, isAsked);
+    if (isAtomic || this.#sent.messages === 1) described.append(AFTER, this.#lastId ?? START);
+    else if (this.#lastId !== null) described.append(EXPECTED_LAST_MESSAGE_ID, this.#lastId);
     return described;
+  }
+
+  #addToBatch(described: MsgHdrs, isLast: boolean): void {
+    if (this.#atomic.messages === 0) this.#atomic.id = crypto.randomUUID();
+    this.#atomic.messages += 1;
+    described.append(ATOMIC_ID, this.#atomic.id);
+    described.append(ATOMIC_SEQUENCE, `${this.#atomic.messages}`);
+    if (!isLast) return;
+    described.append(ATOMIC_COMMIT, "1");
+    this.#atomic.messages = 0;
   }
 
   #take(error: Error | null, message: Msg): void {

@@ -81,8 +81,9 @@ async function publishRecords(
     held = isWhole ? null : events.pop() ?? null;
     for (let at = 0; at < events.length && !stop.aborted; at++) {
       const event = events[at]!;
-      const next = events[at + 1] ?? held;
-      const isLast = at === events.length - 1;
+      const following = events[at + 1];
+      const next = following ?? held;
+      const isLast = following === undefined || publisher.isTooLarge(following);
       await publisher.publish(event, event.batch !== next?.batch, isLast);
     }
   }

@@ -21,9 +21,9 @@ const NS_PER_MS = 1e6;
 
 const STATUS_HEARTBEAT = 100;
 const STATUS_EXPIRED = 408;
-/** Among others: the next message does not fit into the request's bytes. */
+/** Among others: the request has been answered, or the next message exceeds its bytes. */
 const STATUS_CONFLICT = 409;
-const MESSAGE_TOO_LARGE = /exceeds maxbytes/i;
+const END_OF_PULL = /exceeds maxbytes|batch completed/i;
 /** Header of a status: how many messages its request may no longer be answered with. */
 const PENDING_MESSAGES = "Nats-Pending-Messages";
 
@@ -156,7 +156,7 @@ class Pulls {
     const [code, description] = [headers?.code ?? 0, headers?.description ?? ""];
     if (code === STATUS_HEARTBEAT) return;
     const isEnd = code === STATUS_EXPIRED ||
-      code === STATUS_CONFLICT && MESSAGE_TOO_LARGE.test(description);
+      code === STATUS_CONFLICT && END_OF_PULL.test(description);
     if (!isEnd) return this.fail(new Error(`reading the stream failed: ${code} ${description}`));
     this.#outstanding -= Number(headers?.get(PENDING_MESSAGES));
     this.#wake();

@@ -11,6 +11,7 @@ import { connect } from "@nats-io/transport-node";
 import { type Deployment, withServing } from "../../tests/support/deployment.ts";
 import type { Spawned } from "../../tools/support/program.ts";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
+import { hasAtomicBatches } from "../nats/stream.ts";
 import { appendPayloads, end, runMirror, startMirror } from "./support/mirrored.ts";
 import { type NatsServer, NEEDS_NATS, withCluster } from "./support/nats_server.ts";
 import { pause, STREAM } from "./support/nats_stream.ts";
@@ -77,7 +78,9 @@ test(`push fills a replicated stream whose servers are killed (SEED=${seed})`, N
     withCluster(async (servers) => {
       const nats = servers.map(({ url }) => url).join(",");
       const add = { name: STREAM, subjects: [`${STREAM}.*.*`], num_replicas: servers.length };
-      await onCluster(servers, ({ streams }) => streams.add(add));
+      await onCluster(servers, async (manager) => {
+        await manager.streams.add({ ...add, allow_atomic: await hasAtomicBatches(manager) });
+      });
       const push = () => startMirror(["push", "--socket", served.socketPath, "--nats", nats]);
       let pusher = push();
       const ingesting = ingest(served, servers);

@@ -15,6 +15,9 @@ import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 
+/** A cluster may take minutes on a busy machine. */
+const MIRROR_TIMEOUT_MS = 600_000;
+
 export interface Mirrored {
   served: Deployment;
   nats: NatsServer;
@@ -33,7 +36,7 @@ export function testWithNats(
 
 /** Starts a command of the mirror. */
 export function startMirror(args: string[], permissions = ["--allow-all"]): Spawned {
-  return spawnScript(CLI, args, { permissions });
+  return spawnScript(CLI, args, { permissions, timeoutMs: MIRROR_TIMEOUT_MS });
 }
 
 /** Runs a command of the mirror that must succeed. */
