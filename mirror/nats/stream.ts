@@ -4,8 +4,8 @@
  *
  *     Nats-Msg-Id: <event id>
  *     Nats-Expected-Last-Msg-Id: <id of the event before>
- *     Ground-After: <id of the event before, or start>   instead, in the first message of a session,
- *                                                        and in an atomic batch
+ *     Ground-After: <id of the event before, or start>   instead, in the first message of a
+ *                                                        session, and in an atomic batch
  *     Ground-Batch: end                                  on the last event of a batch
  *
  * If the event before is not that of the message before, the messages between belong to a batch

@@ -12,7 +12,7 @@ import { observe } from "../../tests/support/observation.ts";
 import { openTestService } from "../../tests/support/test_service.ts";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { isRunning, signalChild } from "../../tools/support/program.ts";
-import { EXPECTED_LAST_MESSAGE_ID } from "../nats/stream.ts";
+import { AFTER, EXPECTED_LAST_MESSAGE_ID } from "../nats/stream.ts";
 import { copyStream } from "./support/copied_stream.ts";
 import {
   appendPayloads,
@@ -136,7 +136,7 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
   await copyStream(nats, "missing", ({ headers, data }, seq) => {
     if (seq === 2) return null;
     // Otherwise the server refuses it.
-    if (seq === 3) headers.set("Ground-After", headers.get(EXPECTED_LAST_MESSAGE_ID));
+    if (seq === 3) headers.set(AFTER, headers.get(EXPECTED_LAST_MESSAGE_ID) || headers.get(AFTER));
     headers.delete(EXPECTED_LAST_MESSAGE_ID);
     return { headers, data };
   });
