@@ -12,18 +12,21 @@ import {
 
 const BAD_REQUEST = 400;
 const TOO_MANY_REQUESTS = 429;
-/** Not among `JetStreamApiCodes`. */
-const STREAM_WRONG_LAST_MESSAGE_ID = 10070;
 
-/** The stream ends with another message than the publisher expected. */
-const OVERTAKEN_CODES: number[] = [
+/** Codes of errors that the next session does not meet. Most are not in `JetStreamApiCodes`. */
+const PASSING_CODES: number[] = [
+  // The stream ends with another message than the publisher expected.
   JetStreamApiCodes.StreamWrongLastSequence,
-  STREAM_WRONG_LAST_MESSAGE_ID,
+  10070,
+  // Another publisher has stored a message of an atomic batch.
+  10201,
+  // The start of an atomic batch was lost with a leader.
+  10176,
 ];
 
 /** Whether NATS refused a message for good, with this status and code. */
 export function isRefusal(status: number, code: number): boolean {
-  return status === BAD_REQUEST && !OVERTAKEN_CODES.includes(code);
+  return status === BAD_REQUEST && !PASSING_CODES.includes(code);
 }
 
 const FINAL_KINDS = [
