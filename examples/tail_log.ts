@@ -3,6 +3,9 @@
  *
  *     node examples/tail_log.ts --socket demo/data/ground.sock --cursor /tmp/cursor --once
  *     deno task example:tail-log demo/data/ground.sock --cursor /tmp/cursor
+ *     node examples/tail_log.ts demo/data/ground.sock --once --last 10
+ *     node examples/tail_log.ts demo/data/ground.sock --once --since "yesterday 14:00"
+ *     node examples/tail_log.ts demo/data/ground.sock --once --record-key 1001 --json
  *
  * The cursor file with the position is written after the lines are printed: a crash in between
  * repeats lines, but never skips one.
@@ -10,17 +13,29 @@
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { ConnectionError, EventLogClient, type ReplayOptions, unixFetch } from "../mod.ts";
+import {
+  type CommittedEvent,
+  ConnectionError,
+  EventLogClient,
+  type ReplayOptions,
+  unixFetch,
+} from "../mod.ts";
 import { readCursor, writeCursor } from "./support/cursor_file.ts";
 import { formatEvent, formatEventJson } from "./support/event_line.ts";
+import { positionAt } from "./support/event_time.ts";
+import { lastEvents } from "./support/last_events.ts";
 import { runExample, UsageError } from "./support/run_example.ts";
+import { parseSince } from "./support/since.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
 
-const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE] [--once] [FILTER...]
+const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE | --last N | --since TIME] [FILTER...]
        tail_log SOCKET
 
   --socket SOCKET      socket of the service
   --cursor FILE        file with the position, to resume from
+  --last N             start with the last N events that match
+  --since TIME         start with the events committed since TIME: 90m, 2d (ago), 14:00,
+                       yesterday 14:00, 2026-01-31 14:00, 2026-01-31T14:00:00Z
   --once               stop at the end of the log instead of waiting for more
   --interval SECONDS   polling interval (default: 1)
   --limit N            most events per request
@@ -35,6 +50,10 @@ const ATTEMPTS_MAX = 1;
 interface Options {
   client: EventLogClient;
   cursorPath: string | undefined;
+  /** Number of events to start with; null to start at a position. */
+  lastCount: number | null;
+  /** Position to start at. */
+  since: string | null;
   /** Null to stop at the end of the log. */
   intervalMs: number | null;
   format: typeof formatEvent;
@@ -48,6 +67,8 @@ function parseOptions(args: string[]): Options {
     options: {
       socket: { type: "string" },
       cursor: { type: "string" },
+      last: { type: "string" },
+      since: { type: "string" },
       once: { type: "boolean", default: false },
       interval: { type: "string", default: "1" },
       limit: { type: "string" },
@@ -66,6 +87,17 @@ function parseOptions(args: string[]): Options {
   if (!(intervalSeconds > 0 && intervalSeconds <= 86_400)) {
     throw new UsageError(`--interval must be a number of seconds, got ${values.interval}`);
   }
+  if (
+    [values.cursor, values.last, values.since].filter((start) => start !== undefined).length > 1
+  ) {
+    throw new UsageError("use only one of --cursor, --last and --since");
+  }
+  const lastCount = values.last === undefined ? null : Number(values.last);
+  if (lastCount !== null && !(Number.isInteger(lastCount) && lastCount > 0)) {
+    throw new UsageError(`--last must be a whole number above 0, got ${values.last}`);
+  }
+  const since = values.since === undefined ? undefined : parseSince(values.since, Date.now());
+  if (since === null) throw new UsageError(`--since must be a time, got ${values.since}`);
   const { token, source, stream, "record-key": recordKey, kind } = values;
   const limit = values.limit === undefined ? undefined : Number(values.limit);
   return {
@@ -74,26 +106,53 @@ function parseOptions(args: string[]): Options {
       withoutUndefined({ token, attemptsMax: ATTEMPTS_MAX }),
     ),
     cursorPath: values.cursor,
+    lastCount,
+    since: since === undefined ? null : positionAt(since),
     intervalMs: values.once ? null : intervalSeconds * 1000,
     format: values.json ? formatEventJson : formatEvent,
     filter: withoutUndefined({ source, stream, recordKey, kind, limit }),
   };
 }
 
-/** Resolves once the string has been written to the operating system. */
-function print(text: string): Promise<void> {
+/** Resolves once the lines have been written to the operating system. */
+function printEvents(events: CommittedEvent[], format: typeof formatEvent): Promise<void> {
+  const text = events.map((event) => format(event) + "\n").join("");
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => error ? reject(error) : resolve());
   });
 }
 
+/** Id of the last event of the log; null if there is none. */
+async function frontierOf(client: EventLogClient): Promise<string | null> {
+  const pages = client.replayPages({ limit: 1 });
+  const { value: page } = await pages.next();
+  return page?.snapshotThroughEventId ?? null;
+}
+
+/** Prints the last events, if asked for. @returns where to go on. */
+async function start({ client, filter, format, ...options }: Options): Promise<string | null> {
+  const { cursorPath, lastCount, since } = options;
+  if (cursorPath !== undefined) return await readCursor(cursorPath);
+  if (lastCount === null && since === null) return null;
+  const frontier = await frontierOf(client);
+  if (frontier === null) return null;
+  // A position beyond the log would be a fault.
+  if (lastCount === null) return since! < frontier ? since : frontier;
+  async function* readAfter(after: string) {
+    for await (const { events } of client.replayPages({ ...filter, after })) yield events;
+  }
+  const last = await lastEvents(readAfter, frontier, lastCount);
+  await printEvents(last, format);
+  return last.at(-1)?.event_id ?? frontier;
+}
+
 async function tailLog(options: Options): Promise<void> {
   const { client, cursorPath, intervalMs, format, filter } = options;
-  let position = cursorPath === undefined ? null : await readCursor(cursorPath);
+  let position = await start(options);
 
   async function printToEnd(): Promise<void> {
     for await (const page of client.replayPages({ ...filter, after: position })) {
-      await print(page.events.map((event) => format(event) + "\n").join(""));
+      await printEvents(page.events, format);
       if (page.nextAfter === position) continue;
       position = page.nextAfter;
       if (cursorPath !== undefined && position !== null) await writeCursor(cursorPath, position);

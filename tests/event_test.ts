@@ -4,7 +4,7 @@ import { test } from "node:test";
 import * as whole from "../mod.ts";
 import * as browserPart from "../event.ts";
 
-/** All modules that a module loads, including itself; imports of other packages stay as written. */
+/** All modules that a module loads, including itself. Imports of packages are kept as written. */
 function moduleGraph(url: URL, seen: Set<string> = new Set()): Set<string> {
   if (seen.has(url.href)) return seen;
   seen.add(url.href);

@@ -20,7 +20,7 @@ function noFailure(error: unknown): void {
   assert.fail(`unexpected failure: ${error}`);
 }
 
-/** Responds with these pieces as a replay. @returns the body, and its length if it was declared. */
+/** Responds with these pieces as a replay. @returns the body, and the length if it was declared. */
 async function replayed(pieces: string[]) {
   const { body } = await replayResponse(stubReplay(pieces), noFailure);
   assert.ok(body !== null && typeof body !== "string");

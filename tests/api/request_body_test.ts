@@ -7,7 +7,7 @@ import { CONTROL_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { stubRequest } from "../support/stub_request.ts";
 
-/** Reads a body that arrives in these chunks, with `Transfer-Encoding: chunked` by default. */
+/** Reads a body that arrives in these chunks, by default with `Transfer-Encoding: chunked`. */
 async function bodyOf(
   pieces: Iterable<Uint8Array>,
   declaredBytes: number | null = null,

@@ -1,4 +1,4 @@
-/** A follower that fails at any time fails the benchmark with its reason. */
+/** A follower that fails at any time fails the benchmark with the same error. */
 import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const FOLLOWED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
   `${CAUGHT_UP.length.toString(16)}\r\n${CAUGHT_UP}\r\n`;
 const REFUSED = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n";
 
-/** Runs `use` against a server that passes connection N (from 0) to the Nth handler. */
+/** Runs `use` against a server that answers connection N, counted from 0, with `answerTo(N)`. */
 function withAnswers(
   answerTo: (connection: number) => string,
   use: (socketPath: string, sockets: Socket[]) => Promise<void>,

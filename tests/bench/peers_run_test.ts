@@ -21,7 +21,7 @@ test("bench/peers measures only the service, and says how to install missing pee
     assert.match(stderr, /no PostgreSQL.*: apt-get install postgresql/);
     assert.deepEqual(report.rows.map(({ row }) => row), ["single-1", "seal"]);
     assert.deepEqual(report.rows.map(({ by }) => by), [null, "DuckDB COPY TO parquet"]);
-    // A single client waits for each commit.
+    // A single client waits for each commit, so every fsync covers one event.
     assert.equal(report.rows[0]!["events/fsync"], 1);
     assert.deepEqual((await readdir(folder)).toSorted(), ["empty", "report.json"]);
   }));

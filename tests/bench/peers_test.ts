@@ -1,4 +1,4 @@
-/** The load generator's parsers of peer replies, and the comparison table. */
+/** The load generator's parsers for replies of peers, and the comparison table. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -29,7 +29,7 @@ function assertSkims<Reply>(
   }
 }
 
-/** Replies that the parser must reject. */
+/** Asserts that a parser rejects these bytes with this message. */
 function assertRefuses(skimmer: Skimmer<unknown>, bytes: Buffer, message: RegExp): void {
   skimmer.expect(1);
   assert.throws(() => skimmer.push(bytes), message);

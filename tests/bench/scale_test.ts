@@ -40,7 +40,7 @@ test("sideBySide() returns the ratio of last to first, or null if one is missing
   ]);
 });
 
-/** The end of a follow record whose `next_after` is an event. */
+/** The end of a follow record whose `next_after` is `id`. */
 function recordThrough(id: string): Buffer {
   return Buffer.from(`],"next_after":"${id}","snapshot_through_event_id":"ff"}\n\r\n`);
 }

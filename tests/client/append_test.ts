@@ -54,14 +54,14 @@ test("append() sends the bearer token", async () => {
   }, { token: "secret" });
 });
 
-test("EventLogClient rejects a token that is no valid header value, without quoting it", () => {
+test("EventLogClient rejects a token that is not a valid header value, without quoting it", () => {
   for (const token of ["sec\nret", "sec\u{100}ret"]) {
     const make = () => new EventLogClient(() => Promise.reject(new Error("unused")), { token });
     assert.throws(make, (error) => error instanceof TypeError && !error.message.includes("sec"));
   }
 });
 
-/** Sends the response headers and closes the connection. */
+/** Sends only part of the response, then closes the connection. */
 const loseAnswer: Reply = (response) => {
   response.writeHead(200, { "content-length": "1000" });
   response.write('{"status":', () => response.destroy());

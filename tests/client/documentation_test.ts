@@ -13,7 +13,7 @@ import { withServing } from "../support/deployment.ts";
 const ROOT = new URL("../../", import.meta.url);
 const DOCUMENTED = ["mod.ts", "event.ts", "src/client/", "docs/client.md", "README.md"];
 
-/** Leaves out `noUnusedLocals`, because an example may not use all imports added to it. */
+/** Omits `noUnusedLocals`, because the test adds imports that an example may not use. */
 const CONFIG = {
   imports: { "@ground/service": new URL("mod.ts", ROOT).href },
   compilerOptions: { strict: true, exactOptionalPropertyTypes: true },

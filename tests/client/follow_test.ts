@@ -1,4 +1,4 @@
-/** Follows a scripted service over connections that end in every possible way. */
+/** Follows a scripted service whose connections end in every possible way. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

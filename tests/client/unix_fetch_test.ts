@@ -1,4 +1,4 @@
-/** `unixFetch()` against servers on a Unix socket. The client's tests cover the rest. */
+/** `unixFetch()` against servers on a Unix socket. The client's tests cover typical requests. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ function withServer(listener: RequestListener, use: Use): Promise<void> {
   return withListening(createServer(listener), use);
 }
 
-/** A server that sends these bytes after the first bytes of each connection, then closes it. */
+/** Runs `use` with a server that sends `answer` on each connection, then closes the connection. */
 function withRawServer(answer: string, use: Use): Promise<void> {
   const server = createRawServer((socket) => {
     socket.on("error", () => {});
@@ -82,7 +82,7 @@ const BODIES: [string, () => RequestInit, contentLength: string | undefined][] =
   ],
 ];
 
-test("unixFetch() sends bodies with Content-Length, and streams chunked", async () => {
+test("unixFetch() sends bodies with Content-Length, and streams as chunks", async () => {
   await withServer(echo, async (fetch) => {
     for (const [name, makeInit, contentLength] of BODIES) {
       const seen = await (await fetch("/", { method: "POST", ...makeInit() })).json();
@@ -195,7 +195,7 @@ test("unixFetch() rejects the arguments that fetch() rejects", async () => {
   await assert.rejects(fetch("/"), /connection to \/nowhere failed: .*ENOENT/);
 });
 
-/** Repeated, because the point of an event loop turn at which a request connects varies. */
+/** Repetitions of each case, because the moment at which a request connects varies. */
 const REPEATS = 20;
 
 const MOMENTS: Record<string, (abort: () => void) => void> = {

@@ -23,7 +23,7 @@ function run(shell: string, args: string[]): string | null {
 
 const EVERYTHING = [...COMMAND_NAMES, ...OPTION_NAMES.map((name) => `--${name}`)];
 
-/** Completes the last word of each line with Tab. */
+/** Words typed before Tab, and the completions offered for the last word. */
 const TYPED: [words: string[], offered: string[]][] = [
   [[""], EVERYTHING],
   [["s"], ["serve", "seal"]],

@@ -48,7 +48,7 @@ async function assertRefused(dir: string, culprit: string): Promise<void> {
   assert.deepEqual(await tree(dir), before);
 }
 
-/** Entries to create, by path: a file's content, `FOLDER`, or `-> target` for a symlink. */
+/** Entries to create, keyed by path: a file's content, `FOLDER`, or `-> target` for a symlink. */
 type Entries = Record<string, string | Uint8Array>;
 const FOLDER = "folder";
 
@@ -164,7 +164,7 @@ for (const [name, culprit, entries] of UNCOMMITTED) {
     }));
 }
 
-/** Replacements for parts of a deployment; the original is moved away first. */
+/** Replacements for parts of a deployment. The original is moved away first. */
 const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries][] = [
   ["an edited configuration", "service.toml", "service.toml", {
     "service.toml": CONFIG_TEMPLATE.replace('token = ""', 'token = "x"'),

@@ -55,7 +55,7 @@ test("the program looks for service.toml in the current directory", () =>
     assert.match(stderr, /^service\.toml: no such file/);
   }));
 
-/** A system error as runtimes create it, with the code before the colon. */
+/** A system error, like those of the runtimes. The code precedes the colon in the message. */
 function systemError(message: string): Error {
   return Object.assign(new Error(message), { code: message.split(":")[0] });
 }

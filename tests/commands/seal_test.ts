@@ -48,7 +48,7 @@ async function fill(dir: string, batchIds: string[], options: CliOptions = {}): 
   return seen;
 }
 
-/** Responses to all kinds of reads, and to mutations that are not committed. */
+/** Responses to all kinds of reads, and to mutations that commit nothing. */
 async function look(serving: Serving, batchIds: string[]): Promise<string[]> {
   const paths = [
     "/v1/events",

@@ -8,7 +8,7 @@ import { init } from "../../src/commands/init.ts";
 import { runCli, startServe, withFolder, withInitialized } from "../../tools/support/program.ts";
 
 async function listenOn(path: string): Promise<Server> {
-  // A probing client disconnects before the response.
+  // Ignores errors, because a client that probes the socket disconnects before the response.
   const server = createServer((connection) => connection.on("error", () => {}).end("alive"));
   await new Promise<void>((resolve) => server.listen(path, resolve));
   return server;

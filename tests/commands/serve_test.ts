@@ -30,7 +30,7 @@ async function post(serving: Serving, id: number): Promise<{ status: number; bod
 }
 
 /**
- * Sends batches concurrently, and a signal after a given number of responses.
+ * Sends batches concurrently, and sends a signal after a given number of responses.
  * @returns the ids of the acknowledged batches, once the process has ended.
  */
 async function postMany(
@@ -132,7 +132,7 @@ test("serve exits 0 in bounded time when a client never finishes its request", (
 /** Makes V8's threads allocate memory continuously. */
 const ASK_FLAG = "--stress-concurrent-allocation";
 const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
-/** Number of attempted exits. */
+/** Number of times the service is started and stopped. */
 const TURNS = 3;
 
 test("serve exits while runtime threads wait for memory, also on a second signal", () =>

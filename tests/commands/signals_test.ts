@@ -18,7 +18,7 @@ import { COMMIT_EVENTS, fillDeployment } from "../support/filled.ts";
 
 const SIGNALLED = fileURLToPath(new URL("../support/signalled.ts", import.meta.url));
 const POLL_MS = 1;
-/** Maximum number of runs that end before the signal. */
+/** Maximum number of runs that may end before the signal arrives. */
 const ATTEMPTS_MAX = 10;
 
 /** Runs a command whose process signals itself on startup. */

@@ -45,7 +45,7 @@ test("a body waits for memory", async () => {
   }, { handler: { admission } });
 });
 
-test("slow senders reserve only memory for the bytes they have sent", async () => {
+test("slow senders reserve memory only for the bytes they have sent", async () => {
   await withService(async ({ socketPath }) => {
     const slow: RawConnection[] = [];
     for (let i = 0; i < 20; i++) {

@@ -1,4 +1,4 @@
-/** `POST /v1/events`: every rule for batches and events, and the error code for its violation. */
+/** `POST /v1/events`: every rule for batches and events, and the error code for violating it. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "../support/tested_service.ts";
@@ -17,7 +17,7 @@ function withEvent(members: object): unknown {
   return batchWith({ events: [event(members)] });
 }
 
-/** A batch with a precondition, with `members` replaced or added. */
+/** A batch whose precondition has `members` overridden or added. */
 function conditional(members: object): unknown {
   return batchWith({ stream_precondition: { ...PRECONDITION, ...members } });
 }
@@ -126,7 +126,7 @@ for (const [code, rule, body] of REFUSED) {
     }));
 }
 
-/** Rules whose JSON errors name the event in which they occur. */
+/** Whether an error for violating this JSON rule names the event. */
 function isInEvent(rule: string): boolean {
   return /^(a body is UTF-8|a member of a payload|strings|numbers|integers)/.test(rule);
 }

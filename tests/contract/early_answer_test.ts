@@ -1,4 +1,4 @@
-/** Responses sent before the body has arrived reach a client that is still sending 30 MB. */
+/** Responses sent before the request body has arrived reach clients that are still sending it. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Admission } from "../../src/service/admission.ts";

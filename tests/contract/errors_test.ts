@@ -52,7 +52,7 @@ test("an unknown route gets 404 for any method", () =>
     }
   }));
 
-/** Paths for each kind of response status. */
+/** Paths whose GET responses cover several statuses. */
 const HEADS = [
   ...["/v1/events", "/v1/events?follow=true&limit=0", "/v1/query"],
   ...["/v1/streams", "/v1/streams?source=shop", "/v1/streams?limit=0"],

@@ -1,4 +1,4 @@
-/** The cost of followers: nothing after they disconnect, little while they stall. */
+/** Followers cost nothing after they disconnect, and little while they stall. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { batchWith, commit, event } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
 
 const MIB = 1024 * 1024;
-/** Interval at which a process's open descriptors are checked. */
+/** Interval between checks of a process's open descriptors. */
 const LOOK_MS = 5;
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const skip = existsSync("/proc/self/fd") ? false : "there is no /proc";

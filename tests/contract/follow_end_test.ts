@@ -1,4 +1,4 @@
-/** How a follow response ends: the reason, the last event and the connection. */
+/** The end of a follow response: the reason, the last event and the connection. */
 import assert from "node:assert/strict";
 import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
 import type { EventLog, EventLogService } from "../../src/service/event_log.ts";
@@ -87,7 +87,7 @@ async function commitMuch(socketPath: string): Promise<number> {
   return eventCount;
 }
 
-/** A log that opens the gate when it ends a stalled client's session. */
+/** A log that opens the gate when a stalled client's session ends. */
 function tellingOfEnd(gate: Gate) {
   return (service: EventLogService): EventLog =>
     alteredLog(service, {

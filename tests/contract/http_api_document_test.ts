@@ -8,7 +8,7 @@ import { type Node, OpenApiDocument } from "./support/openapi.ts";
 const TEXT = readFileSync(new URL("../../docs/http-api.md", import.meta.url), "utf8");
 const DOCUMENT = new OpenApiDocument();
 
-/** The section from a heading to the next one of the same level. */
+/** The section from a heading to the next heading of the same level. */
 function sectionOf(heading: string): string {
   const start = TEXT.indexOf(`\n## ${heading}\n`);
   assert.ok(start >= 0, `there is a section ${heading}`);
@@ -16,7 +16,7 @@ function sectionOf(heading: string): string {
   return TEXT.slice(start, end < 0 ? undefined : end);
 }
 
-/** The first cells of all table rows, without backquotes. */
+/** The first cells of all table rows, without backticks. */
 function firstCells(text: string): string[] {
   return [...text.matchAll(/^\| `([^`]+)` +\|/gm)].map((match) => match[1]!);
 }

@@ -1,4 +1,4 @@
-/** `POST /v1/events`: what is committed, idempotency and receipts. */
+/** `POST /v1/events`: committed events, idempotency and receipts. */
 import assert from "node:assert/strict";
 import { verifyEvent } from "../../src/event/verify_event.ts";
 import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
@@ -24,7 +24,7 @@ test("identical events under the same identity return the original receipt as a 
     const batch = batchWith({ events: [event(), event({ record_key: "2" })] });
     const first = await commit(socketPath, batch);
     await commit(socketPath, batchWith({ batch_id: "other" }));
-    // The same batch with members reordered, an explicit version and numbers written as reals.
+    // The same batch, but with reordered members, escapes and an explicit version written `1.0`.
     const respelled = `{"events": ${JSON.stringify(batch.events)}, "v": 1.0,
       "source": "sh\\u006fp", "batch_id": "b"}`;
     for (const body of [batch, respelled]) {

@@ -14,7 +14,7 @@ import {
 import { type Served, withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-/** The marker event, with `members` replaced or added. */
+/** The marker event, with `members` overridden or added. */
 function marker(frontier: string, members: object = {}) {
   return event({
     stream: "service.source_lineage",
@@ -69,7 +69,7 @@ test("a source needs no predecessor, and its first batch needs no marker", () =>
     await commit(socketPath, successor([event(), other]));
   }));
 
-/** A marker with payload `members` replaced or added. */
+/** A marker with `members` of its payload overridden or added. */
 function marking(frontier: string, members: Record<string, unknown>) {
   return marker("", { payload: payload(frontier, members) });
 }

@@ -26,7 +26,7 @@ import { TOUR, TOUR_BODIES } from "./support/tour_stops.ts";
 const DOCUMENT = new OpenApiDocument();
 const EXAMPLES: Record<string, Node> = DOCUMENT.root.components!.examples!;
 
-/** All nodes of the document that have a member `name`, with their pointers. */
+/** All nodes of the document that have a member `name`, each with its JSON pointer. */
 function* nodesWith(
   name: string,
   node: unknown = DOCUMENT.root,
@@ -116,7 +116,7 @@ test("docs/openapi.yaml: exactly the documented parameters are accepted", () =>
 /** The tour injects every kind of failure, so the service must run in this process. */
 const TOUR_SKIP = TESTED_EXECUTABLE === undefined ? false : "needs a service in this process";
 
-/** Error codes for bodies that the schema rejects too. */
+/** Error codes for bodies that the schema also rejects. */
 const SCHEMA_ERRORS = /^(invalid_(request|batch|events|source_retirement)|body_too_large)$/;
 
 test("docs/openapi.yaml: requests and responses match it, and examples are real responses", {

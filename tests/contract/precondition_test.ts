@@ -84,7 +84,7 @@ test("duplicates, batch_id conflicts and retirement are checked before the preco
     });
   }));
 
-test("of clients racing on one expected frontier, one commits and the others get its event id", () =>
+test("if clients race on one expected frontier, one commits and the others get its event id", () =>
   withService(async ({ socketPath }) => {
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) => ingest(socketPath, conditional(`${n}`, null))),

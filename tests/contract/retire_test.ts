@@ -1,4 +1,4 @@
-/** `POST /v1/sources/retire`, and how a retired source behaves. */
+/** `POST /v1/sources/retire`, and the behavior of retired sources. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { verifyEvent } from "../../src/event/verify_event.ts";

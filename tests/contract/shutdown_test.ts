@@ -1,4 +1,4 @@
-/** Shutdown and disconnects: accepted requests complete, and none waits forever. */
+/** Shutdown and disconnects: accepted requests complete, and no request waits forever. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";

@@ -5,7 +5,7 @@ import { request } from "../support/http_client.ts";
 import { test } from "../support/tested_service.ts";
 import { batchWith, commit, event } from "./support/api.ts";
 
-/** Large enough to take many reads, with commits between them. */
+/** A payload that takes many reads, so that commits occur between them. */
 const LARGE_PAYLOAD = "x".repeat(8 * 1024 * 1024);
 const ROUNDS = 5;
 const COMMITS_PER_ROUND = 10;

@@ -1,6 +1,6 @@
 /**
- * Runs the commands in the documents in a copy of the tree and compares their output with what
- * the documents show. `support/fences.ts` describes the tags of fences.
+ * Runs the commands in the documents in a copy of the repository, and compares their output with
+ * the documents. `support/fences.ts` describes the tags of fences.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -20,7 +20,7 @@ const DOCUMENTS = [
     .map((name) => `docs/${name}`).sort(),
 ];
 
-/** A higher limit would leave too many commands untested. */
+/** Maximum number of fences that are not run. A higher limit would leave too much untested. */
 const NO_RUN_MAX = 16;
 
 const TAGS: Record<string, string[]> = {

@@ -50,7 +50,7 @@ test("every link between documents points to an existing file and heading", () =
   }
 });
 
-/** Names of all files of the tree, without their directories. */
+/** Names of all files in the repository, without their directories. */
 const NAMES = new Set(
   ["src", "tests", "tools", "bench", "examples", "docs"].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true }).map((path) => basename(String(path)))

@@ -10,7 +10,7 @@ import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 
 const UNIT_FILE = new URL("../../examples/ops/eventlog.service", import.meta.url);
 const UNIT = readFileSync(UNIT_FILE, "utf8");
-/** Exposure on the scale of systemd, from 0 to 10, where a unit without hardening has 9.6. */
+/** Exposure level from `systemd-analyze security`, from 0 to 10; an unhardened unit scores 9.6. */
 const EXPOSURE_MAX = 2;
 
 test("the systemd unit starts a valid command, without a network", () => {

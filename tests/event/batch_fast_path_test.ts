@@ -1,6 +1,6 @@
 /**
- * Compares the fast path for reading a batch with the slow path: both return the same batch for any
- * body that the fast path accepts. SEED selects the bodies.
+ * Compares the fast path for reading a batch with the slow path. Both return the same batch for any
+ * body that the fast path accepts. SEED chooses the bodies.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -86,7 +86,7 @@ const LEFT: [what: string, body: Buffer][] = [
 ];
 for (const [what, body] of LEFT) {
   test(`readFastBatch() leaves ${what} to the slow path`, () => {
-    // Also after a longer body, whose bytes remain behind it in the same buffer.
+    // First reads a longer body, whose remaining bytes in the buffer must not be read.
     assert.notEqual(readFastBatch(batchOf(`"${"x".repeat(300)}"`)), null);
     assert.equal(readFastBatch(body), null);
   });
@@ -148,7 +148,7 @@ function randomEvent(random: SeededRandom): string {
   return `{${members.join()}}`;
 }
 
-/** A random name, rarely with an escape, which the fast path leaves to the slow path. */
+/** A random name. A few have an escape, which the fast path leaves to the slow path. */
 function randomName(random: SeededRandom): string {
   return random.chance(0.05) ? JSON.stringify(random.text(10)) : `"${random.pick(NAMES)}"`;
 }

@@ -13,7 +13,7 @@ function bodyOf(body: unknown): Uint8Array {
   return new TextEncoder().encode(typeof body === "string" ? body : JSON.stringify(body));
 }
 
-/** The error that a body throws. */
+/** The error with which a body is rejected. */
 function refusal(body: unknown): ApiError {
   try {
     prepareBatch(bodyOf(body));
@@ -191,7 +191,7 @@ test("prepareBatch() checks JSON before batch rules, and batch rules before even
   for (const [body, code] of ranked) assert.equal(refusal(body).code, code);
 });
 
-test("prepareBatch() quotes only a little of a hostile body", () => {
+test("prepareBatch() quotes only a short part of a hostile body", () => {
   const name = "n".repeat(1_000_000);
   assert.ok(refusal({ ...BATCH, [name]: 1 }).message.length < 200);
   const [fault] = eventFaults({ ...BATCH, events: [{ ...EVENT, [name]: 1 }] });

@@ -55,7 +55,7 @@ test("EventIdSource.next() increments by one while the clock stands still", () =
   assert.deepEqual(tails.slice(4095), ["000fff", "001000", "001001"]);
 });
 
-/** The id that follows `last` while the clock is behind it. */
+/** Pairs of ids: `next` follows `last` while the clock is behind `last`. */
 const SUCCESSORS: Record<string, [last: string, next: string]> = {
   "last three digits": ["2d37-7a01-8f00-0123456789fe", "2d37-7a01-8f00-0123456789ff"],
   "carry into the low part": ["2d37-7a01-8f00-012345678fff", "2d37-7a01-8f00-012345679000"],

@@ -1,4 +1,4 @@
-/** `duckdb.sql` over the sealed log of a deployment returns the same as replay. */
+/** The results of `duckdb.sql` on a deployment's sealed log agree with replay. */
 import assert from "node:assert/strict";
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -81,7 +81,7 @@ function streamsOf(log: CommittedEvent[]): Row[] {
   return [...streams.keys()].sort().map((key) => streams.get(key)!);
 }
 
-/** An event as in view `events`, without the batch digest, which replay does not return. */
+/** An event as a row of view `events`, without the batch digest, which replay does not return. */
 function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): Row {
   return {
     ...event,
@@ -93,7 +93,7 @@ function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): 
   };
 }
 
-/** Adds a record to the stream that the script lists, since all others may be deleted. */
+/** Adds a record to the stream that the script lists, because all other records may be deleted. */
 async function appendOrder(served: Deployment): Promise<void> {
   const events = [{ stream: "orders", record_key: "stays", kind: "upserted", payload: null }];
   const client = new EventLogClient(served.serving.fetch);

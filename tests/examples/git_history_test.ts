@@ -56,7 +56,7 @@ test("git_history imports only new commits when the repository has grown", async
     repository.setBranch("main", first);
     assert.equal(await importAll(served, repository), "620 committed, 0 duplicate");
 
-    // In git's order, a merge whose first parent is the other branch puts commits between old ones.
+    // A merge whose first parent is the other branch makes git list new commits between old ones.
     const root = repository.list(first)[0]!;
     const foreign = repository.grow(root, 30);
     const merge = repository.commit([foreign, first], "merged the wrong way round");

@@ -11,7 +11,7 @@ import { append, readLog } from "./support/served.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
 import { readView, type ViewContents } from "./support/view.ts";
 
-/** Small, so that there are many transactions to interrupt. */
+/** Events per transaction. It is small, so that there are many transactions to interrupt. */
 const LIMIT = 5;
 
 function viewArgs({ socketPath, folder }: Deployment, database: string): string[] {
@@ -60,7 +60,7 @@ async function appendChanges(
   await append(served, batchId, events);
 }
 
-/** Waits until the view has committed this many transactions, or has exited. */
+/** Waits until the view has committed `count` transactions or has exited. */
 async function untilTransactions(view: Spawned, count: number): Promise<void> {
   await untilPrinted(view, ({ stdout }) => stdout.split("\n").length > count);
 }

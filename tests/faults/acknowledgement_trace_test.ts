@@ -1,7 +1,7 @@
 /**
- * Acknowledgement after fsync in the real process. A trace of its system calls shows that every 200
- * to a mutation is sent after an fdatasync of the tail that began after its commit was written.
- * Needs `strace`.
+ * The real service acknowledges only after fsync. Its system calls show that every 200 response to
+ * a mutation is sent after an fdatasync of the tail, which began after the mutation's commit was
+ * written. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -14,13 +14,13 @@ import { parseSystemCalls, type SystemCall } from "./support/system_calls.ts";
 
 const WRITERS = 8;
 const BATCHES_PER_WRITER = 25;
-/** System calls that write to a file or socket, or sync a file. */
+/** System calls that write to a file or socket, or that sync, truncate or rename a file. */
 const CALLS = "trace=write,writev,pwrite64,pwritev,pwritev2,sendto,sendmsg,sendmmsg,sendfile," +
   "splice,io_uring_enter,io_submit,fdatasync,fsync,sync_file_range,msync,ftruncate,rename";
 
 const RECEIPT = /\\"(?:first_event_id|retirement_event_id)\\":\\"([0-9a-f-]{36})\\"/;
 
-/** Every 200 response to a mutation, by the first event of its batch. */
+/** Every 200 response to a mutation, with the id of the first event of its batch. */
 function acknowledgementsIn(calls: readonly SystemCall[]): [eventId: string, call: SystemCall][] {
   return calls.flatMap((call): [string, SystemCall][] => {
     const eventId = RECEIPT.exec(call.args)?.[1];

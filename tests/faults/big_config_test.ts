@@ -1,7 +1,7 @@
 /**
  * Unusable configurations: huge, on one line, deeply nested, or with NULs. Every command that reads
- * one exits with status 2 and one short line, and leaves the log alone. Regression: an error
- * message quoted 64 KiB of digits or path, including line breaks.
+ * such a file exits with status 2 and one short line, and leaves the log alone. Regression: error
+ * messages quoted 64 KiB of digits or of a path, including line breaks.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -18,7 +18,7 @@ const TEN_MB = 10_000_000;
 const LINE_CHARS_MAX = 400;
 /** Size of the largest configuration that is accepted. */
 const ROOM = CONFIG_FILE_BYTES_MAX;
-/** Reveals whether a message quotes its input. */
+/** A string that shows whether a message quotes its input. */
 const SECRET = "s3cret";
 
 const fill = (text: string, sizeBytes: number) => text.repeat(Math.floor(sizeBytes / text.length));
@@ -56,7 +56,7 @@ function assertRefused(
   assert.doesNotMatch(stderr.trimEnd(), /\p{Cc}/u, label);
 }
 
-/** A deployment with this configuration, whose log must stay empty. */
+/** Runs `use` with a deployment with this configuration. The log must stay empty. */
 async function withConfig(bytes: Uint8Array | string, use: (dir: string) => Promise<void>) {
   await withInitialized(async (dir) => {
     await writeFile(configOf(dir), bytes);

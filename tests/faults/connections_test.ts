@@ -1,7 +1,7 @@
 /**
- * Thousands of connections to the real service, in each state that costs a server memory without
- * completing a request. It keeps serving others within its memory limits, and releases the
- * connections when they close. CONNECTIONS sets the number; the goal is 10,000.
+ * Thousands of connections to the real service, in each state that costs memory without completing
+ * a request. The service keeps serving other clients within its memory limits, and releases the
+ * connections when they close. CONNECTIONS sets their number; the goal is 10,000.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -20,9 +20,9 @@ import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
 const CONNECTIONS_WANTED = Number(process.env.CONNECTIONS ?? 2000);
-/** Descriptors that the process uses for anything but connections. */
+/** Number of descriptors reserved for purposes other than connections. */
 const OTHER_DESCRIPTORS = 200;
-/** Maximum number of concurrent connection attempts, because the socket's backlog is short. */
+/** Maximum number of concurrent connection attempts. The socket's backlog is short. */
 const OPENING_MAX = 100;
 const RETRY_MS = 5;
 
@@ -37,12 +37,12 @@ const READ_BYTES = 64 * KIB;
 
 interface Kind {
   title: string;
-  /** Bytes that each connection sends first, and bytes that it sends later to show progress. */
+  /** Each connection first sends `begin`, and later `more`. */
   begin: string;
   more: string;
   /** Limit on the server's memory per connection. */
   bytesMax: number;
-  /** Divisor of the number of connections, for kinds that also cost the client much memory. */
+  /** Divisor of the number of connections. It is above 1 if they cost the client much memory. */
   oneIn: number;
 }
 
@@ -135,7 +135,7 @@ test("serve stays responsive and within its memory limits with thousands of conn
       for (const { title, begin, more, bytesMax, oneIn } of KINDS) {
         const count = Math.ceil(connections / oneIn);
         await openCrowd(socketPath, count, sockets);
-        // The limit on unsent data applies to all connections together.
+        // One limit on unsent data applies to all connections together.
         const bytes = Buffer.from(begin);
         for (const socket of sockets) if (begin !== "") socket.write(bytes);
         await assertServed();

@@ -2,8 +2,8 @@
  * Crashes at every operation of every sequence of steps, in several torn variants, and crashes
  * again at every operation of the recovery.
  *
- * CRASH_DEPTH=3 enumerates all sequences of up to three steps; the default is all sequences of one
- * step and some of two, chosen by SEED. CRASH_STEPS=append,seal runs only that sequence.
+ * CRASH_DEPTH=3 enumerates all sequences of up to three steps. By default, all sequences of one
+ * step run, and some of two, which SEED chooses. CRASH_STEPS=append,seal runs only that sequence.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -60,7 +60,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   tally.variants += points.variants;
   tally.states += points.states.size;
   const checked: CheckedTrees = { settled: new Set(), goesOn: new Set() };
-  /** Number of receipts that each state was checked against, which only grows within a run. */
+  /** Number of receipts that each state was checked against. It only grows within a run. */
   const seen = new Map<string, number>();
   for (const [hash, { known }] of points.states) seen.set(hash, known.receipts);
   for (const [place, { tree, known, label }] of [...points.states.values()].entries()) {
@@ -78,7 +78,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   }
 }
 
-/** Adds the crash, and the command that reproduces it, to an error. */
+/** Runs `check`. Adds the crash, and the command that reproduces it, to an error it throws. */
 async function labelled(steps: readonly Step[], label: string, check: () => Promise<void>) {
   try {
     await check();

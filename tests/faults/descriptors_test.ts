@@ -1,7 +1,7 @@
 /**
  * The real service out of descriptors. With more clients than descriptors, connected clients are
- * still served, and new ones are served once others leave. A start or seal that cannot open its
- * files fails and leaves the log intact.
+ * still served, and new ones are served once others disconnect. A startup or seal that cannot open
+ * its files fails and leaves the log intact.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -32,15 +32,15 @@ import { testTime } from "../support/test_log.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const OPEN_FILES_MAX = 64;
-/** Number of clients that connect, more than there are descriptors for. */
+/** Number of clients, which exceeds the number of descriptors. */
 const CROWD = 100;
 const WRITERS = 4;
 const POLL_MS = 5;
 const GET_STREAMS = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
-/** The log of the second test: each pending file keeps a descriptor open, and segments do not. */
+/** Files of the second test's log. Pending files stay open, but segments do not. */
 const SEGMENTS = 3;
 const PENDING_FILES = 12;
-/** The limit decreases from here until FAILURES runs have failed, each at an earlier step. */
+/** First limit on descriptors. It decreases until FAILURES runs failed, each at an earlier step. */
 const LIMIT_FIRST = 42;
 const FAILURES = 8;
 
@@ -121,7 +121,7 @@ test("serve keeps serving connected clients when descriptors run out", (context)
 
     for (const other of crowd) other.destroy();
     await until(() => openFiles() <= before);
-    // Connections in the backlog may be closed once.
+    // The service may first close the connections in its backlog.
     while (await replayPage(socketPath).catch(() => null) === null);
     await deployment.append("new");
     follower.close();

@@ -58,7 +58,7 @@ function parseCitation(text: string): Citation {
   return { path, title, caseName: rest.length === 0 ? undefined : rest.join(" › ") };
 }
 
-/** Entries end at an empty line or the next entry; the introduction shows their form. */
+/** The sections without the introduction, which only shows the form of an entry. */
 const SECTIONS = read(CATALOGUE).split(/^## .*\n/m).slice(1);
 const ENTRIES: Entry[] = SECTIONS.flatMap((section) =>
   section.split(/^- (?=\*\*)/m).slice(1).map(parseEntry)
@@ -103,12 +103,12 @@ function hasCase(source: string, caseName: string): boolean {
   return spellings.some((spelling) => source.includes(spelling));
 }
 
-/** Items that already occur earlier in the list. */
+/** Items that already occurred earlier in the list. */
 function repeated<T>(items: readonly T[]): T[] {
   return items.filter((item, index) => items.indexOf(item) < index);
 }
 
-/** Fails with one line per problem, which says how to fix it. */
+/** Fails with one line per problem. Each line says how to fix the problem. */
 function assertNone(faults: readonly string[]): void {
   assert.ok(faults.length === 0, `${CATALOGUE}:\n${faults.join("\n")}`);
 }

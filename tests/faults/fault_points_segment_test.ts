@@ -1,7 +1,7 @@
 /**
- * A segment with damaged rows and a valid footer, so the service starts. Requests that need the
- * unreadable rows get a 500 and are reported to the operator, and all others succeed. No damaged
- * byte is served. SEGMENT_DAMAGES sets the number of damaged places.
+ * A segment has damaged rows but a valid footer, so the service starts. Requests that need the
+ * unreadable rows get a 500 and are reported to the operator. All other requests succeed, and no
+ * damaged byte is served. SEGMENT_DAMAGES sets the number of damaged places.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -33,7 +33,7 @@ const SEALED = Array.from({ length: 3 }, (_, number) =>
     })),
   }));
 
-/** A log of one segment and a tail, with the last sealed event. */
+/** A log of one segment and a tail, and the id of its last sealed event. */
 async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
   const storage = new SimulatedDisk();
   let lastSealed = "";
@@ -47,7 +47,7 @@ async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
   return { tree: storage.tree(), lastSealed };
 }
 
-/** Damages the body of the segment but neither its footer nor its CRC-32. */
+/** Damages the body of the segment, but neither the footer nor the footer's CRC-32. */
 function damage(tree: Tree, random: Random): Tree {
   const [path, bytes] = [...tree].find(([path]) => path.startsWith("segments/"))!;
   const segment = Buffer.from(bytes!);
@@ -78,7 +78,7 @@ async function endsAtOnce(socketPath: string): Promise<boolean> {
   }
 }
 
-/** Reads all sealed events in every way. @returns the number of failed requests and follows. */
+/** Reads all sealed events with every kind of request. @returns the numbers of failures. */
 async function askForSealed(socketPath: string): Promise<{ requests: number; follows: number }> {
   const replies = [
     await request(socketPath),

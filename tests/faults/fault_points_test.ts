@@ -1,7 +1,7 @@
 /**
- * Makes every operation of a run (service, seal, service) fail in turn, in every possible way. The
- * default is a sample chosen by SEED; FAULT_POINTS=all runs all of them, and FAULT_POINT=12 only
- * that operation, in every way.
+ * Makes every operation of a run (service, seal, service) fail in turn, in every possible way. By
+ * default, SEED chooses a sample of these faults. FAULT_POINTS=all tries all of them, and
+ * FAULT_POINT=12 makes only operation 12 fail, in every way.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -25,7 +25,7 @@ const VARIETY: Variety = { ...SMALL_VARIETY, randomStates: 3 };
 
 const seed = testSeed();
 
-/** The log followed by part of a commit, as a crash during its write leaves it. */
+/** The log followed by part of a commit, as after a crash during the commit's write. */
 function withRemnant({ tree, known }: Base): Base {
   const tail = tailOf(tree);
   const cut = tail.subarray(commitOffsets(tail).at(-2), tail.length - 100);
@@ -36,12 +36,12 @@ function withRemnant({ tree, known }: Base): Base {
 interface FaultPoint {
   /** Number of the operation, from 1. */
   number: number;
-  /** Index of the plan among those for this operation. */
+  /** Index of the fault plan among the plans for this operation. */
   place: number;
   ending: Ending;
 }
 
-/** Runs with one fault. @returns where it occurred and how many states were checked. */
+/** Runs with one fault. @returns the fault that occurred and the number of states checked. */
 async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
   const points = new CrashPoints<KnownHistory>(VARIETY, seed);
   const run = new FaultedRun(
@@ -71,7 +71,7 @@ function describe({ strike }: FaultedRun): string {
   return `${kind} ${path} with ${plan.name} in ${phase}`;
 }
 
-/** All possible faults of a run, found by a run without faults. */
+/** All possible faults of a run, determined by a run without faults. */
 async function faultPointsOf(base: Base): Promise<FaultPoint[]> {
   const points: FaultPoint[] = [];
   const count = (operation: Operation, number: number) => {

@@ -1,7 +1,7 @@
 /**
  * `serve` under a file size limit, started by a parent that does not ignore SIGXFSZ. Node ignores
- * the signal itself and answers `storage_full`; Deno is killed in the middle of a commit. Either
- * way, a start without the limit has everything acknowledged. Needs `prlimit`.
+ * the signal, and the service returns `storage_full`. Deno is killed in the middle of a commit. In
+ * both cases, a start without the limit returns everything acknowledged. Needs `prlimit`.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -13,10 +13,10 @@ import { skipLoudly } from "./support/skip.ts";
 
 const LIMIT_BYTES = 300_000;
 const PAYLOAD_CHARS = 10_000;
-/** More data than fits within the limit. */
+/** Number of batches whose total size exceeds the limit. */
 const BATCHES_MAX = LIMIT_BYTES / PAYLOAD_CHARS + 1;
 
-/** Disables core dumps. */
+/** Sets the file size limit and disables core dumps. */
 const WRAPPER = ["prlimit", "--core=0", `--fsize=${LIMIT_BYTES}:unlimited`];
 
 /** Ingests until a batch is rejected. */

@@ -1,6 +1,6 @@
 /**
- * Many followers of one server while events are appended: each gets all events in order, and the
- * server's memory stays within its limits, even with a follower that never reads.
+ * Many followers of one server while events are appended. Each gets all events in order, and the
+ * server's memory stays within its limits, even if one follower never reads.
  */
 import assert from "node:assert/strict";
 import type { Buffer } from "node:buffer";
@@ -18,18 +18,18 @@ import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";
 const FOLLOWERS = 200;
 const EVENTS = 10_000;
 const BATCH_EVENTS = 100;
-/** After this time the test fails and reports each follower's progress. */
+/** Time limit for delivery. When it expires, the test reports each follower's progress. */
 const DELIVERY_TIMEOUT_MS = 90_000;
 
 const MIB = 1024 * 1024;
-/** Memory of a runtime that has just parsed batches and not yet collected garbage. */
+/** Memory of a runtime that has parsed batches but not yet collected the garbage. */
 const BASE_BYTES = 256 * MIB;
-/** Data appended while one follower reads nothing, enough to show up in the server's memory. */
+/** Data appended while one follower reads nothing. Buffering it would show in memory use. */
 const BULK_BATCHES = 192;
 const BULK_PAYLOAD = "x".repeat(MIB);
 /**
- * A follower holds one record and at most two chunks of it: one that the system has not accepted
- * yet, and one being sent. Followers share the newest commits and their records.
+ * Memory per follower: a record and up to two of its chunks, one being sent and one that the system
+ * has not accepted yet. Followers share the newest commits and the records made of them.
  */
 const FOLLOWER_BYTES = FOLLOW_RECORD_BYTES_MAX + 2 * FOLLOW_PIECE_BYTES;
 const MEMORY_BYTES_MAX = BASE_BYTES + (FOLLOWERS + 1) * FOLLOWER_BYTES +

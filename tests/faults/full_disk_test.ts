@@ -1,7 +1,7 @@
 /**
- * The real service on a full disk: ingest gets `storage_full`, readers and followers continue,
- * stops and starts work, a seal fails and changes nothing, and ingest resumes once there is space.
- * Nothing acknowledged is lost, and nothing rejected is stored.
+ * The real service on a full disk. Ingest returns `storage_full`, readers and followers continue,
+ * the service can be stopped and started, a seal fails without changes, and ingest resumes once
+ * there is space. Nothing acknowledged is lost, and nothing rejected is stored.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -21,9 +21,9 @@ import {
 } from "./support/small_disk.ts";
 
 const WRITERS = 4;
-/** Random data, because a segment of compressible data might still fit. */
+/** Size of a payload. It is random, because a segment of compressible data might still fit. */
 const PAYLOAD_BYTES = 15_000;
-/** More data than fits on any of the disks. */
+/** Number of batches that would overfill any of the disks. */
 const BATCHES_MAX = 200;
 
 const DISKS: [title: string, make: SmallDiskMaker][] = [
@@ -75,7 +75,7 @@ async function verify(deployment: SmallDeployment): Promise<void> {
   assert.equal(events_checked, deployment.receipts.length * 2);
 }
 
-/** The service fills its disk, and resumes ingest when space is freed. */
+/** Fills the disk; asserts that ingest resumes once space is freed. */
 async function fillAndMakeRoom(deployment: SmallDeployment): Promise<void> {
   const serving = await deployment.start();
   const follower = await FollowReader.open(deployment.socketPath);
@@ -97,7 +97,7 @@ async function fillAndMakeRoom(deployment: SmallDeployment): Promise<void> {
   await deployment.stop();
 }
 
-/** On the full disk: kill, start, clean shutdown, seal and start. */
+/** Kills, starts, shuts down, seals and starts the service on the full disk. */
 async function restartWhileFull(deployment: SmallDeployment): Promise<void> {
   await deployment.start();
   await deployment.fill();

@@ -1,8 +1,8 @@
 /**
- * The real service under malformed requests while the clients of a soak use it. Each request gets a
- * response or its connection is closed, the process neither exits nor reports an error, other
- * clients are unaffected, and the log contains everything acknowledged and nothing never sent.
- * FUZZ_REQUESTS is their number, FUZZ_SEED their choice; round N of a seed is round 0 of seed + N.
+ * Malformed requests to the real service while the clients of a soak use it. Each request gets a
+ * response, or its connection is closed. The process neither exits nor reports an error. The log
+ * contains everything acknowledged, and nothing that was never sent. FUZZ_REQUESTS sets the number
+ * of requests. Round N of FUZZ_SEED is round 0 of FUZZ_SEED + N.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -18,7 +18,7 @@ import { soakThrough } from "./support/soaked.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
-/** Requests per log. Then the log is checked, and the next round starts with an empty one. */
+/** Maximum number of requests per round. Each round checks its log and starts with an empty one. */
 const ROUND_REQUESTS_MAX = 3000;
 const CLIENTS = 8;
 /** Prefix of the fuzzing clients' sources. */

@@ -1,7 +1,7 @@
 /**
- * Long random histories, each of four generations that end in a crash. HISTORIES sets their number,
- * HISTORY_STEPS the steps per generation. To rerun history n of SEED s, use SEED s + n and
- * HISTORIES=1.
+ * Long random histories of four generations, each of which ends in a crash. HISTORIES sets the
+ * number of histories, and HISTORY_STEPS sets the number of steps per generation. To rerun history
+ * n of SEED s, use SEED s + n and HISTORIES=1.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -9,10 +9,10 @@ import { test } from "node:test";
 import { seededRandom, testSeed } from "../../tools/support/random.ts";
 import { HistoryRun, type Tally } from "./support/history_run.ts";
 
-/** Histories that produce nearly every outcome; rare ones may take up to HISTORIES_MAX. */
+/** Histories that produce nearly every outcome. Rare outcomes may take up to HISTORIES_MAX. */
 const HISTORIES_FOR_ALL = 50;
 const HISTORIES_MAX = 250;
-/** Histories between progress lines in a long run. */
+/** Number of histories between progress lines in a long run. */
 const HISTORIES_TOLD = 100;
 const EXPECTED = [
   ...["committed", "duplicate", "retired", "already_retired", "batch_id_conflict"],
@@ -25,7 +25,7 @@ const firstSeed = testSeed();
 const count = Number(process.env.HISTORIES ?? HISTORIES_FOR_ALL);
 const steps = Number(process.env.HISTORY_STEPS ?? 60);
 
-/** @throws {Error} names the command that reruns a failed history. */
+/** Runs one history. @throws {Error} with the command that reruns the failed history. */
 async function runHistory(seed: number, tally: Tally): Promise<void> {
   try {
     await new HistoryRun(seededRandom(seed), steps, tally).run();

@@ -1,6 +1,6 @@
 /**
- * Deployments in which a file or directory is replaced by something else: every command exits with
- * one line and the documented status, writes nothing through a link, deletes only its own files,
+ * Deployments in which a file or directory is replaced by something else. Every command exits with
+ * one line and the documented status, writes nothing through a link, deletes only files of the log,
  * and never blocks on a pipe.
  */
 import assert from "node:assert/strict";
@@ -45,7 +45,7 @@ const PLACES: Place[] = [
   { title: "the manifest", path: () => "data/log/manifest.json", statuses: REFUSED },
   { title: "a segment", path: ({ segment }) => segment, statuses: REFUSED_BELOW },
   { title: "a pending file", path: ({ pending }) => pending, statuses: REFUSED_BELOW },
-  // A reader takes no lock.
+  // `verify` takes no lock, so it succeeds.
   {
     title: "the lock",
     path: () => "data/log/.lock",
@@ -54,7 +54,7 @@ const PLACES: Place[] = [
   { title: "segments/", path: () => "data/log/segments", statuses: REFUSED, isFolder: true },
   { title: "pending/", path: () => "data/log/pending", statuses: REFUSED, isFolder: true },
   { title: "the log directory", path: () => "data/log", statuses: REFUSED, isFolder: true },
-  // An operator may keep the data on another disk.
+  // A link is allowed, because operators may keep the data on another disk.
   {
     title: "the data directory",
     path: () => "data",
@@ -70,7 +70,7 @@ const PLACES: Place[] = [
   },
 ];
 
-/** Names that are unknown, or known only to a writer. */
+/** Paths that are unknown or that only a writer uses. */
 const STRAY_PATHS = [
   "data/log/stray",
   "data/log/segments/stray",
@@ -100,7 +100,7 @@ async function exists(path: string): Promise<boolean> {
   return await lstat(path).then(() => true, () => false);
 }
 
-/** Runs a command with an entry at `place`, which the command must leave there. */
+/** Runs a command with a hostile entry at `place`. The command must not remove the entry. */
 async function runWith(
   place: string,
   entry: HostileEntry,

@@ -1,7 +1,7 @@
 /**
- * Compares the JSON parser with the built-in one plus independent rules, on nearly valid JSON: both
- * accept the same documents, with the same value and the same canonical form. JSON_CASES sets the
- * number of documents, SEED their choice.
+ * Compares the JSON parser with an oracle (the built-in parser plus independent rules) on nearly
+ * valid JSON. Both accept the same documents, with the same value and canonical form. JSON_CASES
+ * sets the number of documents, and SEED chooses them.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -20,10 +20,10 @@ import { almostJson } from "./support/almost_json.ts";
 import { judge, type Verdict } from "./support/json_oracle.ts";
 
 const CASES = Number(process.env.JSON_CASES ?? 20_000);
-/** Deeper values are not compared with the unbounded parser, to limit recursion. */
+/** Maximum depth of values compared with the unbounded parser. It limits recursion. */
 const UNCUT_DEPTH_MAX = 1024;
 
-/** Checks one document. @returns whether it is valid, or why not. */
+/** Checks one document. @returns the outcome: accepted, or the reason for rejection. */
 function check(bytes: Uint8Array): string {
   const verdict = judge(bytes, JSON_DEPTH_MAX);
   if (!verdict.isAccepted) {

@@ -1,7 +1,7 @@
 /**
- * The real service, killed at random moments of startup, of ingest with concurrent writers and of
- * shutdown, with occasional seals. Every acknowledged batch must exist once and whole, with the ids
- * of its receipt; every other batch is either absent or whole. KILLS sets the number of kills.
+ * The real service is killed at random moments of startup, shutdown and ingest with concurrent
+ * writers, with occasional seals. Every acknowledged batch must exist once, complete, with the ids
+ * in its receipt; every other batch is either absent or complete. KILLS sets the number of kills.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -13,12 +13,12 @@ import { untilBatches } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 25);
-/** Kills during ingest follow a random number of receipts, up to this one, and a short delay. */
+/** Maximum number of receipts before a kill during ingest. A short delay may follow. */
 const RECEIPTS_MAX = 30;
 const MOMENT_MS_MAX = 5;
 const SEALED_SHARE = 0.15;
 
-/** Half of these kills follow a receipt immediately, so its batch must already be durable. */
+/** Half of these kills follow a receipt immediately. Its batch must already be durable then. */
 async function killInIngest(scene: Scene): Promise<void> {
   const { random } = scene;
   await untilBatches(scene, randomInteger(random, 1, RECEIPTS_MAX));
@@ -44,7 +44,7 @@ test(`serve keeps everything it acknowledged through ${KILLS} kills (SEED=${SEED
     return random() < SEALED_SHARE ? [KINDS[kind]!, DISTURBANCES.seal] : [KINDS[kind]!];
   });
   const result = await soakThrough(deck.flat());
-  // A shutdown may complete before the kill.
+  // A shutdown may complete before the kill, and then counts as a stop.
   assert.ok(result.tally.of("kills") + result.tally.of("stops") >= KILLS);
   tellOfLongRun("KILLS", result, struck);
 });

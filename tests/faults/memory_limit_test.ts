@@ -1,7 +1,7 @@
 /**
- * The real service with a small heap, under concurrent bodies of the maximum size. It survives:
- * bodies wait for memory and are prepared one at a time. Everything acknowledged is there after a
- * restart. MEMORY_ROUNDS sets the number of rounds.
+ * The real service with a small heap gets concurrent bodies of the maximum size. It survives,
+ * because bodies wait for memory and are prepared one at a time. A restart returns everything
+ * acknowledged. MEMORY_ROUNDS sets the number of rounds.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -71,7 +71,7 @@ for (const [title, make] of EVENTS) {
     }, { wrapper: WRAPPER }));
 }
 
-/** An id just before another one. */
+/** The id just before `eventId`. */
 function before(eventId: string): string {
   const last = parseInt(eventId.slice(-8), 16);
   return eventId.slice(0, -8) + (last - 1).toString(16).padStart(8, "0");

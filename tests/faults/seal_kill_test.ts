@@ -1,7 +1,7 @@
 /**
- * The real `seal`, killed at random moments, including on the leftovers of earlier kills: the next
- * `seal` or `serve` resumes, and every event exists once, unchanged. A kill counts if the run had
- * changed the directory and left work undone. SEAL_KILLS sets the number of kills.
+ * The real `seal` is killed at random moments, even when it resumes an earlier killed run. The next
+ * `seal` or `serve` completes the work, and every event exists once, unchanged. A kill counts if
+ * the run had changed the directory but not finished. SEAL_KILLS sets the number of kills.
  */
 import assert from "node:assert/strict";
 import { lstat, readdir, readFile } from "node:fs/promises";
@@ -19,16 +19,16 @@ import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 const KILLS = Number(process.env.SEAL_KILLS ?? 4);
 /** Maximum number of kills that come too early or too late, per kill that counts. */
 const MISSES_MAX = 20;
-/** Factor on the longest delay before a kill, after one that came too late. */
+/** Factor that shortens the maximum delay before a kill after one came too late. */
 const QUICKER_AFTER_MISS = 0.9;
 const WORK_MS_FIRST = 300;
 const POLL_MS = 1;
-/** Batches appended before each seal, so that it takes long enough to be killed. */
+/** Number of batches appended before each seal, enough to kill the seal before it ends. */
 const BATCHES_BETWEEN = 60;
-/** Steps so short that a kill has to poll for them. */
+/** Steps so short that the test must poll for them to kill the seal in time. */
 const SHORT_STEPS = ["no tail", "unlisted segment", "temporary manifest", "covered pending"];
 
-/** Names, sizes and times of all files, which reveal whether a run has started its work. */
+/** Names, sizes and times of all files. They show whether a run has started its work. */
 async function stateOf({ logDir }: ServedLog): Promise<string> {
   const names = (await readdir(logDir, { recursive: true })).sort();
   const states = names.map(async (name) => {
@@ -38,7 +38,7 @@ async function stateOf({ logDir }: ServedLog): Promise<string> {
   return (await Promise.all(states)).join("\n");
 }
 
-/** Short labels for what an interrupted seal has left behind. */
+/** Short labels for the files that an interrupted seal has left behind. */
 async function leftBehind({ logDir }: ServedLog): Promise<string> {
   const list = (folder: string): Promise<string[]> => readdir(join(logDir, folder)).catch(() => []);
   const [root, pending, segments] = await Promise.all([".", "pending", "segments"].map(list));
@@ -55,14 +55,14 @@ async function leftBehind({ logDir }: ServedLog): Promise<string> {
   ].filter((word) => word !== "").join(", ") || "nothing";
 }
 
-/** A seal may find nothing to do, because earlier runs left only cleanup. */
+/** Asserts that a seal succeeded or had nothing to seal. Earlier runs may leave only cleanup. */
 function assertEnded({ code, stderr }: CliExit): void {
   assert.ok(code === 0 || code === 1 && /nothing to seal\n$/.test(stderr), stderr);
 }
 
 /**
  * Kills a seal after some time, or during a given short step.
- * @returns what it left behind, or null if it had finished or had nothing to do.
+ * @returns labels of the files left behind; null if the seal had finished or had nothing to do.
  */
 async function killSeal(served: ServedLog, moment: number | string): Promise<string | null> {
   const before = await stateOf(served);
@@ -104,7 +104,7 @@ test(`seal loses and duplicates nothing through ${KILLS} kills (SEED=${SEED})`, 
         isOver = left === null || random() < 0.5;
         if (left === null) {
           assert.ok(++misses <= KILLS * MISSES_MAX, "too many kills missed the seal");
-          // The first measurement may come from a busy machine.
+          // A busy machine may have made the first measurement too long.
           if (typeof moment === "number") workMs *= QUICKER_AFTER_MISS;
         } else {
           kills += 1;

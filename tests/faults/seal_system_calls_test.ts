@@ -1,6 +1,6 @@
 /**
- * The real `seal` with a failing system call at each step: it exits with status 1 and the reason,
- * every event still exists, and the next `seal` completes. Needs `strace`.
+ * A system call of the real `seal` fails at each step. The command exits with status 1 and the
+ * reason, every event still exists, and the next `seal` completes. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 const SYNCS = "fsync,fdatasync";
 const RENAMES = "rename,renameat,renameat2";
 const REMOVALS = "unlink,unlinkat";
-/** Files of the deployment: a segment, a pending file and a tail. */
+/** Number of events: one each in a segment, a pending file and the tail. */
 const EVENTS = 3;
 
 const SEGMENT_ASIDE = "segments/new.parquet.tmp";
@@ -36,7 +36,7 @@ const CASES: [title: string, calls: string, path: string | null, errno: string][
   ["the removal of a pending file", REMOVALS, null, "EIO"],
 ];
 
-/** Runs `seal` in a separate process, in which `calls` on a path fail. */
+/** Runs `seal` in a separate process, in which the system calls `calls` on `path` fail. */
 function sealUnder(dir: string, calls: string, path: string, errno: string) {
   const fault = ["-e", `trace=${calls}`, "-e", `inject=${calls}:error=${errno}`];
   const target = ["-P", join(dir, path)];

@@ -1,7 +1,7 @@
 /**
- * The real service while it seals its tail on a thread: it is killed at random moments of a seal,
- * or followed, read and verified in the meantime. Every acknowledged batch exists once. KILLS sets
- * the number of kills, ROTATE_KIB the size at which a tail is rotated.
+ * The real service while a thread seals its tail. It is killed at random moments of a seal, or
+ * followed, read and verified during one. Every acknowledged batch exists once. KILLS sets the
+ * number of kills, and ROTATE_KIB the size at which a tail is rotated.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
@@ -17,11 +17,11 @@ import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 5);
 const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
-/** Descriptors used by a worker thread in either runtime and by pending files. */
+/** Maximum number of descriptors of a worker thread, in either runtime, and of pending files. */
 const OTHER_FILES_MAX = 20;
 const SEGMENTS_WANTED = 3;
 const SETTLE_MS_MAX = 30_000;
-/** Longest delay between a rotation and a kill, about twice the duration of a seal. */
+/** Maximum delay between a rotation and a kill, about twice the duration of a seal. */
 const MOMENT_MS_MAX = 400;
 
 function filesIn({ logDir }: ServedLog, folder: string): string[] {
@@ -36,7 +36,7 @@ function assertSealsQuietly({ output }: ServedLog): void {
   assert.doesNotMatch(output.stderr, /not sealed|not rotated|stopped/, output.stderr);
 }
 
-/** How far the seal had got when the service was killed. */
+/** The step of the seal at which the service was killed. */
 function struckAt(served: ServedLog): string {
   if (filesIn(served, "segments").some((name) => name.endsWith(".tmp"))) {
     return "a partial segment";
@@ -90,7 +90,7 @@ test("serve seals during follows, replays and verify without leaking descriptors
     await until(scene, () => segmentsOf(served).length > 1);
     await DISTURBANCES.verify(scene);
     await until(scene, () => segmentsOf(served).length >= SEGMENTS_WANTED);
-    // A running seal or verify briefly opens more files, but closes them.
+    // Waits, because a running seal or verify may briefly keep more files open.
     const deadline = AbortSignal.timeout(SETTLE_MS_MAX);
     const filesMax = () => before + segmentsOf(served).length + OTHER_FILES_MAX;
     await until(scene, () => deadline.aborted || openFiles(served) <= filesMax());

@@ -1,7 +1,6 @@
 /**
- * Unusable standard streams: closed before the start, full, or without a reader. No message ends up
- * in the log, none stops the service, and `verify` does not exit with success when its report is
- * lost.
+ * Unusable standard streams: closed before the start, full, or without a reader. Messages neither
+ * end up in the log nor stop the service, and `verify` fails when its report is lost.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -11,7 +10,7 @@ import { test } from "node:test";
 import { untilReported } from "../../tools/support/program.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
 
-/** Wraps a program in a shell that redirects its streams. */
+/** A wrapper that runs a program in a shell with redirected streams. */
 function redirected(redirections: string): string[] {
   return ["sh", "-c", `exec "$0" "$@" ${redirections}`];
 }
@@ -26,7 +25,7 @@ function withKilledDeployment(use: (deployment: Deployment) => Promise<void>) {
   });
 }
 
-/** The next file opened gets the descriptor of a closed stream. */
+/** Asserts that no file contains a message. A file may reuse the descriptor of a closed stream. */
 async function assertNoMessages(dir: string): Promise<void> {
   const entries = await readdir(join(dir, "data"), { recursive: true, withFileTypes: true });
   for (const { name, parentPath } of entries.filter((entry) => entry.isFile())) {

@@ -1,7 +1,7 @@
 /**
- * Stops the real service for a while (SIGSTOP, as by a debugger, a paused container or a suspended
- * machine) under the clients of a soak and with connections in every state. When it resumes,
- * nothing is lost and no client has been disconnected. STOP_MS sets the time.
+ * Stops the real service for a while, as a debugger, a paused container or a suspended machine
+ * does, while the clients of a soak use it and other connections are in every state. When it
+ * resumes, nothing is lost and no client has been disconnected. STOP_MS sets the duration.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const GET = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
 const BODY = JSON.stringify(batchWith({ source: "stopped", batch_id: "slow" }));
 const POST = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n\r\n`;
 
-/** Bytes that each connection sends before the stop, and bytes that it sends after it. */
+/** Bytes that each connection sends before and after the stop. */
 const CONNECTIONS: [before: string, after: string][] = [
   ["", GET],
   [GET.slice(0, 30), GET.slice(30)],

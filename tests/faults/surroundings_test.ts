@@ -1,6 +1,6 @@
 /**
- * Changes around a running `serve`: its socket file is removed, its log is opened through another
- * path, its terminal closes. Nothing acknowledged is lost.
+ * Changes around a running `serve`: its socket file is removed, its log is opened under another
+ * path, or its terminal closes. Nothing acknowledged is lost.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";

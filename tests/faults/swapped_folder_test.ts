@@ -1,7 +1,7 @@
 /**
- * The data directory is moved away under a running service and replaced by nothing, an older copy
- * or a link. The process continues with its open files, changes nothing in the replacement and
- * exits cleanly; everything acknowledged is in the moved directory.
+ * The data directory of a running service is moved away, and an older copy, a link or nothing takes
+ * its place. The process continues with its open files, changes nothing in the replacement and
+ * exits cleanly. The moved directory contains everything acknowledged.
  */
 import assert from "node:assert/strict";
 import { cp, mkdir, rename, symlink, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { treeOf } from "./support/hostile_entry.ts";
 interface Folders {
   /** The deployment. */
   dir: string;
-  /** Where its data directory is moved. */
+  /** The path to which its data directory is moved. */
   away: string;
   /** An earlier copy of the data directory. */
   older: string;
@@ -29,7 +29,7 @@ const SWAPS: [title: string, put: (folders: Folders) => Promise<unknown>][] = [
   ["a link to an older copy", ({ dir, older }) => symlink(older, join(dir, "data"))],
 ];
 
-/** A service whose socket is outside the data directory. */
+/** Starts the service with a socket outside the data directory. */
 async function start(dir: string, socketPath: string): Promise<Serving> {
   const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`];
   return await startServe(dir, { socketPath, permissions });

@@ -1,7 +1,7 @@
 /**
- * The real `serve` while system calls on its tail fail: after a full disk it continues, any other
- * failure stops the writer, and an interrupted call is retried. Nothing is acknowledged before it
- * is durable, and a restart returns everything acknowledged. Needs `strace`.
+ * The real `serve` while system calls on its tail fail. A full disk stops only the failed commit,
+ * any other failure stops the writer, and an interrupted call is retried. Nothing is acknowledged
+ * before it is durable, and a restart returns everything acknowledged. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { attachStrace, straceAbsence } from "./support/strace.ts";
 
 const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 
-/** System calls that fail, and how: `error=` and an errno name. */
+/** System calls, and a fault for each in the syntax of strace: `error=` and an errno name. */
 type Faults = [calls: string, fault: string][];
 
 const NO_ROOM: Faults[] = ["ENOSPC", "EDQUOT", "EFBIG"].map((name) => [[WRITES, `error=${name}`]]);
@@ -104,7 +104,7 @@ test(NO_ROOM_TITLE, async (context) => {
 });
 
 for (const [title, faults] of UNCERTAIN) {
-  const stopTitle = `serve stops its writer on ${title}; a restart has everything acknowledged`;
+  const stopTitle = `serve stops its writer on ${title}; a restart returns everything acknowledged`;
   test(stopTitle, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment, follower) => {
@@ -126,7 +126,7 @@ for (const [title, faults] of UNCERTAIN) {
   });
 }
 
-/** Calls on the tail, the first of which is interrupted in each thread. */
+/** Calls on the tail. A signal interrupts the first one in each thread. */
 const INTERRUPTED: [title: string, calls: string][] = [
   ["write", WRITES],
   ["read", "read,readv,pread64,preadv"],
@@ -138,7 +138,7 @@ for (const [title, calls] of INTERRUPTED) {
   test(`serve retries a ${title} interrupted by a signal`, async (context) => {
     if (absence !== null) return skipLoudly(context, absence);
     await withStruckService(async (deployment) => {
-      // Only data from an earlier process is read from the disk.
+      // Restarts, because only data from an earlier process is read from the disk.
       await deployment.stop();
       await deployment.start();
       await withFaults(deployment, [[calls, "error=EINTR:when=1"]], async () => {

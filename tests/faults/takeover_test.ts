@@ -1,6 +1,6 @@
 /**
- * One deployment, served by each runtime in turn: each takes over the files, locks and torn commits
- * left by the other.
+ * One deployment, served by each runtime in turn. Each runtime takes over the files, locks and torn
+ * commits that the other left.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

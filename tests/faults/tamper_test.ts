@@ -1,8 +1,8 @@
 /**
- * `verify --chain` detects any change to the files of a log, unless it affects nothing readable:
- * random changes, and changes whose framing, names and inventory are repaired to match.
+ * `verify --chain` detects any change to the files of a log that affects readers. Changes are
+ * random, or their framing, names and inventory are repaired to match.
  *
- * SEED repeats a run; TAMPER_FLIPS sets the number of bit flips of each kind.
+ * SEED repeats a run, and TAMPER_FLIPS sets the number of bit flips of each kind.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -172,18 +172,18 @@ function reframed(path: string, random: Random): Buffer {
   return Buffer.concat([before, ...framed.map((piece) => Buffer.from(piece as string)), after]);
 }
 
-test(`${FLIPS} reframed flips are detected or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} flips with repaired framing are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED + 1, (random) => {
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
       assert.notEqual(outcome, "refused");
-      // The clean-shutdown marker has become a remnant.
+      // The damaged clean-shutdown marker counts as a remnant.
       if (outcome === "harmless") assert.equal(path, TAIL_FILE);
     };
     return { tree: withFile(FULL, path, reframed(path, random)), what: `a flip in ${path}`, check };
   }));
 
-test(`${FLIPS} relisted flips are detected or harmless (seed ${SEED})`, (context) =>
+test(`${FLIPS} flips with an updated manifest are detected or harmless (seed ${SEED})`, (context) =>
   judgeAll(context, SEED + 2, (random) => {
     const number = randomInteger(random, 0, SEGMENTS.length - 1);
     const bytes = Buffer.from(FULL.get(SEGMENTS[number]!.path)!);

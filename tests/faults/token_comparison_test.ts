@@ -1,6 +1,6 @@
 /**
- * The time that a token comparison takes reveals nothing: for any input, two digests of equal
- * length are compared once, in constant time.
+ * The duration of a token comparison reveals nothing about the token. For any input, two digests of
+ * equal length are compared once, in constant time.
  */
 import assert from "node:assert/strict";
 import crypto from "node:crypto";
@@ -12,7 +12,7 @@ import { skipLoudly } from "./support/skip.ts";
 
 const TOKEN = "s3cret-token";
 
-/** Header values with one character per byte. */
+/** Wrong tokens as header values, which have one character per byte. */
 const WRONG: [title: string, token: string][] = [
   ["nothing", ""],
   ["a space", " "],

@@ -1,7 +1,7 @@
 /**
  * Files and directories that a command's user may not read or write. The command exits with one
- * line and the documented status, and once permission is restored, everything is unchanged. Root
- * bypasses permissions, so it drops that capability for the commands.
+ * line and the documented status and changes nothing. Root bypasses permissions, so the test drops
+ * that capability for the commands.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

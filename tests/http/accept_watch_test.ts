@@ -1,6 +1,6 @@
 /**
  * Regression: after running out of descriptors, Deno silently stopped accepting connections.
- * tests/faults/descriptors_test.ts reproduces it.
+ * tests/faults/descriptors_test.ts reproduces the bug with the real service.
  */
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { AcceptWatch } from "../../src/http/accept_watch.ts";
 import { withFolder } from "../../tools/support/program.ts";
 
-/** Long enough for a server to accept a connection, even on a slow machine. */
+/** Probe intervals. `telling` lets a server accept a connection, even on a slow machine. */
 const INTERVAL_MS = { telling: 250, silent: 20 };
 
 /** Runs `use` with a watch on a server that does or does not report its connections. */

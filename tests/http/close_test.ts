@@ -1,6 +1,6 @@
 /**
- * Shutdown: pending requests are served, connections close, forcibly only if necessary, and the
- * socket file is removed.
+ * Shutdown: pending requests are served, the socket file is removed, and connections are closed,
+ * forcibly only if necessary.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -21,7 +21,7 @@ async function* pieces(count: number): AsyncGenerator<Uint8Array> {
   for (let n = 0; n < count; n++) yield await Promise.resolve(PIECE);
 }
 
-/** Responds as the path of a request says. */
+/** Responds in the way that the request's path selects. */
 const handler: HttpHandler = async (request) => {
   const answer = { status: 200, headers: {}, body: "ok" };
   if (request.target === "/read") await bodyOf(request).catch(() => {});

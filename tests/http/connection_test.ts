@@ -1,4 +1,4 @@
-/** Which connections stay open, which are closed, and how requests are split across reads. */
+/** Connections that stay open or are closed, and requests that are split across reads. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -105,7 +105,7 @@ test("an unfinished request head times out, and an idle connection stays open", 
     }
   }, { headersTimeoutMs: 50 }));
 
-/** Sends pieces such that each arrives in its own read. */
+/** Sends pieces so that each arrives in its own read. */
 async function writeApart(socketPath: string, connection: RawConnection, pieces: Iterable<string>) {
   for (const piece of pieces) {
     await connection.write(piece);
@@ -114,8 +114,8 @@ async function writeApart(socketPath: string, connection: RawConnection, pieces:
 }
 
 /**
- * Regressions: empty lines before a request were skipped only if they arrived whole, and a head was
- * rejected when a read ended right after a line and the next one did not contain the head's end.
+ * Regressions: an empty line before a request was skipped only if it arrived in one read. A head
+ * was rejected if one read ended right after a line and the next read lacked the end of the head.
  */
 test("an empty line before a request is skipped, however it is split", () =>
   withHandler(echo, async ({ socketPath }) => {
@@ -152,8 +152,8 @@ const BROKEN: Record<string, string> = {
 };
 
 /**
- * Regression: after a malformed line in a chunked body with a slow reader, later bytes were decoded
- * as if the line were absent, and the request was executed.
+ * Regression: if a chunked body had a malformed line and its reader was slow, later bytes were
+ * decoded as if the line were absent, and the request was executed.
  */
 for (const [title, broken] of Object.entries(BROKEN)) {
   test(`a body with ${title} stays invalid, whatever follows`, () => {

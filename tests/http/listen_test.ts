@@ -1,4 +1,4 @@
-/** Requests and responses as a handler sees them, the same under each runtime. */
+/** Requests and responses as a handler sees them. They are the same under each runtime. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * Request smuggling against the served API: the service executes nothing ambiguous, and sees the
+ * Request smuggling against the served API. The service executes nothing ambiguous, and reads the
  * same requests however their bytes are split.
  */
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { randomInteger, seededRandom, testSeed } from "../../tools/support/rando
 import { RawConnection } from "../support/raw_client.ts";
 import { type Shape, SHAPES } from "./support/smuggling_shapes.ts";
 
-/** Longer requests are not sent byte by byte. */
+/** Maximum size of requests that are also sent byte by byte. */
 const SINGLE_BYTES_MAX = 4096;
 
 /** Sends the pieces, then half-closes. @returns the status of each response. */

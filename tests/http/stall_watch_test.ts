@@ -11,7 +11,7 @@ test("StallWatch.guard() passes on values and errors", async () => {
   await assert.rejects(watch.guard(Promise.reject(new Error("broken"))), /broken/);
 });
 
-/** Keeps the process alive as a connection would, because the watch does not. */
+/** Keeps the process alive, as a connection would. The watch does not. */
 async function withProcessAlive(use: () => Promise<void>): Promise<void> {
   const timer = setInterval(() => {}, LONG_TIMEOUT_MS);
   try {
@@ -29,7 +29,7 @@ test("StallWatch.guard() times out a read without data, even after an idle perio
   });
 });
 
-test("StallWatch.start() times out a wait that is not stopped, also when it is started again", async () => {
+test("StallWatch.start() times out a wait that is not stopped, even if it is restarted", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   const stopped = () => assert.fail("it was stopped");
   let giveUp = () => {};

@@ -76,12 +76,12 @@ test("listen() streams a finite body to a client that has half-closed", async ()
   });
 });
 
-/** Read-ahead and write-ahead of the service, plus the buffers of the operating system. */
+/** Maximum of what the service reads or writes ahead, plus the operating system's buffers. */
 const AHEAD_BYTES_MAX = 1024 * 1024;
 
 /**
  * Regressions: pipelined requests were read further ahead with each response, and responses were
- * buffered for a client that did not read them. Either could exhaust memory.
+ * buffered for a client that did not read them. Either bug could exhaust memory.
  */
 test("pipelined requests are read ahead only up to a limit", () => {
   const requests = 200_000;
@@ -142,7 +142,7 @@ const SENT: Record<string, string> = {
 };
 
 /**
- * Regression: if a client had sent more after a request for an endless response than the service
+ * Regression: if, after a request for an endless response, a client had sent more than the service
  * reads ahead, its disconnect was never noticed and the response continued forever.
  */
 for (const [title, bytes] of Object.entries(SENT)) {

@@ -1,4 +1,4 @@
-/** The first start in an empty directory, interrupted after each of its steps. */
+/** The first start in an empty directory, uninterrupted or interrupted after any step. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
  * Readers whose snapshot refers to files that are rotated and sealed. From any position, they read
- * on to the end of the snapshot, byte for byte, and keep no file open.
+ * to the end of the snapshot without a changed byte, and keep no file open.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -21,13 +21,13 @@ const LF = 0x0a;
 const EVENTS = 3;
 /** The record key of all events. */
 const RECORD_KEY = "1";
-/** Large enough that each file takes several reads. */
+/** A payload so large that each file takes several reads. */
 const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
 
-/** Moments at which a reader takes its snapshot. */
+/** Moments at which a reader takes its snapshot of a file. */
 const MOMENTS = ["while it is the tail", "when it is the whole tail", "when it is pending"];
 
-/** A log that is sealed when the test starts it. */
+/** A log whose sealing starts when the test calls `seal()`. */
 async function openSteered(recentBytesMax?: number, rotateBytes = 1) {
   const storage = new SimulatedDisk();
   const steps = new SealingSteps({ rotateBytes });
@@ -79,7 +79,7 @@ class Reader {
     this.#after = after ?? "";
   }
 
-  /** Reads up to `chunks` chunks and overwrites each, as a caller may. */
+  /** Reads up to `chunks` chunks, and overwrites each as callers may. @returns false at the end. */
   async take(chunks: number): Promise<boolean> {
     for (let n = 0; n < chunks; n++) {
       const { value: chunk } = await this.#chunks.next();
@@ -91,7 +91,7 @@ class Reader {
   }
 }
 
-/** Readers of a snapshot from its start and from behind each event, stopped at each chunk. */
+/** Readers of a snapshot from the beginning and from each event, each stopped after some chunks. */
 async function readersOf(snapshot: LogSnapshot) {
   const all = new Reader(snapshot);
   await all.take(Infinity);

@@ -1,4 +1,4 @@
-/** How `Log.append()` uses the disk, and how it fails when the disk fails. */
+/** The disk operations of `Log.append()`, and its behavior when they fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -151,7 +151,7 @@ test("append() continues the chain from the last durable commit", async () => {
   assert.equal(new Set(heads).size, 2);
 });
 
-/** Opens the log, commits and closes it. @param acknowledged collects acknowledged batch ids. */
+/** Opens a log, commits and closes it. @param acknowledged collects acknowledged batch ids. */
 async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const group of [["a"], ["b", "c"], ["d"]]) {

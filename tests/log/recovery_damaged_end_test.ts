@@ -1,7 +1,7 @@
 /**
- * Regression: any damage at the end of a tail was treated as a torn commit and truncated, so a tail
- * whose line endings an editor had converted was emptied. A crash tears only one commit, so damage
- * to more than one is refused and left to the operator.
+ * Regression: any damage at the end of a tail was treated as a torn commit and truncated. If an
+ * editor had converted its line endings, the whole tail was lost. A crash tears only one commit, so
+ * the service refuses damage to more than one and leaves the repair to the operator.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

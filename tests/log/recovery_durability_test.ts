@@ -1,4 +1,4 @@
-/** What recovery makes durable, and what it refuses to open. */
+/** Recovery makes everything durable that readers see, and refuses invalid logs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -64,8 +64,8 @@ test("openLog() creates empty directories that a copy left out", async () => {
 });
 
 /**
- * A log whose shutdown failed in fsync and whose last commit spans two sectors. The page cache has
- * the empty commit, and the disk has none of it.
+ * A log whose shutdown failed in fsync. The last commit, which is empty and spans two sectors, is
+ * in the page cache but not on the disk.
  */
 async function diskWithLostEnd(): Promise<SimulatedDisk> {
   for (let length = 0;; length += 50) {
@@ -88,8 +88,8 @@ test("openLog() rewrites the clean-shutdown marker, in case a failed fsync dropp
 });
 
 /**
- * A log whose remnant was truncated only in the page cache, because the fsync failed. After a
- * rotation, the longer file would be refused, because a pending file has no remnant.
+ * A log whose remnant was truncated only in the page cache, because the fsync failed. If the file
+ * were rotated with its remnant, it would be refused, because a pending file has no remnant.
  */
 async function diskWithLostTruncate(): Promise<SimulatedDisk> {
   const tree = await logTree([["a"], ["b"], ["c"]]);

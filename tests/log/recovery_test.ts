@@ -28,7 +28,7 @@ const HISTORIES: Record<string, string[][]> = {
   "a commit after a clean shutdown": [["a"], [], ["b"]],
 };
 
-/** Opens a log and checks that a second open changes nothing and reads the same. */
+/** Opens a log, and checks that a second open changes nothing and reads the same events. */
 async function recoverTwice(tree: Tree) {
   const first = new SimulatedDisk(tree);
   const opened = await openTestLog(first);
@@ -79,7 +79,7 @@ test("openLog() truncates a last commit with a flipped bit and refuses flips in 
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
     for (let bit = 0; bit < tail.length * 8; bit++) {
-      // One bit of each byte, at each position in turn.
+      // Flips one bit per byte: bit 0 of the first, bit 1 of the second, and so on.
       if (bit % 8 !== (bit >> 3) % 8) continue;
       const damaged = withTail(tree, flipBit(tail, bit));
       if (bit >> 3 < lastOffset) await assertRefused(damaged, `bit ${bit}`);
@@ -221,7 +221,7 @@ test("openLog() recovers and reads commits larger than its read buffer", async (
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
 });
 
-test("openLog() indexes no truncated lines", async () => {
+test("openLog() does not index truncated lines", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);

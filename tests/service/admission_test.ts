@@ -4,7 +4,7 @@ import { Admission, type Reservation } from "../../src/service/admission.ts";
 
 const OVERLOADED = { code: "overloaded" };
 
-/** Admits up to 60 bytes, plus 40 reserved for one body at a time to finish. */
+/** Admits bodies of up to 60 bytes in total, and reserves 40 so that one body can always finish. */
 function admission(limits: object = {}): Admission {
   return new Admission({
     totalBytes: 100,
@@ -141,7 +141,7 @@ test("Admission never exceeds its limit and eventually serves every body", async
   };
   for (let round = 0; round < 20; round++) {
     const sizes = [40, 3, 40, 17, 40, 39];
-    // Two may wait for admission; the others are partly admitted.
+    // Up to two bodies wait for admission, while others have partly arrived.
     await Promise.all(sizes.map(body));
   }
   assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the reserve`);

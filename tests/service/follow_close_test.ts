@@ -33,7 +33,7 @@ class CountedSignal extends ChangeSignal {
   }
 }
 
-/** A hub over a log of one event, and a session that counts how often it is closed. */
+/** A hub over a log of one event, and a session that counts the calls to its `close()`. */
 async function countedSession() {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage, 0);

@@ -1,4 +1,4 @@
-/** The reason why a follow session ends, and its last record. */
+/** The reasons for which follow sessions end, and their last records. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Follow } from "../../src/service/event_log.ts";
@@ -161,7 +161,7 @@ test("FollowSession.next() ends with replay_failed in the live phase while other
     detail: "the log could not be read",
   });
   await assertOver(failing);
-  // At the same position, but opened after the failure.
+  // `later` has the same position but was opened after the failure.
   assert.equal((await nextEvents(later)).events[0]!.batch_id, "3");
   later.close();
   await service.close();

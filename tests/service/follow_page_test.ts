@@ -1,4 +1,4 @@
-/** How the page that a follower reads ends. */
+/** The end of a page that a follower reads. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

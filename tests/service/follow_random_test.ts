@@ -31,7 +31,7 @@ const BATCHES_EACH = 12;
 const SOURCES = ["a", "a-b"];
 const STREAMS = ["s", "s.t", "t"];
 const KEYS = ["1", '1"', "\u00e9"];
-/** Whether followers read from files, from memory or from both. */
+/** Cache sizes with which followers read from files, from both, or from memory. */
 const RECENT_BYTES_MAX = [0, 20_000, RECENT_COMMITS_BYTES_MAX];
 const KINDS = ["upserted", "deleted"];
 
@@ -80,7 +80,7 @@ async function write(random: Random, service: EventLogService, writer: number): 
   }
 }
 
-/** Undefined, an existing event, or a position slightly past the last event. */
+/** Undefined, the id of an existing event, or an id slightly past the last event. */
 function randomAfter(random: Random, service: EventLogService, known: string[]) {
   const { snapshotThroughEventId } = service.replay({
     after: undefined,
@@ -95,7 +95,7 @@ function randomAfter(random: Random, service: EventLogService, known: string[]) 
   return last.slice(0, -8) + counter.toString(16).padStart(8, "0");
 }
 
-/** The records of one session, up to a disconnect or to the record that contains `lastBatch`. */
+/** The records of one session, up to a disconnect or the record that contains `lastBatch`. */
 async function followOnce(
   random: Random,
   service: EventLogService,
@@ -178,7 +178,7 @@ async function runHistory(random: Random): Promise<void> {
   });
   const writers = Array.from({ length: WRITERS }, (_, place) => write(random, service, place));
   await Promise.all([...writers, ...starts]);
-  // The last batch of each follower is past its position.
+  // Each follower's last batch is past the follower's initial position.
   const events = Array.from({ length: 3 }, () => randomEvent(random));
   await submit(service, { source: "a", batch_id: "behind", events });
   for (const [place, filter] of filters.entries()) {

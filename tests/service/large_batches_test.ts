@@ -1,4 +1,4 @@
-/** Batches of thousands of events are stamped in slices, between which the event loop runs. */
+/** Batches of thousands of events are stamped in slices. The event loop runs between slices. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";

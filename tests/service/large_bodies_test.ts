@@ -1,6 +1,6 @@
 /**
- * Large bodies are prepared on other threads: each batch is stored as sent, and a thread that dies
- * fails one request, of which nothing is written.
+ * Large bodies are prepared on other threads. Each batch is stored as sent. If a thread dies, one
+ * request fails, and none of its events are written.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -35,7 +35,7 @@ function bodyOf({ batchId, payloads }: Submitted): Buffer {
   return Buffer.from(JSON.stringify({ source: "a", batch_id: batchId, events }));
 }
 
-/** A body of 300 KB to 3 MB, whose letter identifies the batch. */
+/** A body of 300 KB to 3 MB. A letter in its payloads identifies the batch. */
 function randomBatch(random: Random, number: number): Submitted {
   const letter = String.fromCharCode("a".charCodeAt(0) + number % 26);
   const payload = letter.repeat(randomInteger(random, 250, 300));
@@ -57,7 +57,7 @@ function post(body: Buffer, sentBytes = body.length): HttpRequest {
 /** Sends a body. @returns the status of the response. */
 type Answer = (request: HttpRequest) => Promise<number>;
 
-/** Returns the final disk. @param isDying whether the first thread dies of its first body. */
+/** @returns the final disk. @param isDying whether the first thread dies on its first body. */
 async function withPosts(
   isDying: boolean,
   use: (answer: Answer) => Promise<void>,

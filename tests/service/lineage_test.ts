@@ -16,7 +16,7 @@ function succeeding(frontier: string, predecessor = "old", batchId = "1"): Submi
   return { source: "new", batch_id: batchId, events };
 }
 
-/** Pairs of calls in one turn, and their outcomes. `gone` was retired earlier, `old` was not. */
+/** Pairs of calls in one turn, and their outcomes. `gone` is already retired, `old` is not. */
 const PAIRS: [
   title: string,
   pair: (log: RestartableLog, last: { old: string; gone: string }) => Promise<Outcome>[],

@@ -1,6 +1,6 @@
 /**
  * Regression: every admitted body was prepared at once and queued for the writer in canonical form,
- * which can be 4.4 times as large (`1e20`). 200 bodies of 4 MiB took 3 GiB and killed a process
+ * which can be 4.4 times as large (for `1e20`). 200 bodies of 4 MiB took 3 GiB and killed a process
  * with less memory.
  */
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { preparedBatch } from "../support/prepared.ts";
 
 const prepare = () => preparedBatch("b");
 const { lines, envelopes } = prepare().events;
-/** Two batches use up the budget. */
+/** A budget that two batches exceed, but one does not. */
 const LIMIT_BYTES = lines.length + envelopes.length + 1;
 
 test("PreparedRoom.run() prepares a body at once while there is memory", () => {

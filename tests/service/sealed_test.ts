@@ -1,6 +1,6 @@
 /**
- * Sealing is invisible to clients: whether a history is in one tail, or in segments, pending files
- * and a tail, responses have the same bytes.
+ * Sealing is invisible to clients. Responses have the same bytes whether a history is in one tail,
+ * or in segments, pending files and a tail.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { observe } from "../support/observation.ts";
 import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Changes the form of a closed log after part of its history. */
+/** Changes the files of a closed log, for example by sealing it. */
 type Form = (storage: SimulatedDisk) => Promise<unknown>;
 
 const stay: Form = () => Promise.resolve();
@@ -23,7 +23,7 @@ interface Observed {
   storage: SimulatedDisk;
 }
 
-/** Replays the history, changing the form after each part. @returns an observation per part. */
+/** Submits the history and applies a form after each part. @returns an observation per part. */
 async function play(forms: readonly Form[]): Promise<{ after: Observed[] }> {
   const history = new MixedHistory();
   let storage = new SimulatedDisk();

@@ -1,4 +1,4 @@
-/** Sealing a log in use: clients always get the same responses as without sealing. */
+/** Sealing a log in use. Clients always get the same responses as without sealing. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -100,7 +100,7 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   const known: BatchEntry[] = [];
   const looking = new Gate();
   sealed.findBatch = async (_, batchId) => {
-    // The history at the time of the request; the rest is committed during the read.
+    // Looks up the history at the time of the request. The rest is committed during the read.
     const found = known.find(({ batch_id }) => batch_id === batchId) ?? null;
     await looking.opened;
     return found;

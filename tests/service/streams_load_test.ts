@@ -1,4 +1,4 @@
-/** When `streams()` reads the log, which is only for uncached anchors, and how that can fail. */
+/** `streams()` reads the log only for uncached anchors, and such reads can fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -60,7 +60,7 @@ test("streams() reads the log once for concurrent requests with the same anchor"
   await service.close();
 });
 
-test("streams() counts up to an anchor again after a failed read", async () => {
+test("streams() retries counting up to an anchor after a failed read", async () => {
   const { service, storage, ends } = await serviceWithStreams();
   storage.hook = failNth("read", 1, { errno: "EIO" });
   const page = () => service.streams({ ...ALL_STREAMS, through: ends[1] });

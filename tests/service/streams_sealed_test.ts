@@ -1,6 +1,6 @@
 /**
- * Pages of streams and last events of a log in every form (segments, pending files and a tail),
- * even while its form changes.
+ * Stream pages and stream frontiers of a log with segments, pending files and a tail, even while
+ * files are sealed.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +28,7 @@ const SOURCES = ["a", "a-b", "a.b", "b"];
 const STREAMS = ["x", "x-y", "x.y", "y", "z", "z0", "z_"];
 const SMALL = { events: 6, bytes: Infinity };
 
-/** Commits some batches, each of them separately. */
+/** Commits some random batches, each in its own commit. */
 async function write(random: Random, service: EventLogService, part: number): Promise<void> {
   for (let number = randomInteger(random, 1, 12); number > 0; number--) {
     const streams = Array.from(
@@ -42,7 +42,7 @@ async function write(random: Random, service: EventLogService, part: number): Pr
   }
 }
 
-/** A log with segments, pending files and a tail, whose events differ in their timestamps. */
+/** A log with segments, pending files and a tail. Its events have different timestamps. */
 async function mixedLog(random: Random): Promise<SimulatedDisk> {
   const storage = new SimulatedDisk();
   const time = testTime();
@@ -65,7 +65,7 @@ async function mixedLog(random: Random): Promise<SimulatedDisk> {
   return storage;
 }
 
-/** Reads all pages from a query on. @returns their rows and the snapshot that they name. */
+/** Reads the page for `query` and all later ones. @returns their combined rows and snapshot. */
 async function allPages(service: EventLogService, query: StreamsQuery): Promise<StreamsPage> {
   const first = await service.streams(query);
   const streams = [...first.streams];
@@ -96,7 +96,7 @@ async function assertPages(
   );
 }
 
-/** Asserts the last events that precondition conflicts report. */
+/** Asserts that precondition conflicts report the right stream frontiers. */
 async function assertFrontiers(
   random: Random,
   service: EventLogService,
@@ -158,7 +158,7 @@ test("an anchor that is not an event is rejected in segments, pending files and 
   const { service } = await openTestService(await mixedLog(random));
   const ids = (await replayAll(service)).map((event) => event.event_id);
   for (const id of ids) {
-    // Before and after the event, but not past its neighbors.
+    // Ids just before and after the event, but not past its neighbors.
     for (const digits of ["0".repeat(12), "f".repeat(12)]) {
       const through = id.slice(0, -12) + digits;
       assert.ok(!ids.includes(through));

@@ -13,7 +13,7 @@ import {
 import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Reads all pages from `first` on, and calls `between` before each page but the first. */
+/** Reads the page for `query` and all later ones, calling `between` before each later page. */
 async function takePages(
   service: EventLogService,
   query: StreamsQuery,

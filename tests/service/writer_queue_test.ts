@@ -1,4 +1,4 @@
-/** The writer's queue over a disk that stalls, fails and fills up. */
+/** The writer's queue on a disk that stalls, fails or fills up. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";

@@ -1,4 +1,4 @@
-/** Builds requests like a connector. */
+/** Builds batches as a connector submits them. */
 
 /** A batch of one or more small events. */
 export function batch(batchId: string, eventCount = 1, payload: unknown = { a: 1 }): unknown {

@@ -14,7 +14,7 @@ export function truncateAt(bytes: Uint8Array, sizeBytes: number): Buffer {
   return Buffer.from(bytes.subarray(0, sizeBytes));
 }
 
-/** A copy with `more` appended to it. */
+/** A copy with `more` appended. */
 export function appendBytes(bytes: Uint8Array, more: string | Uint8Array): Buffer {
   return Buffer.concat([bytes, Buffer.from(more as string)]);
 }

@@ -34,7 +34,7 @@ export class Deployment {
   readonly receipts: Receipt[] = [];
   #serving: Serving | null = null;
 
-  /** @param dir is the directory of an initialized deployment. */
+  /** @param dir directory of an initialized deployment. */
   constructor(folder: string, dir: string) {
     this.folder = folder;
     this.dir = dir;
@@ -80,7 +80,7 @@ export class Deployment {
     return JSON.parse(stdout);
   }
 
-  /** Ingests a batch, with `members` replaced or added. @returns the reply. */
+  /** Ingests a batch with `members` overridden or added. @returns the reply. */
   async ingest(batchId: string, members: object = {}): Promise<HttpReply> {
     const reply = await ingest(this.socketPath, batchWith({ batch_id: batchId, ...members }));
     if (reply.status === 200) this.receipts.push(reply.json());
@@ -93,7 +93,7 @@ export class Deployment {
     assert.equal(reply.status, 200, reply.text());
   }
 
-  /** Asserts that readers see exactly what was acknowledged here, batch by batch. */
+  /** Asserts that a replay returns exactly the batches acknowledged through this object. */
   async assertShows(): Promise<void> {
     const batches = Map.groupBy(await allEvents(this.socketPath), ({ batch_id }) => batch_id);
     const shown = [...batches.values()].map((batch) => [
@@ -109,7 +109,7 @@ export class Deployment {
     assert.deepEqual(shown, acknowledged.sort(([a], [b]) => a! < b! ? -1 : 1));
   }
 
-  /** Asserts that the next start returns everything acknowledged, takes a batch and verifies. */
+  /** Asserts that a restarted service returns all acknowledged batches, and that it continues. */
   async assertContinues(): Promise<void> {
     await this.start();
     await this.assertShows();
@@ -125,7 +125,7 @@ export class Deployment {
   }
 }
 
-/** The maximum number of unsynced sectors per file; null if a crash changes no file. */
+/** Runs `use` with a new deployment that is not being served. */
 export function withDeployment<T>(use: (deployment: Deployment) => Promise<T>): Promise<T> {
   return withFolder(async (folder) => {
     const dir = join(folder, "demo");

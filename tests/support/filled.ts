@@ -1,4 +1,4 @@
-/** A deployment whose history takes a moment to seal and verify. */
+/** A deployment with enough history that a seal or verify takes a moment. */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
@@ -8,7 +8,7 @@ import { preparedBatch } from "./prepared.ts";
 
 export const COMMIT_EVENTS = 1000;
 
-/** Creates a deployment in `dir` whose tail has this many commits, of one batch each. */
+/** Creates a deployment in `dir` whose tail holds `commits` single-batch commits. */
 export async function fillDeployment(dir: string, commits: number): Promise<void> {
   await init(dir, () => {});
   const log = await openLog({

@@ -29,7 +29,7 @@ export interface EndRecord {
 
 export type FollowRecord = EventsRecord | CaughtUpRecord | EndRecord;
 
-/** Follows all events from the start, without a limit per record. */
+/** A query that follows all events from the beginning. */
 export const FOLLOW_ALL: ReplayQuery = { after: undefined, filter: {}, limitEvents: 1000 };
 
 /** The next record, which must be a single line. */
@@ -52,7 +52,7 @@ export async function nextEvents(follow: Follow): Promise<EventsRecord> {
   return record as EventsRecord;
 }
 
-/** The records of the snapshot, including the one that ends it. */
+/** The records of the snapshot, and the `caught_up` record that ends it. */
 export async function snapshotRecords(
   follow: Follow,
 ): Promise<{ snapshot: EventsRecord[]; caughtUp: CaughtUpRecord }> {

@@ -1,6 +1,6 @@
 /**
- * Forges the files of a log like an attacker who knows the format: framing, names and inventory are
- * consistent, so only deeper checks can detect the change.
+ * Forges the files of a log as an attacker who knows the format would. Framing, names and inventory
+ * stay consistent, so only deeper checks can detect the change.
  */
 import { Buffer } from "node:buffer";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
@@ -37,7 +37,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
   return commits;
 }
 
-/** The file formed by these commits, with their lengths and sha256 recomputed. */
+/** A file of these commits, with each length and sha256 recomputed. */
 export function joinCommits(commits: readonly CommitParts[]): Buffer {
   return Buffer.concat(commits.flatMap(({ commit, lines }) => {
     const body = Buffer.from(lines.map((line) => `${line}\n`).join(""));
@@ -45,7 +45,7 @@ export function joinCommits(commits: readonly CommitParts[]): Buffer {
   }));
 }
 
-/** A copy of a tree with a different file at `path`. */
+/** A copy of a tree with `bytes` as the file at `path`. */
 export function withFile(tree: Tree, path: string, bytes: Uint8Array): Tree {
   return new Map(tree).set(path, bytes);
 }
@@ -57,7 +57,7 @@ export function without(tree: Tree, path: string): Tree {
   return changed;
 }
 
-/** A copy of a tree in which the commits of the file at `path` are changed. */
+/** A copy of a tree with `change` applied to the commits of the file at `path`. */
 export function withCommits(
   tree: Tree,
   path: string,
@@ -101,7 +101,7 @@ export interface Row {
   entry: BatchEntry;
 }
 
-/** All rows of a segment. Their entries contain only the columns of one row. */
+/** All rows of a segment, each with an entry as if it were a batch of one event. */
 export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   const segment = await openSegment(new SimulatedDisk(tree), path);
   const rows: Row[] = [];
@@ -121,7 +121,7 @@ export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   return rows;
 }
 
-/** A segment file with these rows in this order, valid or not, and the given metadata. */
+/** A segment file with these rows in this order, even if invalid, and the given metadata. */
 export async function forgeSegment(
   rows: readonly Row[],
   { events, batches, first_event_id, last_event_id, previous_head, head }: SegmentEntry,
@@ -136,7 +136,7 @@ export async function forgeSegment(
   return storage.contents(entry.path);
 }
 
-/** Rows in which all rows of a batch share one entry. */
+/** The same rows, with one shared entry object per batch. */
 function forgedRows(rows: readonly Row[]): ForgedRow[] {
   let last: BatchEntry | null = null;
   return rows.map(({ line, entry }) => {

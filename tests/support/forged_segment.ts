@@ -1,4 +1,4 @@
-/** Writes segments that the writer would not write: arbitrary rows, order and metadata. */
+/** Writes segments that the service never would: arbitrary rows, order and metadata. */
 import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
@@ -14,7 +14,7 @@ import { SimulatedDisk } from "./simulated_disk.ts";
 
 /** A row to write. */
 export interface ForgedRow {
-  /** Including its LF. */
+  /** The event line, including its LF. */
   line: Buffer;
   entry: BatchEntry;
 }
@@ -22,9 +22,9 @@ export interface ForgedRow {
 export interface Forgery {
   /** The rows of each row group. */
   groups: ForgedRow[][];
-  /** Metadata of the footer and manifest that contradicts the rows. */
+  /** Overrides the correct metadata in the footer and manifest. */
   metadata?: Partial<EventFacts>;
-  /** Streams, sources and keys of the index that contradict the rows. */
+  /** Overrides the correct streams, sources and keys in the index. */
   index?: Partial<IndexRecord<Buffer>>;
 }
 
@@ -61,7 +61,7 @@ export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes"
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
-/** The correct metadata of a segment with these rows. */
+/** The correct metadata and index of a segment with these rows. */
 export function describeRows(rows: ForgedRow[]): { facts: EventFacts; index: IndexRecord<Buffer> } {
   const chain = new HistoryChain();
   const previous_head = chain.head;

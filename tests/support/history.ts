@@ -21,7 +21,7 @@ const OBSERVED_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
  * Groups consecutive events of a log into batches, each of which must be contiguous and unique.
- * @param frontier is the event before the first.
+ * @param frontier id of the event that precedes `events`.
  */
 export function loggedBatches(events: readonly CommittedEvent[], frontier = ""): LoggedBatch[] {
   const batches: LoggedBatch[] = [];

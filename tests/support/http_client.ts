@@ -17,7 +17,7 @@ export interface HttpReply {
   body: Buffer;
   /** The body as a string. */
   text(): string;
-  // deno-lint-ignore no-explicit-any -- a test states its expectation by reading the value
+  // deno-lint-ignore no-explicit-any -- tests assert on values of any shape
   json(): any;
 }
 

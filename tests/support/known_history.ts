@@ -1,7 +1,6 @@
 /**
- * What clients know of a log: the sequential model with the answers so far, the events that were
- * read, and the mutations with an unknown outcome. Outcomes are determined in the order of
- * submission.
+ * The clients' knowledge of a log: a sequential model of the answers so far, the events read, and
+ * the mutations whose outcome is unknown. Outcomes are determined in order of submission.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -14,13 +13,13 @@ import { answerTo } from "./submitted.ts";
 /** A submitted mutation. */
 interface Call {
   mutation: Mutation;
-  /** Null until it has been answered. */
+  /** Null until the service answers. */
   outcome: Outcome | null;
-  /** Number of the group with which it shares a commit. */
+  /** Number of the group of mutations that share its commit; null if it is in none. */
   group: number | null;
 }
 
-/** Errors after which nothing is committed, for reasons outside the model. */
+/** Errors that commit nothing and that the model does not predict. */
 const WITHOUT_EFFECT = new Set<unknown>(["storage_full", "failed"]);
 
 export class KnownHistory {
@@ -42,7 +41,7 @@ export class KnownHistory {
     return this.#text;
   }
 
-  /** The last event known to be committed, or undefined. */
+  /** The id of the last event known to be committed, or undefined. */
   get frontier(): string | undefined {
     return this.events.at(-1)?.event_id;
   }
@@ -61,8 +60,8 @@ export class KnownHistory {
 
   /**
    * Submits a mutation and records its answer.
-   * @param attempt runs the call; returns null if a fault that clients never see made it fail.
-   * @param group is the number of a group of mutations that are all committed or all lost.
+   * @param attempt makes the call; returns null if it failed by a fault that clients never see.
+   * @param group number of a group of mutations that are committed atomically.
    */
   async submit(
     log: EventLog,
@@ -82,7 +81,7 @@ export class KnownHistory {
     return outcome;
   }
 
-  /** Checks the answers against the new events of a process, all of which must be acknowledged. */
+  /** Checks the answers against new events of a process. Every event must be acknowledged. */
   shows(text: string): void {
     const batches = this.#take(text);
     const answered = this.#open;
@@ -92,9 +91,9 @@ export class KnownHistory {
   }
 
   /**
-   * Checks all submitted mutations against the events that a new process returns after the known
-   * ones: all acknowledged batches, and of those with an unknown outcome in one process a prefix,
-   * each batch whole.
+   * Checks all submitted mutations against the new events that a restarted process returns. They
+   * must contain every acknowledged batch and, for each process that ended, a prefix of its batches
+   * with an unknown outcome. Every batch must be complete.
    */
   settle(text: string): void {
     const batches = this.#take(text);
@@ -110,7 +109,7 @@ export class KnownHistory {
         if (!isCut) this.#commit(mutation, batches.shift());
       }
       const isHeld = batches.length < left;
-      // A process after the interrupted one has committed the batch.
+      // A later process committed the batch, so a new prefix begins here.
       if (isHeld) isCut = false;
       if (group === null) continue;
       assert.equal(groups.get(group) ?? isHeld, isHeld, "a commit is atomic");
@@ -120,7 +119,7 @@ export class KnownHistory {
     this.#open = [];
   }
 
-  /** Checks an answer against the model; an answer that commits consumes the next batch. */
+  /** Checks an answer against the model. If it reports a commit, it consumes the next batch. */
   #place({ mutation, outcome }: Call, batches: LoggedBatch[]): void {
     if (WITHOUT_EFFECT.has(statusOf(outcome!))) return;
     const answer = this.model.answer(mutation) ?? this.#commit(mutation, batches.shift());

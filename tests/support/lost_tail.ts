@@ -6,13 +6,13 @@ import { WRITERS } from "../../tools/soak/bounds.ts";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 import { untilBatches } from "./scenes.ts";
 
-/** More batches than all writers together wait for at any time. */
+/** More batches than all writers together can have in flight. */
 const LOST_COMMITS_MIN = 4 * WRITERS;
 
 /** Kills the service, truncates its tail within the first commit and restarts it. */
 export async function loseTail(scene: Scene, keptBytes: number): Promise<void> {
   const { served } = scene;
-  // A newly rotated tail contains little acknowledged data, or has no name yet.
+  // Just after a rotation, the tail is missing or holds too few acknowledged commits.
   for (let isLost = false; !isLost;) {
     await untilBatches(scene, LOST_COMMITS_MIN);
     await served.kill();

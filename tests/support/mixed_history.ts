@@ -43,7 +43,7 @@ function many(from: number, count: number, more: Partial<Event> = {}): Event[] {
   return Array.from({ length: count }, (_, place) => event(from + place, more));
 }
 
-/** What has been submitted so far, for later comparison. */
+/** A history, with everything submitted so far for later comparison. */
 export class MixedHistory {
   /** Every accepted batch and its answer. */
   readonly committed: { batch: SubmittedBatch; outcome: Outcome }[] = [];
@@ -53,7 +53,7 @@ export class MixedHistory {
     return this.committed.at(-1)!.outcome.body.last_event_id as string;
   }
 
-  /** The parts of the history, in order; each runs on the service that it is given. */
+  /** The parts of the history, in order. Each can run on a different service. */
   readonly parts: readonly ((log: EventLog) => Promise<void>)[] = [
     (log) => this.#begin(log),
     (log) => this.#retire(log),

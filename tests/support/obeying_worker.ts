@@ -1,7 +1,7 @@
-/** A worker that does what its requests tell it. */
+/** A worker that carries out the orders in its requests. */
 import { type Answer, answerRequests } from "../../src/threads/thread_pool.ts";
 
-/** `echo` returns `value`, `fail` throws it, and `die` terminates the worker with it. */
+/** An order to return `value`, throw it, die of it, or return a function, which can't be cloned. */
 export interface Order {
   order: "echo" | "fail" | "die" | "unclonable";
   value: string | ArrayBuffer;

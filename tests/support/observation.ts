@@ -1,7 +1,7 @@
 /**
- * Everything that a client can observe of a log without changing it: the bytes of replay and
- * follow, streams, and the answers to mutations that commit nothing. Logs with the same history
- * give the same observations.
+ * Everything that a client can observe of a log without changing it: the bytes of replays and
+ * follows, stream listings, and the answers to mutations that commit nothing. Logs with the same
+ * history give the same observations.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -20,7 +20,7 @@ const BEYOND = ["00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff
 /** A request and its response. */
 type Seen = [question: string, answer: unknown];
 
-/** Pages to the end, or up to a number of them: the bytes of their events, and other members. */
+/** Reads up to `pagesMax` pages. @returns their events' bytes and their other members. */
 async function pages(log: EventLog, query: ReplayQuery, pagesMax = Infinity) {
   const seen = [];
   for (let after = query.after; seen.length < pagesMax;) {
@@ -45,7 +45,7 @@ async function followSnapshot(log: EventLog, query: ReplayQuery): Promise<string
   return records;
 }
 
-/** Every filter by a single existing value, some by several, and some that match nothing. */
+/** A filter for each existing value, some for several values, and some without matches. */
 function filtersOf(events: readonly CommittedEvent[]): ReplayQuery["filter"][] {
   const single = events.flatMap(({ source, stream, record_key: recordKey, kind }) => [
     ...[{ source }, { stream }, { recordKey }, { kind }],
@@ -89,7 +89,7 @@ async function* reads(log: EventLog): AsyncGenerator<Seen> {
   }
 }
 
-/** Batches that are not committed. */
+/** Batches that the service must not commit: duplicates and invalid ones. */
 function* refusedBatches(history: MixedHistory): Generator<SubmittedBatch> {
   for (const { batch } of history.committed) {
     const { source, events } = batch;
@@ -109,7 +109,7 @@ function* refusedBatches(history: MixedHistory): Generator<SubmittedBatch> {
   }
 }
 
-/** All observations, by their requests. */
+/** All observations, keyed by request. */
 export async function observe(log: EventLog, history: MixedHistory) {
   const seen: Record<string, unknown> = {};
   for await (const [question, answer] of reads(log)) seen[question] = answer;

@@ -1,14 +1,14 @@
 /**
  * A pass-through storage that fails the test as soon as operations come in an order that a crash
- * could expose, whether or not a crash follows. It knows only what it has observed, and the names
- * of the log's files:
+ * could expose, whether or not a crash follows. It knows only the operations it has observed, and
+ * the names of the log's files. Its rules:
  *
- * - a receipt is sent only once its bytes and the name of their file are synced; segments, and a
- *   manifest that lists more of them, may still be in progress;
+ * - a receipt is sent only once its commit and the name of the commit's file are synced; new
+ *   segments, and a manifest that lists them, need not be;
  * - a file is renamed only once its bytes are synced;
- * - a pending file is removed only once a manifest that covers it, and its segments, are durable
- *   under their names; an unlisted segment only while a pending file covers it; the tail and the
- *   manifest never;
+ * - a pending file is removed only once a manifest that covers it and the segments listed there
+ *   are durable under their names; an unlisted segment is removed only while a pending file covers
+ *   it; the tail and the manifest are never removed;
  * - a segment, a pending file or the manifest is never written to, nor opened for writing;
  * - synced bytes are neither overwritten nor truncated;
  * - after a failed sync, a file is never written to or synced.
@@ -44,17 +44,17 @@ function fail(what: string): never {
   throw violation;
 }
 
-/** What has been observed of a file. */
+/** The observed state of a file. */
 interface Watched {
   path: string;
-  /** Bytes written or read through this storage; only for the manifest. */
+  /** Bytes written or read through this storage. Kept only for the manifest. */
   content: Buffer;
   unsynced: Buffer[];
   /** End of the bytes written through this storage. */
   writtenEnd: number;
   /** End of the bytes written and synced through this storage. */
   syncedEnd: number;
-  /** Whether all its bytes are durable, as far as is known. */
+  /** Whether all bytes of the file are known to be durable. */
   isSynced: boolean;
   hasFailed: boolean;
 }
@@ -63,7 +63,7 @@ interface Watched {
 interface NameChange {
   path: string;
   folders: Set<string>;
-  /** Whether one manifest replaced another; a log is readable with either. */
+  /** Whether one manifest replaced another. The log is readable with either. */
   isReplaced: boolean;
 }
 
@@ -79,13 +79,13 @@ export class OrderMonitor implements Storage {
   /** First and last event ids of the batches that have been synced. */
   readonly #syncedIds = new Set<string>();
 
-  /** @param onViolation by default fails the test. */
+  /** @param onViolation throws an error; the default also fails the test. */
   constructor(inner: Storage, onViolation: (what: string) => never = fail) {
     this.#inner = inner;
     this.#fail = onViolation;
   }
 
-  /** Called when a receipt is sent. @param isNew whether its batch was committed for it. */
+  /** Called when a receipt is sent. @param isNew false if the batch is a duplicate. */
   receipt(eventId: string, { isNew }: { isNew: boolean }): void {
     const tail = this.#files.get(TAIL_FILE);
     if (tail === undefined || !tail.isSynced || tail.unsynced.length > 0) {
@@ -150,7 +150,7 @@ export class OrderMonitor implements Storage {
     await this.#inner.remove(path);
     this.#files.delete(path);
     this.#pendingNames = this.#pendingNames.filter((name) => `${PENDING_FOLDER}/${name}` !== path);
-    // A removal is harmless if it is undone.
+    // A crash that undoes a removal does no harm.
     this.#names = this.#names.filter((change) => change.path !== path);
   }
 
@@ -230,7 +230,7 @@ export class OrderMonitor implements Storage {
       sync: async () => {
         this.#assertWritable(watched, "synced");
         const { writtenEnd, unsynced: { length: synced } } = watched;
-        // Yields like a real sync, which reveals callers that do not wait for it.
+        // Yields as a real sync would, to expose callers that do not await it.
         await new Promise<void>((resolve) => setImmediate(resolve));
         try {
           await file.sync();
@@ -272,7 +272,7 @@ function newlyWatched(path: string, mode: OpenMode): Watched {
     unsynced: [],
     writtenEnd: 0,
     syncedEnd: 0,
-    // Unknown for earlier contents, but this is irrelevant until something depends on them.
+    // A file opened for writing counts as unsynced until its next sync.
     isSynced: mode === "read",
     hasFailed: false,
   };

@@ -1,4 +1,4 @@
-/** Each rule of the monitor, on a storage that violates it. All other tests must keep the rules. */
+/** Violates each rule of the order monitor once. All other tests must keep the rules. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -41,7 +41,7 @@ const isNew = true;
 
 type Use = (monitor: OrderMonitor) => Promise<unknown>;
 
-/** Violations, with part of the monitor's message; `files` exist beforehand. */
+/** One violation of each rule; `found` is part of the message, and `files` exist beforehand. */
 const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
   ["a receipt before the sync of its bytes", /before the tail is synced/, async (m) => {
     await write(m, TAIL_FILE, HEADER);

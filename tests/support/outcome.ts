@@ -16,7 +16,7 @@ export async function outcomeOf(answer: Promise<object>): Promise<Outcome> {
   }
 }
 
-/** The outcome in one word: the status of a receipt or the code of an error. */
+/** The `status` of a receipt, or the code of an error. */
 export function statusOf({ body }: Outcome): unknown {
   return body.status ?? body.error;
 }

@@ -15,7 +15,7 @@ export interface EventOptions {
   payload?: unknown;
 }
 
-/** Including its hash. */
+/** A prepared event with its content hash. */
 export type HashedEvent = PreparedEvent & { contentHash: string };
 
 export function preparedEvent(options: EventOptions = {}): HashedEvent {

@@ -7,7 +7,7 @@ import { lineageMarker, type SubmittedBatch, type SubmittedEvent } from "./submi
 const STREAMS = ["s", "s.t", "s-t"];
 const RECORD_KEYS = ["1", "2", "Zoë 東京 😀", 'a"b\\c\n'];
 const EVENTS_MAX = 2;
-/** Number of events in large batches, which fill several disk sectors. */
+/** Maximum number of events in a large batch, enough to fill several disk sectors. */
 const LARGE_EVENTS_MAX = 20;
 const LARGE_TEXT_MAX = 3000;
 const NEVER_COMMITTED = "019b7c4e-2d37-7a01-8f00-000000000001";
@@ -16,7 +16,7 @@ interface Event extends SubmittedEvent {
   occurred_at?: string;
 }
 
-/** An event of a log, as far as clients know it. */
+/** The members of a committed event that later mutations refer to. */
 export type LearnedEvent = Pick<CommittedEvent, "event_id" | "stream" | "payload">;
 
 export class RandomMutations {
@@ -29,7 +29,7 @@ export class RandomMutations {
   readonly #frontiers = new Map<string, string>();
   #count = 0;
 
-  /** @param sources are the initial sources; successors' names begin with one of them. */
+  /** @param sources initial sources. The names of successors begin with one of them. */
   constructor(random: Random, sources: readonly string[] = ["shop", "crm", "erp"]) {
     this.#random = random;
     this.#sources = [...sources];
@@ -40,12 +40,12 @@ export class RandomMutations {
     return this.#sources;
   }
 
-  /** An earlier mutation, or a new one if there is none. */
+  /** A random earlier mutation, or a new one if there is none. */
   before(): Mutation {
     return this.#asked.length === 0 ? this.next() : randomItem(this.#random, this.#asked);
   }
 
-  /** A duplicate, or a mutation of the same batch id with other events. */
+  /** The same mutation, or one with the same batch id but different events. */
   twinOf(mutation: Mutation): Mutation {
     return this.#random() < 0.5 ? mutation : this.#changed(mutation);
   }
@@ -77,7 +77,7 @@ export class RandomMutations {
     return { kind: "append", batch: chance < 0.35 ? this.#conditioned(batch) : batch };
   }
 
-  /** A source that is rarely a retired one. */
+  /** A random source, rarely a retired one. */
   #source(): string {
     const source = randomItem(this.#random, this.#sources);
     if (!this.#retired.has(source) || this.#random() < 0.1) return source;
@@ -107,7 +107,7 @@ export class RandomMutations {
     };
   }
 
-  /** The same batch id with other events. */
+  /** The same batch id with different events. */
   #changed(mutation: Mutation): Mutation {
     if (mutation.kind === "retire") return mutation;
     const { source, batch_id, events } = mutation.batch;
@@ -130,7 +130,7 @@ export class RandomMutations {
     return randomItem(this.#random, [null, NEVER_COMMITTED, ...this.#frontiers.values()]);
   }
 
-  /** The first batch of a source, or one that claims to be, with a marker that may be valid. */
+  /** A batch that begins, or claims to begin, a successor source; its marker may be valid. */
   #successor(): Mutation {
     const batch = this.#batch(this.#random() < 0.8 ? this.#sources.at(-1) : this.#source());
     const others = this.#random() < 0.8 ? [...this.#retired.keys()] : this.#sources;

@@ -43,7 +43,7 @@ export class RawConnection {
     return this.#error;
   }
 
-  /** Stops reading, so that the server's data stays in its buffers. */
+  /** Stops reading, so that data from the server stays in the server's buffers. */
   pause(): void {
     this.#socket.pause();
   }
@@ -80,8 +80,8 @@ export class RawConnection {
   }
 
   /**
-   * Reads one complete response, or null if the connection ended first.
-   * @param method of the request, or null if unknown.
+   * Reads one complete response. @returns null if the connection ended first.
+   * @param method the request's method, or null if unknown.
    */
   async readResponse(method: string | null = "GET"): Promise<RawResponse | null> {
     for (;;) {
@@ -102,7 +102,7 @@ export class RawConnection {
     return parseResponse(this.#received, "GET", isOver)!.response;
   }
 
-  /** Resolves when `bytes` more have arrived. */
+  /** Resolves when at least `bytes` unparsed bytes have arrived or the connection has ended. */
   async receive(bytes: number): Promise<void> {
     while (this.#received.length < bytes && !this.#hasEnded) await this.#change("more bytes");
   }

@@ -7,7 +7,7 @@ export interface RawResponse {
   /** Header values by lowercase name. */
   headers: Record<string, string>;
   body: string;
-  /** Whether the body ended as its headers announced. */
+  /** Whether the body is complete, according to the headers. */
   isComplete: boolean;
 }
 
@@ -25,8 +25,8 @@ const NEXT_RESPONSE = "HTTP/1.1 ";
 
 /**
  * Skips 100 Continue. @returns null if more bytes are needed; `isOver` means that none will come.
- * @param method null if unknown. Then a response has no body, like one to HEAD, if its head is
- *   followed directly by the next response or by the end.
+ * @param method null if unknown. The response then counts as one to HEAD, without a body, if its
+ *   head is followed directly by the next response or by the end of the connection.
  * @throws {AssertionError} the bytes are not a response of the service.
  */
 export function parseResponse(

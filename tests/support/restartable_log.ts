@@ -1,6 +1,6 @@
 /**
- * Runs a test twice: on a log that stays open, and on a log that is reopened where the test asks
- * for it.
+ * Runs a test twice: on a log that stays open, and on one that is reopened whenever the test calls
+ * `settle`.
  */
 import { test } from "node:test";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -39,7 +39,7 @@ export class RestartableLog {
     return submit(this.#service, batch);
   }
 
-  /** Submits a batch that must be committed. @returns its last event. */
+  /** Submits a batch that must be committed. @returns the id of its last event. */
   async commit(batch: SubmittedBatch): Promise<string> {
     const { body } = await this.submit(batch);
     if (body.status !== "committed") throw new Error(`not committed: ${JSON.stringify(body)}`);

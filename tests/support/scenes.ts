@@ -9,7 +9,7 @@ export async function until({ failing }: Scene, holds: () => boolean): Promise<v
   while (!holds()) await delay(POLL_MS, undefined, { signal: failing });
 }
 
-/** Waits until clients have appended this many more batches. */
+/** Waits until clients have appended `more` further batches. */
 export async function untilBatches(scene: Scene, more: number): Promise<void> {
   const due = scene.tally.of("batches") + more;
   await until(scene, () => scene.tally.of("batches") >= due);

@@ -1,4 +1,4 @@
-/** Seals a closed log like `seal` does, or leaves it as an interrupted seal would. */
+/** Seals a closed log as `seal` does, or leaves it as an interrupted seal would. */
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
@@ -6,7 +6,7 @@ import type { SegmentBounds } from "../../src/log/segment/segment_writer.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 import { openTestLog } from "./test_log.ts";
 
-/** Bounds that give every commit or two a segment, so that a short history yields many. */
+/** Bounds so small that a segment holds one or two commits; a short history yields many. */
 export const SMALL_SEGMENTS: SegmentBounds = { events: 3, bytes: 100_000 };
 
 /** Seals all commits. @returns the new segments. */
@@ -21,7 +21,7 @@ export async function sealAll(
   return sealed;
 }
 
-/** Rotates the tail and seals the oldest of several pending files. @returns the segments. */
+/** Rotates the tail and seals the oldest of several pending files. @returns its segments. */
 export async function sealOldest(
   storage: SimulatedDisk,
   bounds: SegmentBounds = SMALL_SEGMENTS,

@@ -28,9 +28,9 @@ export interface SealingStepsOptions extends MakerSettings {
 }
 
 export class SealingSteps {
-  /** Pauses requested after failures, in milliseconds. */
+  /** Backoff delays requested after failures, in milliseconds. */
   readonly pausesMs: number[] = [];
-  /** Reported bytes that remain to be sealed. */
+  /** Reported backlogs, in bytes. */
   readonly backlogs: number[] = [];
   /** Called before each segment is written; may delay the write or throw. */
   beforeMake: () => Promise<void> | void = () => {};

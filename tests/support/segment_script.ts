@@ -1,6 +1,6 @@
 /**
  * Runs under a runtime chosen by a test. `write FOLDER` seals the pending file in a directory;
- * `read FOLDER` prints the hash of the lines in its segments, and whether they verify.
+ * `read FOLDER` prints a hash of the lines in its segments, and whether the segments verify.
  */
 import { createHash } from "node:crypto";
 import process from "node:process";

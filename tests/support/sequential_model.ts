@@ -10,7 +10,7 @@ import type { Outcome } from "./outcome.ts";
 import type { SubmittedBatch } from "./submitted.ts";
 
 interface Stored {
-  /** The source and the submitted events. */
+  /** The source and the submitted events, as JSON. */
   content: string;
   receipt: Record<string, unknown>;
 }
@@ -22,7 +22,7 @@ interface Retirement {
 
 export class SequentialModel {
   #batches = new Map<string, Stored>();
-  /** The last event of each source. */
+  /** The id of each source's last event. */
   #sources = new Map<string, string>();
   #streams = new Map<string, StreamSummary>();
   #retirements = new Map<string, Retirement>();

@@ -1,39 +1,39 @@
 /**
- * Chooses which unsynced changes survive a crash. A disk asks for a choice per name change, sector
- * and size; `simulated_disk.ts` describes the allowed answers.
+ * Chooses which unsynced changes survive a crash. The disk asks once per name change, sector and
+ * file size; `simulated_disk.ts` describes the allowed answers.
  */
 import { type Random, randomInteger } from "../../tools/support/random.ts";
 
-/** A name change in directories; a rename is a single change of two names. */
+/** A change to directory entries. A rename is a single change to two paths. */
 export interface NameChange {
   kind: "create" | "makeFolder" | "rename" | "remove";
-  /** All paths that it changes. */
+  /** All paths that the change affects. */
   paths: readonly string[];
 }
 
 /** A sector of a file that has had several contents since it was last durable. */
 export interface UnsyncedSector {
   path: string;
-  /** Index among its file's unsynced sectors, and their number. */
+  /** Index of the sector among the `count` unsynced sectors of its file. */
   place: number;
   count: number;
-  /** Number of contents, of which 0 is the durable one and the last is the newest. */
+  /** Number of possible contents. Content 0 is the durable one, and the last is the newest. */
   versions: number;
 }
 
 export interface CrashChoice {
   /**
-   * Whether a name change survives. It cannot if an earlier change of the same name is lost.
+   * Whether a name change survives. It cannot if an earlier change to the same path is lost.
    * @param place index among the unsynced changes.
    */
   keepsName(change: NameChange, place: number): boolean;
-  /** Which content of a sector survives. */
+  /** Index of the content that a sector has after the crash. */
   version(sector: UnsyncedSector): number;
-  /** Which size survives: anything between the smallest and the largest since the last sync. */
+  /** The size after the crash, anywhere from the smallest to the largest since the last sync. */
   sizeBytes(sizes: readonly number[], path: string): number;
 }
 
-/** Which bytes survive, regardless of names. */
+/** The choices for bytes and sizes, without those for names. */
 type LeftBytes = Omit<CrashChoice, "keepsName">;
 type KeepsName = CrashChoice["keepsName"];
 
@@ -44,7 +44,7 @@ function between(sizes: readonly number[], part: number): number {
   return first(sizes) + Math.floor((last(sizes) - first(sizes)) * part);
 }
 
-/** The newest content of some sectors, and the newest size. */
+/** Keeps the newest content of some sectors, and the newest size. */
 function sectors(isLeft: (sector: UnsyncedSector) => boolean): LeftBytes {
   return {
     version: (sector) => isLeft(sector) ? sector.versions - 1 : 0,
@@ -52,7 +52,7 @@ function sectors(isLeft: (sector: UnsyncedSector) => boolean): LeftBytes {
   };
 }
 
-/** The newest content up to a size. */
+/** Keeps the newest content, up to a size. */
 function upTo(sizeBytes: (sizes: readonly number[]) => number): LeftBytes {
   return { version: ({ versions }) => versions - 1, sizeBytes };
 }
@@ -81,19 +81,19 @@ export const TORN_SHAPES: readonly string[] = Object.keys(TORN);
 const ALL_NAMES: KeepsName = () => true;
 const SYNCED_NAMES: KeepsName = () => false;
 
-/** A crash that tears bytes in this shape; all names survive by default. */
+/** A crash that keeps bytes by the pattern `shape` in TORN. By default, it keeps all names. */
 export function torn(shape: string, keepsName: KeepsName = ALL_NAMES): CrashChoice {
   return { ...TORN[shape]!, keepsName };
 }
 
 /** Only synced data, the least that a crash can leave. */
 export const SYNCED_ONLY: CrashChoice = { ...NO_BYTES, keepsName: SYNCED_NAMES };
-/** Everything, as when only the process ends. */
+/** Everything, as when the process is killed but the machine keeps running. */
 export const ALL_DONE: CrashChoice = { ...ALL_BYTES, keepsName: ALL_NAMES };
 /** All names, but only synced bytes. */
 export const NAMES_ONLY: CrashChoice = { ...NO_BYTES, keepsName: ALL_NAMES };
 
-/** All names, and the first bytes of each file's growth. */
+/** Keeps all names, and the first `bytes` unsynced bytes appended to each file. */
 export function keptBytes(bytes: number): CrashChoice {
   const left = upTo((sizes) => Math.min(first(sizes) + bytes, last(sizes)));
   return { ...left, keepsName: ALL_NAMES };

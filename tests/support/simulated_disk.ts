@@ -11,7 +11,7 @@
  * - A sync of a file makes its bytes and size durable, not its name. A sync of a directory makes
  *   the names created, renamed and removed in it durable, but not the bytes of the files.
  * - Any subset of the unsynced name changes survives, except that a rename is atomic, even between
- *   directories, and that a change needs the earlier ones of the same name. A directory whose own
+ *   directories, and no change survives without the earlier ones to its path. A directory whose own
  *   name is lost loses its contents, too.
  * - A failed sync leaves its pages clean, as in Linux: each sector may or may not be on the disk,
  *   and no later sync writes it unless it is written again. Readers still see the new bytes
@@ -45,24 +45,24 @@ export type OperationKind =
 export interface Operation {
   kind: OperationKind;
   path: string;
-  /** Only for an open. */
+  /** Only for `open`. */
   mode?: OpenMode;
-  /** The offset of a read, write or truncate. */
+  /** The offset of a read or write, or the size after a truncate. */
   position?: number;
-  /** Only for a read or write. */
+  /** Only for `read` and `write`. */
   sizeBytes?: number;
 }
 
-/** How an operation fails. */
+/** The failure of an operation. */
 export interface Fault {
   errno: string;
   /** Number of bytes that a write stores before it fails. */
   writtenBytes?: number;
-  /** What readers see after a failed sync; default: `shown`. */
+  /** The contents that readers see after a failed sync; default: `shown`. */
   pages?: FailedPages;
 }
 
-/** Called before each operation takes effect; may delay it. @returns how it fails, or null. */
+/** Called before each operation takes effect; may delay it. @returns a fault to inject, or null. */
 export type OperationHook = (operation: Operation) => Fault | null | Promise<Fault | null>;
 
 /** Every path below a directory, with the bytes of a file or null for a directory. */
@@ -81,13 +81,13 @@ export class SimulatedDisk implements Storage {
   readonly operations: Operation[] = [];
   /** The number of open files. */
   openFiles = 0;
-  /** Free space for growth; a write that needs more fails with ENOSPC. */
+  /** Free space in bytes; a write that needs more fails with ENOSPC. */
   roomBytes = Infinity;
   readonly #names: SimulatedNames<SimulatedFile>;
 
   /**
-   * A directory with the contents of `tree`, all durable, including parent directories.
-   * @param tree its bytes are not modified.
+   * Creates a disk with the contents of `tree`, all durable; adds missing parent directories.
+   * @param tree never modified.
    */
   constructor(tree: Tree = new Map()) {
     const folders = [...tree.keys()].map(folderOf).filter((folder) => folder !== ".");
@@ -131,12 +131,12 @@ export class SimulatedDisk implements Storage {
     return Math.max(0, ...files.map((file) => file?.unsyncedBytes ?? 0));
   }
 
-  /** The disk that a machine finds after a crash now. */
+  /** The disk as it is after a crash at this moment. */
   crash(choice: CrashChoice = SYNCED_ONLY): SimulatedDisk {
     return new SimulatedDisk(this.treeAfter(choice));
   }
 
-  /** The same as a tree, whose bytes must not be modified. */
+  /** The tree after a crash at this moment. Callers must not modify its bytes. */
   treeAfter(choice: CrashChoice): Tree {
     const names = this.#names.afterCrash((change, place) => choice.keepsName(change, place));
     return new Map(
@@ -312,7 +312,7 @@ class OpenSimulatedFile implements StorageFile {
   }
 }
 
-/** An error like those of the operating system. */
+/** An error with the code and message format of a system error. */
 function errnoError(code: string, path: string): Error {
   return Object.assign(new Error(`${code}: injected, '${path}'`), { code });
 }

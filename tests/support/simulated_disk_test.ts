@@ -1,4 +1,4 @@
-/** The model of the simulated disk, rule by rule: what a crash may and may not leave. */
+/** Tests the simulated disk's model rule by rule: the states that a crash can and cannot leave. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

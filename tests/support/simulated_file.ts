@@ -30,7 +30,7 @@ export class SimulatedFile {
   #lost: Versions = new Map();
   #lostSizes: number[] = [];
 
-  /** Creates a durable file. @param bytes are not modified. */
+  /** Creates a durable file. @param bytes initial content, never modified. */
   constructor(bytes: Uint8Array = Buffer.alloc(0)) {
     this.#cached = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#durable = this.#cached;
@@ -45,7 +45,7 @@ export class SimulatedFile {
     return this.#changes.length === 0 && this.#lost.size === 0 && this.#lostSizes.length === 0;
   }
 
-  /** The number of sectors with several possible contents after a crash; null if it is durable. */
+  /** The number of sectors with several possible contents after a crash; null if there is none. */
   get unsyncedSectors(): number | null {
     if (this.isDurable) return null;
     const sectors = this.#versions(this.#changes).size;
@@ -58,7 +58,7 @@ export class SimulatedFile {
     return Math.max(...sizes) - Math.min(...sizes);
   }
 
-  /** The changes that a sync covers, which excludes later ones. */
+  /** The number of unsynced changes, all of which a sync that starts now covers. */
   get changesSoFar(): number {
     return this.#changes.length;
   }
@@ -78,7 +78,7 @@ export class SimulatedFile {
     this.#cached = changed(this.#cached, change);
   }
 
-  /** Makes the first changes durable, along with all sectors that they touch. */
+  /** Makes the first `changes` changes durable, along with all sectors that they touch. */
   sync(changes: number): void {
     const synced = this.#changes.splice(0, changes);
     const sectors = this.#lost.size === 0 ? [] : synced.flatMap((change) => this.#sectors(change));
@@ -137,7 +137,7 @@ export class SimulatedFile {
     return sizes;
   }
 
-  /** Contents that may follow a sector's durable one: those of failed syncs, then unsynced ones. */
+  /** Possible contents besides the durable one: those of failed syncs, then unsynced ones. */
   #versions(changes: readonly Change[]): Versions {
     const versions: Versions = new Map([...this.#lost].map(([sector, all]) => [sector, [...all]]));
     let bytes = this.#durable;
@@ -177,7 +177,7 @@ function resized(bytes: Buffer, sizeBytes: number): Buffer {
   return copy;
 }
 
-/** A copy in which one sector has another content, as far as the copy extends. */
+/** A copy in which one sector is copied from `from`, without changing the size. */
 function withSector(bytes: Buffer, sector: number, from: Buffer): Buffer {
   const position = sector * SECTOR_BYTES;
   const end = Math.min(position + SECTOR_BYTES, bytes.length);
@@ -193,7 +193,7 @@ function sectorsOf({ position, bytes }: Change, sizeBytes: number): number[] {
   return Array.from({ length: count }, (_, place) => firstSector + place);
 }
 
-/** Reads zeros past the end. */
+/** The content of a sector, with zeros past the end of the file. */
 function sectorAt(bytes: Buffer, sector: number): Buffer {
   const position = sector * SECTOR_BYTES;
   return resized(bytes.subarray(position, position + SECTOR_BYTES), SECTOR_BYTES);

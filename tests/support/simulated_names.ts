@@ -4,7 +4,7 @@
  */
 import type { NameChange } from "./simulated_crash.ts";
 
-/** A name change and its result at each path: a file, null for a directory, or nothing. */
+/** A name change, and its result at each path: a file, a directory (null) or no entry. */
 interface MadeChange<File> extends NameChange {
   entries: readonly (File | null | undefined)[];
 }
@@ -16,7 +16,7 @@ export class SimulatedNames<File> {
   readonly #durable: Entries<File>;
   #unsynced: MadeChange<File>[] = [];
 
-  /** @param entries are the initial names, all durable. */
+  /** @param entries initial names, all durable. */
   constructor(entries: Iterable<readonly [string, File | null]>) {
     this.#live = new Map(entries);
     this.#durable = new Map(this.#live);

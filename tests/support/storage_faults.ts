@@ -1,4 +1,4 @@
-/** Hooks with which a `SimulatedDisk` fails, fills up or waits on request. */
+/** Hooks that make operations of a `SimulatedDisk` fail, run out of space or block. */
 import type { Fault, OperationHook, OperationKind } from "./simulated_disk.ts";
 
 /** Fails the `nth` operation of a kind from now on, counted from 1; all others succeed. */
@@ -7,7 +7,7 @@ export function failNth(kind: OperationKind, nth: number, fault: Fault): Operati
   return (operation) => operation.kind === kind && ++count === nth ? fault : null;
 }
 
-/** Makes a write past `sizeBytes` of a file store what fits, then fail with `errno`. */
+/** Makes a write past offset `sizeBytes` store only the bytes before it and fail with `errno`. */
 export function noRoomAfter(sizeBytes: number, errno = "ENOSPC"): OperationHook {
   return ({ kind, position = 0, sizeBytes: wantedBytes = 0 }) => {
     if (kind !== "write" || position + wantedBytes <= sizeBytes) return null;

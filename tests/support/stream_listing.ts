@@ -43,8 +43,8 @@ export function countedThrough(
 }
 
 /**
- * A service with three sources of several streams, commits one second apart, and no cache of recent
- * commits. @returns the service and the last events of its batches.
+ * Opens a service whose log has three sources and several streams, with commits one second apart
+ * and no cache of recent commits. @returns the service and the last event id of each batch.
  */
 export async function serviceWithStreams(storage: SimulatedDisk = new SimulatedDisk()) {
   const time = testTime();

@@ -22,14 +22,14 @@ export function alteredLog(log: EventLog, members: Partial<EventLog>): EventLog 
   });
 }
 
-/** A replay that yields these pieces, but throws those that are errors. */
+/** A replay that yields the strings in `pieces` and throws the errors. */
 export function stubReplay(pieces: Iterable<string | Error>): Replay {
   const iterator = pieces[Symbol.iterator]();
   return {
     snapshotThroughEventId: "snapshot",
     lastEventId: "last",
     nextAfter: "next",
-    // deno-lint-ignore require-await -- an error rejects
+    // deno-lint-ignore require-await -- errors must reject
     async next() {
       const { done, value } = iterator.next();
       if (done) return null;

@@ -19,7 +19,7 @@ export function stubRequest(options: StubRequestOptions = {}): HttpRequest {
     method,
     target,
     header: (name) => headers[name] ?? null,
-    // deno-lint-ignore require-await -- faults of the pieces must reject
+    // deno-lint-ignore require-await -- errors thrown by `pieces` must reject
     async read() {
       const { done, value } = iterator.next();
       return done ? null : Buffer.from(value as Uint8Array);

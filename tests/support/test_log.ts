@@ -45,8 +45,8 @@ export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> 
 }
 
 /**
- * @param recentBytesMax is 0 for a log that reads everything from its files.
- * @param sealingOn how the log is sealed while open; undefined for no sealing.
+ * @param recentBytesMax 0 for a log that reads everything from its files.
+ * @param sealingOn configures sealing while the log is open. By default, nothing is sealed.
  */
 export async function openTestLog(
   storage: Storage,
@@ -63,7 +63,7 @@ export async function openTestLog(
 
 /**
  * The files of a log whose process was killed after these commits. Each commit is a list of batch
- * ids; an empty list is a clean shutdown and a restart.
+ * ids; an empty list stands for a clean shutdown and a restart.
  */
 export async function logTree(commits: readonly (readonly string[])[]): Promise<Tree> {
   const storage = new SimulatedDisk();

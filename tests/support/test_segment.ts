@@ -35,7 +35,7 @@ export interface PendingFile {
   head: string;
 }
 
-/** The file that these commits form, each a list of batches. */
+/** A pending file of these commits, each given as a list of batches. */
 export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): PendingFile {
   const { clockMs, randomBytes } = testTime();
   const ids = new EventIdSource(clockMs, randomBytes, null);
@@ -107,7 +107,7 @@ export function entryOf(segment: ExpectedSegment): SegmentEntry {
   return { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
 }
 
-/** The sealed history that these segments form. */
+/** A sealed history of these segments. */
 export function historyOf(
   storage: Storage,
   listed: readonly ExpectedSegment[],
@@ -168,7 +168,7 @@ function hostileText(random: SeededRandom): string {
     : random.text(12);
 }
 
-/** Hostile batches with up to 9,000 events in total, several per commit. */
+/** Commits of up to 20 hostile batches each. */
 export function hostileCommits(random: SeededRandom): PreparedBatch[][] {
   let number = 0;
   return Array.from(

@@ -4,7 +4,7 @@ import type { EventLogService } from "../../src/service/event_log.ts";
 import { testTime } from "./test_log.ts";
 import { openWatchedService, type SealingOn } from "./watched_log.ts";
 
-/** @param recentBytesMax is 0 for a service that reads everything from files. */
+/** @param recentBytesMax 0 for a service that reads everything from files. */
 export async function openTestService(
   storage: Storage,
   recentBytesMax?: number,

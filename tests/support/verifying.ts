@@ -1,4 +1,4 @@
-/** Builds logs of every form in memory, and verifies them. */
+/** Builds logs in memory with any mix of files, and verifies them. */
 import assert from "node:assert/strict";
 import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify/verify.ts";
 import { type OperationKind, SimulatedDisk, type Tree } from "./simulated_disk.ts";
@@ -32,7 +32,7 @@ export function verifyTree(tree: Tree, options?: VerifyOptions): Promise<Verific
   return verifyStorage(new SimulatedDisk(tree), options);
 }
 
-/** Appends commits of several batches, each with several events and streams and a unique name. */
+/** Appends a commit for each list of batch ids. Each batch has several events and streams. */
 async function appendCommits(storage: SimulatedDisk, names: readonly string[][]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const batchIds of names) {
@@ -51,11 +51,11 @@ async function appendCommits(storage: SimulatedDisk, names: readonly string[][])
   await log.close();
 }
 
-/** The number of files of each kind. */
+/** The files of a log. */
 export interface LogShape {
   segments?: boolean;
   pendingFiles?: number;
-  /** Commits in the tail, not counting that of a clean shutdown. */
+  /** Commits in the tail, not counting the clean-shutdown marker. */
   tailCommits?: number;
 }
 
@@ -84,7 +84,7 @@ export async function logOf(
   return storage.tree();
 }
 
-/** The same batch in two of three places: a segment, a pending file and the tail. */
+/** A log with a batch stored twice: in a segment (0), a pending file (1) or the tail (2). */
 export async function logWithTwice(first: number, second: number): Promise<Tree> {
   const storage = new SimulatedDisk();
   for (let place = 0; place < 3; place++) {

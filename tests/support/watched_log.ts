@@ -1,4 +1,4 @@
-/** Opens logs behind an order monitor, so every test that does so also checks the order. */
+/** Opens logs behind an order monitor, so tests that use them also check the order. */
 import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { type EventLogService, openEventLog } from "../../src/service/event_log.ts";
@@ -7,7 +7,7 @@ import { OrderMonitor } from "./order_monitor.ts";
 /** Configures sealing on the monitored storage. */
 export type SealingOn = (storage: Storage) => SealingOptions;
 
-/** Like `openLog()`. */
+/** Like `openLog()`, with the order monitor in front of the storage. */
 export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn): Promise<Log> {
   const monitor = new OrderMonitor(options.storage);
   const log = await openLog({ ...options, storage: monitor, ...sealingOf(monitor, sealingOn) });
@@ -20,7 +20,7 @@ export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn)
   return log;
 }
 
-/** Like `openEventLog()`. */
+/** Like `openEventLog()`, with the order monitor in front of the storage. */
 export async function openWatchedService(
   options: LogOptions,
   sealingOn?: SealingOn,

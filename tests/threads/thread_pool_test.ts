@@ -1,4 +1,4 @@
-/** Threads that respond to requests, and what happens when one fails, dies, idles or is closed. */
+/** Threads that respond to requests, even after one of them fails, dies, idles or is closed. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test, type TestContext } from "node:test";
@@ -22,7 +22,7 @@ const echo = (value: string | ArrayBuffer): Order => ({ order: "echo", value });
 /** A worker controlled by the test. */
 class FakeWorker extends EventEmitter {
   readonly posted: unknown[] = [];
-  /** Whether sending it a message fails. */
+  /** Whether sending this worker a message fails. */
   isFull = false;
 
   postMessage(message: unknown): void {

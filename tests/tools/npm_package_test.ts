@@ -1,6 +1,6 @@
 /**
- * The package that npm packs, installed in an empty directory. Its command runs without this tree
- * and without Deno, and its types compile. Downloads dependencies missing from npm's cache.
+ * The package that npm packs, installed in an empty directory. Its command runs without this
+ * repository and without Deno, and its types compile. npm downloads dependencies not in its cache.
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -54,10 +54,10 @@ const skip = node === null ? absenceOf("node") : hasNpm ? false : "npm not found
 /** The installation directory, and the package directory in it. */
 let folder: string;
 let installed: string;
-/** Runs its command under the Node that runs this test. */
+/** Runs the package's command under the Node that runs this test. */
 let command: CliOptions;
 
-/** Puts the Node that runs this test first in PATH. */
+/** Runs a program. The Node that runs this test comes first in PATH. */
 async function run(program: string, ...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(program, args, { cwd: folder, env: environment() });
   return stdout;

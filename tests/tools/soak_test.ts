@@ -1,6 +1,6 @@
 /**
- * Short soaks find no violation in a correct service, and detect changes that are made to a log
- * behind the service's back.
+ * Short soaks find no violation in a correct service, and detect damage that the test does to the
+ * log of a stopped service.
  */
 import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";
@@ -66,7 +66,7 @@ test(`runSoak() finds no violation through a kill, a seal and a verify (SEED=${s
     assert.ok(tally.of("kills") >= 1);
     assert.equal(tally.of("seals"), 1);
     assert.equal(tally.of("verifies"), 2);
-    // Once during the run and once at the end; some batches never got a response.
+    // Each event is audited during the run and at the end. Some batches never got a response.
     assert.ok(tally.of("audited") >= 2 * tally.of("events"), tally.toString());
     assert.deepEqual(await readdir(dir), [], "nothing is left behind");
   }));
@@ -79,14 +79,14 @@ test(`runSoak() continues with a new log when the current one is full (SEED=${se
     assert.deepEqual(await readdir(dir), []);
   }));
 
-/** The message depends on who notices first: usually the audit, or a writer, reader or follower. */
+/** Messages of the violation. The audit, a writer, a reader or a follower may detect it first. */
 const LOSSES = new RegExp([
   ...["is lost", "was (committed|retired) twice", "has two receipts"],
   ...["_conflict", "source_(retired|not_found)", "was reported as", "does not advance"],
   ...["was found as", "saw \\d", "(did not list|listed) "],
 ].join("|"));
 
-/** Smaller than any commit, so that the rest is a remnant. */
+/** Size of the truncated tail, smaller than any commit, so that the rest is a remnant. */
 const KEPT_BYTES = 100;
 
 test(`runSoak() detects lost acknowledged batches (SEED=${seed})`, () =>

@@ -14,7 +14,7 @@ import {
 
 const START = fileURLToPath(new URL("../../tools/start.ts", import.meta.url));
 
-/** Grants the permissions of the task in deno.json, for a different directory. */
+/** Starts the demo in another directory, with the permissions of the task in deno.json. */
 async function start(folder: string): Promise<Spawned> {
   const socketPath = join(folder, "demo", "data", "ground.sock");
   const permissions = ["--allow-read=.", "--allow-write=demo", `--allow-net=unix:${socketPath}`];
@@ -23,7 +23,7 @@ async function start(folder: string): Promise<Spawned> {
   return spawned;
 }
 
-/** Like Ctrl-C under `deno task`, which passes on the signal that the terminal also sends. */
+/** Stops the demo like Ctrl-C: the terminal sends the signal, and so does `deno task`. */
 async function stop({ child, exited }: Spawned): Promise<void> {
   signalChild(child, "SIGINT");
   signalChild(child, "SIGINT");

@@ -10,7 +10,7 @@ test("findUntidy() finds nothing in this tree", () => {
   assert.deepEqual(findUntidy(fileURLToPath(new URL("../..", import.meta.url))), []);
 });
 
-/** A tidy tree. */
+/** A tidy source tree. */
 const TREE: Record<string, string> = {
   "deno.json": '{"version":"1.0.0","license":"MIT","imports":{"a":"npm:a@1.2.3"}}',
   "package.json": '{"version":"1.0.0","license":"MIT","dependencies":{"a":"1.2.3"}}',
@@ -20,7 +20,7 @@ const TREE: Record<string, string> = {
   "src/event/names.ts": "",
 };
 
-// Split so that this file stays tidy.
+// Split into parts so that this file itself stays tidy.
 const LATER = "TO" + "DO";
 const RUNTIME = "De" + "no.cwd()";
 const ENDING = "process.ex" + "it(0);";

@@ -1,10 +1,10 @@
 /**
- * Checks the log against the ledger: every acknowledged batch is there once, complete, with the ids
- * of its receipt; every other batch is absent or complete; nothing else is in the log. Each event
- * is rehashed, and the history chain is recomputed from genesis.
+ * Checks the log against the ledger. Every acknowledged batch exists once, complete, with the ids
+ * in its receipt. Every other batch is absent or complete, and the log contains nothing else. Each
+ * event is rehashed, and the history chain is recomputed from genesis.
  *
- * Audits are incremental: one follows the log during a soak; at the end a second one rereads it
- * from the beginning.
+ * Audits are incremental. During a soak, one audit follows the log; at the end, a second one reads
+ * the whole log again.
  */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
@@ -17,7 +17,7 @@ import { claim } from "./violation.ts";
 
 const PAGE_EVENTS = 2000;
 
-/** Known or computed chain heads, by the preceding event. */
+/** Known or computed chain heads, keyed by the event that each head follows. */
 export type KnownHeads = Map<string, string>;
 
 /** The part of a client that an audit needs. */
@@ -43,7 +43,7 @@ export class Audit {
   #settled = 0;
   readonly #lastOfSource = new Map<string, string>();
   readonly #retired = new Map<string, string>();
-  /** The newest event and its predecessor; reading resumes after an event that must still exist. */
+  /** The newest event, which the next read must return again, and the id of the event before it. */
   #anchor: { after: string | null; eventId: string; eventHash: string } | null = null;
 
   /** @param heads expected chain heads; computed ones are added. */
@@ -76,7 +76,7 @@ export class Audit {
     for (const event of events) this.#take(event);
   }
 
-  /** Completes the newest batch, and checks for acknowledged ones. */
+  /** Completes the newest batch, and checks that the log contains everything acknowledged. */
   settle({ batches, retirements }: Due): void {
     this.#closeBatch();
     for (const { source, retirement_event_id } of retirements) {

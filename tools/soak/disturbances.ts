@@ -1,6 +1,6 @@
 /**
- * Disturbances of the service under load. Each leaves it running; the audit then checks whether the
- * log is still correct.
+ * Disturbances of the service under load. Each ends with the service running; the audit checks
+ * whether the log is still correct.
  */
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export interface Scene {
 /** Resolves once the service responds again. @throws {Violation} */
 export type Disturbance = (scene: Scene) => Promise<void>;
 
-/** Longest delays after which starts, shutdowns and seals are killed, in milliseconds. */
+/** Maximum delays before startups and shutdowns are killed, in milliseconds. */
 const START_MS_MAX = 400;
 const SHUTDOWN_MS_MAX = 5;
 /** Polling interval. */
@@ -52,7 +52,7 @@ export const DISTURBANCES = {
   calm,
 } satisfies Record<string, Disturbance>;
 
-/** The disturbances of a soak, repeated as often as each occurs in one pass. */
+/** The disturbances of one pass of a soak, each repeated as often as it occurs. */
 export const SOAK_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   ...Array.from(
@@ -80,7 +80,7 @@ async function start({ served, tally }: Pick<Scene, "served" | "tally">): Promis
   tally.add("starts");
 }
 
-/** Recovery can also be killed at any time. */
+/** Kills the starting service at a random moment, possibly during recovery. */
 async function killStart({ served, random, tally, failing }: Scene): Promise<void> {
   await served.kill();
   const starting = served.launch();
@@ -91,7 +91,7 @@ async function killStart({ served, random, tally, failing }: Scene): Promise<voi
   await start({ served, tally });
 }
 
-/** Kills a starting service as soon as its recovery has written, or when it binds its socket. */
+/** Kills the starting service when recovery writes to the tail, or at the latest when it serves. */
 async function killRecovery({ served, tally }: Scene): Promise<void> {
   await served.kill();
   const before = await tailState(served);
@@ -108,7 +108,7 @@ async function killRecovery({ served, tally }: Scene): Promise<void> {
   await start({ served, tally });
 }
 
-/** File metadata that changes when recovery rewrites the last commit. */
+/** A fingerprint of the tail file, which changes when recovery writes to it. */
 async function tailState({ logDir }: ServedLog): Promise<string> {
   const tail = await stat(join(logDir, TAIL_FILE), { bigint: true }).catch(() => null);
   return `${tail?.ino} ${tail?.size} ${tail?.mtimeNs}`;
@@ -121,7 +121,7 @@ async function killShutdown({ served, random, tally }: Scene): Promise<void> {
   await start({ served, tally });
 }
 
-/** Seals the leftovers of a stop or kill. */
+/** Stops or kills the service, seals the log, and starts the service. */
 async function seal(scene: Scene): Promise<void> {
   const { served, tally } = scene;
   await endForSeal(scene);
@@ -161,14 +161,14 @@ async function endForSeal({ served, random, tally }: Scene): Promise<void> {
   }
 }
 
-/** Runs `verify` while the service keeps writing. */
+/** Verifies the log while the service writes to it. */
 async function verify({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run(random() < 0.5 ? ["verify"] : ["verify", "--chain"]);
   claim(exit.code === 0, `verify while serving: ${exit.stdout} ${describeExit(exit)}`);
   tally.add("verifies");
 }
 
-/** A second writer is refused. */
+/** Starts a second writer, which must be refused. */
 async function intrude({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run([random() < 0.5 ? "serve" : "seal"]);
   const isRefused = exit.code === 1 && /held by another process/.test(exit.stderr);
@@ -186,7 +186,7 @@ async function calm({ failing }: Scene): Promise<void> {
   await delay(CALM_MS, undefined, { signal: failing });
 }
 
-/** @throws {Violation} the manifest's chain head differs from a known one. */
+/** Records segments' chain heads. @throws {Violation} one differs from the known head. */
 async function noteSegments({ served, heads }: Scene): Promise<void> {
   const { segments } = JSON.parse(await readFile(join(served.logDir, MANIFEST_FILE), "utf8"));
   for (const { last_event_id: id, head } of segments) {

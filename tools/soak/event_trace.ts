@@ -1,6 +1,6 @@
 /**
- * A sequence of observed events: the id and a hash prefix in 24 bytes each, so that a million of
- * them can be kept and compared as bytes.
+ * A sequence of observed events, each stored as 24 bytes: its id and the first bytes of its hash. A
+ * million events fit in memory and can be compared as bytes.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/types.ts";
@@ -8,7 +8,7 @@ import { firstIndex } from "../../src/first_index.ts";
 
 const ID_BYTES = 16;
 const HASH_BYTES = 8;
-/** Size of one entry. */
+/** Size of one event. */
 const ENTRY_BYTES = ID_BYTES + HASH_BYTES;
 const CAPACITY_MIN = 16;
 
@@ -28,7 +28,7 @@ export class EventTrace {
     this.#length += 1;
   }
 
-  /** Adds an event of another trace. */
+  /** Adds the event at `place` of another trace. */
   addFrom(other: EventTrace, place: number): void {
     const at = this.#roomForOne();
     other.#entry(place).copy(this.#bytes, at);
@@ -50,7 +50,7 @@ export class EventTrace {
     });
   }
 
-  /** Index of the first difference from another trace's events `start` to `end`; -1 if none. */
+  /** Index of the first event that differs from `other`'s between `start` and `end`; -1 if none. */
   firstDifference(other: EventTrace, start: number, end: number): number {
     const [mine, theirs] = [this.#slice(0, this.#length), other.#slice(start, end)];
     if (mine.equals(theirs)) return -1;
@@ -60,7 +60,7 @@ export class EventTrace {
     return Math.floor(at / ENTRY_BYTES);
   }
 
-  /** Offset of the next event. */
+  /** Offset at which the next event is written. Grows the buffer if it is full. */
   #roomForOne(): number {
     const at = this.#length * ENTRY_BYTES;
     if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);

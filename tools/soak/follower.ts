@@ -1,6 +1,6 @@
 /**
- * A consumer that follows the log across kills and restarts, with and without a filter, fast or
- * slow, and sometimes disconnects and resumes at another position.
+ * A consumer that follows the log across kills and restarts, with or without a filter, fast or
+ * slow. At times it disconnects and then follows from another position.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { FollowEnd, FollowEvents } from "../../src/client/wire.ts";
@@ -12,9 +12,9 @@ import { randomFilter, randomPosition } from "./reader.ts";
 import { Violation } from "./violation.ts";
 import { randomOf } from "./workload.ts";
 
-/** How long a follow lasts, in milliseconds. */
+/** Maximum duration of a follow, in milliseconds. */
 const STAY_MS_MAX = 20_000;
-/** A slow follower's delay per record. */
+/** Maximum delay of a slow follower per record, in milliseconds. */
 const SLOWNESS_MS_MAX = 100;
 const PAGE_EVENTS_MAX = 500;
 
@@ -69,7 +69,7 @@ function endedBy(name: string, { reason, detail }: FollowEnd): Violation {
   return new Violation(`${name} ended with ${reason}: ${detail ?? "no detail"}`);
 }
 
-/** The current follow's observation, not yet submitted. */
+/** The unsubmitted observation of a follow. */
 class Watch {
   readonly #load: Load;
   readonly #name: string;

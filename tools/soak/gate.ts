@@ -3,7 +3,7 @@ import { EventLogClient, type EventLogClientOptions } from "../../src/client/eve
 import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 
-/** Clients retry until the timeout, any number of times. */
+/** Maximum number of attempts, so high that only the time limit ends a client's retries. */
 const ATTEMPTS_MAX = 1_000_000;
 
 /** Open while the service responds. */

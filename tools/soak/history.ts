@@ -13,7 +13,7 @@ export interface Observation {
   observer: string;
   /** Any filter except `recordKey`. */
   filter: ReplayFilter;
-  /** Exclusive; null for the beginning. */
+  /** Exclusive. Null stands for the beginning of the log. */
   after: string | null;
   /** Inclusive. */
   through: string;
@@ -24,12 +24,12 @@ export interface Observation {
 /** A listing of all streams. */
 export interface Listing {
   observer: string;
-  /** The event that the listing is anchored at. */
+  /** The id of the last event that the listing counts. */
   through: string;
   streams: StreamSummary[];
 }
 
-/** Distinct combinations of source, stream and kind; there are few. */
+/** The source, stream and kind of an event. Few combinations exist. */
 type Label = Pick<CommittedEvent, "source" | "stream" | "kind">;
 
 export class History {

@@ -1,8 +1,8 @@
 /**
- * Submitted batches and the responses to them, which determine what the log must contain. Only the
- * digest, ids and event count of each batch are kept.
+ * Submitted batches and their answers, which determine what the log must contain. For each batch,
+ * only its digest, ids, counts and sizes are kept.
  *
- * Bounded: once `isFull` is true the round must end; writers continue until it does.
+ * Memory is bounded because a round ends soon after `isFull` becomes true.
  */
 import { Buffer } from "node:buffer";
 import type { Batch } from "../../src/client/batch_body.ts";
@@ -25,27 +25,27 @@ export interface DigestedEvent {
 export interface LedgerEntry {
   readonly source: string;
   readonly batchId: string;
-  /** Values that its receipt and its events in the log must match. */
+  /** The digest that the receipt and the events in the log must match. */
   readonly digest: string;
   readonly events: number;
-  /** Canonical payloads. */
+  /** Total size of the canonical payloads. */
   readonly payloadBytes: number;
-  /** The ids of its receipt; null if there is none yet. */
+  /** The ids in the receipt; null if there is none yet. */
   receipt: { firstEventId: string; lastEventId: string } | null;
-  /** A receipt had status `committed`; no other one may. */
+  /** Whether a receipt had the status `committed`. At most one may. */
   isCommitted: boolean;
-  /** It was rejected; the log must not contain any of it. */
+  /** Whether the service rejected the batch. The log must then contain none of it. */
   isRefused: boolean;
 }
 
-/** Everything acknowledged by some time, which the log must contain from then on. */
+/** Everything acknowledged up to some moment. The log must contain it from then on. */
 export interface Due {
   /** Number of acknowledged batches. */
   batches: number;
   retirements: RetirementReceipt[];
 }
 
-/** The batch digest as documented in the API, of events in order. */
+/** The batch digest of events in order, as documented in the API. */
 export function digestOf(source: string, events: readonly DigestedEvent[]): string {
   return sha256Hex(canonicalize({ v: 1, source, events }));
 }
@@ -54,18 +54,18 @@ export class Ledger {
   readonly #entries = new Map<string, LedgerEntry>();
   /** In the order of their receipts. */
   readonly acknowledged: LedgerEntry[] = [];
-  /** By the retired source. */
+  /** Receipts keyed by retired source. */
   readonly #retirements = new Map<string, RetirementReceipt>();
   readonly #batchesMax: number;
   /**
-   * Whether to accept batches that the soak's writers did not submit, for logs with other writers;
-   * none by default.
+   * Whether a batch that none of the soak's writers submitted is allowed, for tests in which other
+   * clients also write. By default, none is.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
   #events = 0;
   #payloadBytes = 0;
 
-  /** @param batchesMax limit for one log. */
+  /** @param batchesMax maximum number of batches in one log. */
   constructor(batchesMax: number = ROUND_BATCHES_MAX) {
     this.#batchesMax = batchesMax;
   }
@@ -82,7 +82,7 @@ export class Ledger {
     return { batches, retirements: [...this.#retirements.values()] };
   }
 
-  /** The batch with that name; undefined if nobody submitted one. */
+  /** The batch with this source and id; undefined if nobody submitted it. */
   find(source: string, batchId: string): LedgerEntry | undefined {
     return this.#entries.get(`${source} ${batchId}`);
   }
@@ -114,7 +114,7 @@ export class Ledger {
 
   /**
    * Records a receipt.
-   * @throws {Violation} it contradicts the batch, or an earlier receipt.
+   * @throws {Violation} the receipt contradicts the batch or an earlier receipt.
    */
   acknowledge(entry: LedgerEntry, receipt: Receipt): void {
     const { status, batch_digest, events, first_event_id, last_event_id } = receipt;
@@ -143,7 +143,7 @@ export class Ledger {
     entry.isRefused = true;
   }
 
-  /** Records a retirement. @throws {Violation} it contradicts an earlier response. */
+  /** Records a retirement. @throws {Violation} the receipt contradicts an earlier one. */
   retire(receipt: RetirementReceipt): void {
     const { source, final_frontier, retirement_event_id } = receipt;
     const known = this.#retirements.get(source) ?? receipt;

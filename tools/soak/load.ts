@@ -15,11 +15,11 @@ export interface Load {
   tally: Tally;
   /** Aborted when clients should finish their current work and stop. */
   ending: AbortSignal;
-  /** Aborted on a violation: responses no longer matter. */
+  /** Aborted on a violation, after which responses no longer matter. */
   failing: AbortSignal;
 }
 
-/** Sleeps, but returns immediately when clients should stop. */
+/** Waits for `durationMs`, or until clients should end. */
 export async function pause(load: Load, durationMs: number): Promise<void> {
   try {
     await delay(durationMs, undefined, { signal: load.ending });
@@ -28,14 +28,14 @@ export async function pause(load: Load, durationMs: number): Promise<void> {
   }
 }
 
-/** Timeout for reads, after which the service is considered hung. */
+/** Aborts a read on a violation, or at the time limit after which the service counts as hung. */
 export function readSignal({ failing }: Load): AbortSignal {
   return AbortSignal.any([failing, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
 }
 
 /**
- * Awaits `work`, which must fail with `code`. @returns the error. @throws {unknown} any other
- * error, and if `work` succeeds.
+ * Awaits `work`, which must be rejected with the error `code`. @returns the error.
+ * @throws {unknown} any other error of `work`, or one that quotes its result.
  */
 export async function refusalOf(work: Promise<unknown>, code: string): Promise<EventLogError> {
   let answer: unknown;

@@ -1,6 +1,6 @@
 /**
- * Observations of readers and followers that the audit has not reached yet. When the limit is
- * reached, observers wait for the next check.
+ * Observations of readers and followers that the audit has not reached yet. When there are too
+ * many, observers wait for the next check before they submit more.
  */
 import { OBSERVATIONS_MAX } from "./bounds.ts";
 import type { History, Listing, Observation } from "./history.ts";
@@ -10,20 +10,20 @@ export class Observations {
   #listings: Listing[] = [];
   #room = Promise.withResolvers<void>();
 
-  /** @throws the signal's abort reason, if aborted while waiting. */
+  /** @throws the signal's abort reason, if it is aborted before there is space. */
   async add(observation: Observation, signal: AbortSignal): Promise<void> {
     await this.#untilRoom(signal);
     this.#replays.push(observation);
   }
 
-  /** Like `add()`. */
+  /** Adds a listing; otherwise like `add()`. */
   async addListing(listing: Listing, signal: AbortSignal): Promise<void> {
     await this.#untilRoom(signal);
     this.#listings.push(listing);
   }
 
   /**
-   * Checks what a history covers, and keeps the rest. @returns the number of checked observations.
+   * Checks the observations that `history` covers, and keeps the rest. @returns their number.
    * @throws {Violation} an observation contradicts the log.
    */
   check(history: History): number {

@@ -1,6 +1,6 @@
 /**
  * A consumer of finite responses: pages with and without filters from anywhere in the log, single
- * records by key, and stream listings. Sometimes it disconnects mid-response.
+ * records by key, and stream listings. Sometimes it disconnects in the middle of a response.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
@@ -11,7 +11,7 @@ import { KINDS, makeBatch, randomOf, recordKeyOf, STREAMS } from "./workload.ts"
 
 const PAGES_MAX = 5;
 const PAGE_EVENTS_MAX = 1000;
-/** Most consumers are almost caught up. */
+/** Most reads start within this many recent batches, as most consumers are almost caught up. */
 const RECENT_BATCHES = 100;
 const PAUSE_MS_MAX = 100;
 const ABORT_MS_MAX = 30;

@@ -1,6 +1,6 @@
 /**
- * One log from its first event to its last: clients load it, disturbances hit the service, and
- * finally the whole log is checked. The first violation ends the round.
+ * One log from its first event to its last. Clients load it, disturbances hit it, and finally the
+ * whole log is checked. The first violation ends the round.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { RuntimeName } from "../support/runtimes.ts";
@@ -26,19 +26,19 @@ import { claim } from "./violation.ts";
 import type { Vitals } from "./vitals.ts";
 import { makeBatch, randomOf } from "./workload.ts";
 
-/** Acknowledged batches that are resent at the end. */
+/** Maximum number of acknowledged batches resent at the end. */
 const REPEATS_MAX = 100;
 
 export interface RoundOptions {
   seed: number;
-  /** Number of this round; makes client names unique. */
+  /** Number of this round, which makes names unique across rounds. */
   number: number;
   /** An empty directory. */
   dir: string;
   runtimes: readonly RuntimeName[];
   /** Returns the next disturbance; null when the soak is over. */
   nextDisturbance: () => Disturbance | null;
-  /** Longest load between two disturbances. */
+  /** Maximum duration of the load between two disturbances. */
   loadMsMax: number;
   /** The round ends at this number of batches. */
   roundBatchesMax: number;
@@ -109,7 +109,7 @@ class Round {
   async run(): Promise<void> {
     await this.#served.start();
     const clients = this.#startClients();
-    // Wake clients that wait for a dead service.
+    // Abort clients that would otherwise wait for a dead service.
     await this.#disturb().catch((error) => this.#failing.abort(error));
     this.#ending.abort();
     await this.#orHanging(clients);
@@ -177,7 +177,7 @@ class Round {
 
   /** After the clients have stopped, audits the whole log again from the beginning. */
   async #checkAll(): Promise<void> {
-    // A request that a client abandoned may commit until the service stops, but not later.
+    // Until the service stops, a request that a client abandoned may still be committed.
     await this.#served.stop();
     await this.#served.start();
     await this.#check(this.#audit);
@@ -196,7 +196,7 @@ class Round {
     await this.#served.stop();
   }
 
-  /** Resent batches must get their original receipts, even if sealed. */
+  /** Resends acknowledged batches, even sealed ones, which must return the same receipts. */
   async #repeatSome(): Promise<void> {
     const { acknowledged } = this.#ledger;
     const stride = Math.ceil(acknowledged.length / REPEATS_MAX);

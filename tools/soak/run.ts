@@ -1,6 +1,6 @@
 /**
- * A soak: rounds of load and disturbances, each on a new log, until time or the deck runs out. The
- * seed determines the load and disturbances, but not their timing.
+ * A soak: rounds of load and disturbances, each on a new log, until the time or the deck runs out.
+ * The seed determines the actions, but not their timing.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,26 +13,26 @@ import { Tally } from "./tally.ts";
 import { Vitals } from "./vitals.ts";
 import { randomOf } from "./workload.ts";
 
-/** Interval of progress lines. */
+/** Interval between progress lines. */
 const PROGRESS_MS = 10_000;
 
 export interface SoakOptions {
   /** An existing directory; logs are created in it. */
   dir: string;
   seed: number;
-  /** Each start picks one at random. */
+  /** Each start of the service uses a random one of these. */
   runtimes: readonly RuntimeName[];
-  /** Disturbances, reshuffled for each pass; one pass only without a duration. */
+  /** Disturbances, reshuffled for each pass. Without `durationMs`, there is only one pass. */
   deck: readonly Disturbance[];
-  /** Undefined: until the deck has been dealt once. */
+  /** Default: until the deck has been dealt once. */
   durationMs?: number;
-  /** Longest load between two disturbances; default LOAD_MS_MAX. */
+  /** Maximum duration of the load between two disturbances; default LOAD_MS_MAX. */
   loadMsMax?: number;
-  /** Maximum batches per log; default ROUND_BATCHES_MAX. */
+  /** Maximum number of batches in one log; default ROUND_BATCHES_MAX. */
   roundBatchesMax?: number;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number;
-  /** Called with lines of progress. */
+  /** Called with each progress line. */
   report: (line: string) => void;
   /** Aborts the soak. */
   signal: AbortSignal;
@@ -46,7 +46,7 @@ export interface SoakResult {
   elapsedMs: number;
 }
 
-/** A violation or another failure; the log's directory is kept. */
+/** A violation or another failure. The log's directory is kept. */
 export class SoakError extends Error {
   override name = "SoakError";
   /** Directory of the deployment. */

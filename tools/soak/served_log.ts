@@ -1,7 +1,7 @@
 /**
- * The log under test: its directory, and the process that serves it, which is stopped, killed and
- * restarted while clients use it. Clients wait at a gate that closes before each disturbance of the
- * process and opens when it responds again.
+ * The log under test: its directory, and the process that serves it. The process is stopped, killed
+ * and restarted while clients use it. They wait at a gate that closes before each disturbance and
+ * opens when the service answers again.
  */
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,13 +26,13 @@ import {
 import { Gate, gatedClient } from "./gate.ts";
 import { claim, Violation } from "./violation.ts";
 
-/** Root of this source tree. */
+/** The root of the repository. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface ServedLogOptions {
   /** An empty directory. */
   dir: string;
-  /** Each start picks one at random. */
+  /** Each start of the service uses a random one of these. */
   runtimes: readonly RuntimeName[];
   random: Random;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
@@ -54,8 +54,8 @@ export class ServedLog {
   readonly #gate = new Gate();
 
   /**
-   * Initializes a log. Its socket is in the system's temporary directory: socket paths have a
-   * length limit, and not every file system supports sockets.
+   * Initializes a log. Its socket is in the system's temporary directory because socket paths must
+   * be short and not every file system supports sockets.
    */
   static async create(options: ServedLogOptions): Promise<ServedLog> {
     const socketFolder = await mkdtemp(join(await realpath(tmpdir()), "soak-"));
@@ -79,7 +79,7 @@ export class ServedLog {
     });
   }
 
-  /** Pid of the serving process; null if there is none. */
+  /** The id of the serving process; null if there is none. */
   get pid(): number | null {
     return this.#process?.child.pid ?? null;
   }
@@ -89,12 +89,12 @@ export class ServedLog {
     return this.#process!.output;
   }
 
-  /** The current or last runtime. */
+  /** The runtime of the current or most recent serving process. */
   get runtime(): RuntimeName {
     return this.#runtime;
   }
 
-  /** Directory of the log's files. */
+  /** The directory of the log's files. */
   get logDir(): string {
     return join(this.dir, "data", "log");
   }
@@ -129,7 +129,7 @@ export class ServedLog {
     await this.#end("SIGKILL");
   }
 
-  /** Requests a shutdown, and kills the service if it takes too long. */
+  /** Requests a shutdown, and kills the service if it is still running after `momentMs`. */
   async killInShutdown(momentMs: number): Promise<CliExit> {
     const ending = this.#process!;
     const exited = this.#end("SIGTERM");
@@ -162,7 +162,7 @@ export class ServedLog {
     return this.#watch(spawnCli(["--config", this.#configPath, ...args], this.#programOptions()));
   }
 
-  /** Kills all processes and removes the socket's directory; the log's directory stays. */
+  /** Kills every process and removes the socket's directory, but keeps the log's directory. */
   async dispose(): Promise<void> {
     this.#process = null;
     for (const { child } of this.#running) signalChild(child, "SIGKILL");
@@ -186,7 +186,7 @@ export class ServedLog {
     return join(this.#socketFolder, "ground.sock");
   }
 
-  /** Runs under a random runtime, with minimal permissions. */
+  /** Options to run the program under a random runtime, with minimal permissions. */
   #programOptions() {
     this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
     const folders = `${this.dir},${this.#socketFolder}`;

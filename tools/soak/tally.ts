@@ -26,7 +26,7 @@ const NAMES = [
   "states",
 ] as const;
 
-/** The names of the counts. `checked` are observations, `audited` events. */
+/** The names of the counts. `checked` counts observations, and `audited` counts events. */
 export type Counted = typeof NAMES[number];
 
 export class Tally {

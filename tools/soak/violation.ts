@@ -1,6 +1,6 @@
-/** The error for all faults that a soak finds in the service. */
+/** The error for every fault that the soak finds in the service. */
 
-/** The service broke a promise, or does not work. */
+/** The service broke a guarantee or stopped working. */
 export class Violation extends Error {
   override name = "Violation";
 }

@@ -1,7 +1,7 @@
 /**
- * Memory and descriptors of the service over time, from /proc; not checked where that is missing. A
- * sample above a limit fails immediately; a leak shows in the medians of the first and last quarter
- * of a soak.
+ * Memory and descriptors of the service over time, from /proc. Without /proc, nothing is checked. A
+ * sample above the limits fails immediately. A leak shows as growth of the median from the first
+ * quarter of a soak to the last.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import {
@@ -15,28 +15,28 @@ import { claim } from "./violation.ts";
 import { median } from "../support/median.ts";
 
 const MIB = 1024 * 1024;
-/** Too few samples give no meaningful median. */
+/** Minimum number of samples for a meaningful median. */
 const SAMPLES_MIN = 40;
 
 export interface Sample {
   memoryBytes: number;
-  /** Excludes segment files, whose number grows with the log up to a limit. */
+  /** Excludes descriptors of segments, whose number grows with the log up to a limit. */
   descriptors: number;
 }
 
 export class Vitals {
   #samples: Sample[] = [];
-  /** One in this many samples is kept. */
+  /** One out of this many samples is kept. */
   #stride = 1;
   #looks = 0;
 
-  /** Samples a process; does nothing if it is gone. @throws {Violation} */
+  /** Samples a process; does nothing if the process is gone. @throws {Violation} */
   look(pid: number): void {
     const sample = sampleOf(pid);
     if (sample !== null) this.add(sample);
   }
 
-  /** Adds a sample. @throws {Violation} it exceeds the limits. */
+  /** Adds a sample. @throws {Violation} the sample exceeds the limits. */
   add(sample: Sample): void {
     const { memoryBytes, descriptors } = sample;
     claim(
@@ -61,7 +61,7 @@ export class Vitals {
       : `${inMib(sample.memoryBytes)}, ${sample.descriptors} descriptors`;
   }
 
-  /** A summary of the first and last quarter. @throws {Violation} they differ too much. */
+  /** Summarizes the first and last quarter. @throws {Violation} they differ too much. */
   conclude(): string {
     const samples = this.#samples;
     if (samples.length < 4) return "memory unknown";
@@ -90,12 +90,12 @@ function sampleOf(pid: number): Sample | null {
       descriptors: targets(`/proc/${pid}/fd`).filter((path) => !path.endsWith(".parquet")).length,
     };
   } catch {
-    // No /proc, or the process has just exited, which its owner detects.
+    // There is no /proc, or the process has just exited. Its owner detects the latter.
     return null;
   }
 }
 
-/** Targets of the descriptors in a /proc directory; "" for one that was just closed. */
+/** Targets of the descriptors in a directory of /proc; "" for one closed since it was listed. */
 function targets(dir: string): string[] {
   return readdirSync(dir).map((name) => {
     try {

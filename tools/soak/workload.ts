@@ -1,27 +1,27 @@
 /**
- * Batches of many shapes. Their contents depend only on seed, source and id, so that the same bytes
- * can be rebuilt for a retry.
+ * Batches of many shapes. A batch's contents depend only on the seed, source and batch id, so the
+ * same bytes can be rebuilt for a retry.
  */
 import { createHash } from "node:crypto";
 import type { Batch } from "../../src/client/batch_body.ts";
 import type { SubmittedEvent } from "../../src/event/types.ts";
 import { type Random, randomInteger, randomItem, seededRandom } from "../support/random.ts";
 
-/** Shape of a batch; part of its id. */
+/** The shape of a batch, which is part of the batch id. */
 export type Shape = "single" | "small" | "bulk" | "big" | "unicode" | "guarded";
 
 /** A stream that only guarded batches use, so that their writer knows its frontier. */
 export const GUARDED_STREAM = "guarded";
 /** The streams of other batches. */
 export const STREAMS = ["orders", "customers", "s.0", "_"];
-/** The kinds of their events. */
+/** The kinds of all events. */
 export const KINDS = ["upserted", "deleted", "größer"];
 
 const BULK_EVENTS_MAX = 1000;
 const BIG_PAYLOAD_CHARS_MAX = 4 * 1024 * 1024;
 const DEEPEST = 128;
 
-/** Valid edge cases of some rule. */
+/** Valid values at the limit of some rule. */
 const ODD_VALUES: readonly unknown[] = [
   null,
   "",
@@ -48,12 +48,12 @@ function nested(depth: number): unknown {
   return value;
 }
 
-/** A separate random generator for each name. */
+/** A separate random number generator for each name. */
 export function randomOf(seed: number, name: string): Random {
   return seededRandom(createHash("sha256").update(`${seed} ${name}`).digest().readInt32LE());
 }
 
-/** The id of a batch of a writer. */
+/** The id of a writer's `number`th batch. */
 export function batchIdOf(number: number, shape: Shape): string {
   return `${number}-${shape}`;
 }
@@ -108,7 +108,7 @@ function occurredAt(random: Random): string {
   return `${time}${randomItem(random, ["", ".5", ".123456789", ".000"])}Z`;
 }
 
-/** Compresses about as well as typical records. */
+/** A string that compresses about as well as typical records. */
 const SAMPLE_TEXT = makeSampleText(64 * 1024);
 
 function makeSampleText(chars: number): string {

@@ -1,6 +1,6 @@
 /**
- * A connector: appends batches of all shapes to its own source, resends some, sends some invalid
- * ones, abandons some, and occasionally retires its source and continues as the successor.
+ * A connector that appends batches of all shapes to its own source. It resends some, abandons some,
+ * sends invalid ones, and occasionally retires its source and continues as the successor.
  */
 import type { Batch } from "../../src/client/batch_body.ts";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
@@ -12,10 +12,10 @@ import { claim } from "./violation.ts";
 import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape } from "./workload.ts";
 
 const LINEAGE_STREAM = "service.source_lineage";
-/** Client timeouts in milliseconds, below and above most response times. */
+/** Maximum timeout of an abandoned request, in milliseconds; some responses take longer. */
 const ABORT_MS_MAX = 20;
 
-/** Actions of a writer, weighted by repetition. */
+/** Actions of a writer, each repeated in proportion to its frequency. */
 const STEPS = [
   ...Array.from({ length: 60 }, () => "single" as const),
   ...Array.from({ length: 40 }, () => "small" as const),
@@ -109,7 +109,7 @@ export class Writer {
     return receipt;
   }
 
-  /** The precondition holds, because no other writer uses the stream. */
+  /** Appends a batch whose precondition holds, because nobody else writes to the stream. */
   async #appendGuarded(): Promise<number> {
     const batch: Batch = {
       ...this.#nextBatch("guarded"),
@@ -122,7 +122,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** The precondition names an event of another stream, or none. */
+  /** Sends a batch whose precondition names an event of another stream, or none. */
   async #appendMisguarded(): Promise<number> {
     const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.firstEventId;
     const expectedFrontier = this.#guardedFrontier === null ? other : null;
@@ -169,7 +169,7 @@ export class Writer {
     claim(status === "duplicate", `${batch.source}/${batch.batchId} was committed twice`);
   }
 
-  /** Sends the same batch twice concurrently; it is committed once. */
+  /** Sends the same batch twice concurrently. It must be committed once. */
   async #appendTwins(): Promise<number> {
     const batch = this.#nextBatch("small");
     const entry = this.#load.ledger.submit(batch);
@@ -178,7 +178,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Sends different events under a known batch id. */
+  /** Sends different events under a committed batch id, which must be rejected. */
   async #appendConflict(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
     const entry = randomItem(this.#random, this.#acknowledged);
@@ -195,7 +195,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Gives up before the response; then retries, or never learns the outcome. */
+  /** Aborts a request before its response, then retries it or never learns the outcome. */
   async #appendAndGiveUp(): Promise<number> {
     const { client, ledger, tally, failing } = this.#load;
     const batch = this.#nextBatch(randomItem(this.#random, ["single", "bulk"]));

@@ -10,7 +10,7 @@ import { withFolder } from "../../../tools/support/program.ts";
 
 const PROGRAM = process.env.MIRROR_TEST_NATS_SERVER ?? findProgram("nats-server");
 
-/** Options for a test that needs the server. */
+/** Options for a test that needs `nats-server`. */
 export const NEEDS_NATS = {
   skip: PROGRAM === null ? "no nats-server here; Debian has it as a package" : false,
 };
@@ -19,7 +19,7 @@ const HOST = "127.0.0.1";
 const CLUSTER_SERVERS = 3;
 
 export class NatsServer {
-  /** Its data directory. */
+  /** The server's data directory. */
   readonly storeDir: string;
   readonly #configPath: string;
   readonly #port: number;
@@ -64,13 +64,13 @@ export class NatsServer {
     this.#connection = undefined;
   }
 
-  /** A connection for the test itself, until the next start or stop. */
+  /** The test's own connection, which is closed by the next stop. */
   connect(): Promise<NatsConnection> {
     this.#connection ??= connect({ servers: this.url, reconnect: false });
     return this.#connection;
   }
 
-  /** Stops it if it is running. */
+  /** Stops the server if it is running. */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;

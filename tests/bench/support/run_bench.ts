@@ -1,4 +1,4 @@
-/** Runs a benchmark from this tree in a temporary directory. */
+/** Runs benchmarks of this repository. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import { fileURLToPath } from "node:url";
 import type { Report } from "../../../bench/support/report.ts";
 import { type CliExit, type CliOptions, spawnScript } from "../../../tools/support/program.ts";
 
-/** Runs it to completion and returns its exit, successful or not. */
+/** Runs a benchmark to completion. @returns its exit status and output, even if it failed. */
 export function startBench(name: string, args: string[], options: CliOptions = {}) {
   const script = fileURLToPath(new URL(`../../../bench/${name}.ts`, import.meta.url));
   return spawnScript(script, args, { permissions: ["--allow-all"], ...options }).exited;
 }
 
-/** Runs it in `folder`, where it writes its report, and requires success. */
+/** Runs a benchmark in `folder`, where it writes its report. The benchmark must succeed. */
 export async function runBench(
   name: string,
   folder: string,

@@ -1,4 +1,4 @@
-/** A scripted service on a Unix socket: each request gets the next scripted reply. */
+/** A scripted service on a Unix socket. Each request gets the next scripted reply. */
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -23,9 +23,9 @@ export interface SeenRequest {
 /** Responds to one request. */
 export type Reply = (response: ServerResponse, request: SeenRequest) => void | Promise<void>;
 
-/** A clock that advances only in pauses, and deterministic randomness. */
+/** A clock that advances only during pauses, and deterministic randomness. */
 export class FakeTiming implements Timing {
-  /** Pauses so far, in milliseconds. */
+  /** Requested pauses so far, in milliseconds. */
   readonly pausesMs: number[] = [];
   #nowMs = 0;
 
@@ -137,7 +137,7 @@ export function eventId(n: number): string {
   return `01900000-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
 }
 
-/** Events of a fake log, which differ only in their ids. */
+/** Events of a fake log. They differ only in their ids. */
 export function events(from: number, to: number): { event_id: string }[] {
   const all: { event_id: string }[] = [];
   for (let n = from; n <= to; n++) all.push({ event_id: eventId(n) });

@@ -28,12 +28,12 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
-/** A valid event, with `members` replaced or added. */
+/** A valid event, with `members` overridden or added. */
 export function event(members: object = {}): SubmittedEvent {
   return { stream: "orders", record_key: "1", kind: "upserted", payload: null, ...members };
 }
 
-/** A valid batch of one event, with `members` replaced or added. */
+/** A valid batch of one event, with `members` overridden or added. */
 export function batchWith(members: object): SubmittedBatch {
   return { source: "shop", batch_id: "b", events: [event()], ...members };
 }
@@ -82,8 +82,8 @@ export async function streamsPage(socketPath: string, query = ""): Promise<Strea
 }
 
 /**
- * Asserts that a reply is an error with this code and its status, and with exactly `context` in
- * addition to code and message. @returns the message.
+ * Asserts that a reply is an error with this code, the code's status, and exactly the members in
+ * `context` besides code and message. @returns the message.
  */
 export function assertError(reply: HttpReply, code: ErrorCode, context: object = {}): string {
   assert.equal(reply.headers["content-type"], "application/json");
@@ -94,7 +94,7 @@ export function assertError(reply: HttpReply, code: ErrorCode, context: object =
   return message;
 }
 
-/** The cases of a table of invalid requests, grouped by error code, then violated rule. */
+/** The cases of a table of invalid requests. The table is grouped by error code, then by rule. */
 export function casesOf<Request>(
   table: { [code in ErrorCode]?: Record<string, Request> },
 ): Array<[code: ErrorCode, rule: string, request: Request]> {

@@ -26,7 +26,7 @@ export class FollowReader {
       outgoing.on("error", reject);
       outgoing.on("response", (incoming) => {
         assert.equal(incoming.statusCode, 200);
-        incoming.on("error", () => {}); // Reading lines reports it.
+        incoming.on("error", () => {}); // Reading a line reports the error.
         resolve(new FollowReader(incoming));
       });
       outgoing.end();
@@ -87,7 +87,7 @@ export class FollowReader {
   }
 }
 
-/** @throws when the response is aborted or ends within a line. */
+/** @throws if the response is aborted or ends within a line. */
 async function* linesOf(incoming: IncomingMessage): AsyncGenerator<string, undefined> {
   let text = "";
   for await (const piece of incoming.setEncoding("utf8")) {

@@ -23,8 +23,8 @@ export class OpenApiDocument {
   readonly #validators = new Map<string, ValidateFunction>();
 
   /**
-   * Reads the document. It allows unknown members for later versions; this reader rejects them, so
-   * that the service sends nothing undocumented.
+   * Reads the document. Its schemas allow unknown members, which later versions may add. Here, they
+   * are rejected, so that the service sends nothing undocumented.
    */
   constructor() {
     this.root = parse(readFileSync(DOCUMENT_URL, "utf8"));
@@ -71,7 +71,7 @@ export class OpenApiDocument {
     return validate(value) ? [] : validate.errors ?? [];
   }
 
-  /** The description of the response with a status, for any path and method. */
+  /** A pointer to the description of a response, for any path and method. */
   responsePointer(method: string, path: string, status: number): string {
     const isOperation = this.paths.includes(path) && this.methodsOf(path).includes(method);
     if (!isOperation) return `#/components/responses/${OUTSIDE_OPERATIONS[status]}`;

@@ -1,5 +1,5 @@
 /**
- * A service with an empty log: either in the test's own process over an in-memory log, or the
+ * A service with an empty log: either in the test process, with an in-memory log, or as the
  * executable under test.
  */
 import assert from "node:assert/strict";

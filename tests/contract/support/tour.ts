@@ -8,8 +8,8 @@ import { alteredLog } from "../../support/stub_log.ts";
 import { type ServedLog, withServedLog } from "./served_log.ts";
 
 /**
- * The name of the example that the response becomes, or null if it is like another stop's; the
- * request; and how to prepare the server.
+ * One request of the tour. `example` names the documentation example recorded from the response;
+ * null if another stop already covers it. `before` prepares the server.
  */
 export type TourStop = [
   example: string | null,

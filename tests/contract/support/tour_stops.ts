@@ -7,7 +7,7 @@ import { failNth } from "../../support/storage_faults.ts";
 import { NO_EVENT_ID } from "./api.ts";
 import type { TourStop } from "./tour.ts";
 
-/** The ids that the log assigns with a deterministic clock and deterministic randomness. */
+/** The id that the log assigns with a deterministic clock and deterministic randomness. */
 function eventId(n: number): string {
   return `019b76da-a800-7001-8203-0405060708${(9 + n).toString(16).padStart(2, "0")}`;
 }

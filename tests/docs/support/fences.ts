@@ -1,20 +1,20 @@
 /**
- * The code fences of the documents. The `sh` fences of a document run in order in one shell. A tag
- * after the language changes this:
+ * The code fences of the documents. The `sh` fences of a document run in order in one shell, except
+ * as a tag after the language specifies:
  *
  * - `sh background`: a service that runs until Ctrl-C, in its own terminal. The test continues once
  *   the service responds, and stops it before the next such fence and at the end.
- * - `sh follow`: never ends; the test interrupts it once it has printed something.
- * - `sh no-run`: does not run. A comment above gives the reason: `<!-- no-run: why -->`.
+ * - `sh follow`: a command that never ends. The test interrupts it once it has printed something.
+ * - `sh no-run`: is not run. A comment above gives the reason: `<!-- no-run: why -->`.
  * - `json output`, `text output`: the approximate output of the previous fence.
  */
 
 export interface Fence {
   language: string;
-  /** The word after the language, possibly empty. */
+  /** The word after the language, or an empty string. */
   tag: string;
   text: string;
-  /** The line of the document on which the fence opens, from 1. */
+  /** Number of the line on which the fence opens, counted from 1. */
   line: number;
   /** The reason given for a `no-run` fence. */
   reason: string | null;

@@ -15,8 +15,8 @@ function normalized(text: string): string {
 }
 
 /**
- * Finds the first line of `shown` that does not follow in `output`.
- * @returns null if `output` has all lines.
+ * Finds the first line of `shown` that `output` lacks after the preceding lines of `shown`.
+ * @returns null if `output` has all lines in order.
  */
 export function missingLine(shown: string, output: string): string | null {
   const linesOf = (text: string) =>

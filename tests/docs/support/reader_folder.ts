@@ -1,12 +1,12 @@
 /**
- * A directory for running a document's commands: a copy of the tree, and the programs they use.
- * Local programs replace those from registries:
+ * A directory for running a document's commands. It contains a copy of the repository and the
+ * programs that the commands use. Local programs replace those from registries:
  *
  * - `service` and `./service` are `cli.ts` under the runtime that runs the test;
  * - `npx -y deno@…` and `npx -y node@…` are the installed runtimes, `npx service` is `service`;
  * - `npm` does nothing, because the dependencies are already installed.
  *
- * `/srv` and `/backup` map to directories within it.
+ * `/srv` and `/backup` map to subdirectories.
  */
 import { chmod, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -14,11 +14,11 @@ import { fileURLToPath } from "node:url";
 import { executableOf, runtimeArgs, THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-/** Entries at the root of the tree. */
+/** Entries at the root of the repository that are not copied. */
 const NOT_COPIED = new Set([".git", "node_modules", "demo", "dist", "service"]);
 const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
 
-/** Copies the tree and the programs into `folder`. */
+/** Copies the repository and the programs into `folder`. */
 export async function furnish(folder: string): Promise<void> {
   await cp(ROOT, folder, {
     recursive: true,
@@ -32,7 +32,7 @@ export async function furnish(folder: string): Promise<void> {
   await symlink(join("bin", "service"), join(folder, "service"));
 }
 
-/** A document whose paths are mapped to this directory. */
+/** The text of a document with its paths mapped to `folder`. */
 export function relocated(text: string, folder: string): string {
   return text.replaceAll(/(?<![\w.])\/(?=(srv|backup)\b)/g, `${folder}/`);
 }

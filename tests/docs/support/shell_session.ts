@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import type { Fence } from "./fences.ts";
 
-/** A session takes seconds on an idle machine; after this time it counts as hung. */
+/** Time limit after which a session counts as hung. On an idle machine, it takes seconds. */
 const SESSION_TIMEOUT_MS = 300_000;
 
 export interface SessionEnd {
@@ -17,7 +17,7 @@ export interface SessionEnd {
   stderr: string;
 }
 
-/** Polls, because a shell can wait only for its own children. */
+/** Shell functions. They poll, because a shell can wait only for its own children. */
 const PRELUDE = `set -e -o pipefail -m
 until_true() {
   for ((n = 0; n < 1200; n++)); do
@@ -54,7 +54,7 @@ end_all() {
 trap end_all EXIT
 `;
 
-/** @param folder is the working directory, which also receives the output. */
+/** @param folder working directory, which receives the output. */
 export async function runFences(fences: Fence[], folder: string): Promise<SessionEnd> {
   const script = PRELUDE + fences.map(step).join("\n");
   const { code, stderr } = await runBash(script, folder);
@@ -81,11 +81,11 @@ function step({ tag, text }: Fence, index: number): string {
   if (tag === "follow") {
     return `${group} &\nfollowing=$!\nuntil_true test -s ${out}\ninterrupt $following`;
   }
-  // A reader would type the next command after the service has started.
+  // Waits for the service, as a reader would before typing the next command.
   return / serve &$/m.test(text) ? `${group}\nuntil_true answers` : group;
 }
 
-/** Runs bash in its own session, so that leftover processes can be found and killed. */
+/** Runs bash in its own process session, so that leftover processes can be found and killed. */
 async function runBash(
   script: string,
   cwd: string,

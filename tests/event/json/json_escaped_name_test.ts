@@ -1,6 +1,6 @@
 /**
  * Regression: V8's `JSON.parse` reads `{"\n":1}` as `{"\\":1}` once it has parsed `{"\\":1}`. The
- * service would have stored, hashed and replayed a different payload than was submitted.
+ * service would have stored, hashed and replayed a payload other than the submitted one.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

@@ -1,6 +1,6 @@
 /**
- * A batch of two events with all hashes, computed with Python's hashlib and json, independently of
- * this code.
+ * A batch of two events with all hashes. Python's hashlib and json computed them, independently of
+ * the service's code.
  */
 import type { BatchIdentity, HashedEvent } from "../../support/prepared.ts";
 

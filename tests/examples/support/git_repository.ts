@@ -9,7 +9,7 @@ const FIRST_SECOND = 1_700_000_000;
 
 const GROWN_REF = "refs/heads/grown";
 
-/** A commit for `git fast-import`, with its own mark. */
+/** A commit command for `git fast-import`, which assigns the commit `mark`. */
 function commitCommand(mark: number, parents: string[], second: number): string {
   const [from, merge] = parents;
   return [
@@ -59,8 +59,8 @@ export class GitRepository {
   }
 
   /**
-   * Creates `count` commits on top of `parent`, including a side branch and its merge in every ten,
-   * and returns the last one.
+   * Creates `count` commits on top of `parent`. Every ten include a side branch and its merge.
+   * @returns the hash of the last commit.
    */
   grow(parent: string | null, count: number): string {
     const commands: string[] = [];

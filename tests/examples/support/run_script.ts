@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { type CliExit, type Spawned, spawnScript } from "../../../tools/support/program.ts";
 
-/** Starts `examples/<name>.ts`. @param permissions apply under Deno. */
+/** Starts `examples/<name>.ts`. @param permissions used only under Deno. */
 export function startExample(
   name: string,
   args: string[],

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 
 export interface ViewContents {
   position: string | null;
-  /** Payloads by `source/stream/record_key`. */
+  /** Payloads keyed by `source/stream/record_key`. */
   records: Record<string, string>;
 }
 

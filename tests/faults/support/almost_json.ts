@@ -1,6 +1,6 @@
 /**
- * Documents that are valid JSON, nearly valid, or violate a rule of strict JSON: random encodings
- * from a grammar of hostile parts, mutated by tokens or bytes.
+ * Documents that are valid JSON, nearly valid, or in violation of a rule of strict JSON. A grammar
+ * of hostile parts generates them, and random changes to tokens or bytes mutate them.
  */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
@@ -52,8 +52,8 @@ function listOf(random: SeededRandom, item: () => string): string {
 }
 
 /**
- * Few names, each with many encodings, so that duplicates are frequent and V8 meets names that it
- * could confuse.
+ * An object with members from a few names, each with many encodings. Duplicates are frequent, and
+ * V8 gets names that it could confuse.
  */
 function objectText(random: SeededRandom, depth: number): string {
   if (random.chance(0.02)) return `[${largeObject(random)},${largeObject(random)}]`;
@@ -64,7 +64,7 @@ function objectText(random: SeededRandom, depth: number): string {
   return `{${members.length === 0 ? space(random) : members.join(",")}}`;
 }
 
-/** More members than a parser compares one by one. */
+/** An object with more members than a parser compares pairwise. */
 function largeObject(random: SeededRandom): string {
   const members = Array.from({ length: 14 + random.below(30) }, (_, at) => {
     return `${random.chance(0.02) ? memberName(random) : `"m${at}"`}:0`;

@@ -38,7 +38,7 @@ function offset(random: SeededRandom): bigint {
   return BigInt(random.below(9) - 4);
 }
 
-/** At least `min` digits and up to `more` additional ones, often with trailing zeros. */
+/** Between `min` and `min + more` digits, often with trailing zeros. */
 function digits(random: SeededRandom, min: number, more: number): string {
   let text = String(1 + random.below(9));
   const zeros = random.chance(0.4) ? random.below(min) : 0;
@@ -47,7 +47,7 @@ function digits(random: SeededRandom, min: number, more: number): string {
   return text + "0".repeat(zeros);
 }
 
-/** Random parts of a number; rarely one that the grammar does not allow. */
+/** A number from random parts, a few of which the grammar does not allow. */
 function composedNumber(random: SeededRandom): string {
   const sign = random.chance(0.02) ? "+" : random.pick(["", "", "-"]);
   const integer = random.chance(0.05) ? "0" + digits(random, 1, 3) : digits(random, 1, 20);

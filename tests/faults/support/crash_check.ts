@@ -15,10 +15,10 @@ import { answerTo, submittedEvent } from "../../support/submitted.ts";
 import { type CrashPoints, treeHash } from "./crash_points.ts";
 import { HistoryMachine } from "./history_machine.ts";
 
-/** The clock may be set back before the first commit. */
+/** Amount by which the clock is set back before the first commit. */
 const SET_BACK_MS = 3_600_000;
 
-/** The only message of a recovery, which states how much of an unfinished commit it removed. */
+/** The only message that recovery may report. */
 export const REPAIR_REPORT = /^tail\.ndjson: removed \d+ bytes of an unfinished commit after /;
 
 /** Asserts that `verify --chain` finds no violation. @returns its report. */
@@ -44,7 +44,7 @@ function machineWith(tree: Tree): HistoryMachine {
   return machine;
 }
 
-/** Starts on the files of a crash and checks the log. @returns the files after the start. */
+/** Starts on the files that a crash left and checks the log. @returns the files after the start. */
 async function recover(
   tree: Tree,
   known: KnownHistory,
@@ -66,13 +66,13 @@ async function recover(
   return machine.disk.tree();
 }
 
-/** Recovered trees that were already checked, by their hashes. */
+/** Hashes of recovered trees that were already checked. */
 export interface CheckedTrees {
   settled: Set<string>;
   goesOn: Set<string>;
 }
 
-/** Asserts that a start on a recovered tree changes no byte and repairs nothing. */
+/** Starts the service on a recovered tree. Asserts that it changes no byte and repairs nothing. */
 export async function reopen(tree: Tree): Promise<EventLogService> {
   const machine = machineWith(tree);
   const service = await machine.start((line) => assert.fail(`nothing is left to repair: ${line}`));
@@ -81,8 +81,8 @@ export async function reopen(tree: Tree): Promise<EventLogService> {
 }
 
 /**
- * Asserts that the log remains usable. Clients resubmit everything in order: known batches are
- * duplicates, and the others are committed now unless the log has come to forbid them.
+ * Asserts that the log remains usable. Clients resubmit everything in order: batches in the log are
+ * duplicates, and the others are committed unless later events forbid them.
  */
 async function assertGoesOn(tree: Tree, known: KnownHistory): Promise<void> {
   const machine = machineWith(tree);
@@ -99,7 +99,7 @@ async function assertGoesOn(tree: Tree, known: KnownHistory): Promise<void> {
   assert.equal(report.events_checked, known.events.length);
 }
 
-/** Asserts that a known batch id with other events is a conflict. */
+/** Asserts that a known batch id with different events is a conflict. */
 async function assertConflict(service: EventLogService, { events }: KnownHistory): Promise<void> {
   const last = events.findLast(({ source }) => source !== "system");
   if (last === undefined) return;
@@ -111,7 +111,7 @@ async function assertConflict(service: EventLogService, { events }: KnownHistory
 
 /**
  * Checks the files that a crash left, and that the log remains usable.
- * @param before what was submitted and answered; with the same `checked`, from the same run.
+ * @param before the mutations and their answers. Calls with the same `checked` share one run.
  * @param points collects the states that a second crash, during recovery, can leave.
  */
 export async function checkCrashState(

@@ -1,6 +1,6 @@
 /**
- * The states that a crash can leave: at each operation of a run, several choices of the unsynced
- * changes that survive. States with identical bytes are merged.
+ * The states that a crash can leave. At each operation of a run, several subsets of the unsynced
+ * changes survive. States with identical bytes are merged.
  */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
@@ -27,19 +27,19 @@ interface NamedChoice {
 
 /** The number of states tried at each operation. */
 export interface Variety {
-  /** Shapes of torn bytes. */
+  /** Names of the patterns of surviving bytes. */
   shapes: readonly string[];
   /** All subsets of up to this many sectors are also tried, at two file sizes. */
   allSectorsMax: number;
-  /** All subsets of up to this many name changes are tried, and only a few of more. */
+  /** All subsets of up to this many name changes are tried. For more, only a few are. */
   allSubsetsMax: number;
-  /** File growth is also truncated at each multiple of this size; null for never. */
+  /** Appended bytes are also truncated at each multiple of this size; null for never. */
   cutEveryBytes: number | null;
   /** Number of additional random states. */
   randomStates: number;
 }
 
-/** All shapes of torn bytes with all subsets of name changes. */
+/** All patterns of surviving bytes with all subsets of name changes. */
 export const FULL_VARIETY: Variety = {
   shapes: TORN_SHAPES,
   allSectorsMax: 6,
@@ -61,18 +61,18 @@ export const SMALL_VARIETY: Variety = {
 /** A state that a crash can leave. */
 export interface CrashState<Known> {
   tree: Tree;
-  /** What clients knew about the run at that time. */
+  /** The clients' knowledge of the run at that time. */
   known: Known;
   /** A description of the crash. */
   label: string;
 }
 
 /**
- * Collects the states that crashes of a run can leave, each with the latest client knowledge with
- * which it was possible.
+ * Collects the states that crashes of a run can leave, each with what clients knew at the latest
+ * crash that can leave it.
  */
 export class CrashPoints<Known> {
-  /** States by a hash of their bytes. */
+  /** States keyed by a hash of their bytes. */
   readonly states = new Map<string, CrashState<Known>>();
   /** Number of operations that were interrupted. */
   points = 0;
@@ -86,10 +86,10 @@ export class CrashPoints<Known> {
     this.#random = seededRandom(seed);
   }
 
-  /** Records a crash during an operation, once all other work is done or waits for it. */
+  /** Records a crash during an operation, once all other work is done or waits on it. */
   async beforeOperation(disk: SimulatedDisk, operation: Operation, known: () => Known) {
     if (!changesDisk(operation)) return;
-    // By then, other tasks have learned everything they can while the operation is in progress.
+    // Lets other tasks learn everything they can while the operation is in progress.
     await setImmediate();
     this.take(disk, known(), `${operation.kind} ${operation.path}`);
   }
@@ -145,7 +145,7 @@ function describeSubset(kept: readonly boolean[]): string {
   return kept.map((isKept) => isKept ? "+" : "-").join("") || "none changed";
 }
 
-/** Every subset of the sectors, at full and at half file size; none if above `countMax`. */
+/** Every subset of `count` sectors, at full and half file size; none if `count` is too large. */
 function sectorSubsets(count: number, countMax: number): NamedChoice[] {
   if (count > countMax) return [];
   return Array.from({ length: 2 ** count }, (_, bits) => bits).flatMap((bits) =>
@@ -177,7 +177,7 @@ function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   ];
 }
 
-/** Cached by buffer, because buffers never change and most files are the same in most states. */
+/** Hashes by buffer. Buffers never change, and most files are the same in most states. */
 const hashes = new WeakMap<Uint8Array, string>();
 
 /** A hash of all names and bytes in a directory. */

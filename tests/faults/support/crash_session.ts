@@ -16,7 +16,7 @@ export const STEPS = [
   "append",
   /** Submits two batches at once, which share a group commit. */
   "group",
-  /** Submits a batch of a new source, and the retirement of that source at the same time. */
+  /** Submits a batch of a new source and, at the same time, the retirement of that source. */
   "retire",
   /** The process is killed and restarted; the machine keeps running. */
   "kill",
@@ -26,7 +26,7 @@ export const STEPS = [
   "shutdown",
   /** The service shuts down, then `seal` runs. */
   "seal",
-  /** The same, but the segment cannot be written, so the rotated tail stays pending. */
+  /** Like "seal", but the segment cannot be written, so the rotated tail stays pending. */
   "rotate",
 ] as const;
 export type Step = typeof STEPS[number];

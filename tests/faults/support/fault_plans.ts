@@ -5,7 +5,7 @@ import type { Fault, Operation, OperationKind } from "../../support/simulated_di
 export interface FaultPlan {
   name: string;
   fault: Fault;
-  /** How the next operation of a given kind fails. */
+  /** A fault for the next operation of the given kind. */
   next?: { kind: OperationKind; fault: Fault };
   /** Whether all later writes of the same process fail in the same way. */
   stays?: boolean;

@@ -1,6 +1,6 @@
 /**
- * Two runs of the service, a seal and another run of the service, each a separate process on one
- * machine, with one failing operation. Responses and reads are checked throughout.
+ * Runs the service twice, then a seal, then the service again, each as a separate process on one
+ * machine. One operation fails. Responses and reads are checked throughout.
  */
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../tools/support/random.ts";
@@ -13,7 +13,7 @@ import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { type FaultPlan, isNoRoomFault } from "./fault_plans.ts";
 import { type Base, LogRun } from "./log_run.ts";
 
-/** What a process is doing. */
+/** The phase of a process. */
 export type Phase =
   | `${"first" | "second" | "third"} ${
     | "start"
@@ -22,14 +22,14 @@ export type Phase =
     | "shutdown"}`
   | "seal";
 
-/** Where the fault occurred. */
+/** A fault that occurred: the failed operation, the plan and the phase. */
 export interface Strike {
   operation: Operation;
   plan: FaultPlan;
   phase: Phase;
 }
 
-/** How the service that met the fault exits. */
+/** Whether the service in which the fault occurred is closed or killed. */
 export type Ending = "close" | "kill";
 
 const SEGMENT_BOUNDS = { events: 6, bytes: 100_000 };
@@ -44,7 +44,7 @@ export class FaultedRun extends LogRun {
   #phase: Phase = "first start";
   #operations = 0;
 
-  /** @param choose returns how an operation, numbered from 1, fails, or null if it succeeds. */
+  /** @param choose returns the fault of an operation, numbered from 1, or null for none. */
   constructor(
     base: Base,
     choose: (operation: Operation, number: number) => FaultPlan | null,
@@ -67,7 +67,7 @@ export class FaultedRun extends LogRun {
     await this.#serve("third");
   }
 
-  /** Failures of earlier phases have no further effect. */
+  /** Begins a phase in which failures of earlier phases have no further effect. */
   #begin(phase: Phase): void {
     this.#phase = phase;
     this.machine.endProcess();
@@ -88,10 +88,10 @@ export class FaultedRun extends LogRun {
     await this.#mutate();
     this.#begin(`${turn} reads`);
     await this.#read();
-    // A follower that could not read has been told so.
+    // A follower that could not read has ended with `replay_failed`.
     await this.follower!.catchUp(this.known.text, this.strike !== null);
     this.#begin(`${turn} shutdown`);
-    // A real kill sends nothing; here it ends followers like a shutdown.
+    // A real kill sends nothing. Here, it ends followers as a shutdown does.
     await this.end(this.#ending === "close" ? "closed" : "killed");
     await this.follower!.ended(this.isPoisoned ? "writer_poisoned" : "shutdown");
     if (this.follower!.reason === "replay_failed") assert.ok(this.strike !== null);

@@ -1,6 +1,6 @@
 /**
- * A client of the fuzz test. It sends valid and malformed requests, each of which must get a
- * response or end its connection, and adds what it learns to the record of the test.
+ * A client of the fuzz test. It sends valid and malformed requests and records the results. Each
+ * request must get a response or end its connection.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -29,14 +29,14 @@ export interface FuzzRecord {
   socketPath: string;
   sent: SentRequests;
   batches: SpoiledBatches;
-  /** How often each status was returned, and each way in which a connection ended unanswered. */
+  /** Counts of each response status, and of connections that ended without a response. */
   counts: Map<string, number>;
   /** @throws {Error} the server has reported an error. */
   assertServerCalm(): void;
 }
 
 const ERROR_STATUSES: Readonly<Record<string, number>> = ERROR_STATUS;
-/** Longer responses are pages of events, which are checked when all events are read back. */
+/** Maximum size of checked responses. Longer ones are pages, which are checked when read back. */
 const CHECKED_BODY_BYTES_MAX = 64 * 1024;
 const CAUGHT_UP = '"type":"caught_up"';
 /** Maximum number of connections that a client leaves open with unfinished requests. */
@@ -62,7 +62,7 @@ export class FuzzClient {
     this.#seeds = new FuzzSeeds(random, name);
   }
 
-  /** Sends requests one after another. @throws {Error} names the request that failed. */
+  /** Sends requests one after another. @throws {Error} with the request that failed. */
   async run(requests: number): Promise<void> {
     for (let number = 0; number < requests; number++) {
       try {
@@ -117,7 +117,7 @@ export class FuzzClient {
     else await this.#sendRaw(bytes);
   }
 
-  /** Sends a correctly framed request, which gets one response; the connection may stay open. */
+  /** Sends a correctly framed request, which must get one response. Reuses an open connection. */
   async #sendFramed(bytes: Buffer, isHead = false): Promise<RawResponse> {
     if (this.#kept === null || this.#kept.hasEnded) this.#kept = await this.#open();
     const connection = this.#kept;
@@ -141,7 +141,7 @@ export class FuzzClient {
     this.#count(String(answer.status));
   }
 
-  /** Sends arbitrary bytes. A response is optional, but a half-close must end the connection. */
+  /** Sends arbitrary bytes, which may get a response. A half-close must end the connection. */
   async #sendRaw(bytes: Buffer): Promise<void> {
     const connection = await this.#open();
     await this.#write(connection, bytes);

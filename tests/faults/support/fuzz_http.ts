@@ -1,4 +1,4 @@
-/** Malforms HTTP/1.1 requests (RFC 9112): request line, headers and framing. */
+/** Corrupts the request line, headers or framing of HTTP/1.1 requests (RFC 9112). */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import {
@@ -162,7 +162,7 @@ function put(text: string, pattern: RegExp, by: string): string {
   return text.replace(pattern, () => by);
 }
 
-/** Header lines placed before or after all others. */
+/** Inserts header lines before or after all others. */
 function insert(random: SeededRandom, head: string, lines: readonly string[]): string {
   const text = lines.map((line) => `\r\n${line}`).join("");
   return put(head, random.chance(0.5) ? /(?=\r\n)/ : /(?=\r\n\r\n$)/, text);

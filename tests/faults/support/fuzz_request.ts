@@ -63,7 +63,7 @@ export const HTTP_TOKENS: readonly Buffer[] = [
   ],
 ].map((token) => Buffer.from(token, "latin1"));
 
-/** Random bytes. */
+/** Between 1 and `bytesMax` random bytes. */
 export function randomBytes(random: SeededRandom, bytesMax: number): Buffer {
   const bytes = Buffer.alloc(1 + random.below(bytesMax));
   random.bytes(bytes);

@@ -1,4 +1,4 @@
-/** Valid requests to every route about one client's sources, for the fuzz test to mutate. */
+/** Valid requests to every route, on one client's sources, for the fuzz test to mutate. */
 import type { Receipt, RetirementReceipt } from "../../../src/event/types.ts";
 import { NO_EVENT_ID } from "../../contract/support/api.ts";
 import { RandomMutations } from "../../support/random_mutations.ts";
@@ -13,7 +13,7 @@ export class FuzzSeeds {
   /** The last event named in a receipt. */
   #lastEventId = NO_EVENT_ID;
 
-  /** @param name is a unique prefix for the names of its sources. */
+  /** @param name a unique prefix for the names of the client's sources. */
   constructor(random: SeededRandom, name: string) {
     this.#random = random;
     this.#mutations = new RandomMutations(seededRandom(random.uint32()), [name]);

@@ -1,7 +1,7 @@
 /**
- * Everything that the sent bytes could have caused: each JSON object where a body can begin,
- * extracted without the service's code. It finds more than a strict parser would, never less, so a
- * batch that is in the log but not here was never sent.
+ * Every mutation that the sent bytes could have caused: each JSON object where a body can begin,
+ * extracted without the service's code. This finds at least what a strict parser finds, so a batch
+ * that is in the log but not here was never sent.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -78,7 +78,7 @@ export class SentRequests {
       if (contents === undefined) this.#batches.set(key, new Set([contentOf(events)]));
       else contents.add(contentOf(events));
     } catch (error) {
-      // It has no canonical form, so it cannot have been committed.
+      // The object has no canonical form, so it cannot have been committed.
       if (!(error instanceof TypeError)) throw error;
     }
   }
@@ -120,7 +120,7 @@ function objectEnd(bytes: Buffer, start: number): number | null {
   return null;
 }
 
-/** The content of the chunks from an offset, as far as they are well-formed. */
+/** The content of the well-formed chunks from an offset. */
 function withoutChunks(bytes: Buffer, start: number): Buffer {
   const pieces: Buffer[] = [];
   for (let at = start;;) {
@@ -143,7 +143,7 @@ type Facts = Pick<Receipt, "last_event_id" | "events" | "batch_digest">;
  */
 export class SpoiledBatches {
   readonly #sent: SentRequests;
-  /** Receipts and batches of the log, by the id of their first event. */
+  /** Receipts, and batches of the log, keyed by the id of their first event. */
   readonly #told = new Map<string, Facts>();
   readonly #held = new Map<string, Facts>();
 
@@ -151,7 +151,7 @@ export class SpoiledBatches {
     this.#sent = sent;
   }
 
-  /** Records a receipt. @param lastId of the last batch committed earlier on this connection. */
+  /** Records a receipt. @param lastId last event id of the connection's previous commit. */
   acknowledge(receipt: Receipt, lastId: string): void {
     const { status, first_event_id, last_event_id, events, batch_digest } = receipt;
     assert.ok(first_event_id <= last_event_id, "ids increase in a batch");

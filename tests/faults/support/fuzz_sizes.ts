@@ -7,18 +7,18 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const INGEST = "/v1/events";
 
-/** A request, and whether it is complete and correctly framed, so that it gets one response. */
+/** A request. If it is complete and correctly framed (`isFramed`), it gets one response. */
 export interface SizedRequest {
   bytes: Buffer;
   isFramed: boolean;
 }
 
-/** @param batchId is the id of a batch that may be committed. */
+/** @param batchId id of a batch that may be committed. */
 export function hostileSize(random: SeededRandom, source: string, batchId: string): SizedRequest {
   return random.pick(SIZES)(batchOf(source, batchId));
 }
 
-/** The JSON of a batch, given that of its events. */
+/** Makes the JSON of a batch from the JSON of its events. */
 type BatchText = (events: string) => string;
 
 function batchOf(source: string, batchId: string): BatchText {

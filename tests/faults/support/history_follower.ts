@@ -10,11 +10,11 @@ const TURNS_MAX = 1000;
 const EVENTS = /^\{"type":"events","phase":"\w+","events":\[(.+)\],"last_event_id":"[^"]+",/;
 
 export class HistoryFollower {
-  /** Offset of its first event in the known replay of the log. */
+  /** Offset of the follower's first event in the known replay of the log. */
   readonly #start: number;
-  /** The events it received, in replay format. */
+  /** The received events, in replay format. */
   #text = "";
-  /** The reason why it ended; null while it is open. */
+  /** The reason for which the follow ended; null while it is open. */
   reason: string | null = null;
 
   /**
@@ -27,8 +27,8 @@ export class HistoryFollower {
   }
 
   /**
-   * Waits until it has reached the end of the known log.
-   * @param mayHaveFailed whether one of its reads may have failed unnoticed.
+   * Waits until the follower has reached the end of the known log.
+   * @param mayHaveFailed whether one of the follower's reads may have failed.
    */
   async catchUp(text: string, mayHaveFailed: boolean): Promise<void> {
     for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
@@ -39,7 +39,7 @@ export class HistoryFollower {
     this.check(text);
   }
 
-  /** Waits until it ends, either for the expected reason or because of a failed read. */
+  /** Waits until the follow ends, either for the expected reason or because of a failed read. */
   async ended(expected = "writer_poisoned"): Promise<void> {
     for (let turns = 0; this.reason === null; turns++) {
       assert.ok(turns < TURNS_MAX, `a follower ends: ${expected}`);
@@ -48,7 +48,7 @@ export class HistoryFollower {
     assert.ok([expected, "replay_failed"].includes(this.reason), this.reason);
   }
 
-  /** Checks that it received the events after its position, each of them once and in order. */
+  /** Checks that the follower received the events after its position, each once and in order. */
   check(text: string): void {
     assert.ok(text.startsWith(this.#text, this.#start), "a follower sees what replay shows");
   }

@@ -1,6 +1,6 @@
 /**
- * A machine with a simulated disk, on which operations and power fail on request, and the processes
- * that run on it one after another.
+ * A machine with a simulated disk, and the processes that run on it one after another. Operations
+ * and power fail on request.
  */
 import assert from "node:assert/strict";
 import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
@@ -18,10 +18,10 @@ import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
 import type { FaultPlan } from "./fault_plans.ts";
 
-/** Chooses how an operation fails, or null if it succeeds. */
+/** Chooses how an operation fails. @returns null if it succeeds. */
 export type Chooser = (operation: Operation) => FaultPlan | null;
 
-/** Chooses what survives a crash at an operation, or null if the power stays on. */
+/** Chooses what survives a power failure at an operation. @returns null if the power stays on. */
 export type PowerCut = (operation: Operation) => CrashChoice | null;
 
 export class HistoryMachine {
@@ -41,7 +41,7 @@ export class HistoryMachine {
   /** Maximum duration of an operation, in event loop turns. */
   operationTurnsMax = 0;
 
-  /** @param tree is the initial content of the disk. */
+  /** @param tree initial content of the disk. */
   constructor(random: Random, tree?: Tree) {
     this.#random = random;
     this.#disk = this.#attached(new SimulatedDisk(tree));
@@ -89,14 +89,14 @@ export class HistoryMachine {
     this.endProcess();
   }
 
-  /** Ends a process, or a phase of one: its faults do not affect the next one. */
+  /** Ends a process or phase, so that its faults do not affect the next one. */
   endProcess(): void {
     this.disarm();
     this.#hasFailed = false;
     this.#cutPower = null;
   }
 
-  /** Starts the service in a new process. @returns null if that failed. */
+  /** Starts the service in a new process. @returns null if an injected fault prevents the start. */
   async start(report: (line: string) => void = () => {}): Promise<EventLogService | null> {
     const options = { storage: this.#disk, ...this.#time(), report };
     return await this.attempt(() => openWatchedService(options));
@@ -111,7 +111,7 @@ export class HistoryMachine {
     await this.attempt(() => log.close());
   }
 
-  /** @returns null if an injected fault made it fail; any other failure is rethrown. */
+  /** Runs `action`. @returns null if an injected fault made it fail; rethrows other failures. */
   async attempt<T>(action: () => Promise<T>): Promise<T | null> {
     try {
       return await action();

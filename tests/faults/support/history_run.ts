@@ -1,8 +1,8 @@
 /**
- * A long history on an unreliable machine. Clients submit, read and follow, operators restart and
- * seal, the clock is set, disk operations fail, and each generation ends in a power failure,
- * sometimes followed by another one during recovery. All observations are checked against the known
- * history.
+ * A long history on an unreliable machine. Clients submit, read and follow; operators restart and
+ * seal; the clock is changed; disk operations fail. Each generation ends in a power failure,
+ * sometimes followed by another one during recovery. All observations are checked against the
+ * known history.
  */
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
@@ -27,9 +27,9 @@ const TWINS = 0.3;
 /** Maximum delays of clients and of disk operations, in event loop turns. */
 const CLIENT_TURNS_MAX = 60;
 const OPERATION_TURNS_MAX = 12;
-/** Segment sizes; large, because every segment slows each start and each new batch. */
+/** Segment sizes, in events. Smaller segments would slow every start and every new batch. */
 const SEGMENT_EVENTS = [120, 120, 1000];
-/** Maximum number of events a follower reads at its start, unless it starts at the beginning. */
+/** Maximum backlog of a new follower, unless it follows from the beginning. */
 const FOLLOWED_MAX = 30;
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
@@ -66,7 +66,7 @@ type Step =
   | "kill"
   | "seal"
   | "clock";
-/** Probability of each step in thousandths. */
+/** Probability of each step, per mille. */
 const STEPS: Record<Step, number> = {
   submit: 644,
   repeat: 110,
@@ -84,7 +84,7 @@ export class HistoryRun extends LogRun {
   readonly #tally: Tally;
   readonly #mutations: RandomMutations;
 
-  /** @param steps is the number of steps in each generation. */
+  /** @param steps number of steps in each generation. */
   constructor(random: Random, steps: number, tally: Tally) {
     super(random);
     this.#steps = steps;
@@ -150,7 +150,7 @@ export class HistoryRun extends LogRun {
     this.#failNth(randomInteger(this.random, 1, 3), kinds);
   }
 
-  /** Makes the `nth` operation from now on fail, counting these kinds or all. */
+  /** Makes the `nth` operation from now on fail. Counts only `kinds`, or all kinds by default. */
   #failNth(nth: number, kinds?: readonly OperationKind[]): void {
     let left = nth;
     this.machine.arm((operation) => {
@@ -167,7 +167,7 @@ export class HistoryRun extends LogRun {
     );
   }
 
-  /** Several clients submit at once, sometimes with a duplicate or a conflicting batch. */
+  /** Submits from several clients at once, sometimes with a duplicate or a conflicting batch. */
   async #burst(count: number): Promise<void> {
     const mutations = Array.from({ length: count }, () => this.#mutations.next());
     if (this.random() < TWINS) mutations.push(this.#mutations.twinOf(mutations[0]!));
@@ -289,7 +289,7 @@ export class HistoryRun extends LogRun {
     this.machine.restorePower();
   }
 
-  /** Asserts that any reader accepts what the crash left, and that recovery survives one crash. */
+  /** Asserts that readers accept what the crash left, and that recovery survives another crash. */
   async #recover(): Promise<void> {
     if (this.random() < 0.5) {
       this.#crashAt(randomInteger(this.random, 1, RECOVERY_CHANGES_MAX));

@@ -18,7 +18,7 @@ export interface CommandEnd {
   stderr: string;
 }
 
-/** Paths are relative to the deployment directory. */
+/** A deployment with every kind of file. Paths are relative to `dir`. */
 export interface WholeDeployment {
   dir: string;
   segment: string;

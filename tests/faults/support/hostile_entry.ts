@@ -5,10 +5,10 @@ import { createServer } from "node:net";
 import { join, relative } from "node:path";
 import process from "node:process";
 
-/** Creates an entry at `path`, where none exists. The replaced entry is at `original`. */
+/** An entry that `put` creates at `path`. The entry it replaces has been moved to `original`. */
 export interface HostileEntry {
   title: string;
-  /** Whether it is a link to an entry of the right kind elsewhere. */
+  /** Whether the entry is a link to an entry of the right kind elsewhere. */
   isLink: boolean;
   /** @returns a cleanup function. */
   put(path: string, original: string): Promise<void | (() => Promise<void>)>;
@@ -39,7 +39,7 @@ function make(program: string, args: string[]): Promise<void> {
   return Promise.resolve();
 }
 
-/** Uses a short name, because socket paths have a length limit. */
+/** Listens on a short path, because socket paths have a length limit. */
 async function listen(path: string): Promise<() => Promise<void>> {
   const server = createServer();
   const short = join("/tmp", `hostile-${process.pid}-${Math.random().toString(36).slice(2)}`);
@@ -56,7 +56,7 @@ async function makeFolder(path: string): Promise<void> {
   await writeFile(join(path, "precious"), "precious");
 }
 
-/** Everything below a directory, with metadata that reveals writes. */
+/** All entries below a directory, with metadata that changes on a write. */
 export async function treeOf(folder: string): Promise<Record<string, string>> {
   const tree: Record<string, string> = {};
   for (const name of (await readdir(folder, { recursive: true })).sort()) {

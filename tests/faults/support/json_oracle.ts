@@ -1,7 +1,7 @@
 /**
  * The expected result of strict JSON parsing, from the built-in parser and rules written
- * independently of the service's parser. Slow, but simple enough to trust: the built-in parser
- * checks the grammar, then each token is checked by its own rule.
+ * independently of the service's parser. It is slow but simple enough to trust: the built-in parser
+ * checks the grammar, and then a rule checks each token.
  */
 import canonicalizePackage from "canonicalize";
 
@@ -27,7 +27,7 @@ function refused(reason: string): Verdict {
   return { isAccepted: false, reason };
 }
 
-/** A byte order mark is an ordinary character, so the grammar rejects it. */
+/** Keeps a byte order mark as an ordinary character, so the grammar rejects it. */
 function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -61,7 +61,7 @@ class TokenReader {
     this.#depthMax = depthMax;
   }
 
-  /** @param depth of the container that begins here. */
+  /** @param depth nesting depth of a container that begins here. */
   value(depth: number): unknown {
     const token = this.#next();
     if (token === "[" || token === "{") {

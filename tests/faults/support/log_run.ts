@@ -55,7 +55,7 @@ export class LogRun {
     this.known.settle(await this.machine.again(() => replayText(service, this.known.frontier)));
   }
 
-  /** Follows the service from behind the event at index `after`, by default from the start. */
+  /** Follows the service after the event at index `after`, by default from the beginning. */
   follow(after = -1): void {
     const { events, text } = this.known;
     const place = Math.max(-1, after);
@@ -66,7 +66,7 @@ export class LogRun {
   }
 
   /**
-   * Submits mutations, at once or each after a random delay of up to `turnsMax` turns.
+   * Submits mutations concurrently, each after a random delay of up to `turnsMax` turns.
    * @param isGroup whether they must share a group commit.
    */
   async submit(

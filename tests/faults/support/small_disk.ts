@@ -1,6 +1,6 @@
 /**
  * Directories with little space: a file system in memory or in a file, or a file size limit. Each
- * says why if this machine does not support it.
+ * maker returns the reason if this machine does not support it.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -57,7 +57,7 @@ export const imageDisk: SmallDiskMaker = async (folder) => {
 
 /**
  * A file size limit: a write that crosses it is cut short, and the next one fails with EFBIG.
- * SIGXFSZ is ignored, as a service manager may configure it. Needs `prlimit`.
+ * SIGXFSZ is ignored, as under some service managers. Needs `prlimit`.
  */
 export const fileSizeLimit: SmallDiskMaker = async (folder) => {
   const fault = run("prlimit", ["--version"]);

@@ -9,10 +9,10 @@ import { withFolder } from "../../../tools/support/program.ts";
 import { SEED } from "../../../tools/support/random.ts";
 import { THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 
-/** Longest time under load between two disturbances. */
+/** Maximum duration of the load between two disturbances. */
 const LOAD_MS_MAX = 100;
 
-/** Runs a sequence of disturbances. @throws {SoakError} the service broke a promise. */
+/** Runs a sequence of disturbances. @throws {SoakError} the service broke a guarantee. */
 export function soakThrough(
   deck: readonly Disturbance[],
   options: Partial<SoakOptions> = {},

@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 
-/** Length limit on quoted data, which fits the header of the largest commit in the tests. */
+/** Maximum string size that strace prints; the largest commit header in the tests fits. */
 const STRING_BYTES_MAX = 65_536;
 
 /** The reason why no process can be traced on this machine, or null. */
@@ -34,7 +34,7 @@ export interface Tracer {
 /**
  * Attaches to all threads of a process; resolves once they are traced.
  * @param folder receives the trace.
- * @param args are `strace` options that say what to trace and what to inject.
+ * @param args `strace` options that select the calls to trace and the faults to inject.
  */
 export async function attachStrace(pid: number, folder: string, args: string[]): Promise<Tracer> {
   const tracePath = join(folder, "system_calls.trace");

@@ -15,7 +15,7 @@ const WHOLE = /^(\d+) +(\w+)\((.*)\) += (.*)$/s;
 const BEGUN = /^(\d+) +(\w+)\((.*)<unfinished \.\.\.>$/s;
 const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/s;
 
-/** All calls that returned, in order of their return. */
+/** All calls that returned, in the order in which they did. */
 export function parseSystemCalls(lines: readonly string[]): SystemCall[] {
   const calls: SystemCall[] = [];
   /** The call in progress in each thread. */

@@ -1,6 +1,6 @@
 /**
- * Byte sequences in which two HTTP parsers could see different requests, and the requests that must
- * be seen. `hidden` is the batch that an attacker might smuggle in.
+ * Byte sequences in which two HTTP parsers could find different requests, and the responses and
+ * commits that are correct. `hidden` is the batch that an attacker might smuggle in.
  */
 import { HEADER_BYTES_MAX, INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 
@@ -24,7 +24,7 @@ function batchText(id: string, payload: unknown = null): string {
 
 const PATH = "/v1/events";
 
-/** A request with these header lines, and anything that follows its head. */
+/** A request with these header lines. `rest` follows its head. */
 function request(line: string, headers: string, rest = ""): string {
   return `${line}\r\n${HOST}${headers}\r\n${rest}`;
 }
@@ -52,7 +52,7 @@ const HIDDEN_LENGTH = `Content-Length: ${HIDDEN.length}\r\n`;
 const HIDDEN_CHUNKED = chunk(HIDDEN) + LAST_CHUNK;
 const GET = `GET ${PATH} HTTP/1.1`;
 
-/** Requests that get the same responses and commit the same batches. */
+/** Shapes that get the same responses and commit the same batches. */
 function shapes(
   statuses: number[],
   executed: string[],
@@ -69,7 +69,7 @@ function shapes(
 const AFTER = commit("after");
 const SIZE = OUTER.length.toString(16);
 
-/** Valid framing followed by another request. */
+/** Requests with valid framing, each followed by another request. */
 const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
   "a batch in chunks, then another batch": post(CHUNKED, OUTER_CHUNKED) + AFTER,
   "chunks declared after a tab, in capitals":
@@ -86,7 +86,7 @@ const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
   "an offer to upgrade": commit("outer", null, "Connection: Upgrade\r\nUpgrade: h2c\r\n") + AFTER,
 });
 
-/** A request in the body of another. */
+/** Requests in the body of another request. */
 const IN_BODIES: Shape[] = [
   ...shapes([200, 200], ["outer", "after"], {
     "a request as payload": commit("outer", HIDDEN) + commit("after", `\r\n\r\n${HIDDEN}`),
@@ -140,7 +140,7 @@ const IN_BODIES: Shape[] = [
   }),
 ];
 
-/** Requests after which no other is executed. */
+/** Requests after which no other request is executed. */
 const ENDING: Shape[] = [
   ...shapes([200], ["outer"], {
     "a request after one that closes the connection":
@@ -203,10 +203,10 @@ const UNCLEAR_FRAMING: Record<string, string> = {
   "a length with a decimal point": "Content-Length: 1.0\r\n",
 };
 
-/** Each has a body that it could frame, then the hidden request. */
+/** Each ambiguous header with bodies that it could frame, followed by the hidden request. */
 function unclear(): Shape[] {
   return Object.entries(UNCLEAR_FRAMING).flatMap(([title, headers]) => {
-    // A second Host header is not ambiguous: without a body, the next bytes are not part of it.
+    // A second Host header leaves the framing clear, so the next bytes are another request.
     const statuses = title === "a second host" ? [400, 400] : [400];
     return shapes(statuses, [], {
       [`${title}, before a plain body`]: post(headers, OUTER + HIDDEN),
@@ -243,7 +243,7 @@ const BROKEN_HEADS: Record<string, string> = {
   "chunks on HTTP/1.0": request(`POST ${PATH} HTTP/1.0`, CHUNKED, OUTER_CHUNKED),
 };
 
-/** Malformed chunks, each of which could be parsed such that the hidden request is found. */
+/** Malformed chunks. A wrong parse of each could find the hidden request. */
 const BROKEN_CHUNKS: Record<string, string> = {
   "a size that wraps around": `${"f".repeat(16)}\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a size that wraps to the valid one": `1${OUTER.length.toString(16).padStart(16, "0")}\r\n` +

@@ -15,7 +15,7 @@ const LINE =
 
 function take(line: string): StoredEvent | null {
   const event = new StoredEvent();
-  // Surrounded by other bytes, which must not be read.
+  // Surrounds the line with bytes that must not be read.
   const bytes = Buffer.from(`"}${line}","}`);
   return event.take(bytes, 2, bytes.length - 4) ? event : null;
 }

@@ -5,7 +5,7 @@ import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 test("encodeBitPacked() encodes runs as the format specifies", () => {
-  // The example in Encodings.md of parquet-format: 0 to 7 in three bits each.
+  // Example from parquet-format's Encodings.md: the numbers 0 to 7 in three bits each.
   assert.equal(encodeBitPacked([0, 1, 2, 3, 4, 5, 6, 7], 3).toString("hex"), "03" + "88c6fa");
   assert.equal(encodeBitPacked([1, 0, 1], 1).toString("hex"), "03" + "05");
 });

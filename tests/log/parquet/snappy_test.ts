@@ -16,7 +16,7 @@ function decompress(block: Uint8Array, sizeBytes: number): Buffer {
   return out;
 }
 
-/** Data with runs and repetitions of all lengths, some beyond the reach of a copy. */
+/** Data with runs and repetitions of all lengths, some farther back than a copy can refer. */
 function sample(random: SeededRandom): Buffer {
   const pieces: Buffer[] = [];
   for (let count = random.below(30); count > 0; count--) {

@@ -53,7 +53,7 @@ test("encodeThrift() writes the Thrift compact protocol", () => {
   const field = <Value>(type: ThriftType<Value>, value: Value) => [
     ...encodeThrift(struct({ a: required(1, type) }) as ThriftType<{ a: Value }>, { a: value }),
   ];
-  // From the specification: field headers with delta and type, zigzag integers, sizes.
+  // From the specification: field headers with id delta and type, zigzag integers, and sizes.
   assert.deepEqual([...encodeThrift(EMPTY, {})], [0]);
   assert.deepEqual(field(i32, -1), [0x15, 1, 0]);
   assert.deepEqual(field(size64, 64), [0x16, 0x80, 1, 0]);

@@ -127,7 +127,7 @@ function randomQuery(random: Random, events: StoredEvent[]): Query {
     "00000000-0000-7000-8000-000000000000",
     "ffffffff-ffff-7fff-bfff-ffffffffffff",
   ];
-  // Exactly one event, if there is no filter.
+  // As a byte limit, fits exactly one event if there is no filter.
   const lineBytes = Buffer.byteLength(events[0]!.line) + 1;
   const filter: EventFilter = {};
   if (random() < 0.3) filter.source = randomItem(random, [...SOURCES, "none"]);

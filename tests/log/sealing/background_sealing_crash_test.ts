@@ -1,6 +1,6 @@
 /**
- * Sealing during commits, where the disk stops or fails at each operation. Acknowledged batches
- * exist once, and the log keeps working.
+ * The disk stops or fails at each operation of a seal that runs during commits. Acknowledged
+ * batches exist once, and the log keeps working.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -39,10 +39,10 @@ async function startTree(): Promise<Tree> {
 }
 
 const BEFORE = ["a", "b", "c"];
-/** The first append rotates the tail, and so does the last, once the first file is sealed. */
+/** The first append rotates the tail. The last one does too, once the first file is sealed. */
 const APPENDED = ["d", "e", "f"];
 
-/** How an operation fails, given its index from 0. */
+/** Returns the fault for an operation, given its index from 0; null if it succeeds. */
 type FaultAt = (place: number, operation: Operation) => Fault | null;
 
 /** Appends during sealing, with faults. */
@@ -71,7 +71,7 @@ async function run(tree: Tree, faultAt: FaultAt) {
   return { storage, steps, log, reports, start, append, acknowledged, refusals };
 }
 
-/** The batch ids of all remaining events, even if the start must repair the log. */
+/** The batch ids of all events in the log, which may need repair. */
 async function heldBy(storage: SimulatedDisk): Promise<string[]> {
   return (await readBack(storage)).events.map(({ batch_id }) => batch_id);
 }
@@ -119,7 +119,7 @@ for (const [name, crash] of Object.entries(CRASHES)) {
 }
 
 /**
- * Whether a failed operation may fail a commit or stop the writer rather than just delay sealing.
+ * Whether a failure of an operation may fail a commit or stop the writer, not only delay sealing.
  * @param before the previous operation.
  */
 function mayRefuse({ path, kind }: Operation, before: Operation | undefined): boolean {
@@ -129,7 +129,7 @@ function mayRefuse({ path, kind }: Operation, before: Operation | undefined): bo
 }
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`an operation that fails with ${errno} during sealing stops no reader`, async () => {
+  test(`an operation that fails with ${errno} during sealing does not stop readers`, async () => {
     const tree = await startTree();
     const operations = await operationsOf(tree);
     for (const [place, operation] of operations.entries()) {
@@ -147,7 +147,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
       const read = (await readAll(log.snapshot)).map(({ batch_id }) => batch_id);
       assert.deepEqual(read, acknowledged, label);
       if (log.poison === null) {
-        // A failed seal is retried, one file at a time.
+        // Retries the failed seal, one file at a time.
         for (const batchId of ["g", "h", "i"]) {
           steps.resume();
           await append(batchId);
@@ -167,7 +167,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
   });
 }
 
-/** Fails the given renames of a rotation, counted from 1. */
+/** Makes the given renames of a rotation fail, counted from 1. */
 function failRenames(...failing: number[]): FaultAt {
   let renames = 0;
   return (_, { kind, path }) => {
@@ -217,7 +217,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
     await assert.rejects(log.append([preparedBatch("d")]));
     await untilQuiet(storage);
     storage.hook = null;
-    // The worst outcome: the manifest survives, but none of the earlier directory entries.
+    // The worst outcome: the manifest survives, but the earlier directory entries do not.
     const left = storage.crash({
       ...SYNCED_ONLY,
       keepsName: ({ paths }) => paths.some((path) => path.startsWith(MANIFEST_FILE)),

@@ -1,4 +1,4 @@
-/** When background sealing runs, what it reports, and what its failures affect. */
+/** Background sealing: its triggers, its reports, and the effects of failures. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -131,7 +131,7 @@ test("a failed seal is reported and retried with backoff, without affecting clie
   await log.close();
 });
 
-/** Causes of failed seals, the report of each, and whether a retry fails too. */
+/** Causes of failed seals, with the report and whether a retry fails too (`isLasting`). */
 const CAUSES: [name: string, Fail, told: RegExp, isLasting: boolean][] = [
   ["runs out of space", failTemporaryFile, /s: ENOSPC/, false],
   ["finds damage in its pending file", damagePending, /s: .*corrupt at byte 0/, true],

@@ -1,6 +1,6 @@
 /**
- * A seal interrupted before each of its steps, with unsynced directory entries kept or lost. The
- * next start returns every event once, and the next seal completes.
+ * A seal is interrupted before each of its steps, and unsynced directory entries are kept or lost.
+ * The next start returns every event once, and the next seal completes.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -37,7 +37,7 @@ async function append(storage: SimulatedDisk, batchId: string): Promise<void> {
   await log.close();
 }
 
-/** Asserts that every file is listed in the manifest, pending or the tail. */
+/** Asserts that every file is a pending file, the tail, or listed in the manifest. */
 function assertClean(storage: SimulatedDisk, label: string): void {
   const listed = JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments
     .map(({ path }: { path: string }) => path);
@@ -59,7 +59,7 @@ async function sealUntil(storage: SimulatedDisk, step: number) {
   return { log, failure };
 }
 
-/** Asserts everything that must hold after an interrupted seal. */
+/** Asserts that the log an interrupted seal left is complete, and that the next seal succeeds. */
 async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: string) {
   const { events, reports } = await readBack(left);
   assert.deepEqual(events, expected, label);
@@ -84,7 +84,7 @@ for (const [name, crash] of Object.entries(CRASHES)) {
       const storage = new SimulatedDisk(tree);
       const { log, failure } = await sealUntil(storage, step);
       if (failure === null) break;
-      // The failed program closes the log on a disk that works again.
+      // The program closes the log after the failure, when the disk works again.
       const failedAt = storage.operations.length;
       await log.close();
       const kinds = storage.operations.slice(failedAt).map(({ kind }) => kind);
@@ -94,7 +94,7 @@ for (const [name, crash] of Object.entries(CRASHES)) {
   });
 }
 
-/** A log whose only pending file was sealed, but with the previous manifest. */
+/** A log whose only pending file has been sealed, but whose manifest does not list the segment. */
 async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: string }> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
   await rotateOnly(storage);

@@ -1,4 +1,4 @@
-/** What `Log.seal()` writes and reports. Reads return the same before and after it. */
+/** The files and reports of `Log.seal()`. Reads return the same before and after a seal. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../../support/s
 import { batchIdsOf, eventsOf, logTree, openTestLog, readAll } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-/** Bounds that end a segment with every commit. */
+/** Bounds with which every commit ends a segment. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
 
 test("seal() moves all commits into segments, and the log continues after them", async () => {

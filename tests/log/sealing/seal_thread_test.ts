@@ -1,4 +1,4 @@
-/** The thread that writes segments: its output, failures and throttle. */
+/** The thread that writes segments: output, failures and throttling. */
 import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ async function pendingIn(folder: string): Promise<SegmentTask> {
   const log = await openLog({ ...testTime(), storage, report() {} });
   const events = Array.from({ length: 300 }, (_, n) => ({ payload: `${n}`.repeat(50) }));
   for (const batchId of ["a", "b"]) await log.append([preparedBatch(batchId, { events })]);
-  // Sealing stops after the rotation.
+  // Rotates the tail but seals nothing.
   assert.ok(!(await log.seal(() => {}, { isStopped: () => true })));
   await log.close();
   const path = `${PENDING_FOLDER}/${await readdir(join(folder, PENDING_FOLDER))}`;

@@ -29,7 +29,7 @@ test("writeManifest() durably writes canonical JSON and an LF under the final na
   assert.equal(afterCrash.contents(MANIFEST_FILE).toString(), EMPTY_TEXT);
 });
 
-/** A well-formed entry that follows another, with invented values. */
+/** A well-formed entry with invented values that follows the entry `before`. */
 function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEntry {
   const hash = (value: number) => value.toString(16).padStart(64, "0");
   const facts = {

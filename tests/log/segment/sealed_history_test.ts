@@ -17,7 +17,7 @@ import {
   type WrittenSegments,
 } from "../../support/test_segment.ts";
 
-/** Bounds that end a segment with every commit. */
+/** Bounds with which every commit ends a segment. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
 
 function batch(source: string, id: string, ...streams: string[]): PreparedBatch {
@@ -159,7 +159,7 @@ test("SealedHistory finds batches despite a damaged key filter", async () => {
   }
 });
 
-/** A copy of a disk with a bit of `0.parquet` flipped. */
+/** A copy of a disk with a bit of byte `place` of `0.parquet` flipped. */
 function damagedAt(storage: SimulatedDisk, place: number): SimulatedDisk {
   const bytes = flipBit(storage.contents("0.parquet"), 8 * place);
   return new SimulatedDisk(new Map(storage.tree()).set("0.parquet", bytes));

@@ -12,7 +12,7 @@ import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 const MIB = 1024 * 1024;
 
-/** A cache of row groups filled with their number, and the list of decoded ones. */
+/** A cache of fake row groups, filled with their numbers, and the list of decoded numbers. */
 function fakeRowGroups(sizeBytes: number) {
   const cache = new RowGroupCache();
   const decoded: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Damaged and hostile segments: a read terminates in bounded memory with either the original values
- * or a SegmentError. The file hash detects all damage; if it was adjusted to match, the chain does.
+ * Damaged and hostile segments. Reads terminate in bounded memory, with the original values or a
+ * SegmentError. The file hash detects all damage; if the hash is forged too, the chain does.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

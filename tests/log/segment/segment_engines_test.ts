@@ -23,7 +23,7 @@ interface Sample {
   rows: Row[];
 }
 
-/** A segment of several row groups with hostile values, and the rows to expect. */
+/** A segment of several row groups with hostile values, and the expected rows. */
 async function sample(random = new SeededRandom()): Promise<Sample> {
   const hostile = Array.from(
     { length: 60 },
@@ -39,7 +39,7 @@ async function sample(random = new SeededRandom()): Promise<Sample> {
   };
 }
 
-/** Depending on the row group, all, some or no events have an `occurred_at`. */
+/** An event. Within a row group, all, some or no events have an `occurred_at`. */
 function datedEvent(number: number): EventOptions {
   const isDated = number < 4096 || number < 8000 && number % 7 > 2;
   const occurredAt = `2026-01-01T00:00:00.${String(number).padStart(9, "0")}Z`;
@@ -130,13 +130,13 @@ test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, asy
   });
 });
 
-/** Puts the members into the order of the columns. */
+/** Sorts the members by column order. */
 function ordered(row: Row): Row {
   return Object.fromEntries(COLUMN_NAMES.map((name) => [name, row[name]])) as Row;
 }
 
 test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", async () => {
-  // By chance, a random filter may have all bits of an absent key set.
+  // A fixed seed, because a random filter may by chance match the absent key.
   const { parquet, rows } = await sample(new SeededRandom(1));
   await withQueries(parquet, async (query) => {
     const chunks = await query("SELECT * FROM parquet_metadata('segment.parquet')");
@@ -151,7 +151,7 @@ test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", 
     ]);
     const metadata = await query("SELECT key, value FROM parquet_kv_metadata('segment.parquet')");
     assert.deepEqual(metadata.map(({ key }) => String(key)), ["service.segment"]);
-    // A filter excludes a row group only if it lacks the key.
+    // True only if the filters exclude the value from all row groups.
     const excluded = async (column: string, value: string) => {
       const probe = await query(
         "SELECT bool_and(bloom_filter_excludes) AS excluded FROM " +

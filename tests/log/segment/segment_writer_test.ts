@@ -66,7 +66,7 @@ test("writeSegment() ends a segment with the first commit that reaches a limit",
 });
 
 test("writeSegment() retains no reference to the buffer that commits are read into", async () => {
-  // Larger than one read; every value overwrites the previous one.
+  // Larger than one read, so every value overwrites the previous one in the buffer.
   const commits = Array.from({ length: 8 }, (_, number) => [
     preparedBatch(`${number}`, {
       source: `source-${number}`,
@@ -116,7 +116,7 @@ test("writeSegment() writes pages of several MiB at the right offsets", async ()
   assert.ok((await segment.readRowGroup(0)).equals(lines));
 });
 
-/** A commit without its offset in a file. */
+/** A commit without its end offset. */
 type CommitLines = Omit<WholeCommit, "endBytes">;
 
 async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_HEX) {
@@ -138,14 +138,14 @@ function twoBatches(): CommitLines {
 
 type Change = (commit: CommitLines) => CommitLines;
 
-/** Changes the batches but not the lines. */
+/** Changes the batch entries but not the lines. */
 const entries =
   (change: (batches: BatchEntry[]) => BatchEntry[]): Change => ({ commit, lines }) => ({
     commit: { ...commit, batches: change(commit.batches) },
     lines,
   });
 
-/** Changes the lines but not the batches. */
+/** Changes the lines but not the batch entries. */
 const relined = (change: (lines: Buffer[]) => Buffer[]): Change => ({ commit, lines }) => ({
   commit,
   lines: Buffer.concat(change(splitLines(lines))),

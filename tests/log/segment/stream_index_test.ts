@@ -28,7 +28,7 @@ function randomName(random: SeededRandom): string {
   return first + Array.from({ length: length - 1 }, () => random.pick([...CHARACTERS])).join("");
 }
 
-/** Random entries for streams and their sources, in order. */
+/** Random entries of streams and their sources, in order. */
 function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   const keys = new Set<string>();
   const sources = Array.from({ length: 1 + random.below(count) }, () => randomName(random));
@@ -43,7 +43,7 @@ function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   }));
 }
 
-/** A stream index as stored in a segment, and the number of blocks read from it. */
+/** A stream index as stored in a segment, which counts the blocks read from it. */
 function indexOf(entries: StreamEntry[]): StreamIndex & { reads: number } {
   const { stream_blocks: blocks, stream_index: index } = encodeStreamIndex(entries);
   return {

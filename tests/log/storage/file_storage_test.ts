@@ -66,7 +66,7 @@ test("fileStorage() opens a file for reading or writing, or creates it", async (
   });
 });
 
-test("fileStorage() opens no symlink, directory or pipe, and does not block on one", async () => {
+test("fileStorage() refuses to open a symlink, directory or pipe, and does not block on one", async () => {
   await withStorage(async (storage, folder) => {
     await writeNew(storage, "f", "text");
     fs.symlinkSync("f", join(folder, "link"));

@@ -16,7 +16,7 @@ import { logOf, verifyStorage } from "../../support/verifying.ts";
 
 const skip = availableParallelism() < 2 ? "one processor" : false;
 
-/** A log with segments large enough for threads, one of which is damaged. */
+/** A log whose segments are large enough to be verified on threads; one segment is damaged. */
 async function largeLog(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
@@ -43,7 +43,7 @@ test(
       for (const chain of [false, true]) {
         const inPlace = await verifyStorage(new SimulatedDisk(tree), { chain });
         assert.equal(inPlace.report.failure, "file_hash_mismatch");
-        // Threads cannot open the second directory.
+        // Threads cannot open the second directory, so they fail.
         for (const [name, isInPlace] of [[folder, false], ["\0", true]] as const) {
           const storage = new SimulatedDisk(tree);
           const { report, failure } = await verifyStorage(storage, { chain, folder: name });

@@ -35,7 +35,7 @@ import {
   splitLines,
 } from "../../support/test_segment.ts";
 
-/** The failure that a pass finds, or null. */
+/** The failure that `checkSegment()` finds, or null. */
 async function findFailure(
   storage: SimulatedDisk,
   entry: ExpectedSegment,
@@ -120,12 +120,12 @@ const withContent = (line: string) => withPayload(line).replace(sha256Hex("null"
 
 type Forge = (rows: ForgedRow[]) => Forgery;
 
-/** Forges the line of the first row. */
+/** Changes the line of the first row. */
 function forgeLine(change: (line: string) => string): Forge {
   return ([row, ...rest]) => ({ groups: [[changeLine(row!, change), ...rest]] });
 }
 
-/** Forges a segment with its rows in this order. */
+/** Forges a segment with the rows in this order. */
 function forgeOrder(order: readonly number[]): Forge {
   return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
 }
@@ -149,7 +149,7 @@ const withBadStream = (line: string) => line.replace(/"stream":"[^"]*"/, '"strea
 
 type Found = FailureCode | null;
 
-/** What each pass finds, and the forgeries with that result. */
+/** The failures found with and without the chain, and the forgeries that cause them. */
 const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Forge>][] = [
   [null, null, { nothing: (rows) => ({ groups: [rows.slice(0, 3), rows.slice(3)] }) }],
   [null, "content_hash_mismatch", { "a payload": forgeLine(withPayload) }],

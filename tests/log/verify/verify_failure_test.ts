@@ -52,7 +52,7 @@ function withBadLines(change: (lines: string[]) => string[]): Tree {
   });
 }
 
-/** The log with a changed entry for the first batch of a file. */
+/** The log with a changed entry for the first batch of the file at `path`. */
 function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tree {
   return withCommits(FULL, path, ([first]) => {
     const { commit } = first!;
@@ -114,10 +114,10 @@ async function withForgedHead(): Promise<Tree> {
   return await withForged(1, { previous_head: ZEROS }, await withForged(0, { head: ZEROS }));
 }
 
-/** Changes to a log and the message that each must cause. */
+/** A change, the message it must cause, and logs with that change. */
 type Finding = [what: string, message: RegExp, ...trees: Tree[]];
 
-/** Grouped by the failure that each pass finds; null for none. */
+/** Changes grouped by the failures found with and without the chain; null for none. */
 const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: Finding[]][] = [
   ["manifest_invalid", "manifest_invalid", [
     [

@@ -45,7 +45,7 @@ async function sealedTree(tree: Tree): Promise<Tree> {
   return storage.tree();
 }
 
-/** A tail whose batches have values as unusual as the rules for events allow. */
+/** A log whose batches have values as unusual as the rules for events allow. */
 async function hostileTail(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);

@@ -7,7 +7,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { openTestLog, readAll } from "../../support/test_log.ts";
 
-/** Ordered ids of equal length. */
+/** Ids of equal length that sort by number. */
 function idOf(number: number): string {
   return String(number).padStart(6, "0");
 }
@@ -58,7 +58,7 @@ test("RecentCommits holds the newest commits up to its limit", () => {
   assert.equal(recent.seek(idOf(51)), null, "the one before is not known to hold no more");
 });
 
-test("the newest events are read from memory, older ones from the file", async () => {
+test("recent events are read from memory, and older ones are read from the file", async () => {
   const storage = new SimulatedDisk();
   const readsOf = () => storage.operations.filter(({ kind }) => kind === "read").length;
   const { log: before } = await openTestLog(storage);

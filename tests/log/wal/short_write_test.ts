@@ -1,6 +1,6 @@
 /**
- * A system call may transfer fewer bytes than requested, and a signal may interrupt it before it
- * transfers any. The log's storage continues until all bytes are transferred.
+ * A system call may transfer fewer bytes than requested, and a signal may interrupt the call before
+ * any byte is transferred. The log's storage continues until all bytes are transferred.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

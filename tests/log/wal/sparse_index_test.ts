@@ -16,7 +16,7 @@ interface IndexedFile {
   lineOffsets: number[];
 }
 
-/** Indexes commits with these numbers of `lineBytes` lines, in chunks of `pieceLines`. */
+/** Indexes commits with these numbers of lines, each of `lineBytes`, `pieceLines` at a time. */
 function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();

@@ -1,4 +1,4 @@
-/** The revision of a tree, in temporary repositories. */
+/** The revision of a source tree, tested in temporary repositories. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** What goes into the executable. */
+/** The files that the executable contains. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -7,7 +7,7 @@ const CASES: [type: number, name: string, doubt: RegExp | null][] = [
   [0x858458f6, "ramfs", /in memory/],
   [0x6969, "NFS", /doubtful/],
   [0xff534d42, "CIFS", /doubtful/],
-  // The type as a signed 32-bit number.
+  // This type is given as a signed 32-bit number.
   [0xff534d42 | 0, "CIFS", /doubtful/],
   [0x01021997, "9p", /doubtful/],
   [0x65735546, "FUSE", /doubtful/],

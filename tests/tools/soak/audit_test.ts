@@ -1,4 +1,4 @@
-/** Violations that the soak detects, case by case, in handmade histories and observations. */
+/** Each violation that the soak detects, in handwritten histories and observations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../../src/client/batch_body.ts";
@@ -24,7 +24,7 @@ function batchOf(batchId: string, events: number): Batch {
   return { source: "shop", batchId, events: submitted };
 }
 
-/** The event with a matching hash, which replaces any hash it had. */
+/** The event with its hash recomputed. */
 function hashed(
   event: Omit<CommittedEvent, "event_hash"> & { event_hash?: string },
 ): CommittedEvent {
@@ -32,7 +32,7 @@ function hashed(
   return { ...event, event_hash: sha256Hex(canonicalize(envelope)) };
 }
 
-/** The events of a batch as stored in the log. @param firstNumber gives the first event id. */
+/** The events of a batch as stored in the log. @param firstNumber number in the first event id. */
 function committed({ source, batchId, events }: Batch, firstNumber: number): CommittedEvent[] {
   return events.map((event, place) =>
     hashed({
@@ -78,7 +78,7 @@ function receiptOf(events: CommittedEvent[], status: Receipt["status"] = "commit
   };
 }
 
-/** Three batches of 2, 3 and 1 events, of which the first two are acknowledged. */
+/** Three batches of 2, 3 and 1 events. The first two are acknowledged. */
 function known() {
   const ledger = new Ledger();
   const batches = [batchOf("a", 2), batchOf("b", 3), batchOf("c", 1)];

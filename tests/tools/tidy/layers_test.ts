@@ -7,7 +7,7 @@ import {
   findWrongLogLayers,
 } from "../../../tools/tidy/layers.ts";
 
-/** A tree of files that import one another. */
+/** A source tree of files that import one another. */
 function treeOf(imports: Record<string, string[]>) {
   const read = (path: string) =>
     imports[path]!.map((specifier) => `import { a } from "${specifier}";\n`).join("");

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Copies a deployment into a new directory, with the service stopped for seconds only: sealed
+# segments, which never change, are copied while it serves; then it is stopped, the rest is copied,
+# and it is started again, even if the copy failed. Segments of the previous copy are hard-linked, so
+# each copy is complete and takes only the space of what is new. Needs jq and flock.
+set -euo pipefail
+
+usage() {
+  cat << 'END'
+usage: backup.sh --deployment DIR --to DIR [OPTION...]
+
+  --deployment DIR   directory of service.toml, with the data in DIR/data
+  --to DIR           directory of the copies, each named by its time; latest links to the last one
+  --stop COMMAND     stops the service (default: systemctl stop eventlog)
+  --start COMMAND    starts it (default: systemctl start eventlog)
+  --program PROGRAM  verifies the copy (default: eventlog)
+
+exit status: 0 the copy is whole and verified, 1 it is not, 2 bad arguments
+END
+}
+
+refuse() {
+  echo "backup: $1" >&2
+  exit "${2:-1}"
+}
+
+lock_timeout_s=600
+deployment='' to='' stop='systemctl stop eventlog' start='systemctl start eventlog' program=eventlog
+while (($# > 0)); do
+  case $1 in
+    --help | -h) usage; exit 0 ;;
+    --deployment | --to | --stop | --start | --program)
+      (($# > 1)) || refuse "$1 needs a value" 2
+      printf -v "${1#--}" '%s' "$2" ;;
+    *) refuse "unknown option $1; see --help" 2 ;;
+  esac
+  shift 2
+done
+[[ -n $deployment && -n $to ]] || refuse "--deployment and --to are required" 2
+log=$deployment/data/log
+[[ -f $log/manifest.json ]] || refuse "no log in $log" 2
+if grep -E '^[[:space:]]*dir[[:space:]]*=' "$deployment/service.toml" | grep -qvE '"(\./)?data/?"'; then
+  refuse "data.dir in $deployment/service.toml is not ./data" 2
+fi
+
+# The copy holds all payloads and the token.
+umask 077
+mkdir -p "$to"
+exec 8> "$to/.lock"
+flock --nonblock 8 || refuse "another backup to $to is running"
+last=$(readlink -f "$to/latest" || true)
+copy=$to/.partial
+rm -rf "$copy"
+mkdir -p "$copy/data/log/segments"
+
+copy_segments() {
+  local paths path
+  paths=$(jq -r '.segments[].path' "$log/manifest.json")
+  while read -r path; do
+    [[ -n $path && ! -e $copy/data/log/$path ]] || continue
+    ln "$last/data/log/$path" "$copy/data/log/$path" 2> /dev/null ||
+      cp --preserve=timestamps "$log/$path" "$copy/data/log/$path"
+  done <<< "$paths"
+}
+
+# The locks are not for what it starts to hold.
+start_service() {
+  bash -c "$start" 8>&- 9<&- || refuse "the service did not start"
+}
+
+copy_segments
+# Else the stop would wait for the disk to write what was copied before it.
+sync --file-system "$to"
+
+stopped_at=$EPOCHREALTIME
+trap start_service EXIT
+bash -c "$stop" 8>&-
+# Held while copying, so that nothing else starts to write.
+exec 9< "$log/.lock"
+flock --timeout "$lock_timeout_s" 9 || refuse "the service still holds $log/.lock"
+copy_segments
+cp --archive "$deployment/service.toml" "$copy/"
+for name in .lock manifest.json tail.ndjson pending; do
+  [[ ! -e $log/$name ]] || cp --archive "$log/$name" "$copy/data/log/"
+done
+exec 9<&-
+trap - EXIT
+start_service
+stopped_ms=$(((${EPOCHREALTIME/[.,]/} - ${stopped_at/[.,]/}) / 1000))
+
+"$program" --config "$copy/service.toml" verify > "$copy/verify.json" ||
+  refuse "the copy in $copy does not verify: $(cat "$copy/verify.json")"
+sync --file-system "$to"
+name=$(date -u +%Y-%m-%dT%H-%M-%SZ)
+mv --no-target-directory "$copy" "$to/$name"
+ln --symbolic --force --no-dereference "$name" "$to/latest"
+sync --file-system "$to"
+printf 'backup: %s, stopped for %d.%03d s\n' "$to/$name" $((stopped_ms / 1000)) $((stopped_ms % 1000))

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""A connector: appends the rows of a CSV file, with the standard library alone.
+
+    python3 examples/python/connector.py --socket demo/data/ground.sock --stream contacts contacts.csv
+
+The record key is the first column. A batch is named by the file, its time and the first row, so
+that a second run, or a retry after a lost response, appends nothing twice: the service answers
+`duplicate`. A file that was written again is appended again.
+"""
+
+import argparse
+import csv
+import http.client
+import itertools
+import json
+import os
+import socket
+import sys
+import time
+
+BATCH_ROWS = 1000
+ATTEMPTS_MAX = 8
+PAUSE_S_MAX = 5.0
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over the Unix socket of the service."""
+
+    def __init__(self, path, timeout=60):
+        super().__init__("localhost", timeout=timeout)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Refused(Exception):
+    """The service refuses the batch; sending it again would not help."""
+
+
+def post(socket_path, token, body):
+    """Sends one request. Returns the status, the headers and the JSON document of the response."""
+    connection = UnixConnection(socket_path)
+    headers = {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    try:
+        connection.request("POST", "/v1/events", body, headers)
+        response = connection.getresponse()
+        return response.status, response.headers, json.load(response)
+    finally:
+        connection.close()
+
+
+def append(socket_path, token, batch):
+    """Appends a batch durably, however often that takes. Returns the receipt."""
+    # Non-ASCII text as UTF-8; the same bytes in each attempt.
+    body = json.dumps(batch, ensure_ascii=False, allow_nan=False).encode()
+    for attempt in itertools.count(1):
+        pause = min(0.1 * 2**attempt, PAUSE_S_MAX)
+        try:
+            status, headers, document = post(socket_path, token, body)
+            if status == 200:
+                return document
+            failure = f"{document['error']}: {document['message']}"
+            # 429 and 500 storage_full: nothing was written. 503: until the service is restarted.
+            if status != 429 and status < 500:
+                raise Refused(failure)
+            pause = max(pause, float(headers.get("Retry-After", 0)))
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            # Committed or not: the same batch again finds out.
+            failure = f"{socket_path}: {error}"
+        if attempt == ATTEMPTS_MAX:
+            raise Refused(f"{failure}; gave up after {attempt} attempts")
+        print(f"{failure}; trying again in {pause:.1f} s", file=sys.stderr)
+        time.sleep(pause)
+
+
+def batches_of(rows, name, source, stream):
+    for position in itertools.count(0, BATCH_ROWS):
+        chunk = list(itertools.islice(rows, BATCH_ROWS))
+        if not chunk:
+            return
+        events = [
+            {
+                "stream": stream,
+                "record_key": next(iter(row.values())),
+                "kind": "upserted",
+                "payload": row,
+            }
+            for row in chunk
+        ]
+        yield {"source": source, "batch_id": f"{name}/{position}", "events": events}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--socket", required=True, help="socket of the service")
+    parser.add_argument("--source", default="csv", help="source of the batches (default: csv)")
+    parser.add_argument("--stream", required=True, help="stream of the events")
+    parser.add_argument("--token", help="bearer token, if the service requires one")
+    parser.add_argument("file", help="CSV file in UTF-8, with a header")
+    args = parser.parse_args()
+    if not os.path.exists(args.socket):
+        raise Refused(f"{args.socket}: no such socket; is the service running?")
+    with open(args.file, encoding="utf-8", newline="") as file:
+        name = f"{os.path.basename(args.file)}/{os.fstat(file.fileno()).st_mtime_ns}"
+        rows = csv.DictReader(file, strict=True)
+        for batch in batches_of(rows, name, args.source, args.stream):
+            receipt = append(args.socket, args.token, batch)
+            print(receipt["status"], receipt["events"], "events through", receipt["last_event_id"])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Refused, OSError, csv.Error) as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""A consumer: follows the log with `requests` and prints each event as a line of JSON.
+
+    python3 examples/python/consumer.py --socket demo/data/ground.sock --cursor /tmp/cursor
+
+It resumes after the position in the cursor file, which is written after the events are printed: a
+crash in between repeats events, but never skips one.
+"""
+
+import argparse
+import json
+import os
+import socket
+import sys
+import time
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection
+from urllib3.connectionpool import HTTPConnectionPool
+
+PAUSE_S_MAX = 5.0
+# The service sends nothing while nothing is committed, so reads wait for ever.
+TIMEOUT_S = (5, None)
+
+
+class UnixAdapter(HTTPAdapter):
+    """Sends the requests of a session to a Unix socket, whatever their host."""
+
+    def __init__(self, path):
+        super().__init__()
+
+        class Connection(HTTPConnection):
+            def _new_conn(self):
+                connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                connected.connect(path)
+                return connected
+
+        self.pool = HTTPConnectionPool("localhost")
+        self.pool.ConnectionCls = Connection
+
+    def get_connection_with_tls_context(self, request, verify, proxies=None, cert=None):
+        return self.pool
+
+    def get_connection(self, url, proxies=None):  # requests before 2.32
+        return self.pool
+
+
+class Refused(Exception):
+    """The service refuses the request; sending it again would not help."""
+
+
+def read_cursor(path):
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return None
+
+
+def write_cursor(path, event_id):
+    with open(f"{path}.new", "w", encoding="ascii") as file:
+        file.write(f"{event_id}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.new", path)
+
+
+def records_of(session, params):
+    """Yields the records of one response until it ends."""
+    url = "http://localhost/v1/events"
+    with session.get(url, params=params, stream=True, timeout=TIMEOUT_S) as response:
+        if response.status_code != 200:
+            document = response.json()
+            failure = f"{document['error']}: {document['message']}"
+            raise (Refused if response.status_code < 429 else ConnectionError)(failure)
+        # Lines end with LF alone; str.splitlines() would also cut at U+2028 in a payload.
+        for line in response.iter_lines(chunk_size=None, delimiter=b"\n"):
+            if line:
+                yield json.loads(line)
+
+
+def follow(session, cursor_path, filters, once):
+    position = read_cursor(cursor_path)
+    failures = 0
+    while True:
+        try:
+            for record in records_of(session, {**filters, "follow": "true", "after": position}):
+                if record["type"] == "end":
+                    raise ConnectionError(record.get("detail") or record["reason"])
+                through = record["snapshot_through_event_id"]
+                if position and (through is None or through < position):
+                    raise Refused(f"the log ends at {through}, before the cursor {position}")
+                failures = 0
+                for event in record.get("events", []):
+                    print(json.dumps(event, ensure_ascii=False))
+                sys.stdout.flush()
+                if record["next_after"] != position:
+                    position = record["next_after"]
+                    write_cursor(cursor_path, position)
+                if once and record["type"] == "caught_up":
+                    return
+            failure = "the connection was lost"
+        except (requests.RequestException, ConnectionError, ValueError) as error:
+            failure = str(error)
+        pause = min(0.1 * 2**failures, PAUSE_S_MAX)
+        failures += 1
+        print(f"{failure}; reconnecting in {pause:.1f} s", file=sys.stderr)
+        time.sleep(pause)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--socket", required=True, help="socket of the service")
+    parser.add_argument("--cursor", required=True, help="file with the position, to resume from")
+    parser.add_argument("--once", action="store_true", help="stop at the end of the log")
+    parser.add_argument("--token", help="bearer token, if the service requires one")
+    for name in ("source", "stream", "record_key", "kind"):
+        parser.add_argument(f"--{name.replace('_', '-')}", help="only these events")
+    args = parser.parse_args()
+    if not os.path.exists(args.socket):
+        raise Refused(f"{args.socket}: no such socket; is the service running?")
+    session = requests.Session()
+    session.trust_env = False
+    session.mount("http://", UnixAdapter(args.socket))
+    if args.token:
+        session.headers["Authorization"] = f"Bearer {args.token}"
+    names = ("source", "stream", "record_key", "kind")
+    filters = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    follow(session, args.cursor, filters, args.once)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Refused, OSError) as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Appends and reads with the public groundhog-sdk 0.3.0, which works here unmodified.
+
+    pip install groundhog-sdk==0.3.0
+    python3 examples/python/groundhog.py --socket demo/data/ground.sock
+
+Appends a batch (again in a second run: it is a `duplicate`), lists the streams, and replays the
+stream page by page. The service has no queries, catalog and projections: those calls are answered
+with 404 `not_found`.
+"""
+
+import argparse
+import os
+import sys
+
+from groundhog_sdk import Ground, GroundError, deleted, native, upserted
+
+SOURCE = "stripe"
+STREAM = "customers"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--socket", required=True, help="socket of the service")
+    parser.add_argument("--token", help="bearer token, if the service requires one")
+    args = parser.parse_args()
+    if not os.path.exists(args.socket):
+        sys.exit(f"{args.socket}: no such socket; is the service running?")
+    ground = Ground(f"unix:{args.socket}", token=args.token)
+
+    events = [
+        upserted(STREAM, "cus_1", {"name": "Ada"}, occurred_at="2026-01-31T09:00:00Z"),
+        upserted(STREAM, "cus_2", {"name": "Grace"}),
+        native(STREAM, "cus_1", "invoice.paid", {"total": 42.5}),
+        deleted(STREAM, "cus_2", None),
+    ]
+    receipt = ground.send(SOURCE, events, batch_id="customers/1")
+    print(receipt.status, receipt.events, "events through", receipt.last_event_id)
+
+    for summary in ground.streams(source=SOURCE).streams:
+        print(summary.source, summary.stream, summary.event_count)
+
+    after = None
+    while True:
+        page = ground.events(after=after, source=SOURCE, stream=STREAM, limit=2)
+        for event in page.events:
+            print(event["event_id"], event["kind"], event["record_key"], event["payload"])
+        after = page.next_after
+        if after is None or after >= page.snapshot_through_event_id:
+            break
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except GroundError as error:
+        sys.exit(f"{error.code}: {error}")

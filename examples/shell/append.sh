@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# A connector of curl and jq: appends the events on standard input, a JSON object on each line.
+#
+#     jq -c '{stream: "logs", record_key: .id, kind: "upserted", payload: .}' rows.ndjson |
+#       examples/shell/append.sh --socket demo/data/ground.sock --source import --batch 2026-01-31
+#
+# A second run with the same name and the same lines appends nothing twice.
+set -euo pipefail
+
+usage() {
+  cat << 'END'
+usage: append.sh --socket SOCKET --source NAME --batch ID < EVENTS
+
+  --socket SOCKET    socket of the service
+  --source NAME      source of the events
+  --batch ID         name of this input; batch ids are ID/0, ID/1000 and so on
+  --token-file FILE  file with the bearer token, if the service requires one
+END
+}
+
+refuse() {
+  echo "append: $1" >&2
+  exit "${2:-1}"
+}
+
+batch_lines=1000 attempts_max=8
+socket='' source='' batch='' token_file=''
+while (($# > 0)); do
+  case $1 in
+    --help | -h) usage; exit 0 ;;
+    --socket | --source | --batch | --token-file)
+      (($# > 1)) || refuse "$1 needs a value" 2
+      name=${1#--}
+      printf -v "${name//-/_}" '%s' "$2" ;;
+    *) refuse "unknown option $1; see --help" 2 ;;
+  esac
+  shift 2
+done
+[[ -n $socket && -n $source && -n $batch ]] || refuse "--socket, --source and --batch are required" 2
+[[ -S $socket ]] || refuse "$socket: no such socket; is the service running?"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+{
+  echo 'Content-Type: application/json'
+  [[ -z $token_file ]] || printf 'Authorization: Bearer %s\n' "$(< "$token_file")"
+} > "$scratch/headers"
+
+# Sends the batch in $scratch/body until it is committed.
+append() {
+  local attempt status why
+  for ((attempt = 1; attempt <= attempts_max; attempt++)); do
+    # 000: no response. It is committed or not; the same batch again finds out.
+    status=$(curl --silent --max-time 60 --unix-socket "$socket" --header "@$scratch/headers" \
+      --data-binary "@$scratch/body" --output "$scratch/answer" --write-out '%{http_code}' \
+      http://localhost/v1/events) || status=000
+    case $status in
+      200) jq -r '"\(.status) \(.events) events through \(.last_event_id)"' "$scratch/answer"; return ;;
+      000) why="$socket does not answer" ;;
+      *) why=$(jq -r '[.error, .message] | join(": ")' "$scratch/answer") ;;
+    esac
+    # 429 and 500 storage_full: nothing was written. 503: until the service is restarted.
+    [[ $status == 000 || $status == 429 || $status == 5* ]] || refuse "$why"
+    echo "append: $why; trying again" >&2
+    sleep "$((attempt < 5 ? attempt : 5))"
+  done
+  refuse "$why; gave up after $attempts_max attempts"
+}
+
+for ((first = 0; ; first += batch_lines)); do
+  mapfile -n "$batch_lines" -t lines
+  ((${#lines[@]} > 0)) || break
+  printf '%s\n' "${lines[@]}" |
+    jq -cs --arg source "$source" --arg batch "$batch/$first" \
+      '{source: $source, batch_id: $batch, events: .}' > "$scratch/body"
+  append
+done

@@ -1,0 +1,31 @@
+/**
+ * The last events of a log, which only reads forwards: read an ever longer time before its end
+ * until that holds enough of them.
+ */
+import type { CommittedEvent } from "../../event.ts";
+import { positionAt, timeOf } from "./event_time.ts";
+
+/** Reads the matching events after a position to the end of the log, page by page. */
+export type ReadAfter = (after: string) => AsyncIterable<CommittedEvent[]>;
+
+const FIRST_WINDOW_MS = 1000;
+const WINDOW_GROWTH = 8;
+
+/**
+ * Returns the last `count` matching events, fewer if the log has no more.
+ * @param frontier Id of the last event of the log.
+ */
+export async function lastEvents(
+  read: ReadAfter,
+  frontier: string,
+  count: number,
+): Promise<CommittedEvent[]> {
+  const end = timeOf(frontier);
+  for (let windowMs = FIRST_WINDOW_MS;; windowMs *= WINDOW_GROWTH) {
+    let last: CommittedEvent[] = [];
+    for await (const events of read(positionAt(end - windowMs))) {
+      last = [...last, ...events].slice(-count);
+    }
+    if (last.length === count || windowMs >= end) return last;
+  }
+}

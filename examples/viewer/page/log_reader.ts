@@ -1,0 +1,101 @@
+/** Reads the log through the viewer's server: pages, streams, and a follow that reconnects. */
+import type { CommittedEvent, StreamSummary } from "../../../event.ts";
+
+export interface Page {
+  events: CommittedEvent[];
+  next_after: string | null;
+  snapshot_through_event_id: string | null;
+}
+
+export interface StreamsPage {
+  streams: StreamSummary[];
+  next_after: string | null;
+  snapshot_through_event_id: string | null;
+}
+
+type FollowLine =
+  | (Page & { type: "events" })
+  | { type: "caught_up"; next_after: string | null; snapshot_through_event_id: string | null }
+  | { type: "end"; reason: string };
+
+export type Query = Record<string, string | number | null>;
+
+const FIRST_PAUSE_MS = 250;
+const PAUSE_MS_MAX = 5000;
+
+export async function open(path: string, query: Query): Promise<Response> {
+  const members = Object.entries(query).filter(([, value]) => value !== null);
+  const search = new URLSearchParams(members.map(([name, value]) => [name, String(value)]));
+  const response = await fetch(`${path}?${search}`);
+  if (response.ok) return response;
+  const { error, message } = await response.json();
+  throw new Error(`${error}: ${message}`);
+}
+
+export async function readPage(query: Query): Promise<Page> {
+  return await (await open("/v1/events", query)).json();
+}
+
+export async function readStreams(query: Query): Promise<StreamsPage> {
+  return await (await open("/v1/streams", query)).json();
+}
+
+/** Reads the matching events after a position to the end of the log, page by page. */
+export async function* readAfter(after: string): AsyncGenerator<CommittedEvent[]> {
+  for (let position = after;;) {
+    const page = await readPage({ after: position });
+    yield page.events;
+    const { next_after, snapshot_through_event_id } = page;
+    if (next_after === null || next_after >= snapshot_through_event_id!) return;
+    position = next_after;
+  }
+}
+
+async function* linesOf(response: Response): AsyncGenerator<FollowLine> {
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) yield JSON.parse(line);
+  }
+}
+
+export interface Follower {
+  /** Takes in events; the next are read once it resolves. */
+  onEvents(events: CommittedEvent[]): Promise<void>;
+  onConnected(): void;
+  onLost(reason: string, pauseMs: number): void;
+  /** The log ends before what was already read of it, as after a restore from an older backup. */
+  onShorter(): void;
+}
+
+/** Follows the log after a position for ever; resumes after every lost connection. */
+export async function follow(after: string | null, follower: Follower): Promise<never> {
+  let position = after;
+  for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
+    let reason = "the connection was lost";
+    try {
+      for await (
+        const line of linesOf(await open("/v1/events", { follow: "true", after: position }))
+      ) {
+        if (line.type === "end") {
+          reason = `the service ended the response: ${line.reason}`;
+          continue;
+        }
+        const through = line.snapshot_through_event_id;
+        if (position !== null && (through === null || through < position)) follower.onShorter();
+        follower.onConnected();
+        pauseMs = FIRST_PAUSE_MS;
+        if (line.type === "events") await follower.onEvents(line.events);
+        position = line.next_after;
+      }
+    } catch (error) {
+      reason = (error as Error).message;
+    }
+    follower.onLost(reason, pauseMs);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * A web page over a log. Like any consumer, it reads the socket of the service; it has no route
+ * that writes.
+ *
+ *     node examples/viewer/server.ts --socket demo/data/ground.sock
+ *     deno task example:viewer demo/data/ground.sock
+ *
+ * It listens on 127.0.0.1 and refuses requests under another host name, so that no other page can
+ * read the log through the browser (DNS rebinding). Everyone with a login on this machine can.
+ *
+ * The browser gets the sources of the page and of `event.ts`, with their types stripped, under
+ * their paths in this repository.
+ */
+import { readFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { stripTypeScriptTypes } from "node:module";
+import type { AddressInfo } from "node:net";
+import process from "node:process";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { parseArgs } from "node:util";
+import { EventLogClient, type Fetch, unixFetch } from "../../mod.ts";
+import { runExample, UsageError } from "../support/run_example.ts";
+import { MinuteCounts } from "./minute_counts.ts";
+
+const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--token TOKEN]
+       viewer SOCKET
+
+  --socket SOCKET  socket of the service
+  --port PORT      port on 127.0.0.1; 0 for any (default: 8787)
+  --token TOKEN    bearer token, if the service requires one`;
+
+const HOST = "127.0.0.1";
+const ROOT = new URL("../../", import.meta.url);
+const PAGE = "examples/viewer/page";
+
+/** The sources that the page imports. */
+const SOURCE =
+  /^\/(event|src\/limits|src\/event\/[\w/]+|examples\/(support|viewer\/page)\/\w+)\.ts$/;
+/** The reading routes of the service. */
+const READING = /^\/v1\/(events|streams)$/;
+
+const SECURITY_HEADERS = {
+  "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+interface Options {
+  fetch: Fetch;
+  port: number;
+  token: string | undefined;
+  minutes: MinuteCounts;
+}
+
+function parseOptions(args: string[]): Options {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      socket: { type: "string" },
+      port: { type: "string", default: "8787" },
+      token: { type: "string" },
+    },
+  });
+  const [socket = values.socket, ...rest] = positionals;
+  if (socket === undefined || rest.length > 0) throw new UsageError("a socket is required");
+  const port = Number(values.port);
+  if (!(Number.isInteger(port) && port >= 0 && port < 65_536)) {
+    throw new UsageError(`--port must be a port number, got ${values.port}`);
+  }
+  const fetch = unixFetch(socket);
+  const { token } = values;
+  // The page retries.
+  const client = new EventLogClient(fetch, {
+    attemptsMax: 1,
+    ...(token !== undefined && { token }),
+  });
+  return { fetch, port, token, minutes: new MinuteCounts(client) };
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, { "content-type": `${type}; charset=utf-8` }).end(body);
+}
+
+/** Answers with an error document of the service's form. */
+function refuse(response: ServerResponse, status: number, error: string, message: string): void {
+  send(response, status, "application/json", JSON.stringify({ error, message }));
+}
+
+/** Passes a reading request on to the service, and its response back as it arrives. */
+async function forward(
+  { fetch, token }: Options,
+  target: string,
+  response: ServerResponse,
+): Promise<void> {
+  const abort = new AbortController();
+  response.on("close", () => abort.abort());
+  const headers: HeadersInit = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  let answer: Response;
+  try {
+    answer = await fetch(target, { headers, signal: abort.signal });
+  } catch (error) {
+    if (abort.signal.aborted) return;
+    return refuse(response, 502, "service_unreachable", (error as Error).message);
+  }
+  response.writeHead(answer.status, {
+    "content-type": answer.headers.get("content-type") ?? "application/json",
+    "cache-control": "no-store",
+  });
+  // A follower whose log is silent still learns that it is connected.
+  response.flushHeaders();
+  // Either end may close at any time; the page reconnects.
+  await pipeline(Readable.fromWeb(answer.body as never), response).catch(() => {});
+}
+
+async function serveFile(path: string, response: ServerResponse): Promise<void> {
+  const text = await readFile(new URL(path, ROOT), "utf8");
+  if (path.endsWith(".html")) return send(response, 200, "text/html", text);
+  if (path.endsWith(".css")) return send(response, 200, "text/css", text);
+  send(response, 200, "text/javascript", stripTypeScriptTypes(text));
+}
+
+async function respond(
+  options: Options,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+  const { method, headers, url = "/" } = request;
+  const { port } = request.socket.address() as AddressInfo;
+  if (headers.host !== `${HOST}:${port}` && headers.host !== `localhost:${port}`) {
+    return refuse(response, 403, "forbidden", `open http://${HOST}:${port}/`);
+  }
+  if (method !== "GET") {
+    response.setHeader("allow", "GET");
+    return refuse(response, 405, "method_not_allowed", "the viewer only reads");
+  }
+  const path = url.split("?")[0]!;
+  if (READING.test(path)) return await forward(options, url, response);
+  if (path === "/minutes") {
+    const counted = await options.minutes.read();
+    return send(response, 200, "application/json", JSON.stringify(counted));
+  }
+  if (path === "/") return await serveFile(`${PAGE}/index.html`, response);
+  if (path === "/viewer.css") return await serveFile(`${PAGE}/viewer.css`, response);
+  if (SOURCE.test(path)) return await serveFile(path.slice(1), response);
+  refuse(response, 404, "not_found", `no ${path} here`);
+}
+
+/** Resolves once it listens; rejects if it cannot. */
+function listen(server: Server, port: number): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, HOST, () => resolve(server.address() as AddressInfo));
+  });
+}
+
+async function serveViewer(options: Options): Promise<void> {
+  const server = createServer((request, response) => {
+    respond(options, request, response).catch((error: NodeJS.ErrnoException) => {
+      if (response.headersSent) return response.destroy();
+      if (error.code === "ENOENT") return refuse(response, 404, "not_found", "no such file");
+      refuse(response, 502, "service_unreachable", error.message);
+    });
+  });
+  const { port } = await listen(server, options.port);
+  process.stdout.write(`http://${HOST}:${port}/\n`);
+}
+
+await runExample(USAGE, () => serveViewer(parseOptions(process.argv.slice(2))));

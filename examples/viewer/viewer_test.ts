@@ -1,0 +1,218 @@
+/** The viewer in a real browser, over a served deployment. */
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Page } from "puppeteer-core";
+import { EventLogClient, type SubmittedEvent } from "../../mod.ts";
+import { spawnScript, untilPrinted } from "../../tools/support/program.ts";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
+import { NEEDS_CHROMIUM, withPage } from "./browser.ts";
+
+const SERVER = fileURLToPath(new URL("server.ts", import.meta.url));
+
+/** Orders, the same record in every fifth event. */
+function orders(count: number, first = 0): SubmittedEvent[] {
+  return Array.from({ length: count }, (_, index) => ({
+    stream: index % 2 === 0 ? "orders" : "returns",
+    record_key: `r${index % 5}`,
+    kind: "upserted",
+    payload: { at: first + index, "€": [1e21, null], text: "<b>\u2028</b>" },
+  }));
+}
+
+async function append({ serving }: Deployment, batchId: string, events: SubmittedEvent[]) {
+  await new EventLogClient(serving.fetch).append({ source: "shop", batchId, events });
+}
+
+/** Runs `use` with the address of a viewer. */
+async function withViewer(
+  { socketPath }: Deployment,
+  use: (url: string) => Promise<void>,
+): Promise<void> {
+  const viewer = spawnScript(SERVER, ["--socket", socketPath, "--port", "0"]);
+  try {
+    await untilPrinted(viewer, ({ stdout }) => stdout.includes("\n"));
+    await use(viewer.output.stdout.trim());
+  } finally {
+    viewer.child.kill();
+    await viewer.exited;
+  }
+}
+
+/** Waits until an element's text matches. */
+async function untilShown(page: Page, selector: string, pattern: RegExp): Promise<void> {
+  await page.waitForFunction(
+    (where, source) => new RegExp(source).test(document.querySelector(where)?.textContent ?? ""),
+    {},
+    selector,
+    pattern.source,
+  ).catch(async (error) => {
+    const text = await page.$eval(selector, ({ textContent }) => textContent).catch(() =>
+      "nothing"
+    );
+    throw new Error(`${selector} shows ${text}, not ${pattern}`, { cause: error });
+  });
+}
+
+function textsOf(page: Page, selector: string): Promise<(string | null)[]> {
+  return page.$$eval(selector, (found) => found.map(({ textContent }) => textContent));
+}
+
+/** Opens the page; what goes wrong in it fails the test. */
+async function openViewer(page: Page, url: string, faults: string[]): Promise<void> {
+  page.on("pageerror", (error) => faults.push(String(error)));
+  await page.goto(url);
+  await untilShown(page, "#connection", /^Live$/);
+}
+
+test(
+  "the viewer shows and verifies what is committed, before and after a kill",
+  NEEDS_CHROMIUM,
+  () =>
+    withServing((served) =>
+      withViewer(served, (url) =>
+        withPage(async (page) => {
+          await append(served, "1", orders(1000));
+          const faults: string[] = [];
+          await openViewer(page, url, faults);
+          await untilShown(page, "#totals", /^200 events seen, all verified$/);
+          await untilShown(page, "#minutes-summary", /: 1,000 events/);
+          await untilShown(page, "#streams", /^shoporders500.*shopreturns500/);
+
+          for (let second = 0; second < 10; second++) {
+            await append(served, `live ${second}`, orders(200, 1000 + second * 200));
+          }
+          await untilShown(page, "#totals", /^2,200 events seen, all verified$/);
+          await untilShown(page, "#streams", /^shoporders1,500.*shopreturns1,500/);
+          await untilShown(page, "#minutes-summary", /: 3,000 events/);
+          await untilShown(page, "#events", /"at":2999/);
+          const marks = await page.$$eval(
+            "#events .mark",
+            (found) => found.map((mark) => mark.getAttribute("aria-label")),
+          );
+          assert.deepEqual(marks, Array(200).fill("hashes verify"));
+
+          await served.stop("SIGKILL");
+          await untilShown(page, "#connection", /^Not connected: /);
+          await served.start();
+          await append(served, "after", orders(3, 3000));
+          await untilShown(page, "#connection", /^Live$/);
+          await untilShown(page, "#totals", /^2,203 events seen, all verified$/);
+          await untilShown(page, "#events", /"at":3002/);
+          assert.deepEqual(faults, []);
+        }))
+    ),
+);
+
+test(
+  "the viewer is used by keyboard: pause, the history of a record, a lookup",
+  NEEDS_CHROMIUM,
+  () =>
+    withServing((served) =>
+      withViewer(served, (url) =>
+        withPage(async (page) => {
+          await append(served, "1", orders(10));
+          const faults: string[] = [];
+          await openViewer(page, url, faults);
+          await untilShown(page, "#events", /"at":9/);
+
+          await page.focus("#pause");
+          await page.keyboard.press("Space");
+          await append(served, "2", orders(10, 10));
+          await untilShown(page, "#newer", /^10 newer events$/);
+          await page.keyboard.press("Space");
+          await untilShown(page, "#events", /"at":19/);
+
+          await page.focus("#events tr:first-child button");
+          await page.keyboard.press("Enter");
+          await untilShown(page, "#history-heading", /^History of shop \/ returns \/ r4$/);
+          await untilShown(page, "#history-summary", /^2 events, oldest first$/);
+          assert.match((await textsOf(page, "#history-events pre")).join(), /"at": 9,.*"at": 19,/s);
+          await append(served, "3", orders(1, 20));
+          await page.keyboard.press("Escape");
+          assert.equal(await page.$eval(":focus", ({ textContent }) => textContent), "r4");
+          await untilShown(page, "#held", /^The list is paused$/);
+
+          await page.focus("#lookup input");
+          for (const word of ["shop", "orders", "r0"]) {
+            await page.keyboard.type(word);
+            await page.keyboard.press("Tab");
+          }
+          await page.keyboard.press("Enter");
+          await untilShown(page, "#history-summary", /^3 events, oldest first$/);
+          assert.deepEqual(faults, []);
+          const tree = JSON.stringify(await page.accessibility.snapshot());
+          for (const name of ["hashes verify", "Close"]) assert.ok(tree.includes(name), name);
+        }))
+    ),
+);
+
+/** Changes each payload of a response, as someone would who edits files and framing. */
+const ALTERING = `
+  const plain = window.fetch;
+  window.fetch = async (...args) => {
+    const response = await plain(...args);
+    const alter = new TransformStream({
+      transform: (text, next) => next.enqueue(text.replaceAll('"at":7', '"at":8')),
+    });
+    const body = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(alter)
+      .pipeThrough(new TextEncoderStream());
+    return new Response(body, response);
+  };`;
+
+test(
+  "the viewer marks an event whose payload was altered, in light and dark",
+  NEEDS_CHROMIUM,
+  () =>
+    withServing((served) =>
+      withViewer(served, (url) =>
+        withPage(async (page) => {
+          await append(served, "1", orders(10));
+          await page.evaluateOnNewDocument(ALTERING);
+          await openViewer(page, url, []);
+          await untilShown(page, "#totals", /^10 events seen, 1 altered$/);
+          await untilShown(page, "#alarm", /was altered: the payload does not match content_hash/);
+          await untilShown(page, "#events", /✗/);
+          const colors = [];
+          for (const value of ["light", "dark"]) {
+            await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
+            colors.push(await page.$eval("body", (body) => getComputedStyle(body).backgroundColor));
+          }
+          assert.notEqual(colors[0], colors[1]);
+        }))
+    ),
+);
+
+/** @returns the status of a response. */
+function statusOf(url: string, path: string, method: string, host?: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = host === undefined ? {} : { host };
+    request(new URL(path, url), { method, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode!);
+    }).on("error", reject).end();
+  });
+}
+
+test("the viewer's server writes nothing, serves nothing else, and knows its own name", () =>
+  withServing((served) =>
+    withViewer(served, async (url) => {
+      assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/$/);
+      for (
+        const path of ["/", "/viewer.css", "/event.ts", "/v1/streams", "/v1/events", "/minutes"]
+      ) {
+        assert.equal(await statusOf(url, path, "GET"), 200, path);
+        assert.equal(await statusOf(url, path, "POST"), 405, path);
+        assert.equal(await statusOf(url, path, "GET", "attacker.example"), 403, path);
+      }
+      const kept = ["/v1/sources/retire", "/deno.json", "/src/event/../../README.md", "/cli.ts"];
+      for (const path of [...kept, "/src/event/none.ts"]) {
+        assert.equal(await statusOf(url, path, "GET"), 404, path);
+      }
+      await served.stop();
+      for (const path of ["/v1/streams", "/minutes"]) {
+        assert.equal(await statusOf(url, path, "GET"), 502, path);
+      }
+    })
+  ));
