@@ -1,12 +1,28 @@
-/** Entry point of the command line. */
+/** Entry point of the command line. Loads the program only in a runtime that can run it. */
 import process from "node:process";
-import { reportFailure, run } from "./src/commands/run.ts";
-import { TERMINAL } from "./src/commands/terminal.ts";
-import { endProcess } from "./src/runtime/end_process.ts";
 
-// After an uncaught error the state of the program is unknown: report it and exit.
-for (const event of ["uncaughtException", "unhandledRejection"]) {
-  process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
+const NODE_VERSION_MIN = [22, 18] as const;
+
+/** Runs the program and ends the process. */
+async function main(): Promise<void> {
+  const { reportFailure, run } = await import("./src/commands/run.ts");
+  const { TERMINAL } = await import("./src/commands/terminal.ts");
+  const { endProcess } = await import("./src/runtime/end_process.ts");
+
+  // After an uncaught error the state of the program is unknown: report it and exit.
+  for (const event of ["uncaughtException", "unhandledRejection"]) {
+    process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
+  }
+
+  endProcess(await run(process.argv.slice(2), TERMINAL));
 }
 
-endProcess(await run(process.argv.slice(2), TERMINAL));
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major > NODE_VERSION_MIN[0] || major === NODE_VERSION_MIN[0] && minor >= NODE_VERSION_MIN[1]) {
+  await main();
+} else {
+  const needed = NODE_VERSION_MIN.join(".");
+  const found = process.versions.node;
+  process.stderr.write(`this program needs Node ${needed} or later; this is Node ${found}\n`);
+  process.exitCode = 1;
+}

@@ -33,12 +33,14 @@
 export * from "./event.ts";
 export type { Batch } from "./src/client/batch_body.ts";
 export {
+  AlteredEventError,
   type CodedError,
   ConnectionError,
   type ErrorContexts,
   type ErrorDocument,
   EventLogError,
   type EventLogErrorInit,
+  PositionError,
   ProtocolError,
 } from "./src/client/errors.ts";
 export {
@@ -56,6 +58,7 @@ export type {
 export type { ReplayFilter, ReplayOptions } from "./src/client/replay.ts";
 export type { StreamsOptions, StreamsSnapshot } from "./src/client/streams.ts";
 export type { Timing } from "./src/client/timing.ts";
+export type { Retry } from "./src/client/retry.ts";
 export { type Fetch, unixFetch } from "./src/client/unix_fetch.ts";
 export type {
   FollowCaughtUp,

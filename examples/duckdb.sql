@@ -2,17 +2,17 @@
 --
 --     duckdb -cmd "SET VARIABLE log = 'demo/data/log'" -f examples/duckdb.sql
 --
--- or `.read examples/duckdb.sql` in a session, to run your own queries. It only reads the log, and
--- may do so while the service runs; the last statement exports `records.parquet` to the current
--- directory, or to the path in the variable `export`.
+-- or `.read examples/duckdb.sql` in a session, to run queries of your own. It only reads the log,
+-- even while the service runs. To export the records:
+--
+--     COPY (FROM records ORDER BY source, stream, record_key) TO 'records.parquet';
 --
 -- It omits the tail: to see the newest events, run it again after the next seal.
 
 SET VARIABLE log = coalesce(getvariable('log'), 'demo/data/log');
-SET VARIABLE export = coalesce(getvariable('export'), 'records.parquet');
 
 -- The manifest lists the log's segments; other files may be partial, or not yet part of the log.
--- (A log without sealed history has no segments, and DuckDB reports that below.)
+-- The list is NULL before the first seal.
 SET VARIABLE segments = (
   SELECT list(getvariable('log') || '/' || (segment ->> '$.path'))
   FROM (
@@ -20,6 +20,20 @@ SET VARIABLE segments = (
     FROM read_json(getvariable('log') || '/manifest.json', columns = {segments: 'JSON[]'})
   )
 );
+
+-- read_parquet() takes no empty list.
+SET VARIABLE history = if(
+  getvariable('segments') IS NULL,
+  'SELECT
+    NULL::UUID AS event_id, NULL AS source, NULL AS stream, NULL AS record_key, NULL AS kind,
+    NULL AS occurred_at, NULL::TIMESTAMPTZ AS observed_at, NULL AS payload, NULL AS batch_id,
+    NULL::BLOB AS content_hash, NULL::BLOB AS batch_digest, NULL::BLOB AS event_hash
+  WHERE false',
+  'FROM read_parquet(getvariable(''segments''))'
+);
+
+SELECT 'nothing is sealed yet: stop the service, run seal, and start it again' AS note
+WHERE getvariable('segments') IS NULL;
 
 -- Events, with types for queries. `occurred_at` is as the client wrote it, with up to nine
 -- fractional digits; `occurred_time` is its value in microseconds. Filter by source, stream, record_key,
@@ -34,7 +48,7 @@ SELECT
   batch_id,
   lower(hex(batch_digest)) AS batch_digest,
   lower(hex(event_hash)) AS event_hash
-FROM read_parquet(getvariable('segments'));
+FROM query(getvariable('history'));
 
 -- Streams, as listed by GET /v1/streams.
 CREATE OR REPLACE TEMP VIEW streams AS
@@ -63,5 +77,3 @@ SELECT record_key, TRY_CAST(payload ->> '$.total' AS DOUBLE) AS total
 FROM records
 WHERE source = 'shop' AND stream = 'orders'
 ORDER BY record_key;
-
-COPY (FROM records ORDER BY source, stream, record_key) TO (getvariable('export'));

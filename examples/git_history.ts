@@ -10,7 +10,7 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { EventLogClient, unixFetch } from "../mod.ts";
+import { EventLogClient, type Retry, unixFetch } from "../mod.ts";
 import { commitBatches } from "./support/commit_batches.ts";
 import { COMMIT_STREAM } from "./support/commit_event.ts";
 import { presentCommits, readCommits, resolveCommit } from "./support/git_commits.ts";
@@ -80,8 +80,12 @@ async function* planImports(
   }
 }
 
+function onRetry({ reason, pauseMs }: Retry): void {
+  process.stderr.write(`${reason.message}; retrying in ${Math.round(pauseMs)} ms\n`);
+}
+
 async function importHistory({ socket, repository, ref, token }: Options): Promise<void> {
-  const client = new EventLogClient(unixFetch(socket), withoutUndefined({ token }));
+  const client = new EventLogClient(unixFetch(socket), withoutUndefined({ token, onRetry }));
   const newTip = await resolveCommit(repository, ref);
   const imported = await readImported(client);
   const tips = [...new Set([...imported.tips, newTip])];

@@ -62,6 +62,7 @@ function parseOptions(args: string[]): Options {
       ...(token === undefined ? {} : { token }),
       // A client that waits for new events retries while the service is down.
       ...(once ? {} : { attemptsMax: Infinity }),
+      onRetry: report,
     }),
     databasePath,
     once,

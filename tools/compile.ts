@@ -8,6 +8,7 @@ import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import {
   closeSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -21,6 +22,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { FULL_VERSION } from "../src/version.ts";
 import { revisionOf } from "./build/revision.ts";
 import { compileArguments } from "./compile/command.ts";
 import {
@@ -30,9 +32,12 @@ import {
 } from "./compile/executable_header.ts";
 import { licencesOf, stage, workersOf } from "./compile/stage.ts";
 import { type Target, TARGETS, targetsNamed } from "./compile/targets.ts";
+import { requireVersion } from "./compile/trial_run.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIB = 1024 * 1024;
+/** What accompanies an executable for people. */
+const DOCUMENTS = ["README.md", "docs", "examples", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
 
 const USAGE = `Usage: deno task compile [--target NAME] [--output PATH]
 
@@ -104,29 +109,53 @@ function compile(job: Job, folder: string): void {
   );
 }
 
+/** Removes an executable that does not run. @throws {Error} why it does not. */
+function tryOut({ output }: Job, revision: string): void {
+  try {
+    requireVersion(output, revision === "" ? FULL_VERSION : `${FULL_VERSION}+${revision}`);
+  } catch (error) {
+    rmSync(output);
+    const runtime = process.env.DENORT_BIN;
+    if (runtime === undefined) throw error;
+    const { message } = error as Error;
+    throw new Error(`${message}; DENORT_BIN must be a denort of Deno ${process.versions.deno}`);
+  }
+}
+
+/** Whether this machine runs executables for the target. */
+function isNative({ target }: Job): boolean {
+  return target === undefined || target.name === headerOf(process.execPath).target;
+}
+
 /** A one-line summary of the result. */
-function describe({ output }: Job): string {
+function describe(job: Job): string {
+  const { output } = job;
   const sizeBytes = statSync(output).size;
   const { runtimeBytes } = headerOf(output);
   const mib = (bytes: number) => `${(bytes / MIB).toFixed(2)} MiB`;
   const parts = runtimeBytes === null
     ? ""
     : `: ${mib(runtimeBytes)} runtime, ${mib(sizeBytes - runtimeBytes)} program`;
-  return `${relative(ROOT, output)}: ${mib(sizeBytes)}${parts}\n`;
+  const untried = isNative(job) ? "" : " (not run, because it is for another machine)";
+  return `${relative(ROOT, output)}: ${mib(sizeBytes)}${parts}${untried}\n`;
 }
 
 function run(jobs: Job[]): void {
   const folder = mkdtempSync(join(tmpdir(), "compile-"));
   try {
-    stage(ROOT, folder, revisionOf(ROOT));
+    const revision = revisionOf(ROOT);
+    stage(ROOT, folder, revision);
     for (const job of jobs) {
       compile(job, folder);
+      if (isNative(job)) tryOut(job, revision);
       process.stdout.write(describe(job));
     }
   } finally {
     rmSync(folder, { recursive: true });
   }
-  mkdirSync(join(ROOT, "dist"), { recursive: true });
+  for (const path of DOCUMENTS) {
+    cpSync(join(ROOT, path), join(ROOT, "dist/documents", path), { recursive: true });
+  }
   writeFileSync(join(ROOT, "dist/LICENSES.txt"), licencesOf(ROOT));
 }
 

@@ -1,7 +1,7 @@
 /**
  * Builds the package that `npm pack` packs, in `dist/npm`: JavaScript, because Node does not strip
- * types inside `node_modules`, and declarations of the library. Needs Node >= 22.18 and the
- * development dependencies; `npm pack` runs it.
+ * types inside `node_modules`, declarations of the library, and the examples. Needs Node >= 22.18
+ * and the development dependencies; `npm pack` runs it.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, rmSync } from "node:fs";
@@ -46,7 +46,8 @@ function makeExecutable(path: string): void {
 }
 
 rmSync(OUTPUT, { recursive: true, force: true });
-writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src"]);
+const examples = globSync("examples/*.ts", { cwd: ROOT });
+writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src", ...examples, "examples/support"]);
 const { path, text } = revisionModule(revisionOf(ROOT));
 writeText(join(OUTPUT, path), text);
 makeExecutable(join(OUTPUT, scriptOf(PROGRAM)));

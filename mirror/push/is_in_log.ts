@@ -1,5 +1,5 @@
 /** Checks whether an event is from this log. */
-import type { EventLogClient } from "../../mod.ts";
+import { type EventLogClient, PositionError } from "../../mod.ts";
 
 /** Trailing hex digits of an id within the random bits of a UUIDv7. */
 const COUNTED_DIGITS = 12;
@@ -12,8 +12,12 @@ export async function isInLog(
 ): Promise<boolean> {
   const after = idBefore(eventId);
   if (after === null) return true;
-  for await (const { events } of client.replayPages({ after, limit: 1, signal })) {
-    return events[0]?.event_id === eventId;
+  try {
+    for await (const { events } of client.replayPages({ after, limit: 1, signal })) {
+      return events[0]?.event_id === eventId;
+    }
+  } catch (error) {
+    if (!(error instanceof PositionError)) throw error;
   }
   return false;
 }

@@ -1,5 +1,6 @@
 /** Encodes the body of an append once, so that every attempt sends the same bytes. */
 import type { StreamPrecondition, SubmittedEvent } from "../event/types.ts";
+import { refuseUnknown } from "./options.ts";
 
 /** A batch of events, committed atomically and once per `(source, batchId)`. */
 export interface Batch {
@@ -18,9 +19,11 @@ export interface Batch {
 
 /**
  * Encodes a batch with `JSON.stringify`, as UTF-8.
- * @throws {TypeError} a number is not finite, or a value is circular or a bigint.
+ * @throws {TypeError} a number is not finite, a value is circular or a bigint, or a member of the
+ *   batch is unknown.
  */
 export function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
+  refuseUnknown("append()", batch, "source batchId events precondition");
   const { source, batchId, events, precondition } = batch;
   const body = {
     v: 1,

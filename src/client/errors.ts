@@ -1,5 +1,6 @@
 /** Client errors: the service returned an error, did not respond, or violated the protocol. */
 import type { ErrorCode, EventFault } from "../event/api_error.ts";
+import type { CommittedEvent } from "../event/types.ts";
 
 /** Members of error documents in addition to `error` and `message`, by code. */
 export interface ErrorContexts {
@@ -47,19 +48,6 @@ export interface EventLogErrorInit {
 /**
  * The service returned an error. Distinguish errors by `code` and `status`, never by the message.
  * Handle an unknown code by its status.
- *
- * @example
- * ```ts
- * import { EventLogClient, EventLogError, unixFetch } from "@ground/service";
- *
- * const client = new EventLogClient(unixFetch("demo/data/ground.sock"));
- * try {
- *   await client.retire("nobody");
- * } catch (error) {
- *   if (!(error instanceof EventLogError && error.is("source_not_found"))) throw error;
- *   console.log(`${error.body.source} has no events`);
- * }
- * ```
  */
 export class EventLogError extends Error {
   /** Name of this error class. */
@@ -109,4 +97,36 @@ export class ConnectionError extends Error {
 export class ProtocolError extends Error {
   /** Name of this error class. */
   override name = "ProtocolError";
+}
+
+/**
+ * `after` lies beyond the end of the log: the log was restored from an older backup, or it is not
+ * the log from which the position came. Restart from an earlier position.
+ */
+export class PositionError extends Error {
+  /** Name of this error class. */
+  override name = "PositionError";
+  /** The last event of the log; null if it is empty. */
+  readonly frontier: string | null;
+
+  /** Creates the error for a position and the end of the log. */
+  constructor(after: string, frontier: string | null) {
+    const end = frontier === null ? "is empty" : `ends at ${frontier}`;
+    super(`position ${after} is beyond the log, which ${end}; was an older backup restored?`);
+    this.frontier = frontier;
+  }
+}
+
+/** An event does not match its hashes. Nothing of its page or record is delivered. */
+export class AlteredEventError extends Error {
+  /** Name of this error class. */
+  override name = "AlteredEventError";
+  /** The event as received. */
+  readonly event: CommittedEvent;
+
+  /** Creates the error for an event. */
+  constructor(event: CommittedEvent) {
+    super(`event ${event.event_id} does not match its hashes`);
+    this.event = event;
+  }
 }

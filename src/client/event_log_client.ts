@@ -7,7 +7,9 @@ import { type Batch, batchBody } from "./batch_body.ts";
 import { ConnectionError } from "./errors.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
 import { type ReplayOptions, replayPages } from "./replay.ts";
+import type { Retry } from "./retry.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
+import { refuseUnknown } from "./options.ts";
 import { SYSTEM_TIMING, type Timing } from "./timing.ts";
 import { type ApiRequest, nameOf, Transport } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
@@ -27,6 +29,8 @@ export interface EventLogClientOptions {
   attemptsMax?: number;
   /** Timeout of an append or a retirement, including all attempts; default 60,000. */
   writeTimeoutMs?: number;
+  /** Called before the pause that precedes each retry, except in a follow: see `onReconnect`. */
+  onRetry?: (retry: Retry) => void;
   /** Clock, timer and randomness, for tests. */
   timing?: Timing;
 }
@@ -42,20 +46,8 @@ export interface CallOptions {
  *
  * All methods throw {@linkcode EventLogError} when the service returns an error,
  * {@linkcode ConnectionError} when no attempt got a response, {@linkcode ProtocolError} when a
- * response violates the protocol, and the signal's abort reason when it is aborted.
- *
- * @example Append a batch and read the log
- * ```ts
- * import { EventLogClient, unixFetch } from "@ground/service";
- *
- * const client = new EventLogClient(unixFetch("demo/data/ground.sock"));
- * await client.append({
- *   source: "crm",
- *   batchId: "2026-01-31/1",
- *   events: [{ stream: "contacts", record_key: "42", kind: "upserted", payload: { name: "Ada" } }],
- * });
- * for await (const event of client.replay({ source: "crm" })) console.log(event.record_key);
- * ```
+ * response violates the protocol, `TypeError` for an unknown option, and the signal's abort reason
+ * when it is aborted. Reads also throw {@linkcode PositionError} and {@linkcode AlteredEventError}.
  */
 export class EventLogClient {
   readonly #transport: Transport;
@@ -64,11 +56,12 @@ export class EventLogClient {
   /**
    * Creates a client, which connects with its first request.
    * @param fetch Sends requests to the service, usually `unixFetch(socketPath)`.
-   * @throws {TypeError} the token is not a valid header value.
+   * @throws {TypeError} the token is not a valid header value, or an option is unknown.
    */
   constructor(fetch: Fetch, options: EventLogClientOptions = {}) {
-    const { token, timing = SYSTEM_TIMING, attemptsMax = CLIENT_ATTEMPTS_MAX } = options;
-    this.#transport = new Transport(fetch, token, timing, attemptsMax);
+    refuseUnknown("EventLogClient", options, "token attemptsMax writeTimeoutMs onRetry timing");
+    const { token, timing = SYSTEM_TIMING, attemptsMax = CLIENT_ATTEMPTS_MAX, onRetry } = options;
+    this.#transport = new Transport(fetch, token, timing, attemptsMax, onRetry);
     this.#writeTimeoutMs = options.writeTimeoutMs ?? CLIENT_WRITE_TIMEOUT_MS;
   }
 
@@ -104,9 +97,12 @@ export class EventLogClient {
   /**
    * Yields the events of a snapshot of the log, in order. To resume later, use
    * {@linkcode EventLogClient.replayPages} and persist the last `nextAfter`.
+   * @template Payload of the events, which is not checked.
    */
-  async *replay(options: ReplayOptions = {}): AsyncGenerator<CommittedEvent, void> {
-    for await (const page of this.replayPages(options)) yield* page.events;
+  async *replay<Payload = unknown>(
+    options: ReplayOptions = {},
+  ): AsyncGenerator<CommittedEvent<Payload>, void> {
+    for await (const page of this.replayPages<Payload>(options)) yield* page.events;
   }
 
   /**
@@ -125,8 +121,10 @@ export class EventLogClient {
    * }
    * ```
    */
-  replayPages(options: ReplayOptions = {}): AsyncGenerator<ReplayPage, void> {
-    return replayPages(this.#transport, options);
+  replayPages<Payload = unknown>(
+    options: ReplayOptions = {},
+  ): AsyncGenerator<ReplayPage<Payload>, void> {
+    return replayPages<Payload>(this.#transport, options);
   }
 
   /**
@@ -145,8 +143,10 @@ export class EventLogClient {
    * }
    * ```
    */
-  async *follow(options: FollowOptions = {}): AsyncGenerator<FollowItem, void> {
-    for await (const record of this.followRecords(options)) {
+  async *follow<Payload = unknown>(
+    options: FollowOptions = {},
+  ): AsyncGenerator<FollowItem<Payload>, void> {
+    for await (const record of this.followRecords<Payload>(options)) {
       if (record.type !== "events") {
         yield record;
         continue;
@@ -160,8 +160,10 @@ export class EventLogClient {
    * Follows the log in records of several events, each with the `nextAfter` to persist, for
    * consumers that process events in transactions.
    */
-  followRecords(options: FollowOptions = {}): AsyncGenerator<FollowRecord, void> {
-    return new Follower(this.#transport, options).records();
+  followRecords<Payload = unknown>(
+    options: FollowOptions = {},
+  ): AsyncGenerator<FollowRecord<Payload>, void> {
+    return new Follower<Payload>(this.#transport, options).records();
   }
 
   /** Lists all streams of one snapshot with their latest events and event counts. */

@@ -6,8 +6,9 @@ import type { CommittedEvent } from "../event/types.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
 import { readLines } from "./lines.ts";
-import { eventsRequest, type ReplayOptions } from "./replay.ts";
-import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs } from "./retry.ts";
+import { refuseUnknown } from "./options.ts";
+import { checkPage, eventsRequest, REPLAY_OPTIONS, type ReplayOptions } from "./replay.ts";
+import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs, type Retry } from "./retry.ts";
 import { nameOf, type Transport } from "./transport.ts";
 import {
   type FollowCaughtUp,
@@ -29,35 +30,28 @@ export interface FollowOptions extends ReplayOptions {
 }
 
 /** Reason and delay of a reconnect. */
-export interface Reconnect {
-  /** The service's `end` record, or the connection error. */
-  reason: Interruption;
-  /** Consecutive failures, including this one. */
-  failures: number;
-  /** Delay in milliseconds. */
-  pauseMs: number;
-}
+export type Reconnect = Retry<Interruption>;
 
 /** Why a connection ended while the follow continues. */
 export type Interruption = FollowEnd | ConnectionError | EventLogError;
 
 /** A followed event. */
-export interface FollowEvent {
+export interface FollowEvent<Payload = unknown> {
   /** Item type. */
   type: "event";
   /** `snapshot`: committed before this connection was made. `live`: after. */
   phase: "snapshot" | "live";
   /** The event. */
-  event: CommittedEvent;
+  event: CommittedEvent<Payload>;
 }
 
 /** An item of a follow. */
-export type FollowItem = FollowEvent | FollowCaughtUp | FollowEnd;
+export type FollowItem<Payload = unknown> = FollowEvent<Payload> | FollowCaughtUp | FollowEnd;
 
 /** A session this long counts as a success even if nothing was committed during it. */
 const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 
-export class Follower {
+export class Follower<Payload> {
   readonly #transport: Transport;
   readonly #options: FollowOptions;
   #nextAfter: string | null;
@@ -66,6 +60,7 @@ export class Follower {
   #hasDelivered = false;
 
   constructor(transport: Transport, options: FollowOptions) {
+    refuseUnknown("follow()", options, `${REPLAY_OPTIONS} reconnect onReconnect`);
     this.#transport = transport;
     this.#options = options;
     this.#nextAfter = options.after ?? null;
@@ -78,25 +73,27 @@ export class Follower {
    * @throws {EventLogError} the service returned an error; for a 429, on the last attempt.
    * @throws {ProtocolError} a response violates the protocol.
    */
-  async *records(): AsyncGenerator<FollowRecord, void> {
+  async *records(): AsyncGenerator<FollowRecord<Payload>, void> {
     const { timing, attemptsMax } = this.#transport;
     const { signal, onReconnect, reconnect = isReconnectedAfter } = this.#options;
+    const startedAtMs = timing.nowMs();
     for (let failures = 1;; failures++) {
       const reason = yield* this.#session();
       signal?.throwIfAborted();
       if (this.#wasSound()) failures = 1;
-      const isLast = failures >= attemptsMax;
+      const durationMs = pauseMs(failures, reason, timing.random());
+      const isLast = failures >= attemptsMax ||
+        timing.nowMs() + durationMs > startedAtMs + this.#transport.retryWindowMs(reason);
       if (reason instanceof Error) {
         if (isLast) throw reason;
       } else if (isLast || !reconnect(reason)) return yield reason;
-      const durationMs = pauseMs(failures, reason, timing.random());
       onReconnect?.({ reason, failures, pauseMs: durationMs });
       await timing.sleep(durationMs, signal);
     }
   }
 
   /** Reads one connection and returns why it ended. */
-  async *#session(): AsyncGenerator<FollowEvents | FollowCaughtUp, Interruption> {
+  async *#session(): AsyncGenerator<FollowEvents<Payload> | FollowCaughtUp, Interruption> {
     this.#respondedAtMs = null;
     this.#hasDelivered = false;
     const { signal } = this.#options;
@@ -108,10 +105,10 @@ export class Follower {
       if (body === null) throw new ProtocolError(`response to ${name} has no body`);
       this.#respondedAtMs = this.#transport.timing.nowMs();
       for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
-        const record = toFollowLine(line);
+        const record = toFollowLine<Payload>(line);
         if (record === null) continue;
         if (record.type === "end") return { ...record, nextAfter: this.#nextAfter };
-        this.#moveTo(record);
+        await this.#moveTo(record);
         yield record;
       }
     } catch (error) {
@@ -121,7 +118,8 @@ export class Follower {
     return new ConnectionError(`${name} ended in the middle of the response`);
   }
 
-  #moveTo(record: FollowEvents | FollowCaughtUp): void {
+  async #moveTo(record: FollowEvents | FollowCaughtUp): Promise<void> {
+    if (record.type === "events") await checkPage(record, this.#nextAfter, this.#options);
     if (record.type === "events" && record.events.length > 0) {
       const first = record.events[0]!.event_id;
       if (this.#nextAfter !== null && first <= this.#nextAfter) {

@@ -2,7 +2,10 @@
  * Reads history page by page. All pages belong to the snapshot of the first page, so a replay ends
  * no matter how fast the log grows.
  */
-import { ProtocolError } from "./errors.ts";
+import type { CommittedEvent } from "../event/types.ts";
+import { verifyEvent } from "../event/verify_event.ts";
+import { AlteredEventError, PositionError, ProtocolError } from "./errors.ts";
+import { refuseUnknown } from "./options.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
 
@@ -24,9 +27,14 @@ export interface ReplayOptions extends ReplayFilter {
   after?: string | null;
   /** Maximum number of events per page; the service's default if absent. */
   limit?: number;
+  /** Checks the hashes of each event and throws an `AlteredEventError`; default false. */
+  verify?: boolean;
   /** Cancels the iteration, which throws the signal's abort reason. */
   signal?: AbortSignal;
 }
+
+/** The names of all options. */
+export const REPLAY_OPTIONS = "after source stream recordKey kind limit verify signal";
 
 /** Builds the request for events after a position. */
 export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {
@@ -39,18 +47,43 @@ export function eventsRequest(options: ReplayOptions, after: string | null): Api
 }
 
 /**
+ * Checks received events and the end of their snapshot.
+ * @param after The position that was requested.
+ * @throws {PositionError} the position is beyond the log.
+ * @throws {AlteredEventError} an event does not match its hashes.
+ */
+export async function checkPage(
+  { events, snapshotThroughEventId: through }: ReplayPage,
+  after: string | null,
+  { verify = false }: ReplayOptions,
+): Promise<void> {
+  if (after !== null && (through === null || after > through)) {
+    throw new PositionError(after, through);
+  }
+  if (!verify) return;
+  // What has no canonical form was never committed.
+  const isUnaltered = (event: CommittedEvent) =>
+    verifyEvent(event).then((match) => match.contentHash && match.eventHash, () => false);
+  const results = await Promise.all(events.map(isUnaltered));
+  const altered = events.find((_, index) => !results[index]);
+  if (altered !== undefined) throw new AlteredEventError(altered);
+}
+
+/**
  * Yields the pages from `after` to the end of the first page's snapshot.
  * @throws {ProtocolError} a page does not advance.
  */
-export async function* replayPages(
+export async function* replayPages<Payload>(
   transport: Transport,
   options: ReplayOptions,
-): AsyncGenerator<ReplayPage> {
+): AsyncGenerator<ReplayPage<Payload>> {
+  refuseUnknown("replay()", options, REPLAY_OPTIONS);
   let after = options.after ?? null;
   let through: string | null | undefined;
   for (;;) {
     const request = eventsRequest(options, after);
-    const page = toReplayPage(await transport.request(request, options.signal));
+    const page = toReplayPage<Payload>(await transport.request(request, options.signal));
+    await checkPage(page, after, options);
     through ??= page.snapshotThroughEventId;
     yield { ...cutPage(page, through), snapshotThroughEventId: through };
     const { nextAfter } = page;
@@ -61,7 +94,10 @@ export async function* replayPages(
 }
 
 /** Drops events that were committed after the snapshot. */
-function cutPage(page: ReplayPage, through: string | null): ReplayPage {
+function cutPage<Payload>(
+  page: ReplayPage<Payload>,
+  through: string | null,
+): ReplayPage<Payload> {
   const last = page.events.at(-1);
   if (last === undefined || through === null || last.event_id <= through) return page;
   const events = page.events.filter((event) => event.event_id <= through);

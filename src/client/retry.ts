@@ -1,6 +1,16 @@
 /** Defines which failures are retried, and after what pause. */
 import { ConnectionError, EventLogError } from "./errors.ts";
 
+/** A failed attempt that will be repeated. */
+export interface Retry<Reason = ConnectionError | EventLogError> {
+  /** Why it failed. */
+  reason: Reason;
+  /** Consecutive failures, including this one. */
+  failures: number;
+  /** Delay in milliseconds. */
+  pauseMs: number;
+}
+
 /** Longest honored `Retry-After`. */
 const CLIENT_RETRY_AFTER_MS_MAX = 60_000;
 

@@ -2,6 +2,7 @@
 import type { StreamSummary } from "../event/types.ts";
 import { STREAMS_LIMIT_MAX } from "../limits.ts";
 import { ProtocolError } from "./errors.ts";
+import { refuseUnknown } from "./options.ts";
 import type { Transport } from "./transport.ts";
 import { type StreamsPage, toStreamsPage } from "./wire.ts";
 
@@ -24,8 +25,10 @@ export interface StreamsSnapshot {
 /** Lists all streams. @throws {ProtocolError} a page does not advance. */
 export async function listStreams(
   transport: Transport,
-  { source, signal }: StreamsOptions,
+  options: StreamsOptions,
 ): Promise<StreamsSnapshot> {
+  refuseUnknown("streams()", options, "source signal");
+  const { source, signal } = options;
   const readPage = async (after?: string, through?: string): Promise<StreamsPage> => {
     const query = { source, after, through, limit: STREAMS_LIMIT_MAX };
     const request = { method: "GET", path: "/v1/streams", query } as const;

@@ -1,7 +1,7 @@
 /** Sends requests with retries. Each resolves after a 200 response or throws. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
-import { mayRepeat, pauseMs } from "./retry.ts";
+import { mayRepeat, pauseMs, type Retry } from "./retry.ts";
 import type { Timing } from "./timing.ts";
 import type { Fetch } from "./unix_fetch.ts";
 
@@ -15,6 +15,9 @@ export interface ApiRequest {
   body?: Uint8Array<ArrayBuffer>;
 }
 
+/** How long a client waits for the socket to appear. Before any response the path may be wrong. */
+const CLIENT_FIRST_CONNECT_MS = 1_000;
+
 /** `fetch` requires a host; the service ignores it. */
 const ORIGIN = "http://localhost";
 
@@ -25,15 +28,24 @@ export class Transport {
   readonly timing: Timing;
   /** Attempts per request, including the first. */
   readonly attemptsMax: number;
+  readonly #onRetry: ((retry: Retry) => void) | undefined;
+  #hasReached = false;
 
   /**
    * @param token Bearer token; undefined for none.
    * @throws {TypeError} the token is not a valid header value.
    */
-  constructor(fetch: Fetch, token: string | undefined, timing: Timing, attemptsMax: number) {
+  constructor(
+    fetch: Fetch,
+    token: string | undefined,
+    timing: Timing,
+    attemptsMax: number,
+    onRetry?: (retry: Retry) => void,
+  ) {
     this.#fetch = fetch;
     this.timing = timing;
     this.attemptsMax = attemptsMax;
+    this.#onRetry = onRetry;
     if (token === undefined) return;
     try {
       this.#headers.set("authorization", `Bearer ${token}`);
@@ -58,7 +70,7 @@ export class Transport {
     timeoutMs: number = Infinity,
   ): Promise<unknown> {
     const { timing } = this;
-    const deadlineMs = timing.nowMs() + timeoutMs;
+    const startedAtMs = timing.nowMs();
     for (let failures = 1;; failures++) {
       try {
         const response = await this.send(request, signal);
@@ -66,10 +78,17 @@ export class Transport {
       } catch (error) {
         if (failures >= this.attemptsMax || !mayRepeat(error)) throw error;
         const durationMs = pauseMs(failures, error, timing.random());
-        if (timing.nowMs() + durationMs > deadlineMs) throw error;
+        const windowMs = Math.min(timeoutMs, this.retryWindowMs(error));
+        if (timing.nowMs() + durationMs > startedAtMs + windowMs) throw error;
+        this.#onRetry?.({ reason: error, failures, pauseMs: durationMs });
         await timing.sleep(durationMs, signal);
       }
     }
+  }
+
+  /** How long a request is retried after this error. */
+  retryWindowMs(error: unknown): number {
+    return !this.#hasReached && isSocketMissing(error) ? CLIENT_FIRST_CONNECT_MS : Infinity;
   }
 
   /**
@@ -86,6 +105,7 @@ export class Transport {
       nameOf(request),
       () => this.#fetch(ORIGIN + targetOf(request), init),
     );
+    this.#hasReached = true;
     if (response.status === 200) return response;
     const text = await textOf(request, response);
     throw new EventLogError({
@@ -121,6 +141,14 @@ export async function orConnectionError<T>(name: string, work: () => Promise<T>)
     if (!(cause instanceof TypeError)) throw cause;
     throw new ConnectionError(`${name} got no response: ${cause.message}`, { cause });
   }
+}
+
+/** `unixFetch()` wraps the system's error in a TypeError. */
+function isSocketMissing(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && cause.code === "ENOENT") return true;
+  }
+  return false;
 }
 
 function textOf(request: ApiRequest, response: Response): Promise<string> {

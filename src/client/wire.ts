@@ -4,9 +4,9 @@ import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/ty
 import { ProtocolError } from "./errors.ts";
 
 /** A replay page. */
-export interface ReplayPage {
+export interface ReplayPage<Payload = unknown> {
   /** Events in log order; any page may be empty. */
-  events: CommittedEvent[];
+  events: CommittedEvent<Payload>[];
   /** Position of the next page, to persist; null only for an empty log read from its beginning. */
   nextAfter: string | null;
   /** Last event of the snapshot; null for an empty log. */
@@ -14,7 +14,7 @@ export interface ReplayPage {
 }
 
 /** A record with followed events. */
-export interface FollowEvents extends ReplayPage {
+export interface FollowEvents<Payload = unknown> extends ReplayPage<Payload> {
   /** Record type. */
   type: "events";
   /** `snapshot`: committed before this connection was made. `live`: after. */
@@ -44,10 +44,13 @@ export interface FollowEnd {
 }
 
 /** A record of a follow. */
-export type FollowRecord = FollowEvents | FollowCaughtUp | FollowEnd;
+export type FollowRecord<Payload = unknown> = FollowEvents<Payload> | FollowCaughtUp | FollowEnd;
 
 /** A line of a follow response. The follower adds the `nextAfter` of an `end`. */
-export type FollowLine = FollowEvents | FollowCaughtUp | Omit<FollowEnd, "nextAfter">;
+export type FollowLine<Payload> =
+  | FollowEvents<Payload>
+  | FollowCaughtUp
+  | Omit<FollowEnd, "nextAfter">;
 
 /** End position of a page. */
 type Position = Omit<ReplayPage, "events">;
@@ -58,9 +61,9 @@ export interface StreamsPage extends Position {
 }
 
 /** Parses a replay page. @throws {ProtocolError} a member is missing. */
-export function toReplayPage(value: unknown): ReplayPage {
+export function toReplayPage<Payload>(value: unknown): ReplayPage<Payload> {
   const page = toMembers(value);
-  return { events: itemsOf<CommittedEvent>(page, "events"), ...positionOf(page) };
+  return { events: itemsOf<CommittedEvent<Payload>>(page, "events"), ...positionOf(page) };
 }
 
 /** Parses a page of streams. @throws {ProtocolError} a member is missing. */
@@ -73,12 +76,12 @@ export function toStreamsPage(value: unknown): StreamsPage {
  * Parses a line of a follow response; null for an unknown record type.
  * @throws {ProtocolError} the line is not JSON in UTF-8, or a member is missing.
  */
-export function toFollowLine(line: Uint8Array): FollowLine | null {
+export function toFollowLine<Payload>(line: Uint8Array): FollowLine<Payload> | null {
   const record = toMembers(parseLine(line));
   switch (record.type) {
     case "events": {
       const phase = record.phase === "live" ? "live" : "snapshot";
-      return { type: "events", phase, ...toReplayPage(record) };
+      return { type: "events", phase, ...toReplayPage<Payload>(record) };
     }
     case "caught_up":
       return { type: "caught_up", ...positionOf(record) };

@@ -2,14 +2,23 @@
  * The commands and options from which parsing, `--help`, completions and man page are derived.
  * Strings must not contain quotes, brackets or backslashes, which shells and troff interpret.
  */
+import { basename } from "node:path";
+import process from "node:process";
 
 export type CommandName = "init" | "serve" | "seal" | "verify";
 export type OptionName = "config" | "chain" | "help" | "version" | "completions" | "man";
 export type Shell = "bash" | "zsh" | "fish";
 
-export const PROGRAM = "service";
+/** The name that the program was called by: Debian has another program `service`. */
+export const PROGRAM: string = programName(process.argv);
 export const DEFAULT_CONFIG_PATH = "service.toml";
 export const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
+
+/** @param argv of an executable, or of a runtime and a script or a link to one. */
+export function programName(argv: readonly string[]): string {
+  const names = argv.slice(0, 2).map((path) => basename(path)).reverse();
+  return names.find((name) => /^(?!(deno|node|bun)$)\w[\w-]*$/.test(name)) ?? "service";
+}
 
 export interface OptionEntry {
   /** Short form, one letter. */
@@ -65,7 +74,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       "directory that holds files it did not create.",
       "Ignores --config.",
     ],
-    examples: [{ line: "service init /srv/log", effect: "Create a deployment in /srv/log" }],
+    examples: [{ line: `${PROGRAM} init /srv/log`, effect: "Create a deployment in /srv/log" }],
     exits: {
       0: "the deployment exists",
       1: "the directory holds other files, or the disk failed",
@@ -81,7 +90,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       "Seals in the background: a tail that has grown large becomes a segment.",
     ],
     examples: [
-      { line: "service --config /srv/log/service.toml serve", effect: "Serve until Ctrl-C" },
+      { line: `${PROGRAM} --config /srv/log/service.toml serve`, effect: "Serve until Ctrl-C" },
       {
         line: "curl --unix-socket /srv/log/data/ground.sock http://localhost/v1/streams",
         effect: "List the streams, in another terminal",
@@ -103,7 +112,10 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       "chain head on standard error. Can be interrupted at any time; the next seal continues.",
     ],
     examples: [
-      { line: "service --config /srv/log/service.toml seal", effect: "Seal all committed events" },
+      {
+        line: `${PROGRAM} --config /srv/log/service.toml seal`,
+        effect: "Seal all committed events",
+      },
     ],
     exits: {
       0: "everything is sealed, or a signal stopped it",
@@ -121,9 +133,9 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       "hashes every payload, every event and the history chain.",
     ],
     examples: [
-      { line: "service --config /srv/log/service.toml verify", effect: "Verify the structure" },
+      { line: `${PROGRAM} --config /srv/log/service.toml verify`, effect: "Verify the structure" },
       {
-        line: "service --config /srv/log/service.toml verify --chain",
+        line: `${PROGRAM} --config /srv/log/service.toml verify --chain`,
         effect: "Verify all content too",
       },
     ],

@@ -1,28 +1,30 @@
 /**
- * The configuration file that `init` writes and checks, with every key at its default. These are
- * the defaults of keys missing from other files.
+ * The configuration file that `init` writes and checks, and that `--help` prints, with every key at
+ * its default. These are the defaults of keys missing from other files.
  */
-export const CONFIG_TEMPLATE =
-  `# Configuration of one deployment. Relative paths are relative to this directory.
+export const CONFIG_TEMPLATE = `# Relative paths are relative to the directory of this file.
 
 [data]
 # Contains log/. No other program may write here.
 dir = "./data"
 
 [security]
+# Only "open" is supported.
 mode = "open"
 
 [integrity]
+# Only "none" is supported.
 anchor = "none"
 
 [server]
-# Unix domain socket.
+# Unix domain socket, at most 107 bytes with its folders (macOS: 103).
 socket = "data/ground.sock"
 # Bearer token, stored here as plain text. Empty: no authentication.
 token = ""
 
 [replay]
-# Events per page without a limit parameter, and the largest limit.
+# Events per page without a limit parameter.
 default_limit = 1000
+# Largest limit parameter.
 max_limit = 100000
 `;

@@ -5,25 +5,32 @@ import type { Terminal } from "./terminal.ts";
 export const PROGRESS_INTERVAL_MS: number = 200;
 
 export interface Progress {
-  /** Updates the amount of work done. Throttled. */
-  update(done: number): void;
+  /** Updates the number of events done, and the total as far as it is known. Throttled. */
+  update(done: number, total: number): void;
   /** Clears the display; must precede other output. */
   end(): void;
 }
 
-/** Starts showing progress. @param describe formats the amount of work. */
-export function startProgress(
-  terminal: Pick<Terminal, "showProgress">,
-  describe: (done: number) => string,
-): Progress {
-  let shownAtMs = performance.now();
+/** Starts showing progress. @param verb what is done to the events: `verified`. */
+export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: string): Progress {
+  const startedAtMs = performance.now();
+  let shownAtMs = startedAtMs;
   return {
-    update(done) {
+    update(done, total) {
       const nowMs = performance.now();
       if (nowMs - shownAtMs < PROGRESS_INTERVAL_MS) return;
       shownAtMs = nowMs;
-      terminal.showProgress(describe(done));
+      const leftS = Math.ceil((nowMs - startedAtMs) / 1000 * (total - done) / done);
+      const rest = done > 0 && total > done
+        ? ` of ${counted(total)} events, ${leftS} s left`
+        : " events";
+      terminal.showProgress(`${verb} ${counted(done)}${rest}`);
     },
     end: () => terminal.showProgress(""),
   };
+}
+
+/** Formats a number for people: `92,000`. */
+export function counted(number: number): string {
+  return number.toLocaleString("en-US");
 }

@@ -11,7 +11,7 @@ import { completionsFor } from "./completions.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
 import { describeError } from "./system_error.ts";
-import type { Terminal } from "./terminal.ts";
+import { addTimes, type Terminal } from "./terminal.ts";
 import { manPage, usageText } from "./usage.ts";
 
 /** Runs the program and returns its exit status. Reports errors and never throws. */
@@ -50,7 +50,9 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
     }
     case "serve": {
       const { serve } = await import("./serve.ts");
-      return await serve(await loadConfig(invocation.configPath), { report });
+      const config = await loadConfig(invocation.configPath);
+      addTimes(terminal);
+      return await serve(config, { report: terminal.report });
     }
     case "seal": {
       const { seal } = await import("./seal.ts");

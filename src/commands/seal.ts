@@ -6,9 +6,10 @@ import { randomFillSync } from "node:crypto";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { type Log, openLog } from "../log/log.ts";
 import type { SegmentEntry } from "../log/segment/manifest.ts";
+import { sumOf } from "../sum.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
-import { startProgress } from "./progress.ts";
+import { counted, startProgress } from "./progress.ts";
 import type { ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 import { runAsWriter } from "./writer_lock.ts";
@@ -49,11 +50,14 @@ async function sealFolder(
 
 /** Returns false if a signal stopped it. */
 async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): Promise<boolean> {
-  const progress = startProgress(terminal, (events) => `sealed ${events} events`);
-  let events = 0;
-  const onEvents = (more: number) => progress.update(events += more);
+  const progress = startProgress(terminal, "sealed");
+  const unsealed = sumOf(log.unsealed, ({ events }) => events);
+  let done = 0;
+  const onEvents = (more: number) => progress.update(done += more, unsealed);
+  const sealed: SegmentEntry[] = [];
   const onSegment = (segment: SegmentEntry) => {
     progress.end();
+    sealed.push(segment);
     const { path, events, head } = segment;
     terminal.report(`sealed ${path} (${events} events, head ${head})`);
   };
@@ -61,5 +65,8 @@ async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): 
     return await log.seal(onSegment, { onEvents, isStopped: () => signals.isRequested });
   } finally {
     progress.end();
+    const events = counted(sumOf(sealed, ({ events }) => events));
+    const sum = `sealed ${events} events in all; new segments: ${sealed.length}`;
+    if (sealed.length > 0) terminal.report(sum);
   }
 }

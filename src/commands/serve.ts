@@ -3,6 +3,7 @@
  * log and the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";
+import process from "node:process";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
 import type { HttpServer } from "../http/message.ts";
@@ -12,13 +13,18 @@ import { sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
 import { BatchPreparer } from "../service/batch_preparer.ts";
-import { openEventLog } from "../service/event_log.ts";
+import { type EventLogService, openEventLog } from "../service/event_log.ts";
 import type { Config } from "./config.ts";
+import { Counters } from "./counters.ts";
 import { operationalError } from "./exit.ts";
+import { counted } from "./progress.ts";
 import type { ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { runAsWriter } from "./writer_lock.ts";
+
+/** A start that takes longer reports it. */
+const SLOW_START_MS = 2_000;
 
 export interface ServeOptions {
   /** Reports to the operator. */
@@ -48,19 +54,28 @@ async function serveFolder(
   signals: ShutdownSignals,
 ): Promise<void> {
   const preparer = new BatchPreparer();
+  const counters = new Counters();
+  const tellCounters = () => report(counters.line());
+  // The default action of the signal would end the process.
+  process.on("SIGUSR2", tellCounters);
+  const startedAtMs = performance.now();
   const log = await openEventLog({
-    storage: fileStorage(logDir),
+    storage: counters.ofSyncs(fileStorage(logDir)),
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
     report,
     sealing: { maker: sealThread(logDir), rotateBytes },
   });
+  counters.state = () => log.size;
   try {
     if (signals.isRequested) return;
+    report(opened(log.size, performance.now() - startedAtMs));
     const { socketPath: path, token, replay } = config;
     const admission = new Admission();
     const prepare = (body: Uint8Array) => preparer.prepare(body);
-    const handler = createHandler({ log, token, replay, admission, prepare, report });
+    log.append = counters.ofAppends(log.append.bind(log));
+    const options = { log, token, replay, admission, prepare, report };
+    const handler = counters.ofResponses(createHandler(options));
     await clearSocketPath(path);
     report(`serving ${path}`);
     const server = await bind({ path, handler, refusal: refusalResponse, report });
@@ -74,8 +89,17 @@ async function serveFolder(
       await log.close();
     } finally {
       await preparer.close();
+      process.off("SIGUSR2", tellCounters);
     }
   }
+}
+
+/** Describes the log, and a recovery that took long. */
+function opened(size: EventLogService["size"], durationMs: number): string {
+  const { log_events, segments, tail_bytes } = size;
+  const events = `${counted(log_events)} events`;
+  const took = durationMs < SLOW_START_MS ? "" : ` in ${(durationMs / 1000).toFixed(1)} s`;
+  return `opened ${events}${took}; segments: ${segments}, tail: ${counted(tail_bytes)} bytes`;
 }
 
 /** Starts the server. @throws {CommandError} exit status 1: the socket cannot be bound. */

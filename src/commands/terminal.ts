@@ -1,6 +1,7 @@
 /** Output of commands, written synchronously so that an exit loses nothing. */
 import { Buffer } from "node:buffer";
-import { writeSync } from "node:fs";
+import { fstatSync, writeSync } from "node:fs";
+import process from "node:process";
 import { isatty } from "node:tty";
 
 export interface Terminal {
@@ -18,7 +19,7 @@ export interface Terminal {
 const STDOUT = 1;
 const STDERR = 2;
 /** Progress text is padded to this width, so that it covers the previous text. */
-const PROGRESS_COLUMNS = 40;
+const PROGRESS_COLUMNS = 72;
 
 /** The standard streams of this process. */
 export const TERMINAL: Terminal = {
@@ -28,6 +29,28 @@ export const TERMINAL: Terminal = {
     if (isatty(STDERR)) tell(`\r${text.padEnd(PROGRESS_COLUMNS)}\r`);
   },
 };
+
+/**
+ * Puts the time before reported lines, unless standard error is a terminal or the journal, which
+ * adds its own. Counters are JSON and hold theirs.
+ */
+export function addTimes(terminal: Terminal): void {
+  const { report } = terminal;
+  if (isatty(STDERR) || isJournal()) return;
+  const now = () => new Date().toISOString();
+  terminal.report = (line) => report(line.startsWith("{") ? line : `${now()} ${line}`);
+}
+
+/** Whether standard error is the stream whose device and inode systemd has named. */
+function isJournal(): boolean {
+  try {
+    const { dev, ino } = fstatSync(STDERR);
+    return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
+  } catch {
+    // Standard error is closed, or Deno has no permission to read the variable.
+    return false;
+  }
+}
 
 function tell(text: string): void {
   try {

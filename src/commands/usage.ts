@@ -10,6 +10,7 @@ import {
   OPTIONS,
   PROGRAM,
 } from "./command_table.ts";
+import { CONFIG_TEMPLATE } from "./config_template.ts";
 
 /** Leaves seven columns for the indentation of a manual page. */
 const WIDTH = 72;
@@ -52,6 +53,7 @@ function programUsage(): string {
     `Usage: ${PROGRAM} [--config <PATH>] <COMMAND>`,
     section("Commands", rows(commands)),
     section("Options", optionRows(OPTION_NAMES)),
+    section("Configuration file", CONFIG_TEMPLATE.trimEnd().replaceAll(/^(?=.)/gm, INDENT)),
     section("Exit status", rows(Object.entries(EXITS))),
     wrap(`Run ${PROGRAM} <COMMAND> --help for details and examples.`),
   ].join("\n\n") + "\n";

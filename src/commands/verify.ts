@@ -30,7 +30,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<vo
   if (options.chain) requireSupported(config, "verify --chain");
   boundHeap();
   const signals = catchSignals(options.terminal.report);
-  const progress = startProgress(options.terminal, (events) => `verified ${events} events`);
+  const progress = startProgress(options.terminal, "verified");
   const logDir = join(config.dataDir, "log");
   try {
     const verifying = verifyFolder(logDir, options.chain, progress);

@@ -62,8 +62,8 @@ export interface SubmittedEvent {
   payload: unknown;
 }
 
-/** A committed event as returned by replay and follow. */
-export interface CommittedEvent {
+/** A committed event as returned by replay and follow, with a payload of type `Payload`. */
+export interface CommittedEvent<Payload = unknown> {
   /** UUIDv7; ids increase in log order. */
   event_id: string;
   /** Source of the batch. */
@@ -79,7 +79,7 @@ export interface CommittedEvent {
   /** UTC time of the commit, the same for all events of a batch. */
   observed_at: string;
   /** The submitted JSON value, possibly formatted differently. */
-  payload: unknown;
+  payload: Payload;
   /** SHA-256 of the payload in RFC 8785 form, 64 lowercase hex digits. */
   content_hash: string;
   /** Id of the batch within its source. */

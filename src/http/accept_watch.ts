@@ -1,14 +1,18 @@
 /**
- * Detects that a server has stopped accepting connections by connecting to it when it is idle.
- * After accept(2) fails with EMFILE, Deno 2.9 silently stops accepting.
+ * Detects that clients can't reach a server: its socket file was removed, or it has stopped
+ * accepting connections, which shows by connecting to it when idle. After accept(2) fails with
+ * EMFILE, Deno 2.9 silently stops accepting connections.
  */
+import { existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { clearInterval, setInterval } from "node:timers";
+
+const FILE_CHECK_INTERVAL_MS = 500;
 
 export class AcceptWatch {
   readonly #path: string;
   readonly #reopen: () => Promise<void>;
-  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #timers: ReturnType<typeof setInterval>[];
   #hasAccepted = false;
   #probe: Socket | null = null;
   #state: "idle" | "probing" | "reopening" = "idle";
@@ -21,7 +25,10 @@ export class AcceptWatch {
   constructor(path: string, intervalMs: number, reopen: () => Promise<void>) {
     this.#path = path;
     this.#reopen = reopen;
-    this.#timer = setInterval(() => this.#look(), intervalMs).unref();
+    this.#timers = [
+      setInterval(() => this.#look(), intervalMs).unref(),
+      setInterval(() => this.#lookForFile(), FILE_CHECK_INTERVAL_MS).unref(),
+    ];
   }
 
   /** Must be called for each accepted connection. */
@@ -30,7 +37,7 @@ export class AcceptWatch {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#timers.forEach(clearInterval);
     this.#probe?.destroy();
   }
 
@@ -42,6 +49,10 @@ export class AcceptWatch {
     if (isStuck) void this.#open();
     else if (!this.#hasAccepted) this.#connect();
     this.#hasAccepted = false;
+  }
+
+  #lookForFile(): void {
+    if (this.#state !== "reopening" && !existsSync(this.#path)) void this.#open();
   }
 
   #connect(): void {

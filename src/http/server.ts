@@ -3,6 +3,7 @@
  * connection handling are the same in every runtime.
  */
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
 import { HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
@@ -54,10 +55,15 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     opened.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
     return opened;
   };
+  let isReopening = false;
   const reopen = async () => {
-    report("the server stopped accepting connections; reopening the socket");
+    const reason = existsSync(path) ? "does not accept connections" : "was removed";
+    // An attempt that fails is repeated.
+    if (!isReopening) report(`${path}: ${reason}; reopening the socket`);
+    isReopening = true;
     await closeSocketFile(socketFile, () => Promise.resolve(void server.close()));
     server = await open();
+    isReopening = false;
     if (host.isClosing) server.close();
     else socketFile = socketFileAt(path);
   };

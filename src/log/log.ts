@@ -7,6 +7,7 @@ import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { inTurns } from "../io_turn.ts";
+import { sumOf } from "../sum.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
 import { recover, type RecoveredLog, type Report } from "./recovery.ts";
 import {
@@ -25,7 +26,7 @@ import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
-import type { Storage } from "./storage/storage.ts";
+import type { CallMode, Storage } from "./storage/storage.ts";
 import { buildCleanEnd, buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { CommitFile, growthOf } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
@@ -101,7 +102,7 @@ export class Log {
     this.#manifest = recovered.manifest;
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
-    this.#tail.recent = this.#newRecent();
+    this.#tail.recent = this.#newRecent(this.#tail.lastEventId);
     this.#writer = new TailWriter(options.storage, this.#tail);
     this.#snapshot = this.#takeSnapshot();
     this.#rotateAtBytes = this.#rotateBytes;
@@ -133,6 +134,18 @@ export class Log {
     return this.#head;
   }
 
+  /** For people and dashboards, with the names of those. */
+  get size() {
+    const { segments } = this.#manifest;
+    return {
+      log_events: sumOf<{ events: number }>([...segments, ...this.unsealed], (file) => file.events),
+      segments: segments.length,
+      segment_bytes: sumOf(segments, ({ bytes }) => bytes),
+      pending_files: this.#pending.length,
+      tail_bytes: this.#tail.endBytes,
+    };
+  }
+
   /** Why the log has stopped accepting commits; null if it has not. */
   get poison(): WriterPoisonedError | null {
     return this.#writer.poison;
@@ -140,17 +153,21 @@ export class Log {
 
   /**
    * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
+   * @param mode for the write and the sync.
    * @returns each batch's entry, in order.
    * @throws {StorageFullError} the disk is full; nothing was written.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
-  async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
+  async append(
+    prepared: readonly PreparedBatch[],
+    mode?: CallMode,
+  ): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit has at least one batch");
     return await this.#commit(() => {
       const nowMs = this.#options.clockMs();
       const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
       return inTurns(buildCommit(parts));
-    });
+    }, mode);
   }
 
   /**
@@ -165,7 +182,10 @@ export class Log {
     await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
   }
 
-  async #commit(build: () => Promise<BuiltCommit>): Promise<readonly BatchEntry[]> {
+  async #commit(
+    build: () => Promise<BuiltCommit>,
+    mode?: CallMode,
+  ): Promise<readonly BatchEntry[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during seal() or after it failed");
     this.#appending = true;
@@ -175,7 +195,7 @@ export class Log {
       const { frontier } = this.#snapshot;
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
-      await this.#writer.append(built);
+      await this.#writer.append(built, mode);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
       return built.commit.batches;
@@ -333,7 +353,7 @@ export class Log {
     const writable = pending.moveTo(rotated.path, rotated.pending);
     this.#pending = [...this.#pending, pending];
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
-    this.#tail.recent = this.#newRecent();
+    this.#tail.recent = this.#newRecent(null);
     this.#writer = new TailWriter(storage, this.#tail);
     this.#writer.markNameUnsynced();
     this.#snapshot = this.#takeSnapshot();
@@ -357,8 +377,9 @@ export class Log {
     this.#options.report(line);
   }
 
-  #newRecent(): RecentCommits {
-    return new RecentCommits(this.#options.recentBytesMax ?? RECENT_COMMITS_BYTES_MAX);
+  #newRecent(lastEventId: string | null): RecentCommits {
+    const { recentBytesMax = RECENT_COMMITS_BYTES_MAX } = this.#options;
+    return new RecentCommits(recentBytesMax, lastEventId);
   }
 
   #takeSnapshot(): LogSnapshot {

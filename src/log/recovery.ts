@@ -67,7 +67,7 @@ async function recoverFiles(
   report: Report,
   opened: Closable[],
 ): Promise<RecoveredLog> {
-  const sealed = new SealedHistory(storage);
+  const sealed = new SealedHistory(storage, { report });
   opened.push(sealed);
   await sealed.open(manifest.segments);
   let { lastEventId } = sealed;

@@ -55,6 +55,11 @@ export class EventLogService {
     };
   }
 
+  /** For people and dashboards, with the names of those. */
+  get size() {
+    return { followers: this.#followers, ...this.#log.size };
+  }
+
   /**
    * Commits a batch durably, or returns the receipt of its earlier commit.
    * @throws {ApiError} `batch_id_conflict`, `source_retired`, `stream_frontier_conflict`,

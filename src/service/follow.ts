@@ -7,6 +7,7 @@ import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
 import type { ReplayQuery } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
+import { CorruptLogError } from "../log/storage/errors.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import {
   eventsRecord,
@@ -63,8 +64,11 @@ export class FollowSession {
         const record = await this.#advance();
         if (record !== null) return record;
       } catch (error) {
-        this.#hub.report(`follow ended, the log could not be read: ${(error as Error).message}`);
-        return this.#isOver() ? null : this.end("replay_failed", "the log could not be read");
+        const reason = "the log could not be read";
+        this.#hub.report(`follow ended, ${reason}: ${(error as Error).message}`);
+        if (this.#isOver()) return null;
+        const isDamaged = error instanceof CorruptLogError;
+        return this.end("replay_failed", isDamaged ? `${reason}: ${error.message}` : reason);
       }
     }
     return null;

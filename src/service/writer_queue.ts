@@ -8,8 +8,12 @@ import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
+import { CommitPace } from "./commit_pace.ts";
 import { LogState } from "./log_state.ts";
 import { batchKey, type Commitment, type Mutation } from "./mutation.ts";
+
+/** Interval of reports that the disk is full. */
+const FULL_REPORT_INTERVAL_MS = 10_000;
 
 interface Queued {
   mutation: Mutation<unknown>;
@@ -23,7 +27,11 @@ export class WriterQueue {
   readonly #report: Report;
   readonly #onChange: () => void;
   readonly #queue: Queued[] = [];
+  readonly #pace = new CommitPace();
   #running: Promise<void> | null = null;
+  /** Refusals since the last report of a full disk. */
+  #refused = 0;
+  #fullReportDueMs = 0;
   #stopped = false;
   #closed = false;
 
@@ -89,17 +97,22 @@ export class WriterQueue {
     }
     this.#queue.splice(0, taken);
     if (committing.length === 0) return;
+    const isLone = () => committing.length + this.#queue.length === 1;
+    const startMs = performance.now();
     try {
       const committed = await this.#log.append(
         committing.map(({ commitment }) => commitment.batch),
+        isLone() ? this.#pace.mode(bytes) : "pooled",
       );
       this.#onChange();
       for (const [index, { queued, commitment }] of committing.entries()) {
         queued.resolve(commitment.answerFor(committed[index]!));
       }
     } catch (error) {
-      const failure = this.#failure(error);
+      const failure = this.#failure(error, committing.length);
       for (const { queued } of committing) queued.reject(failure);
+    } finally {
+      this.#pace.note({ tookMs: performance.now() - startMs, isLone: isLone() });
     }
   }
 
@@ -116,9 +129,9 @@ export class WriterQueue {
   }
 
   /** Returns the clients' error for a failed commit. Only a full disk does not stop the writer. */
-  #failure(error: unknown): ApiError {
+  #failure(error: unknown, mutations: number): ApiError {
     if (error instanceof StorageFullError) {
-      this.#report(`commit undone, nothing written: ${error.message}`);
+      this.#reportFull(mutations, error.message);
       return new ApiError("storage_full", "the disk is full; nothing was written, retry later");
     }
     this.#stopped = true;
@@ -126,6 +139,16 @@ export class WriterQueue {
     this.#report(`writer stopped, restart the service: ${reason}`);
     this.#onChange();
     return writerPoisoned();
+  }
+
+  /** A full disk refuses thousands of requests: reports the first, then how many there were. */
+  #reportFull(mutations: number, reason: string): void {
+    this.#refused += mutations;
+    const nowMs = performance.now();
+    if (nowMs < this.#fullReportDueMs) return;
+    this.#report(`commit undone, nothing written: ${reason}; requests refused: ${this.#refused}`);
+    this.#refused = 0;
+    this.#fullReportDueMs = nowMs + FULL_REPORT_INTERVAL_MS;
   }
 }
 

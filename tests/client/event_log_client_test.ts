@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  AlteredEventError,
   type Batch,
   type CommittedEvent,
   EventLogClient,
   EventLogError,
+  type Fetch,
   type Receipt,
   unixFetch,
   verifyEvent,
@@ -176,6 +178,38 @@ test(`append() and follow() lose and repeat nothing across kill -9 (seed ${SEED}
     assert.equal(starts.size, sources.length * batches);
     for (const event of replayed) {
       if (event.record_key.endsWith("/0")) assert(starts.has(event.event_id));
+    }
+  });
+});
+
+test("replay() and follow() verify hashes when asked, and type payloads", async () => {
+  await withServing(async (deployment) => {
+    const client = clientOf(deployment);
+    await client.append(batchOf("shop", "b1", "orders"));
+    const indices: number[] = [];
+    for await (const { payload } of client.replay<{ index: number }>({ verify: true })) {
+      indices.push(payload.index);
+    }
+    assert.deepEqual(indices, [0, 1, 2]);
+
+    // One character of a payload is changed on the way.
+    const altering: Fetch = async (input, init) => {
+      const response = await unixFetch(deployment.socketPath)(input, init);
+      const text = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(
+        new TransformStream<string, string>({
+          transform: (part, to) => to.enqueue(part.replace('"index":1', '"index":9')),
+        }),
+      );
+      return new Response(text.pipeThrough(new TextEncoderStream()), response);
+    };
+    const altered = new EventLogClient(altering);
+    assert.equal((await collect(altered.replay())).length, 3);
+    const options = { verify: true, limit: 1 };
+    for (const read of [altered.replay(options), altered.followRecords(options)]) {
+      assert.ok(!(await read.next()).done);
+      const error = await read.next().catch((error) => error);
+      assert(error instanceof AlteredEventError, String(error));
+      assert.equal(error.event.record_key, "b1/1");
     }
   });
 });

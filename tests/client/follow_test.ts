@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
+import { ConnectionError, PositionError, ProtocolError } from "../../src/client/errors.ts";
 import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
 import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
 import { CLIENT_BACKOFF_MS_MAX } from "../../src/client/retry.ts";
@@ -141,6 +141,13 @@ test("follow() rejects a repeated event", async () => {
   const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 3, 4)])];
   await withFakeService(replies, async ({ client }) => {
     await assert.rejects(collect(client.follow()), ProtocolError);
+  });
+});
+
+test("follow() throws a PositionError when the log was restored from an older backup", async () => {
+  const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 3, 2, 2)])];
+  await withFakeService(replies, async ({ client }) => {
+    await assert.rejects(collect(client.follow()), PositionError);
   });
 });
 

@@ -1,7 +1,7 @@
 /** Replays against a scripted service. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ProtocolError } from "../../src/client/errors.ts";
+import { PositionError, ProtocolError } from "../../src/client/errors.ts";
 import {
   collect,
   eventId,
@@ -84,7 +84,7 @@ test("replay() yields single events without prefetching pages", async () => {
 });
 
 test("replay() sends its filter in wire format", async () => {
-  await withFakeService([EMPTY_LOG], async ({ client, seen }) => {
+  await withFakeService([page(2, 2, 2, 2)], async ({ client, seen }) => {
     const filter = { source: "s", stream: "t", recordKey: "a b&ü", kind: "k" };
     await collect(client.replay({ ...filter, after: eventId(1), limit: 7 }));
     assert.deepEqual(seen[0]!.query, {
@@ -138,4 +138,14 @@ test("streams() rejects a page that does not advance", async () => {
   await withFakeService([streamsPage(["a"], "s/a", 7)], async ({ client }) => {
     await assert.rejects(client.streams(), ProtocolError);
   });
+});
+
+test("replay() throws a PositionError when its position is beyond the log", async () => {
+  for (const [reply, frontier] of [[EMPTY_LOG, null], [page(1, 0, 9, 7), eventId(7)]] as const) {
+    await withFakeService([reply], async ({ client }) => {
+      const error = await collect(client.replay({ after: eventId(9) })).catch((error) => error);
+      assert(error instanceof PositionError, String(error));
+      assert.equal(error.frontier, frontier);
+    });
+  }
 });

@@ -16,17 +16,36 @@ test("startProgress() shows at most one message per interval, and clears it", (c
   let nowMs = 1000;
   const shown: string[] = [];
   const terminal = { showProgress: (text: string) => void shown.push(text) };
-  const progress = startProgress(terminal, (done) => `${done} done`);
-  progress.update(1);
+  const progress = startProgress(terminal, "verified");
+  progress.update(1, 9);
   nowMs += PROGRESS_INTERVAL_MS;
-  progress.update(2);
-  progress.update(3);
+  progress.update(2, 9);
+  progress.update(3, 9);
   nowMs += PROGRESS_INTERVAL_MS - 1;
-  progress.update(4);
+  progress.update(4, 9);
   nowMs += 1;
-  progress.update(5);
+  progress.update(5, 9);
   progress.end();
-  assert.deepEqual(shown, ["2 done", "5 done", ""]);
+  assert.deepEqual(shown, [
+    "verified 2 of 9 events, 1 s left",
+    "verified 5 of 9 events, 1 s left",
+    "",
+  ]);
+});
+
+test("startProgress() shows the end and the time left, if the end is known", (context) => {
+  let nowMs = 0;
+  context.mock.method(performance, "now", () => nowMs);
+  const shown: string[] = [];
+  const progress = startProgress({ showProgress: (text) => void shown.push(text) }, "verified");
+  nowMs = 2_000;
+  progress.update(92_000, 276_000);
+  nowMs = 7_000;
+  progress.update(300_000, 276_000);
+  assert.deepEqual(shown, [
+    "verified 92,000 of 276,000 events, 4 s left",
+    "verified 300,000 events",
+  ]);
 });
 
 /** A command's output in order, with progress in brackets and lines verbatim. */
@@ -52,14 +71,15 @@ test("seal and verify clear their progress before they report", (context) =>
     const config = await loadConfig(join(dir, "service.toml"));
     const verifying = (terminal: Terminal) => verify(config, { chain: true, terminal });
     const verified = await toldBy(context, verifying);
-    assert.deepEqual(verified.slice(0, 2), ["[verified 2000 events]", "[]"]);
+    assert.deepEqual(verified.slice(0, 2), ["[verified 2,000 events]", "[]"]);
     assert.match(verified[2]!, /^\{"ok":true,/);
     assert.deepEqual([...new Set(verified.slice(3))], ["[]"]);
 
     const sealed = await toldBy(context, (terminal) => seal(config, terminal));
-    assert.deepEqual(sealed.slice(0, 3), ["[sealed 1000 events]", "[sealed 2000 events]", "[]"]);
+    const first = "[sealed 1,000 of 2,000 events, 1 s left]";
+    assert.deepEqual(sealed.slice(0, 3), [first, "[sealed 2,000 events]", "[]"]);
     assert.match(sealed[3]!, /^sealed segments\//);
-    assert.deepEqual([...new Set(sealed.slice(4))], ["[]"]);
+    assert.deepEqual(sealed.slice(4), ["[]", "sealed 2,000 events in all; new segments: 1"]);
   }));
 
 test("verify shows progress only on a terminal", (context) =>
@@ -75,5 +95,5 @@ test("verify shows progress only on a terminal", (context) =>
     const options = { encoding: "utf8", input: "" } as const;
     const { error, stdout } = spawnSync("script", ["-qec", quoted, "/dev/null"], options);
     if (error !== undefined) return context.skip("there is no script of util-linux");
-    assert.ok(stdout.includes(`\r${" ".repeat(40)}\r{"ok":true,`), stdout);
+    assert.ok(stdout.includes(`\r${" ".repeat(72)}\r{"ok":true,`), stdout);
   }));

@@ -1,11 +1,19 @@
 /** `serve` when its socket path already exists. */
 import assert from "node:assert/strict";
-import { lstat, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
-import { runCli, startServe, withFolder, withInitialized } from "../../tools/support/program.ts";
+import {
+  runCli,
+  startServe,
+  untilPrinted,
+  untilReady,
+  untilReported,
+  withFolder,
+  withInitialized,
+} from "../../tools/support/program.ts";
 
 async function listenOn(path: string): Promise<Server> {
   // Ignores errors, because a client that probes the socket disconnects before the response.
@@ -90,4 +98,30 @@ test("serve binds a socket at an absolute path outside the deployment", () =>
       permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
     });
     assert.equal((await serving.stop()).code, 0);
+  }));
+
+test("serve binds its socket again after the file or its folder was removed", () =>
+  withFolder(async (dir) => {
+    await init(join(dir, "deployment"), () => {});
+    const run = join(dir, "run");
+    await mkdir(run);
+    const socketPath = join(run, "s.sock");
+    const config = join(dir, "deployment", "service.toml");
+    const text = await readFile(config, "utf8");
+    await writeFile(config, text.replace("data/ground.sock", socketPath));
+    const serving = await startServe(join(dir, "deployment"), {
+      socketPath,
+      permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
+    });
+    await unlink(socketPath);
+    await untilReported(serving, `${socketPath}: was removed; reopening the socket\n`);
+    await untilReady(serving);
+
+    // As long as the folder is missing, binding fails and is repeated.
+    await rm(run, { recursive: true });
+    await untilPrinted(serving, ({ stderr }) => stderr.split("was removed").length === 3);
+    await mkdir(run);
+    await untilReady(serving);
+    const { code, stderr } = await serving.stop();
+    assert.deepEqual([code, stderr.split("was removed").length], [0, 3], stderr);
   }));

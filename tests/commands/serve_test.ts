@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
+import process from "node:process";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
@@ -78,6 +79,8 @@ async function openRequest(socketPath: string): Promise<Socket> {
   return socket;
 }
 
+const TIMED_LINE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (.*)$/;
+
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   test(`serve exits 0 on ${signal}, and the next run returns its events`, () =>
     withInitialized(async (dir) => {
@@ -87,7 +90,10 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
       const exit = await first.stop(signal);
       assert.equal(exit.code, 0, exit.stderr);
       assert.equal(exit.stdout, "");
-      assert.match(exit.stderr, new RegExp(`^serving ${socketPath}\n`));
+      // Standard error is neither a terminal nor the journal.
+      const lines = exit.stderr.trimEnd().split("\n").map((line) => line.match(TIMED_LINE)?.[1]);
+      const opened = "opened 0 events; segments: 0, tail: 0 bytes";
+      assert.deepEqual(lines, [opened, `serving ${socketPath}`, "shutting down"]);
       await assert.rejects(access(socketPath), "the socket is removed");
       await access(join(dir, "data", "log", ".lock"));
 
@@ -187,4 +193,52 @@ test("serve creates only its own files, accessible only to their owner", () =>
     for (const name of [".lock", "manifest.json", "tail.ndjson"]) {
       assert.equal((await lstat(join(dir, "data", "log", name))).mode & 0o077, 0, name);
     }
+  }));
+
+test("serve puts no times before its lines in the journal", {
+  skip: process.platform === "linux" ? false : "systemd runs on Linux",
+}, () =>
+  withInitialized(async (dir) => {
+    // As systemd does: it names the stream that standard error is.
+    const script = 'export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) && exec "$0" "$@"';
+    const serving = await startServe(dir, {
+      wrapper: ["sh", "-c", script],
+      permissions: ["--allow-read", "--allow-write", "--allow-net", "--allow-env=JOURNAL_STREAM"],
+    });
+    const { stderr } = await serving.stop();
+    assert.match(stderr, /^opened 0 events;.*\nserving .*\nshutting down\n$/);
+  }));
+
+test("serve prints its counters at SIGUSR2, as one line of JSON", () =>
+  withInitialized(async (dir) => {
+    const serving = await startServe(dir);
+    for (const n of [1, 1, 2]) await post(serving, n);
+    await (await serving.fetch("/nowhere")).text();
+    const following = new AbortController();
+    await serving.fetch("/v1/events?follow=true", { signal: following.signal });
+    signalChild(serving.child, "SIGUSR2");
+    await untilReported(serving, "memory_bytes");
+    following.abort();
+    const { code, stderr } = await serving.stop();
+    assert.equal(code, 0, stderr);
+    const line = stderr.split("\n").find((line) => line.startsWith("{"));
+    const { at, fsync_p50_ms, fsync_p99_ms, tail_bytes, memory_bytes, ...counts } = JSON.parse(
+      line!,
+    );
+    assert.ok(!Number.isNaN(Date.parse(at)));
+    assert.ok(0 < fsync_p50_ms && fsync_p50_ms <= fsync_p99_ms);
+    assert.ok(tail_bytes > 0 && memory_bytes > 0);
+    assert.ok(counts.fsyncs >= 2);
+    assert.deepEqual({ ...counts, fsyncs: null }, {
+      batches: 2,
+      events: 2,
+      duplicates: 1,
+      refusals: { not_found: 1 },
+      fsyncs: null,
+      followers: 1,
+      log_events: 2,
+      segments: 0,
+      segment_bytes: 0,
+      pending_files: 0,
+    });
   }));

@@ -9,10 +9,13 @@ import { runCli } from "../../tools/support/program.ts";
 
 const WIDTH = 72;
 
-test("usageText() of the program lists every command, global option and exit status", () => {
+test("usageText() of the program names commands, options and statuses, and explains each key", () => {
   const text = usageText(null);
   for (const name of COMMAND_NAMES) assert.match(text, new RegExp(`^  ${name} `, "m"));
   for (const name of OPTION_NAMES) assert.ok(text.includes(`--${name}`), name);
+  for (const key of ["dir", "mode", "anchor", "socket", "token", "default_limit", "max_limit"]) {
+    assert.match(text, new RegExp(`^  # .*\\.\n  ${key} = `, "m"));
+  }
   for (const status of [0, 1, 2, 3, 4]) assert.match(text, new RegExp(`^  ${status}  \\w`, "m"));
 });
 

@@ -1,6 +1,7 @@
 /** The reasons for which follow sessions end, and their last records. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import type { Follow } from "../../src/service/event_log.ts";
 import {
   FOLLOW_ALL,
@@ -147,6 +148,18 @@ test("FollowSession.next() ends with replay_failed when the snapshot cannot be r
   await service.close();
 });
 
+test("FollowSession.next() names a damaged file when it ends with replay_failed", async () => {
+  const { service, storage, reports } = await smallService();
+  storage.flipBit(TAIL_FILE, 100);
+  const follow = service.follow(FOLLOW_ALL);
+  const { reason, detail } = await nextRecord(follow) as { reason: string; detail: string };
+  assert.equal(reason, "replay_failed");
+  assert.match(detail, /^the log could not be read: tail\.ndjson: corrupt at byte 0 /);
+  assert.deepEqual(reports, [`follow ended, ${detail}`]);
+  await assertOver(follow);
+  await service.close();
+});
+
 test("FollowSession.next() ends with replay_failed in the live phase while other sessions continue", async () => {
   const { service, storage, ids } = await smallService();
   const [failing, later] = [service.follow(FOLLOW_ALL), service.follow(FOLLOW_ALL)];
@@ -173,7 +186,7 @@ test("FollowSession.next() ends with shutdown during a long scan", async () => {
   const payload = "x".repeat(SCAN_PAUSE_BYTES);
   const events = [submittedEvent("orders", payload)];
   for (let i = 0; i < 8; i++) await submit(service, { source: "shop", batch_id: `${i}`, events });
-  const searching = service.follow({ ...FOLLOW_ALL, filter: { recordKey: "nothing" } });
+  const searching = service.follow({ ...FOLLOW_ALL, filter: { kind: "nothing" } });
   const gate = gateAt("read");
   storage.hook = gate.hook;
   const record = nextRecord(searching);

@@ -142,6 +142,20 @@ test("append() returns storage_full when a commit runs out of space, and continu
   assert.deepEqual(await storedBatchIds(service), ["a", "b", "c"]);
 });
 
+test("append() reports a full disk once in ten seconds, with the refusals", async (context) => {
+  let nowMs = 1_000;
+  context.mock.method(performance, "now", () => nowMs);
+  const storage = new SimulatedDisk();
+  const { service, reports } = await openTestService(storage);
+  storage.hook = noRoomAfter(tailOf(storage.tree()).length + 100);
+  for (let n = 0; n < 21; n++) {
+    assert.equal(await outcome(service.append(preparedBatch(`${n}`))), "storage_full");
+    nowMs += 1_000;
+  }
+  const counts = reports.map((line) => /refused: (\d+)$/.exec(line)?.[1]);
+  assert.deepEqual(counts, ["1", "10", "10"]);
+});
+
 test("append() commits batches that waited while a commit ran out of space", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);

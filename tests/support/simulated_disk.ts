@@ -22,7 +22,7 @@
  * While the machine runs, later processes see all changes.
  */
 import { Buffer } from "node:buffer";
-import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
+import type { CallMode, OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { type CrashChoice, SYNCED_ONLY } from "./simulated_crash.ts";
 import { type FailedPages, SimulatedFile } from "./simulated_file.ts";
 import { folderOf, SimulatedNames } from "./simulated_names.ts";
@@ -51,6 +51,8 @@ export interface Operation {
   position?: number;
   /** Only for `read` and `write`. */
   sizeBytes?: number;
+  /** For a read, write or sync; a blocking one yields to the event loop only if the hook does. */
+  callMode?: CallMode | undefined;
 }
 
 /** The failure of an operation. */
@@ -105,6 +107,11 @@ export class SimulatedDisk implements Storage {
   /** The current bytes of a file. */
   contents(path: string): Buffer {
     return this.#file(path).bytes();
+  }
+
+  /** Flips a bit of a file, as a failing disk does; bit 0 is the lowest of byte 0. */
+  flipBit(path: string, bit: number): void {
+    this.#file(path).flipBit(bit);
   }
 
   /** Whether a crash changes nothing. */
@@ -227,12 +234,13 @@ class OpenSimulatedFile implements StorageFile {
     this.#mode = mode;
   }
 
-  async read(into: Uint8Array, position: number): Promise<number> {
+  async read(into: Uint8Array, position: number, callMode?: CallMode): Promise<number> {
     const entered = this.#enter({
       kind: "read",
       path: this.#path,
       position,
       sizeBytes: into.length,
+      callMode,
     });
     this.#reads.add(entered);
     try {
@@ -243,9 +251,9 @@ class OpenSimulatedFile implements StorageFile {
     }
   }
 
-  async write(bytes: Uint8Array, position: number): Promise<void> {
+  async write(bytes: Uint8Array, position: number, callMode?: CallMode): Promise<void> {
     this.#assertWritable();
-    const operation = { kind: "write" as const, path: this.#path, position };
+    const operation = { kind: "write" as const, path: this.#path, position, callMode };
     const fault = await this.#disk.admit({ ...operation, sizeBytes: bytes.length }) ??
       this.#noRoom(bytes.length, position);
     const writtenBytes = fault === null ? bytes.length : fault.writtenBytes ?? 0;
@@ -256,10 +264,10 @@ class OpenSimulatedFile implements StorageFile {
     if (fault !== null) throw errnoError(fault.errno, this.#path);
   }
 
-  async sync(): Promise<void> {
+  async sync(callMode?: CallMode): Promise<void> {
     this.#assertOpen();
     const changes = this.#file.changesSoFar;
-    const fault = await this.#disk.admit({ kind: "sync", path: this.#path });
+    const fault = await this.#disk.admit({ kind: "sync", path: this.#path, callMode });
     if (fault === null) {
       this.#file.sync(changes);
     } else {

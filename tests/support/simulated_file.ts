@@ -3,6 +3,7 @@
  * sector had in between, any of which can survive a crash. `simulated_disk.ts` describes the model.
  */
 import { Buffer } from "node:buffer";
+import { flipBit } from "./corrupt.ts";
 import type { CrashChoice } from "./simulated_crash.ts";
 
 /** The unit that a disk writes atomically. */
@@ -71,6 +72,10 @@ export class SimulatedFile {
   /** Reads into `into` from `position`. @returns the number of bytes read. */
   read(into: Uint8Array, position: number): number {
     return this.#cached.copy(into, 0, position);
+  }
+
+  flipBit(bit: number): void {
+    this.#cached = flipBit(this.#cached, bit);
   }
 
   change(change: Change): void {

@@ -87,8 +87,18 @@ after(() => rm(folder, { recursive: true, force: true }));
 
 test("the package contains the program's JavaScript, declarations and documents", { skip }, () => {
   const files = globSync("**/*.*", { cwd: installed });
-  const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js)$/.test(path));
-  assert.deepEqual(others.sort(), ["README.md", "package.json"]);
+  const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js)$/.test(path))
+    .map((path) => path.replace(/^(docs|examples)\/.*/, "$1"));
+  assert.deepEqual([...new Set(others)].sort(), [
+    ...["CHANGELOG.md", "README.md", "SECURITY.md", "bench/README.md", "docs", "examples"],
+    ...["package.json", "tests/contract/README.md", "tests/faults/catalogue.md"],
+  ]);
+  for (const from of ["README.md", "docs/README.md", "examples/README.md"]) {
+    const text = readFileSync(join(installed, from), "utf8");
+    for (const [, to] of text.matchAll(/\]\(([\w./-]+)[)#]/g)) {
+      assert.ok(existsSync(join(installed, dirname(from), to!)), `${from}: no ${to}`);
+    }
+  }
   assert.ok(existsSync(join(installed, "LICENSE")));
   const { version, dependencies } = JSON.parse(
     readFileSync(join(installed, "package.json"), "utf8"),
@@ -134,6 +144,11 @@ test(
     assert.deepEqual([segments_checked, events_checked], [1, 1]);
   },
 );
+
+test("the examples of the installed package run", { skip }, async () => {
+  const script = join(installed, "dist", "npm", "examples", "tail_log.js");
+  assert.match(await run(node!, script, "--help"), /^usage: tail_log --socket SOCKET/);
+});
 
 test("the installed package finds its worker modules", { skip }, async () => {
   const moduleUrl = (path: string) => pathToFileURL(join(installed, "dist", "npm", "src", path));

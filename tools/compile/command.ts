@@ -2,10 +2,10 @@
 import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 
 /**
- * Permissions: no subprocesses, no FFI, and only the terminal's environment variables. Directories
- * and the socket are configured at run time, so paths cannot be restricted here.
+ * Permissions: no subprocesses, no FFI, and only the environment variable that systemd sets.
+ * Directories and the socket are configured at run time, so paths cannot be restricted here.
  */
-const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
+const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net", "--allow-env=JOURNAL_STREAM"];
 
 export interface Compilation {
   /** Target triple; undefined for the host. */

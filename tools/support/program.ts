@@ -94,7 +94,8 @@ function runtimeOf(
   return [executableOf(runtime)!, ...runtimeArgs(runtime, [...granted, ...denoFlags], nodeFlags)];
 }
 
-function spawnCommand(command: string[], options: CliOptions): Spawned {
+/** Starts a command. */
+export function spawnCommand(command: string[], options: CliOptions): Spawned {
   const { cwd = process.cwd(), timeoutMs = CHILD_TIMEOUT_MS } = options;
   const [program, ...programArgs] = [...options.wrapper ?? [], ...limited(command, options)];
   const child = spawn(program!, programArgs, { cwd, stdio: ["ignore", "pipe", "pipe"] });

@@ -8,7 +8,7 @@ type Read = (path: string) => string;
 
 /** Layers of `src/log/`, bottom up: a file imports from its own layer and lower ones. */
 export const LOG_LAYERS = [
-  ...["storage", "line", "read", "wal", "parquet", "segment", "verify", "sealing"],
+  ...["storage", "line", "read", "parquet", "wal", "segment", "verify", "sealing"],
 ];
 const FOLDER_FILES_MAX = 25;
 

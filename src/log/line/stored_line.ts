@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
-import { sameBytes, spelledText, UUID_CHARS } from "./line_bytes.ts";
+import { sameBytes, spelledText, stringEnd, UUID_CHARS } from "./line_bytes.ts";
 import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
 
 /** Exact-match filter on an event's members; an absent member matches every event. */
@@ -76,6 +76,14 @@ export function lineSourceAndStream(
     source: bytes.toString("latin1", sourceStart, sourceEnd),
     stream: bytes.toString("latin1", streamStart, streamEnd),
   };
+}
+
+/** The record key of the line that starts at `offset`, as spelled there. */
+export function lineRecordKey(bytes: Buffer, offset: number): Uint8Array {
+  const limit = bytes.length;
+  const streamStart = stringEnd(bytes, offset + SOURCE_OFFSET, limit) + STREAM.sizeBytes;
+  const start = stringEnd(bytes, streamStart, limit) + RECORD_KEY.sizeBytes;
+  return bytes.subarray(start, stringEnd(bytes, start, limit));
 }
 
 /** Compiles a filter; returns null if it matches every line. */

@@ -46,8 +46,13 @@ export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: numbe
     distinct.add(hash.high * 2 ** 21 + (hash.low >>> 11));
   }
   const filter = new Uint8Array(filterBytes(distinct.size, falseShare));
-  for (const hash of hashes) addToBlock(filter, blockStart(filter, hash), hash);
+  for (const hash of hashes) addToFilter(filter, hash);
   return filter;
+}
+
+/** Adds a hash to a filter. */
+export function addToFilter(filter: BloomFilter, hash: Hash64): void {
+  addToBlock(filter, blockStart(filter, hash), hash);
 }
 
 /** Size for a number of values (formula in BloomFilter.md), rounded up to a power of two. */

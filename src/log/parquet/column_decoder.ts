@@ -51,15 +51,6 @@ interface Page {
 
 /** Decodes all values of a chunk. @throws {SegmentError} */
 export function decodeColumn(format: ColumnFormat, pages: ChunkPages): ColumnValues {
-  try {
-    return decodePages(format, pages);
-  } catch (error) {
-    if (!(error instanceof SegmentError)) throw error;
-    throw new SegmentError(`${format.name}: ${error.message}`, { cause: error });
-  }
-}
-
-function decodePages(format: ColumnFormat, pages: ChunkPages): ColumnValues {
   const { bytes, rows } = pages;
   const first = readPage(pages, 0);
   const dictionary = first.header.dictionary_page_header;

@@ -34,12 +34,15 @@ export async function readCheckedFooter(
   if (sizeBytes < bytesMin) throw new SegmentError(`file is too short: ${sizeBytes} bytes`);
   const opening = await readRange(file, 0, MAGIC.length);
   const trailer = await readRange(file, sizeBytes - TRAILER_BYTES, sizeBytes);
-  const isParquet = opening.equals(MAGIC) && trailer.subarray(-MAGIC.length).equals(MAGIC);
-  if (!isParquet) throw new SegmentError("not a Parquet file");
+  if (!opening.equals(MAGIC)) throw new SegmentError("not a Parquet file at byte 0");
+  const magicStart = sizeBytes - MAGIC.length;
+  if (!trailer.subarray(-MAGIC.length).equals(MAGIC)) {
+    throw new SegmentError(`not a Parquet file at byte ${magicStart}`);
+  }
   const footerBytes = trailer.readUInt32LE();
   const start = sizeBytes - TRAILER_BYTES - footerBytes - FOOTER_CRC_BYTES;
   if (start < MAGIC.length || footerBytes > SEGMENT_FOOTER_BYTES_MAX) {
-    throw new SegmentError(`invalid footer size: ${footerBytes} bytes in a file of ${sizeBytes}`);
+    throw new SegmentError(`invalid footer size before byte ${magicStart}: ${footerBytes} bytes`);
   }
   const checked = await readRange(file, start, sizeBytes);
   if (footerCrc(checked) !== checked.readUInt32LE()) {

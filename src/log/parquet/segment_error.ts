@@ -1,10 +1,11 @@
 /** The error for a file that is not a valid segment or not the expected one. */
+import { CorruptLogError } from "../storage/errors.ts";
 
 /** The kind of fault: an invalid format, events out of order, or different bytes. */
 export type SegmentFault = "segment_invalid" | "order_invalid" | "file_hash_mismatch";
 
 /** A segment cannot be read because it is damaged, malicious or in another format. */
-export class SegmentError extends Error {
+export class SegmentError extends CorruptLogError {
   override name = "SegmentError";
   readonly fault: SegmentFault;
 

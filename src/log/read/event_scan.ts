@@ -23,9 +23,8 @@ const EMPTY = Buffer.alloc(0);
 const LF = 0x0a;
 const COMMA = 0x2c;
 
-/** Estimated event size, which determines the first read of a small page. */
-const FIRST_READ_BYTES_PER_EVENT = 1024;
-const FIRST_READ_BYTES_MIN = 16 * 1024;
+/** Estimated size of an event before any has been read. */
+const BYTES_PER_EVENT = 1024;
 
 export interface ScanOptions {
   /** Exclusive lower bound, any canonical event id. */
@@ -50,16 +49,14 @@ export class EventScan {
   #remainingBytes: number;
   #lastEventId: string | null = null;
   #limitReached = false;
-  #anyEvent = false;
+  #scannedBytes = 0;
+  #takenEvents = 0;
   /** Whether lines at or before `after` may still follow. */
   #skipping: boolean;
 
   constructor(snapshot: LogSnapshot, { after, filter, limitEvents, limitBytes }: ScanOptions) {
-    const firstReadBytes = Math.min(
-      READ_CHUNK_BYTES,
-      Math.max(FIRST_READ_BYTES_MIN, limitEvents * FIRST_READ_BYTES_PER_EVENT),
-    );
-    const wanted = { after, filter, firstReadBytes, memory: this.#memory };
+    const readBytes = () => this.#expectedBytes();
+    const wanted = { after, filter, readBytes, memory: this.#memory };
     this.snapshotThroughEventId = snapshot.frontier;
     this.#chunks = readLines(snapshot.files, wanted);
     this.#after = after;
@@ -96,6 +93,7 @@ export class EventScan {
     while (!this.#limitReached) {
       const { value: chunk } = await this.#chunks.next();
       if (chunk === undefined) break;
+      this.#scannedBytes += chunk.length;
       const events = this.#takeEvents(chunk);
       if (events !== null) return events;
       missedBytes += chunk.length;
@@ -105,29 +103,38 @@ export class EventScan {
     return null;
   }
 
-  /** Moves the wanted lines to the front of `chunk` and returns them; null if there are none. */
+  /**
+   * Joins the wanted lines within `chunk` and returns them; null if there are none. Runs of lines
+   * are moved at once, and the first one stays where it is.
+   */
   #takeEvents(chunk: Buffer): Buffer | null {
-    let keptBytes = 0;
-    let lastKeptStart = 0;
-    let lineStart = 0;
     const view = viewFor(chunk);
+    let keptStart = 0;
+    let keptEnd = 0;
+    let runStart = 0;
+    let lastLineBytes = 0;
+    const keepRun = (runEnd: number) => {
+      if (keptEnd === 0) keptStart = keptEnd = runStart;
+      if (keptEnd !== runStart) chunk.copyWithin(keptEnd, runStart, runEnd);
+      keptEnd += runEnd - runStart;
+    };
+    let lineStart = 0;
     while (lineStart < chunk.length && !this.#limitReached) {
-      if (isHeaderLine(chunk, lineStart)) {
-        lineStart = chunk.indexOf(LF, lineStart) + 1;
-        continue;
-      }
-      const lineEnd = eventLineEnd(view, lineStart);
-      if (this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
-        lastKeptStart = keptBytes;
-        if (keptBytes !== lineStart) chunk.copyWithin(keptBytes, lineStart, lineEnd);
-        keptBytes += lineEnd - lineStart;
-        chunk[keptBytes - 1] = COMMA;
+      const isHeader = isHeaderLine(chunk, lineStart);
+      const lineEnd = isHeader ? chunk.indexOf(LF, lineStart) + 1 : eventLineEnd(view, lineStart);
+      if (!isHeader && this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
+        lastLineBytes = lineEnd - lineStart;
+        chunk[lineEnd - 1] = COMMA;
+      } else {
+        if (runStart < lineStart) keepRun(lineStart);
+        runStart = lineEnd;
       }
       lineStart = lineEnd;
     }
-    if (keptBytes === 0) return null;
-    this.#lastEventId = lineEventId(chunk, lastKeptStart);
-    return chunk.subarray(0, keptBytes - 1);
+    if (runStart < lineStart) keepRun(lineStart);
+    if (lastLineBytes === 0) return null;
+    this.#lastEventId = lineEventId(chunk, keptEnd - lastLineBytes);
+    return chunk.subarray(keptStart, keptEnd - 1);
   }
 
   #wants(chunk: Buffer, lineStart: number): boolean {
@@ -138,13 +145,21 @@ export class EventScan {
     return this.#matcher === null || this.#matcher(chunk, lineStart);
   }
 
+  /** Bytes that hold the remaining events, if they are like those so far. */
+  #expectedBytes(): number {
+    const bytesPerEvent = this.#scannedBytes === 0
+      ? BYTES_PER_EVENT
+      : this.#scannedBytes / this.#takenEvents;
+    return Math.min(READ_CHUNK_BYTES, this.#remainingEvents * bytesPerEvent);
+  }
+
   /** Counts an event against the limits; returns false if it does not fit. */
   #spend(lineBytes: number): boolean {
-    if (lineBytes > this.#remainingBytes && this.#anyEvent) {
+    if (lineBytes > this.#remainingBytes && this.#takenEvents > 0) {
       this.#limitReached = true;
       return false;
     }
-    this.#anyEvent = true;
+    this.#takenEvents += 1;
     this.#remainingBytes -= lineBytes;
     this.#remainingEvents -= 1;
     if (this.#remainingEvents === 0) this.#limitReached = true;

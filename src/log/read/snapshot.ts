@@ -9,8 +9,8 @@ export interface LinesWanted {
   /** Exclusive lower bound. */
   after: string | undefined;
   filter: EventFilter;
-  /** Size of the first read of an unsealed file. */
-  firstReadBytes: number;
+  /** Estimated bytes still wanted, which size the next read of an unsealed file. */
+  readBytes: () => number;
   /** Read buffer for the lines. */
   memory: ScanMemory;
 }

@@ -43,12 +43,17 @@ export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block
 /**
  * Makes damaged pages match every key, so that lookups fall back to the rows. A damaged filter
  * slows requests down but fails none.
+ * @returns where the first damaged page starts; null if there is none.
  */
-export function openDamagedPages(pages: Buffer): void {
+export function openDamagedPages(pages: Buffer): number | null {
+  let damaged: number | null = null;
   for (let start = 0; start < pages.length; start += KEY_PAGE_BYTES) {
     const page = pages.subarray(start, start + KEY_PAGE_BYTES);
-    if (crc32(page.subarray(0, CRC_START)) !== page.readUInt32LE(CRC_START)) page.fill(0xff);
+    if (crc32(page.subarray(0, CRC_START)) === page.readUInt32LE(CRC_START)) continue;
+    page.fill(0xff);
+    damaged ??= start;
   }
+  return damaged;
 }
 
 /** Whether a filter may contain a key; never a false negative. */

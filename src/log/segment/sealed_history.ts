@@ -3,10 +3,8 @@
  * opened on first use, and the memory of filters and caches is bounded.
  */
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
 import { streamKey } from "../read/stream_counts.ts";
-import { CorruptLogError } from "../storage/errors.ts";
 import type { Storage } from "../storage/storage.ts";
 import { batchKeyHash, mayHoldKey, streamKeyHash } from "./key_filter.ts";
 import type { SegmentEntry } from "./manifest.ts";
@@ -26,6 +24,8 @@ const CHECKED_AT_ONCE = 16;
 const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
 
 export interface SealedHistoryOptions {
+  /** Reports the first damaged page of each key filter. */
+  report?: (line: string) => void;
   keyFiltersBytesMax?: number;
   openFilesMax?: number;
 }
@@ -34,6 +34,7 @@ export class SealedHistory {
   readonly #storage: Storage;
   readonly #openFiles: OpenFiles;
   readonly #caches = new SegmentCaches();
+  readonly #report: (line: string) => void;
   readonly #keyFiltersBytesMax: number;
   /** From oldest to newest. */
   readonly #segments: Segment[] = [];
@@ -47,9 +48,11 @@ export class SealedHistory {
 
   constructor(
     storage: Storage,
-    { keyFiltersBytesMax = KEY_FILTERS_BYTES_MAX, openFilesMax }: SealedHistoryOptions = {},
+    { report = () => {}, keyFiltersBytesMax = KEY_FILTERS_BYTES_MAX, openFilesMax }:
+      SealedHistoryOptions = {},
   ) {
     this.#storage = storage;
+    this.#report = report;
     this.#openFiles = new OpenFiles(storage, openFilesMax);
     this.#keyFiltersBytesMax = keyFiltersBytesMax;
   }
@@ -67,7 +70,8 @@ export class SealedHistory {
   /** Appends the next segments. */
   add(entries: readonly SegmentEntry[]): void {
     const files = entries.map((entry) => {
-      const segment = new Segment(entry, this.#openFiles.fileOf(entry), this.#caches);
+      const file = this.#openFiles.fileOf(entry);
+      const segment = new Segment(entry, file, this.#caches, this.#report);
       this.#segments.push(segment);
       return sealedSegment(segment, entry.last_event_id);
     });
@@ -87,12 +91,7 @@ export class SealedHistory {
       if (failed?.status === "rejected") throw failed.reason;
     }
     this.add(entries);
-    try {
-      await this.#segments.at(-1)?.footer();
-    } catch (error) {
-      if (!(error instanceof SegmentError)) throw error;
-      throw new CorruptLogError(error.message, { cause: error });
-    }
+    await this.#segments.at(-1)?.footer();
   }
 
   async #checkFile(entry: SegmentEntry): Promise<void> {

@@ -40,20 +40,25 @@ export class Segment implements StreamIndex {
   readonly #listed: ListedFile & Partial<EventFacts>;
   readonly #file: SegmentFile;
   readonly #caches: SegmentCaches;
+  readonly #report: (line: string) => void;
+  #hasReported = false;
 
   /**
    * @param listed expected file size and footer metadata.
    * @param caches caches shared by the segments of a log.
+   * @param report called once if a page of the key filter is damaged.
    */
   constructor(
     listed: ListedFile & Partial<EventFacts>,
     file: SegmentFile,
     caches: SegmentCaches = new SegmentCaches(),
+    report: (line: string) => void = () => {},
   ) {
     this.path = listed.path;
     this.#listed = listed;
     this.#file = file;
     this.#caches = caches;
+    this.#report = report;
   }
 
   /** @throws {SegmentError} the file is not a segment or not the expected one. */
@@ -120,9 +125,10 @@ export class Segment implements StreamIndex {
       const places = names.map((name) => columns[columnNumber(name)]!);
       const chunks = await readRanges(this.#file, places);
       const decoded = names.map((name, i) => {
-        const { start: offset, uncompressedBytes } = places[i]!;
-        const pages = { bytes: chunks[i]!, offset, rows, uncompressedBytes };
-        return [name, decodeColumn(columnFormat(name), pages)];
+        const { start, end, uncompressedBytes } = places[i]!;
+        const pages = { bytes: chunks[i]!, offset: start, rows, uncompressedBytes };
+        const decode = () => decodeColumn(columnFormat(name), pages);
+        return [name, within(`${name} in bytes [${start}, ${end})`, decode)];
       });
       return Object.fromEntries(decoded) as Record<Name, ColumnValues>;
     });
@@ -134,7 +140,10 @@ export class Segment implements StreamIndex {
       const rowGroups = await this.rowGroups();
       const ranges = rowGroups.map(({ filters }) => filters[name]);
       return await this.#named(async () =>
-        (await readRanges(this.#file, ranges)).map(decodeBloomFilter)
+        (await readRanges(this.#file, ranges)).map((bytes, number) => {
+          const { start, end } = ranges[number]!;
+          return within(`${name} in bytes [${start}, ${end})`, () => decodeBloomFilter(bytes));
+        })
       );
     });
   }
@@ -168,7 +177,14 @@ export class Segment implements StreamIndex {
   async readKeyPages(start: number, end: number): Promise<Buffer> {
     const { key_filter } = (await this.footer()).indexes;
     const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
-    openDamagedPages(pages);
+    const damaged = openDamagedPages(pages);
+    if (damaged !== null && !this.#hasReported) {
+      this.#hasReported = true;
+      const page = `the key filter page at byte ${key_filter.start + start + damaged}`;
+      this.#report(
+        `${this.path}: ${page} does not match its CRC-32; lookups read the rows instead`,
+      );
+    }
     return pages;
   }
 
@@ -188,12 +204,8 @@ export class Segment implements StreamIndex {
     decode: (block: Buffer) => Block,
   ): Promise<Block> {
     const bytes = await this.readBytes(start, end);
-    try {
-      return decode(bytes);
-    } catch (error) {
-      const where = `a block of the stream index, ${bytes.length} bytes at byte ${start}`;
-      throw nameError(`${this.path}: ${where}`, error);
-    }
+    const where = `a block of the stream index, ${bytes.length} bytes at byte ${start}`;
+    return within(`${this.path}: ${where}`, () => decode(bytes));
   }
 
   /** Prefixes a SegmentError from `read` with the path. */
@@ -203,6 +215,15 @@ export class Segment implements StreamIndex {
     } catch (error) {
       throw nameError(this.path, error);
     }
+  }
+}
+
+/** Prefixes a SegmentError of `decode`. */
+function within<Result>(where: string, decode: () => Result): Result {
+  try {
+    return decode();
+  } catch (error) {
+    throw nameError(where, error);
   }
 }
 

@@ -31,6 +31,9 @@ export const ROW_GROUP_BYTES_SOFT_MAX: number = 8 * 1024 * 1024;
 
 const LF = 0x0a;
 
+/** A commit that is sealed. */
+export type CommitLines = Pick<WholeCommit, "commit" | "lines">;
+
 export interface SegmentBounds {
   /** A segment is full once it has this many events. */
   events: number;
@@ -64,7 +67,7 @@ export interface WrittenSegment {
 export async function writeSegment(
   storage: Storage,
   path: string,
-  commits: AsyncIterator<WholeCommit>,
+  commits: AsyncIterator<CommitLines>,
   { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
   let next = await commits.next();
@@ -114,7 +117,7 @@ class SegmentWriter {
     return this.#events >= bounds.events || this.#linesBytes >= bounds.bytes;
   }
 
-  async add({ commit: { batches, head }, lines }: WholeCommit): Promise<void> {
+  async add({ commit: { batches, head }, lines }: CommitLines): Promise<void> {
     let at = 0;
     for (const entry of batches) at = await this.#addBatch(entry, lines, at);
     if (at !== lines.length) throw new CorruptLogError("a commit has more lines than events");

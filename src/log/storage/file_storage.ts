@@ -2,7 +2,13 @@
 import fs from "node:fs";
 import { join } from "node:path";
 import { assert } from "../../assert.ts";
-import { isInterrupted, type OpenMode, type Storage, type StorageFile } from "./storage.ts";
+import {
+  type CallMode,
+  isInterrupted,
+  type OpenMode,
+  type Storage,
+  type StorageFile,
+} from "./storage.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants;
 
@@ -118,31 +124,31 @@ class OpenedFile implements StorageFile {
     this.#readFd = readFd;
   }
 
-  read(into: Uint8Array, position: number): Promise<number> {
+  read(into: Uint8Array, position: number, mode?: CallMode): Promise<number> {
     this.#assertOpen();
-    const read = this.#reading.then(() => this.#readAll(into, position));
+    const read = this.#reading.then(() => this.#readAll(into, position, mode));
     this.#reading = read.catch(() => {});
     return read;
   }
 
-  async #readAll(into: Uint8Array, position: number): Promise<number> {
+  async #readAll(into: Uint8Array, position: number, mode?: CallMode): Promise<number> {
     let done = 0;
     while (done < into.length) {
-      const count = await this.#readSome(into, done, position + done);
+      const count = await this.#readSome(into, done, position + done, mode);
       if (count === 0) break;
       done += count;
     }
     return done;
   }
 
-  async write(bytes: Uint8Array, position: number): Promise<void> {
+  async write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void> {
     this.#assertOpen();
     assert(!this.#isWriting, "one write to a file runs at a time");
     this.#isWriting = true;
     try {
       let done = 0;
       while (done < bytes.length) {
-        const count = await this.#writeSome(bytes, done, position + done);
+        const count = await this.#writeSome(bytes, done, position + done, mode);
         if (count === 0) throw new Error("write(2) wrote no bytes but returned no error");
         done += count;
       }
@@ -151,9 +157,11 @@ class OpenedFile implements StorageFile {
     }
   }
 
-  sync(): Promise<void> {
+  sync(mode?: CallMode): Promise<void> {
     this.#assertOpen();
-    return called((done) => fs.fdatasync(this.#fd, done));
+    return called((done) =>
+      mode === "blocking" ? done(null, fs.fdatasyncSync(this.#fd)) : fs.fdatasync(this.#fd, done)
+    );
   }
 
   truncate(sizeBytes: number): Promise<void> {
@@ -181,14 +189,32 @@ class OpenedFile implements StorageFile {
     assert(!this.#isClosed, "a closed file is not used");
   }
 
-  #readSome(into: Uint8Array, offset: number, position: number): Promise<number> {
-    const sizeBytes = into.length - offset;
-    return uninterrupted((done) => fs.read(this.#readFd, into, offset, sizeBytes, position, done));
+  #readSome(
+    into: Uint8Array,
+    offset: number,
+    position: number,
+    mode?: CallMode,
+  ): Promise<number> {
+    const [fd, sizeBytes] = [this.#readFd, into.length - offset];
+    return uninterrupted((done) =>
+      mode === "blocking"
+        ? done(null, fs.readSync(fd, into, offset, sizeBytes, position))
+        : fs.read(fd, into, offset, sizeBytes, position, done)
+    );
   }
 
-  #writeSome(bytes: Uint8Array, offset: number, position: number): Promise<number> {
-    const sizeBytes = bytes.length - offset;
-    return uninterrupted((done) => fs.write(this.#fd, bytes, offset, sizeBytes, position, done));
+  #writeSome(
+    bytes: Uint8Array,
+    offset: number,
+    position: number,
+    mode?: CallMode,
+  ): Promise<number> {
+    const [fd, sizeBytes] = [this.#fd, bytes.length - offset];
+    return uninterrupted((done) =>
+      mode === "blocking"
+        ? done(null, fs.writeSync(fd, bytes, offset, sizeBytes, position))
+        : fs.write(fd, bytes, offset, sizeBytes, position, done)
+    );
   }
 }
 

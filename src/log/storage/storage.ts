@@ -10,13 +10,19 @@ import { CorruptLogError } from "./errors.ts";
 /** How a file is opened: for reading, for reading and writing, or as a new file. */
 export type OpenMode = "read" | "write" | "create";
 
+/**
+ * Where a system call runs: on the thread pool by default, or on this thread, which saves the hops
+ * there and back but blocks every client until the call returns.
+ */
+export type CallMode = "pooled" | "blocking";
+
 export interface StorageFile {
   /** Fills `into` from `position`; returns the byte count, which is short only at end of file. */
-  read(into: Uint8Array, position: number): Promise<number>;
+  read(into: Uint8Array, position: number, mode?: CallMode): Promise<number>;
   /** Writes all of `bytes` at `position`. After an error, any part may have been written. */
-  write(bytes: Uint8Array, position: number): Promise<void>;
+  write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void>;
   /** fdatasync(2): earlier writes are durable once this resolves. */
-  sync(): Promise<void>;
+  sync(mode?: CallMode): Promise<void>;
   truncate(sizeBytes: number): Promise<void>;
   size(): Promise<number>;
   /** Waits for active reads. The file must not be used afterwards. */

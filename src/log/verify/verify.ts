@@ -6,6 +6,7 @@
  * since the rest is a valid earlier state.
  */
 import { quoteString } from "../../event/json/quote_string.ts";
+import { sumOf } from "../../sum.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { batchHash, BatchHashes } from "./batch_hashes.ts";
@@ -44,8 +45,8 @@ export interface VerifyOptions {
   chain: boolean;
   /** The log directory, for threads that verify its segments; none are started if absent. */
   folder?: string;
-  /** Called after each file. */
-  onProgress?: (eventsChecked: number) => void;
+  /** Called after each file, with the number of sealed events, which are checked first. */
+  onProgress?: (eventsChecked: number, eventsSealed: number) => void;
 }
 
 /**
@@ -64,6 +65,7 @@ class LogVerifier {
   readonly #hashes = new BatchHashes();
   #failure: Damage<FailureCode> | null = null;
   readonly #others: Damage[] = [];
+  #eventsSealed = 0;
 
   constructor(storage: Storage, options: VerifyOptions) {
     this.#storage = storage;
@@ -97,6 +99,7 @@ class LogVerifier {
   async #checkFiles(inventory: Inventory): Promise<void> {
     this.#report.orphans = inventory.orphans;
     this.#report.remnants = inventory.remnants;
+    this.#eventsSealed = sumOf(inventory.manifest.segments, ({ events }) => events);
     await this.#checkSegments(inventory);
     await this.#checkUnsealed(inventory);
     const repeated = this.#hashes.takeRepeated();
@@ -187,7 +190,7 @@ class LogVerifier {
 
   #addEvents(events: number): void {
     this.#report.events_checked += events;
-    this.#options.onProgress?.(this.#report.events_checked);
+    this.#options.onProgress?.(this.#report.events_checked, this.#eventsSealed);
   }
 
   /**

@@ -8,6 +8,7 @@
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { ownText } from "../../event/own_text.ts";
+import { sumOf } from "../../sum.ts";
 import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
@@ -32,6 +33,7 @@ export class CommitFile {
   endBytes = 0;
   /** Start of the last commit; 0 if there is none. */
   lastCommitOffset = 0;
+  events = 0;
   firstEventId: string | null = null;
   lastEventId: string | null = null;
   /** Chain head after the last commit; null if there is none. */
@@ -63,32 +65,23 @@ export class CommitFile {
   }
 
   /**
-   * Adds the next durable commit, which ends at `endBytes`.
-   * @param lines its event lines, in one or more pieces of whole lines.
+   * Adds the next durable commit.
+   * @param frame its bytes in the file.
    * @param growth the events it adds to each stream.
    * @throws {CorruptLogError} the file already contains one of its batches.
    */
-  add(
-    commit: Commit,
-    lines: readonly Buffer[],
-    endBytes: number,
-    growth: Iterable<StreamGrowth>,
-  ): void {
-    let offset = endBytes - commit.bytes;
-    assert(offset > this.endBytes, "commits are contiguous");
-    for (const piece of lines) {
-      this.index.addLines(piece, offset);
-      offset += piece.length;
-    }
-    assert(offset === endBytes, "a commit ends with its lines");
+  add(commit: Commit, frame: Buffer, growth: Iterable<StreamGrowth>): void {
+    assert(frame.length > commit.bytes, "a commit starts with its header");
+    this.index.add(frame, frame.length - commit.bytes);
     for (const entry of commit.batches) this.batches.add(entry);
+    this.events += sumOf(commit.batches, ({ events }) => events);
     for (const streamGrowth of growth) this.batches.grow(streamGrowth);
     this.firstEventId ??= commit.batches[0]?.first_event_id ?? null;
     this.lastEventId = commit.batches.at(-1)?.last_event_id ?? this.lastEventId;
     this.head = commit.head;
     this.endsClean = commit.batches.length === 0;
     this.lastCommitOffset = this.endBytes;
-    this.endBytes = endBytes;
+    this.endBytes += frame.length;
   }
 }
 
@@ -105,11 +98,11 @@ export async function loadCommits(
 ): Promise<string | null> {
   const reader = new CommitReader(target.file, 0, sizeBytes);
   for (let next = await reader.next(); next !== null; next = await reader.next()) {
-    const { commit, lines, endBytes } = next;
+    const { commit, frame, lines } = next;
     for (const entry of commit.batches) onBatch(entry);
     const batches = commit.batches.map(detached);
     try {
-      target.add({ ...commit, batches }, [lines], endBytes, growthOf(lines));
+      target.add({ ...commit, batches }, frame, growthOf(lines));
     } catch (error) {
       if (!(error instanceof CorruptLogError)) throw error;
       throw corruptAt(target, error.message);

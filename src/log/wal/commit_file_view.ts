@@ -4,13 +4,23 @@
  * contain the same lines, byte for byte.
  */
 import type { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
-import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
+import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 import { type LineSource, type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
+import { CorruptLogError } from "../storage/errors.ts";
 import type { CommitFile } from "./commit_file.ts";
+import { CachedReads } from "./cached_reads.ts";
+import type { Block } from "./sparse_index.ts";
 
 const LF = 0x0a;
+/** The size to ask for when the following blocks are not wanted. */
+const ONE_BLOCK_BYTES = 1;
+
+/** The budget of all readers together. */
+const cachedReads = new CachedReads();
 
 /** Returns a view of a file that has at least one event. */
 export function viewOf(target: CommitFile): LogFile {
@@ -36,55 +46,68 @@ class CommitLines implements LineSource {
   #wanted: LinesWanted;
   /** Offset of the next read, where a line starts. */
   #position: number;
-  #readBytes: number;
+  /** The only record key wanted; null for any. */
+  readonly #key: Hash64 | null;
   /** The segments, once the reader has switched to them. */
   #sealed: AsyncGenerator<Buffer, void> | null = null;
 
   constructor(target: CommitFile, range: RangeEnd, wanted: LinesWanted) {
-    const { after, firstReadBytes } = wanted;
+    const { after, filter } = wanted;
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
     // A start past the end of the range means that the range has no wanted event.
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
-    this.#readBytes = firstReadBytes;
+    const { recordKey } = filter;
+    this.#key = recordKey === undefined ? null : xxhash64(spelledText(recordKey));
   }
 
   async next(): Promise<Buffer | null> {
-    while (this.#position < this.#range.end) {
-      const { sealedIn } = this.#target;
-      if (sealedIn !== null) return await this.#readSealed(sealedIn);
-      const lines = await this.#readLines();
-      if (lines !== null) {
-        // Must come first: the caller may overwrite the lines.
-        this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
-        return lines;
-      }
-    }
-    return null;
+    const { sealedIn, index } = this.#target;
+    if (this.#key !== null) this.#position = index.seekKey(this.#position, this.#key);
+    if (this.#position >= this.#range.end) return null;
+    if (sealedIn !== null) return await this.#readSealed(sealedIn);
+    const lines = await this.#readLines();
+    // Must come first: the caller may overwrite the lines.
+    this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
+    return lines;
   }
 
-  /** Whole lines; null if the read was too short for one, in which case the next is longer. */
-  async #readLines(): Promise<Buffer | null> {
-    const { recent, file } = this.#target;
-    const { end } = this.#range;
-    const wantedBytes = Math.min(this.#readBytes, end - this.#position);
-    const chunk = this.#wanted.memory.take(wantedBytes);
-    const readBytes = recent?.read(chunk, this.#position)
-      ? wantedBytes
-      : await file.read(chunk, this.#position);
-    const chunkEnd = this.#position + readBytes;
-    if (readBytes < wantedBytes) {
-      throw this.#fault(`truncated at byte ${chunkEnd} of ${end} committed bytes`);
+  /** The lines of the next blocks; those of the file are checked, unlike those in memory. */
+  async #readLines(): Promise<Buffer> {
+    const { recent, index } = this.#target;
+    const position = this.#position;
+    const wantedBytes = this.#key === null ? this.#wanted.readBytes() : ONE_BLOCK_BYTES;
+    const blocks = index.blocks(position, wantedBytes);
+    const end = Math.min(blocks.at(-1)!.end, this.#range.end);
+    const lines = this.#wanted.memory.take(end - position);
+    if (recent?.read(lines, position)) {
+      this.#position = end;
+      return lines;
     }
-    const linesBytes = chunk.lastIndexOf(LF) + 1;
-    if (linesBytes === 0 && chunkEnd === end) {
-      throw this.#fault(`no line ends at byte ${chunkEnd}, where a commit ends`);
-    }
-    this.#position += linesBytes;
-    this.#readBytes = linesBytes > 0 ? READ_CHUNK_BYTES : 2 * wantedBytes;
-    return linesBytes > 0 ? chunk.subarray(0, linesBytes) : null;
+    const [{ start }] = blocks as [Block];
+    const whole = await this.#readBlocks(blocks);
+    this.#position = Math.min(end, start + whole.length);
+    return whole.subarray(position - start, this.#position - start);
+  }
+
+  /** Reads blocks up to the first damaged one. @throws {CorruptLogError} that is the first. */
+  async #readBlocks(blocks: readonly Block[]): Promise<Buffer> {
+    const { file, path } = this.#target;
+    const [{ start }] = blocks as [Block];
+    const chunk = this.#wanted.memory.take(blocks.at(-1)!.end - start);
+    const readBytes = await cachedReads.read(file, chunk, start);
+    const damaged = blocks.find((block) =>
+      block.end - start > readBytes ||
+      crc32(chunk.subarray(block.start - start, block.end - start)) !== block.crc
+    );
+    if (damaged === undefined) return chunk;
+    if (damaged.start > start) return chunk.subarray(0, damaged.start - start);
+    const what = damaged.end - start > readBytes
+      ? `the file ends at byte ${start + readBytes}, before the end of the block`
+      : "the block does not match its CRC-32";
+    throw new CorruptLogError(`${path}: corrupt at byte ${start} (to ${damaged.end}): ${what}`);
   }
 
   /** Returns lines from the segments, up to the last event of the range. */
@@ -96,10 +119,6 @@ class CommitLines implements LineSource {
     this.#position = rangeEnd;
     const end = firstLineAfter(lines, lastEventId);
     return end === 0 ? null : lines.subarray(0, end);
-  }
-
-  #fault(what: string): Error {
-    return new Error(`${this.#target.path}: ${what}`);
   }
 }
 

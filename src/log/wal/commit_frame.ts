@@ -83,13 +83,19 @@ export function parseCommitHeader(
 }
 
 /**
- * Hashes the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Overwrites the
- * `sha256` member with the commit object: one range is cheaper to hash than three.
+ * Hashes the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Meanwhile the
+ * commit object covers the `sha256` member: one range is cheaper to hash than three.
  */
 export function hashFrame(bytes: Buffer, start: number, lineEnd: number, end: number): string {
-  const hashedStart = start + HEADER_PREFIX.length + SUFFIX_LENGTH;
-  bytes.copyWithin(hashedStart, start + HEADER_PREFIX.length, lineEnd - SUFFIX_LENGTH);
-  return sha256Hex(bytes.subarray(hashedStart, end));
+  const commitStart = start + HEADER_PREFIX.length;
+  const commitEnd = lineEnd - SUFFIX_LENGTH;
+  const hashedStart = commitStart + SUFFIX_LENGTH;
+  const suffix = bytes.toString("latin1", commitEnd, lineEnd);
+  bytes.copyWithin(hashedStart, commitStart, commitEnd);
+  const sha256 = sha256Hex(bytes.subarray(hashedStart, end));
+  bytes.copyWithin(commitStart, hashedStart, lineEnd);
+  bytes.write(suffix, commitEnd, "latin1");
+  return sha256;
 }
 
 function parseCommit(text: string): Commit | null {

@@ -15,7 +15,9 @@ const CHUNK_BYTES = 1024 * 1024;
 /** A commit with a valid frame. */
 export interface WholeCommit {
   commit: Commit;
-  /** Its event lines, each with its LF; valid until the next call. */
+  /** Its bytes; valid until the next call. */
+  frame: Buffer;
+  /** Its event lines, each with its LF; part of `frame`. */
   lines: Buffer;
   /** Its end in the file. */
   endBytes: number;
@@ -65,10 +67,10 @@ export class CommitReader {
     if (!isWhole || this.#hashFrame(headerBytes, frameBytes) !== sha256) {
       return this.#stop("the commit does not match its sha256");
     }
-    const lines = this.#buffer.subarray(this.#start + headerBytes, this.#start + frameBytes);
+    const frame = this.#buffer.subarray(this.#start, this.#start + frameBytes);
     this.#start += frameBytes;
     this.#endBytes = endBytes;
-    return { commit, lines, endBytes };
+    return { commit, frame, lines: frame.subarray(headerBytes), endBytes };
   }
 
   /** Returns the length of the header line, including its LF; null if no line ends in range. */

@@ -21,9 +21,13 @@ export class RecentCommits {
   /** From oldest to newest. */
   readonly #commits: RecentCommit[] = [];
   readonly #limitBytes: number;
+  /** Last event of the file before these commits; null if there is none. */
+  #lastEventIdBefore: string | null;
 
-  constructor(limitBytes: number) {
+  /** @param lastEventId of the file so far. */
+  constructor(limitBytes: number, lastEventId: string | null) {
     this.#limitBytes = limitBytes;
+    this.#lastEventIdBefore = lastEventId;
   }
 
   /** Adds the next commit and evicts the oldest; a commit over the limit also evicts itself. */
@@ -33,15 +37,18 @@ export class RecentCommits {
     const endOffset = offset + bytes.length;
     commits.push({ bytes, offset, endOffset, lastEventId });
     while (commits.length > 0 && endOffset - commits[0]!.offset > this.#limitBytes) {
-      freeOwnMemory(commits.shift()!.bytes);
+      const oldest = commits.shift()!;
+      this.#lastEventIdBefore = oldest.lastEventId;
+      freeOwnMemory(oldest.bytes);
     }
   }
 
-  /** Offset of the commit with the first event after `after`; null if it may be an older commit. */
+  /** Offset of the commit with the first event after `after`; null if it is an older commit. */
   seek(after: string): number | null {
     const commits = this.#commits;
+    if (after < (this.#lastEventIdBefore ?? "")) return null;
     const index = firstIndex(commits.length, (i) => (commits[i]!.lastEventId ?? "") > after);
-    return index === 0 ? null : commits[index]?.offset ?? null;
+    return commits[index]?.offset ?? null;
   }
 
   /** Fills `into` from `position` of the file; returns false if the range is not fully cached. */

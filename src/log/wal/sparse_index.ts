@@ -1,48 +1,101 @@
 /**
- * Sparse index from event id to offset in a commit file: one mark every INDEX_INTERVAL_BYTES, so it
- * takes a few bytes per thousand events and a page of replay costs the same anywhere in the file.
+ * Sparse index of a commit file: blocks of about 64 KiB that start at an event line, each with its
+ * first event, a filter of its record keys and the CRC-32 of its bytes. It takes a few bytes per
+ * event. A page of replay costs the same anywhere in the file, a replay of one key reads few
+ * blocks, and bytes that were altered on disk are not served.
  */
 import type { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { lineEventId } from "../line/stored_line.ts";
+import { type BloomFilter, mayContain } from "../parquet/bloom_filter.ts";
+import type { Hash64 } from "../parquet/xxhash64.ts";
+import { addKeys, emptyKeyFilter } from "./key_filter.ts";
 
-/** Spacing of the marks: a read starts at most this far before the wanted event. */
-export const INDEX_INTERVAL_BYTES: number = 64 * 1024;
+/** A block ends with the line that reaches this size; four blocks of typical lines fit a read. */
+export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
 
 const LF = 0x0a;
 
-export class SparseIndex {
-  /** Event id of each mark; both lists increase. */
-  readonly #eventIds: string[] = [];
-  readonly #offsets: number[] = [];
-  /** The next mark is due at the first line that starts here or later. */
-  #dueOffset = 0;
+/** Bytes [start, end) of the file: whole lines. */
+export interface Block {
+  start: number;
+  end: number;
+  /** CRC-32 of these bytes. */
+  crc: number;
+}
 
-  /** Adds the next event lines of the file, which are whole and start at `offset`. */
-  addLines(lines: Buffer, offset: number): void {
-    while (this.#dueOffset < offset + lines.length) {
-      // The first line that starts at the due offset or later.
-      const start = this.#dueOffset <= offset
-        ? 0
-        : lines.indexOf(LF, this.#dueOffset - offset - 1) + 1;
-      if (start === lines.length) return;
-      this.#mark(offset + start, lineEventId(lines, start));
+export class SparseIndex {
+  /** First event id of each block; the first block precedes every event. */
+  readonly #eventIds: string[] = [""];
+  readonly #starts: number[] = [0];
+  readonly #crcs: number[] = [0];
+  readonly #keys: BloomFilter[] = [emptyKeyFilter()];
+  /** Where the last block ends so far. */
+  #endBytes = 0;
+
+  /** Adds the next commit; `frame` is its header and, from `linesStart` on, its event lines. */
+  add(frame: Buffer, linesStart: number): void {
+    const offset = this.#endBytes;
+    let added = 0;
+    while (added < frame.length) {
+      const due = Math.max(this.#starts.at(-1)! + INDEX_INTERVAL_BYTES - offset, linesStart);
+      // The first line that starts when the next block is due, or later.
+      const start = due === linesStart ? due : frame.indexOf(LF, due - 1) + 1;
+      const isNext = due < frame.length && start < frame.length;
+      const end = isNext ? start : frame.length;
+      const last = this.#crcs.length - 1;
+      this.#crcs[last] = crc32(frame.subarray(added, end), this.#crcs[last]);
+      addKeys(this.#keys[last]!, frame.subarray(Math.max(added, linesStart), end));
+      if (isNext) this.#startBlock(offset + start, lineEventId(frame, start));
+      added = end;
     }
+    this.#endBytes = offset + frame.length;
   }
 
-  /** Offset of a line at or before the first event after `after`; 0 reads from the start. */
+  /** Start of the block that holds the first event after `after`, or of the one before it. */
   seek(after: string | undefined): number {
     if (after === undefined) return 0;
     const later = firstIndex(this.#eventIds.length, (i) => this.#eventIds[i]! > after);
-    return later === 0 ? 0 : this.#offsets[later - 1]!;
+    return this.#starts[Math.max(later - 1, 0)]!;
   }
 
-  #mark(offset: number, eventId: string): void {
-    const last = this.#eventIds.at(-1);
-    assert(last === undefined || last < eventId, "index marks increase");
+  /** `position` if its block may hold a record key, else the start of the next block that may. */
+  seekKey(position: number, key: Hash64): number {
+    const starts = this.#starts;
+    for (let i = this.#blockAt(position); i < starts.length; i++) {
+      if (mayContain(this.#keys[i]!, key)) return Math.max(position, starts[i]!);
+    }
+    return this.#endBytes;
+  }
+
+  /** The block that holds `position`, and those that follow up to about `sizeBytes` in one read. */
+  blocks(position: number, sizeBytes: number): Block[] {
+    assert(position < this.#endBytes, "a block is read within the file");
+    const starts = this.#starts;
+    const first = this.#blockAt(position);
+    const blocks: Block[] = [];
+    for (let i = first; i < starts.length; i++) {
+      const end = starts[i + 1] ?? this.#endBytes;
+      const isEnough = starts[i]! - starts[first]! >= sizeBytes ||
+        end - starts[first]! > READ_CHUNK_BYTES;
+      if (i > first && isEnough) break;
+      blocks.push({ start: starts[i]!, end, crc: this.#crcs[i]! });
+    }
+    return blocks;
+  }
+
+  #blockAt(position: number): number {
+    return firstIndex(this.#starts.length, (i) => this.#starts[i]! > position) - 1;
+  }
+
+  #startBlock(start: number, eventId: string): void {
+    assert(this.#eventIds.at(-1)! < eventId, "the events of blocks increase");
     this.#eventIds.push(eventId);
-    this.#offsets.push(offset);
-    this.#dueOffset = offset + INDEX_INTERVAL_BYTES;
+    this.#starts.push(start);
+    this.#crcs.push(0);
+    this.#keys.push(emptyKeyFilter());
   }
 }

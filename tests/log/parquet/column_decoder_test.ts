@@ -88,5 +88,5 @@ test("decodeColumn() rejects truncated, damaged and surplus pages", async () => 
   }
   assert.throws(() => decode(REQUIRED, 4, Buffer.concat([bytes, bytes])), SegmentError);
   bytes[bytes.length - 1]! ^= 1;
-  assert.throws(() => decode(REQUIRED, 4, bytes), /^SegmentError: kind: the page at byte \d+ has/);
+  assert.throws(() => decode(REQUIRED, 4, bytes), /^SegmentError: the page at byte \d+ has/);
 });

@@ -211,7 +211,7 @@ test("EventScan.next() returns an empty piece after reading a lot without a matc
       await log.append([preparedBatch(`b${i}`, { events })]);
     }
     const limits = { after: undefined, limitEvents: 1, limitBytes: 1 };
-    const scan = new EventScan(log.snapshot, { ...limits, filter: { recordKey: "wanted" } });
+    const scan = new EventScan(log.snapshot, { ...limits, filter: { kind: "wanted" } });
     const sizes: number[] = [];
     for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
       sizes.push(piece.length);

@@ -17,7 +17,7 @@ import {
 } from "../../support/test_segment.ts";
 
 function sourceOf(segment: LogFile, filter: EventFilter, after?: string): LineSource {
-  return segment.lines({ after, filter, firstReadBytes: 1, memory: new ScanMemory() });
+  return segment.lines({ after, filter, readBytes: () => 1, memory: new ScanMemory() });
 }
 
 async function linesOf(segment: LogFile, filter: EventFilter, after?: string) {

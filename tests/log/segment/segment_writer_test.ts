@@ -4,14 +4,17 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../../src/event/chain.ts";
-import type { WholeCommit } from "../../../src/log/wal/commit_reader.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
 import { decodeThrift } from "../../../src/log/parquet/thrift_compact.ts";
 import { readBack } from "../../../src/log/sealing/segment_maker.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { ROW_GROUP_BYTES_SOFT_MAX, writeSegment } from "../../../src/log/segment/segment_writer.ts";
+import {
+  type CommitLines,
+  ROW_GROUP_BYTES_SOFT_MAX,
+  writeSegment,
+} from "../../../src/log/segment/segment_writer.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -116,13 +119,10 @@ test("writeSegment() writes pages of several MiB at the right offsets", async ()
   assert.ok((await segment.readRowGroup(0)).equals(lines));
 });
 
-/** A commit without its end offset. */
-type CommitLines = Omit<WholeCommit, "endBytes">;
-
 async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_HEX) {
   const storage = new SimulatedDisk();
   async function* iterate() {
-    for (const commit of commits) yield { ...commit, endBytes: 0 };
+    yield* commits;
   }
   const written = await writeSegment(storage, "0.parquet", iterate(), { previousHead });
   return { storage, written: written! };
@@ -189,7 +189,7 @@ test("writeSegment() closes its file when a write fails", async () => {
   const storage = new SimulatedDisk();
   storage.hook = failNth("write", 1, { errno: "ENOSPC" });
   async function* iterate() {
-    yield { ...twoBatches(), endBytes: 0 };
+    yield twoBatches();
   }
   const written = writeSegment(storage, "0.parquet", iterate(), { previousHead: GENESIS_HEAD_HEX });
   await assert.rejects(written, { code: "ENOSPC" });

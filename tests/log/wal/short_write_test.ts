@@ -19,34 +19,39 @@ type Call = (
   offset: number,
   length: number,
   position: number,
-  done: (error: Error | null, count: number) => void,
-) => void;
+  done?: (error: Error | null, count: number) => void,
+) => number;
 
-/** Interrupts every other call to `read` or `write` and shortens the rest. */
-function shorten(context: TestContext, name: "read" | "write"): void {
+/** Interrupts every other call to a function of `fs` and shortens the rest. */
+function shorten(context: TestContext, name: "read" | "write" | "readSync" | "writeSync"): void {
   const calls = fs as unknown as Record<typeof name, Call>;
   const original = calls[name];
   let count = 0;
   calls[name] = (fd, bytes, offset, length, position, done) => {
     count += 1;
-    if (count % 2 === 1) {
-      done(Object.assign(new Error("EINTR: interrupted"), { code: "EINTR" }), 0);
-    } else {
-      original(fd, bytes, offset, Math.min(length, CALL_BYTES_MAX), position, done);
+    if (count % 2 === 0) {
+      return original(fd, bytes, offset, Math.min(length, CALL_BYTES_MAX), position, done);
     }
+    const interrupted = Object.assign(new Error("EINTR: interrupted"), { code: "EINTR" });
+    if (done === undefined) throw interrupted;
+    done(interrupted, 0);
+    return 0;
   };
   context.after(() => void (calls[name] = original));
 }
 
-test("fileStorage() continues after a short write, a short read and EINTR", (t) =>
-  withFolder(async (folder) => {
-    shorten(t, "write");
-    shorten(t, "read");
-    const file = await fileStorage(folder).open("f", "create");
-    await file.write(Buffer.from(TEXT), 0);
-    const into = Buffer.alloc(100);
-    const readBytes = await file.read(into, 0);
-    assert.equal(into.toString("utf8", 0, readBytes), TEXT);
-    await file.close();
-    assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), TEXT);
-  }));
+for (const mode of ["pooled", "blocking"] as const) {
+  const title = `fileStorage() continues after a short write, a short read and EINTR, ${mode}`;
+  test(title, (t) =>
+    withFolder(async (folder) => {
+      shorten(t, mode === "pooled" ? "write" : "writeSync");
+      shorten(t, mode === "pooled" ? "read" : "readSync");
+      const file = await fileStorage(folder).open("f", "create");
+      await file.write(Buffer.from(TEXT), 0, mode);
+      const into = Buffer.alloc(100);
+      const readBytes = await file.read(into, 0, mode);
+      assert.equal(into.toString("utf8", 0, readBytes), TEXT);
+      await file.close();
+      assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), TEXT);
+    }));
+}

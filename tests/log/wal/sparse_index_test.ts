@@ -1,12 +1,24 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { INDEX_INTERVAL_BYTES, SparseIndex } from "../../../src/log/wal/sparse_index.ts";
+import { crc32 } from "node:zlib";
+import { EVENT_BYTES_MIN, READ_CHUNK_BYTES } from "../../../src/limits.ts";
+import { type Hash64, xxhash64 } from "../../../src/log/parquet/xxhash64.ts";
+import {
+  type Block,
+  INDEX_INTERVAL_BYTES,
+  SparseIndex,
+} from "../../../src/log/wal/sparse_index.ts";
 import { idAt } from "../../support/event_ids.ts";
 
-/** A line of `sizeBytes` with the event id for `number`. */
+/** A line of `sizeBytes` with the event id and the key for `number`. */
 function line(number: number, sizeBytes: number): string {
-  return `{"event_id":"${idAt(number)}","x":"`.padEnd(sizeBytes - 1, "x") + "\n";
+  const names = `"source":"s","stream":"s","record_key":"key ${number}","kind":"`;
+  return `{"event_id":"${idAt(number)}",${names}`.padEnd(sizeBytes - 1, "x") + "\n";
+}
+
+function keyHash(number: number): Hash64 {
+  return xxhash64(Buffer.from(`key ${number}`));
 }
 
 interface IndexedFile {
@@ -16,50 +28,47 @@ interface IndexedFile {
   lineOffsets: number[];
 }
 
-/** Indexes commits with these numbers of lines, each of `lineBytes`, `pieceLines` at a time. */
-function indexed(commits: number[], lineBytes: number, pieceLines = Infinity): IndexedFile {
+/** Indexes commits with these numbers of lines, each of `lineBytes`. */
+function indexed(commits: readonly number[], lineBytes: number): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();
   const lineOffsets: number[] = [];
   let text = "";
   for (const lines of commits) {
+    const start = text.length;
     text += header;
-    const bodyOffset = text.length;
     for (let i = 0; i < lines; i++) {
       lineOffsets.push(text.length);
       text += line(lineOffsets.length - 1, lineBytes);
     }
-    for (let at = bodyOffset; at < text.length; at += pieceLines * lineBytes) {
-      const pieceEnd = Math.min(text.length, at + pieceLines * lineBytes);
-      index.addLines(Buffer.from(text.slice(at, pieceEnd)), at);
-    }
+    index.add(Buffer.from(text.slice(start)), header.length);
   }
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
+
+/** Commits of short and of long lines; an empty one is a clean shutdown. */
+const SHAPES: [commits: number[], lineBytes: number][] = [
+  [[1000], 400],
+  [Array(1000).fill(1), 400],
+  [[1, 400, 1, 1, 800, 3, 0], 600],
+  [[0, 20], INDEX_INTERVAL_BYTES],
+  [[5, 0, 5], 3 * INDEX_INTERVAL_BYTES],
+  [[1000], EVENT_BYTES_MIN],
+];
 
 test("seek() returns offset 0 when the index is empty or has no earlier entry", () => {
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(5)), 0);
-  index.addLines(Buffer.from(line(7, 100)), 20);
+  index.add(Buffer.from("x".repeat(20) + line(7, 400)), 20);
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(6)), 0);
 });
 
 test("seek() returns the start of a line shortly before the first event after an id", () => {
-  const shapes: [commits: number[], lineBytes: number, pieceLines: number][] = [
-    [[4000], 100, Infinity],
-    [[4000], 100, 10],
-    [[4000], 100, 655],
-    [Array(4000).fill(1), 100, Infinity],
-    [[1, 1000, 1, 1, 2000, 3], 300, 14],
-    [[20], INDEX_INTERVAL_BYTES, 1],
-    [[5, 5], 3 * INDEX_INTERVAL_BYTES, 2],
-    [[2000], 60, 1],
-  ];
-  for (const [commits, lineBytes, pieceLines] of shapes) {
-    const { index, bytes, lineOffsets } = indexed(commits, lineBytes, pieceLines);
-    const label = JSON.stringify([commits.length, lineBytes, pieceLines]);
+  for (const [commits, lineBytes] of SHAPES) {
+    const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
+    const label = JSON.stringify([commits.length, lineBytes]);
     let marks = 0;
     let last = 0;
     for (let number = 0; number < lineOffsets.length; number++) {
@@ -74,5 +83,50 @@ test("seek() returns the start of a line shortly before the first event after an
       last = offset;
     }
     assert.ok(marks <= 1 + bytes.length / INDEX_INTERVAL_BYTES, `${label}: ${marks} marks`);
+  }
+});
+
+test("blocks() returns whole lines with their CRC-32, while the last block grows", () => {
+  for (const [commits, lineBytes] of SHAPES) {
+    for (let count = 1; count <= commits.length; count += Math.ceil(commits.length / 5)) {
+      const { index, bytes, lineOffsets } = indexed(commits.slice(0, count), lineBytes);
+      for (const position of [0, ...lineOffsets]) {
+        for (const sizeBytes of [1, INDEX_INTERVAL_BYTES + 1, READ_CHUNK_BYTES]) {
+          const blocks = index.blocks(position, sizeBytes);
+          const { start, end } = blocks[0]!;
+          assert.ok(start <= position && position < end);
+          const readBytes = blocks.at(-1)!.end - start;
+          assert.ok(blocks.length === 1 || readBytes <= READ_CHUNK_BYTES, `${readBytes} bytes`);
+          for (const [place, block] of blocks.entries()) {
+            assert.ok(block.start === 0 || lineOffsets.includes(block.start));
+            assert.equal(block.start, blocks[place - 1]?.end ?? start);
+            assert.equal(block.crc, crc32(bytes.subarray(block.start, block.end)));
+          }
+        }
+      }
+    }
+  }
+});
+
+test("seekKey() skips blocks without the key, but none with it", () => {
+  for (const [commits, lineBytes] of SHAPES) {
+    const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
+    for (const [number, offset] of lineOffsets.entries()) {
+      const [{ start }] = index.blocks(offset, 1) as [Block];
+      for (const from of [0, start, offset]) {
+        let position = index.seekKey(from, keyHash(number));
+        while (position < start) {
+          // A block that only seems to hold the key.
+          position = index.seekKey(index.blocks(position, 1)[0]!.end, keyHash(number));
+        }
+        assert.equal(position, Math.max(from, start), `event ${number} from ${from}`);
+      }
+    }
+    const absent = Array.from({ length: 100 }, (_, place) => keyHash(lineOffsets.length + place));
+    const passed = absent.filter((hash) => index.seekKey(0, hash) < bytes.length);
+    assert.ok(
+      passed.length <= 50,
+      `${passed.length} of ${absent.length} absent keys pass a filter`,
+    );
   }
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../../src/client/batch_body.ts";
-import type { ReplayFilter } from "../../../src/client/replay.ts";
+import type { ReplayFilter, ReplayOptions } from "../../../src/client/replay.ts";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
@@ -112,8 +112,10 @@ test("Audit accepts a log that has every acknowledged batch, with or without oth
 /** A client for a log with these events, two per page. */
 function clientOf(events: CommittedEvent[]): Pages {
   return {
-    async *replayPages({ after = null } = {}) {
-      const left = events.filter(({ event_id }) => after === null || event_id > after);
+    async *replayPages<Payload>({ after = null }: ReplayOptions = {}) {
+      const left = (events as CommittedEvent<Payload>[]).filter(({ event_id }) =>
+        after === null || event_id > after
+      );
       const through = events.at(-1)?.event_id ?? null;
       do {
         const page = left.splice(0, 2);

@@ -1,0 +1,21 @@
+/** Refuses unknown options: JavaScript would ignore a misspelled filter and return everything. */
+
+/**
+ * @param call The method, for the message.
+ * @param names All options, separated by spaces.
+ * @throws {TypeError} `given` has another option.
+ */
+export function refuseUnknown(call: string, given: object, names: string): void {
+  const known = names.split(" ");
+  for (const name of Object.keys(given)) {
+    if (known.includes(name)) continue;
+    const meant = known.find((each) => lettersOf(each) === lettersOf(name));
+    const advice = meant ?? `one of ${known.join(", ")}`;
+    throw new TypeError(`${call} has no option ${name}; use ${advice}`);
+  }
+}
+
+/** Spelled alike in snake_case and camelCase. */
+function lettersOf(name: string): string {
+  return name.replaceAll(/[^a-z0-9]/gi, "").toLowerCase();
+}

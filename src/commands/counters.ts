@@ -1,0 +1,73 @@
+/** What `serve` has done since its start, as one line of JSON. */
+import process from "node:process";
+import type { HttpHandler } from "../http/message.ts";
+import type { Storage, StorageFile } from "../log/storage/storage.ts";
+import type { EventLog } from "../service/event_log.ts";
+
+/** The newest syncs, from which percentiles are computed. */
+const SYNCS_KEPT = 1024;
+
+export class Counters {
+  /** Returns further members. */
+  state: () => object = () => ({});
+  readonly #committed = { batches: 0, events: 0, duplicates: 0 };
+  readonly #refusals: Record<string, number> = {};
+  #syncs = 0;
+  readonly #syncsMs: number[] = [];
+
+  /** Counts receipts. */
+  ofAppends(append: EventLog["append"]): EventLog["append"] {
+    return async (batch) => {
+      const receipt = await append(batch);
+      if (receipt.status === "duplicate") this.#committed.duplicates += 1;
+      else {
+        this.#committed.batches += 1;
+        this.#committed.events += receipt.events;
+      }
+      return receipt;
+    };
+  }
+
+  /** Counts error documents by their codes. */
+  ofResponses(handler: HttpHandler): HttpHandler {
+    return async (request) => {
+      const response = await handler(request);
+      if (response.status >= 400 && typeof response.body === "string") {
+        const { error } = JSON.parse(response.body);
+        this.#refusals[error] = (this.#refusals[error] ?? 0) + 1;
+      }
+      return response;
+    };
+  }
+
+  /** Times the syncs of files. */
+  ofSyncs(storage: Storage): Storage {
+    const open: Storage["open"] = async (path, mode) => this.#timed(await storage.open(path, mode));
+    return { ...storage, open };
+  }
+
+  line(): string {
+    const sorted = this.#syncsMs.toSorted((a, b) => a - b);
+    const percentile = (share: number) => sorted[Math.floor(share * sorted.length)] ?? null;
+    return JSON.stringify({
+      at: new Date().toISOString(),
+      ...this.#committed,
+      refusals: this.#refusals,
+      fsyncs: this.#syncs,
+      fsync_p50_ms: percentile(0.5),
+      fsync_p99_ms: percentile(0.99),
+      ...this.state(),
+      memory_bytes: process.memoryUsage.rss(),
+    });
+  }
+
+  #timed(file: StorageFile): StorageFile {
+    const sync = file.sync.bind(file);
+    file.sync = async () => {
+      const startedAtMs = performance.now();
+      await sync();
+      this.#syncsMs[this.#syncs++ % SYNCS_KEPT] = performance.now() - startedAtMs;
+    };
+    return file;
+  }
+}

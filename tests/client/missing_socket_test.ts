@@ -1,0 +1,54 @@
+/** Clients of a socket that does not exist, or no longer. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ConnectionError } from "../../src/client/errors.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import type { Retry } from "../../src/client/retry.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
+import { withFolder } from "../../tools/support/program.ts";
+import { collect, FakeTiming } from "./support/fake_service.ts";
+
+const BATCH = { source: "shop", batchId: "1", events: [] };
+const CALLS: Record<string, (client: EventLogClient) => Promise<unknown>> = {
+  append: (client) => client.append(BATCH),
+  retire: (client) => client.retire("shop"),
+  replay: (client) => collect(client.replay()),
+  streams: (client) => client.streams(),
+  follow: (client) => collect(client.follow()),
+};
+
+for (const [name, call] of Object.entries(CALLS)) {
+  test(`${name}() fails within a second, with the path, when it never found a socket`, () =>
+    withFolder(async (folder) => {
+      const path = join(folder, "none.sock");
+      const timing = new FakeTiming();
+      const retries: Retry[] = [];
+      const onRetry = (retry: Retry) => void retries.push(retry);
+      const client = new EventLogClient(unixFetch(path), { timing, onRetry, attemptsMax: 1e9 });
+      const error = await call(client).catch((error) => error);
+      assert(error instanceof ConnectionError, String(error));
+      assert.ok(error.message.includes(path), error.message);
+      const waitedMs = timing.pausesMs.reduce((sum, pauseMs) => sum + pauseMs, 0);
+      assert.ok(timing.pausesMs.length > 0 && waitedMs <= 1000, `${timing.pausesMs}`);
+      const heard = name === "follow" ? [] : timing.pausesMs;
+      assert.deepEqual(retries.map(({ pauseMs }) => pauseMs), heard);
+    }));
+}
+
+test("a client that has reached its service waits for the socket to come back", async () => {
+  let calls = 0;
+  const empty = { v: 1, streams: [], next_after: null, snapshot_through_event_id: null };
+  const fetch = () => {
+    calls++;
+    if (calls === 1 || calls === 15) return Promise.resolve(Response.json(empty));
+    const cause = Object.assign(new Error("connect ENOENT"), { code: "ENOENT" });
+    return Promise.reject(new TypeError("failed", { cause }));
+  };
+  const failures: number[] = [];
+  const onRetry = (retry: Retry) => void failures.push(retry.failures);
+  const client = new EventLogClient(fetch, { timing: new FakeTiming(), onRetry });
+  await client.streams();
+  await client.streams();
+  assert.deepEqual(failures, Array.from({ length: 13 }, (_, index) => index + 1));
+});

@@ -1,0 +1,76 @@
+/** Options that do not exist are refused: JavaScript would ignore them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Batch } from "../../src/client/batch_body.ts";
+import { EventLogClient, type EventLogClientOptions } from "../../src/client/event_log_client.ts";
+import type { FollowOptions } from "../../src/client/follow.ts";
+import type { ReplayOptions } from "../../src/client/replay.ts";
+import type { Fetch } from "../../src/client/unix_fetch.ts";
+import { collect, FakeTiming } from "./support/fake_service.ts";
+
+const client = new EventLogClient(() => assert.fail("nothing is sent"));
+/** As JavaScript sees it. */
+const untyped = client as unknown as Record<string, (options: object) => unknown>;
+const reading = (method: string, options: object) => () =>
+  collect(untyped[method]!(options) as AsyncIterable<unknown>);
+
+const MISTAKES: [call: () => unknown, message: string][] = [
+  [reading("replay", { record_key: "42" }), "replay() has no option record_key; use recordKey"],
+  [reading("replayPages", { Source: "a" }), "replay() has no option Source; use source"],
+  [reading("follow", { record_key: "4" }), "follow() has no option record_key; use recordKey"],
+  [reading("followRecords", { onreconnect: 0 }), "follow() has no option onreconnect; use onRe"],
+  [() => untyped.streams!({ stream: "a" }), "streams() has no option stream; use one of source, s"],
+  [() => untyped.append!({ batch_id: "1" }), "append() has no option batch_id; use batchId"],
+  [
+    () => new EventLogClient(fetch, { attempts_max: 1 } as object),
+    "EventLogClient has no option attempts_max; use attemptsMax",
+  ],
+];
+
+/** The compiler requires all options here. */
+const READ: Required<ReplayOptions> = {
+  after: null,
+  source: "a",
+  stream: "b",
+  recordKey: "c",
+  kind: "d",
+  limit: 1,
+  verify: true,
+  signal: new AbortController().signal,
+};
+const FOLLOW: Required<FollowOptions> = { ...READ, reconnect: () => true, onReconnect() {} };
+
+test("the client accepts every option that its types have", async () => {
+  const nothing = { events: [], next_after: null, snapshot_through_event_id: null, streams: [] };
+  const receipt = { status: "committed", first_event_id: "1", last_event_id: "1" };
+  const options: Required<EventLogClientOptions> = {
+    token: "t",
+    attemptsMax: 1,
+    writeTimeoutMs: 1000,
+    onRetry() {},
+    timing: new FakeTiming(),
+  };
+  const fetch: Fetch = (_, init) =>
+    Promise.resolve(Response.json(init?.method === "POST" ? receipt : nothing));
+  const accepting = new EventLogClient(fetch, options);
+  await collect(accepting.replay(READ));
+  await accepting.streams({ source: "a", signal: READ.signal });
+  const batch: Required<Batch> = {
+    source: "a",
+    batchId: "b",
+    events: [],
+    precondition: { stream: "c", expectedFrontier: null },
+  };
+  await accepting.append(batch);
+  const ended = '{"type":"end","reason":"replay_failed"}\n';
+  const ending = new EventLogClient(() => Promise.resolve(new Response(ended)), { attemptsMax: 1 });
+  await collect(ending.follow(FOLLOW));
+});
+
+for (const [call, message] of MISTAKES) {
+  test(`the client refuses a wrong name: ${message.slice(0, 60)}`, async () => {
+    const error = await Promise.resolve().then(call).catch((error) => error);
+    assert(error instanceof TypeError, String(error));
+    assert.ok(error.message.startsWith(message), error.message);
+  });
+}

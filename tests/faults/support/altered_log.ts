@@ -1,0 +1,147 @@
+/** A log with files of every kind, and the places in them whose bits a test flips. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
+import { decodeThrift } from "../../../src/log/parquet/thrift_compact.ts";
+import { openSegment } from "../../../src/log/segment/segment_reader.ts";
+import { MANIFEST_FILE } from "../../../src/log/storage/file_names.ts";
+import type { EventLogService } from "../../../src/service/event_log.ts";
+import { rotateOnly, sealAll } from "../../support/sealing.ts";
+import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
+import { lineageMarker, submit, type SubmittedBatch } from "../../support/submitted.ts";
+import { openTestService } from "../../support/test_service.ts";
+
+const LF = 0x0a;
+const MAGIC_BYTES = 4;
+const TRAILER_BYTES = 8;
+const FOOTER_CRC_BYTES = 4;
+const TEXTS = ["Zoë", "東京 😀", 'a"b\\c\n\u0001', "plain"];
+
+export interface AlteredLog {
+  tree: Tree;
+  /** Every committed batch, as submitted. */
+  batches: SubmittedBatch[];
+  /** Sources that are retired: in a segment, and in the tail. */
+  retired: string[];
+}
+
+/** A log of three segments, one of them with two row groups, two pending files and a tail. */
+export async function buildAlteredLog(): Promise<AlteredLog> {
+  const storage = new SimulatedDisk();
+  const batches: SubmittedBatch[] = [];
+  const part = async (run: (service: EventLogService) => Promise<void>) => {
+    const { service } = await openTestService(storage);
+    await run(service);
+    await service.close();
+  };
+  const commit = async (service: EventLogService, batch: SubmittedBatch) => {
+    batches.push(batch);
+    const { status, body } = await submit(service, batch);
+    assert.equal(status, 200, JSON.stringify(body));
+  };
+  /** Several batches at a time, so that they share commits. */
+  const fill = async (service: EventLogService, name: string, count: number, payload: number) => {
+    for (let number = 0; number < count; number += 5) {
+      await Promise.all(
+        [0, 1, 2, 3, 4].map((n) =>
+          commit(service, batchOf(`${name}-${number + n}`, 1 + (number + n) % 4, payload))
+        ),
+      );
+    }
+  };
+  await part(async (service) => {
+    await commit(service, { ...batchOf("old-1", 2), source: "old" });
+    const { final_frontier } = await service.retire("old");
+    const first = { ...batchOf("heir-1", 2), source: "heir" };
+    first.events.unshift(lineageMarker("old", final_frontier));
+    await commit(service, first);
+    await commit(service, batchOf("large", 1100, 30));
+  });
+  await sealAll(storage);
+  await part((service) => fill(service, "sealed", 10, 200));
+  await sealAll(storage, { events: 3, bytes: Infinity });
+  await part((service) => fill(service, "pending", 60, 500));
+  await rotateOnly(storage);
+  await part((service) => fill(service, "next", 10, 100));
+  await rotateOnly(storage);
+  await part(async (service) => {
+    await fill(service, "tail", 60, 500);
+    await commit(service, { ...batchOf("late-1", 1), source: "late" });
+    await service.retire("late");
+  });
+  return { tree: storage.tree(), batches, retired: ["old", "late"] };
+}
+
+function batchOf(batchId: string, count: number, payloadBytes = 100): SubmittedBatch {
+  const events = Array.from({ length: count }, (_, place) => ({
+    stream: `s-${place % 5}`,
+    record_key: `${TEXTS[place % TEXTS.length]} ${(batchId.length + place) % 7}`,
+    kind: place % 3 === 0 ? "deleted" : "upserted",
+    ...(place % 2 === 0 && { occurred_at: "2025-12-31T23:59:59.5Z" }),
+    payload: { batchId, place, text: `${place} `.repeat(payloadBytes / 2).slice(0, payloadBytes) },
+  }));
+  const source = batchId.length % 2 === 0 ? "shop" : "crm";
+  return { source, batch_id: batchId, events };
+}
+
+/** Bytes [start, end) of a file. */
+export interface Place {
+  path: string;
+  start: number;
+  end: number;
+}
+
+/** The places of a log by what they hold. */
+export async function placesOf(tree: Tree): Promise<Map<string, Place[]>> {
+  const places = new Map<string, Place[]>();
+  const add = (kind: string, path: string, start: number, end: number) => {
+    if (start < end) places.set(kind, [...places.get(kind) ?? [], { path, start, end }]);
+  };
+  for (const [path, bytes] of tree) {
+    if (bytes === null || bytes.length === 0) continue;
+    const whole = Buffer.from(bytes);
+    if (path === MANIFEST_FILE) add("manifest", path, 0, whole.length);
+    else if (path.endsWith(".ndjson")) addLines(path, whole, add);
+    else if (path.endsWith(".parquet")) await addSegment(path, whole, tree, add);
+  }
+  return places;
+}
+
+type AddPlace = (kind: string, path: string, start: number, end: number) => void;
+
+function addLines(path: string, bytes: Buffer, add: AddPlace): void {
+  const file = path.startsWith("pending/") ? "pending" : "tail";
+  for (let start = 0; start < bytes.length;) {
+    const end = bytes.indexOf(LF, start) + 1;
+    const isHeader = bytes.toString("latin1", start, start + 10) === '{"commit":';
+    add(`${file} ${isHeader ? "header" : "event"}`, path, start, end);
+    start = end;
+  }
+}
+
+async function addSegment(path: string, bytes: Buffer, tree: Tree, add: AddPlace): Promise<void> {
+  const segment = await openSegment(new SimulatedDisk(tree), path);
+  for (const { columns, filters } of await segment.rowGroups()) {
+    for (const { start, end } of columns) {
+      for (let at = start; at < end;) {
+        const { value: header, end: headerEnd } = decodeThrift(PAGE_HEADER, bytes, at);
+        const pageEnd = headerEnd + header.compressed_page_size;
+        add("page header", path, at, headerEnd);
+        add("page", path, headerEnd, pageEnd);
+        at = pageEnd;
+      }
+    }
+    for (const { start, end } of Object.values(filters)) add("Bloom filter", path, start, end);
+  }
+  const { key_filter, stream_blocks, stream_index } = (await segment.footer()).indexes;
+  add("key filter", path, key_filter.start, key_filter.end);
+  add("stream block", path, stream_blocks.start, stream_blocks.end);
+  add("stream index", path, stream_index.start, stream_index.end);
+  const trailerStart = bytes.length - TRAILER_BYTES;
+  const footerStart = trailerStart - bytes.readUInt32LE(trailerStart);
+  add("footer", path, footerStart, trailerStart);
+  add("trailer", path, trailerStart, bytes.length);
+  add("footer CRC-32", path, footerStart - FOOTER_CRC_BYTES, footerStart);
+  add("magic bytes", path, 0, MAGIC_BYTES);
+  await segment.close();
+}

@@ -1,0 +1,144 @@
+/** Requests by every route that change nothing in a log, and what a client gets of them. */
+import { Buffer } from "node:buffer";
+import type { CommittedEvent } from "../../../src/event/verify_event.ts";
+import type { HttpHandler } from "../../../src/http/message.ts";
+import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
+import { stubRequest } from "../../support/stub_request.ts";
+import { submittedEvent } from "../../support/submitted.ts";
+import type { AlteredLog } from "./altered_log.ts";
+
+const PAGE_EVENTS = 400;
+/** Filters and positions are those of each nth event. */
+const CHOSEN_STEP = 17;
+
+export interface AlteredRequest {
+  target: string;
+  /** Of a POST. */
+  body?: string;
+  /** The only file that it needs, if there is one. */
+  file?: string;
+}
+
+/** What a client gets. */
+export interface Reply {
+  status: number;
+  text: string;
+  /** Whether the connection broke before the end of the body. */
+  isBroken: boolean;
+}
+
+export function isFollow({ target }: AlteredRequest): boolean {
+  return target.includes("follow=true");
+}
+
+/** Sends a request; a follow is read until it has caught up or ends. */
+export async function ask(handler: HttpHandler, request: AlteredRequest): Promise<Reply> {
+  const { target, body } = request;
+  const response = await handler(
+    body === undefined ? stubRequest({ target }) : stubRequest({
+      method: "POST",
+      target,
+      headers: { "content-length": `${Buffer.byteLength(body)}` },
+      pieces: [body],
+    }),
+  );
+  const { status } = response;
+  let text = "";
+  let isBroken = false;
+  try {
+    const isWhole = typeof response.body === "string" || response.body instanceof Uint8Array;
+    const pieces = isWhole ? [Buffer.from(response.body as string)] : response.body ?? [];
+    for await (const bytes of pieces as AsyncIterable<Uint8Array>) {
+      const piece = Buffer.from(bytes).toString("latin1");
+      text += piece;
+      if (isFollow(request) && piece.includes('{"type":"caught_up"')) break;
+    }
+  } catch {
+    isBroken = true;
+  }
+  return { status, text, isBroken };
+}
+
+/** The files of a log with events, and these. */
+export interface FileEvents {
+  path: string;
+  events: CommittedEvent[];
+}
+
+/** A replay of every file, alone. */
+function fileRequests(files: readonly FileEvents[]): AlteredRequest[] {
+  return files.map(({ path, events }, place) => {
+    const after = files[place - 1]?.events.at(-1)?.event_id;
+    return { target: replayTarget({ after, limit: `${events.length}` }), file: path };
+  });
+}
+
+function replayTarget(parameters: Record<string, string | undefined>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  return `/v1/events?${new URLSearchParams(given as [string, string][])}`;
+}
+
+/**
+ * Requests by every route, in random order; a replay and a follow return all events.
+ * @param isFilter whether to look up everything that a filter may hide.
+ */
+export function requestsOf(
+  random: Random,
+  { batches, retired }: AlteredLog,
+  files: readonly FileEvents[],
+  isFilter: boolean,
+): AlteredRequest[] {
+  const events = files.flatMap((file) => file.events);
+  const requests = fileRequests(files);
+  const start = PAGE_EVENTS * randomInteger(random, 0, Math.floor(events.length / PAGE_EVENTS));
+  const before = events[start - 1]?.event_id;
+  requests.push({ target: replayTarget({ after: before, limit: `${PAGE_EVENTS}` }) });
+  requests.push({ target: replayTarget({ follow: "true", limit: "300" }) });
+  // Few, so that the right replies fit in memory.
+  const chosen = events.filter((_, place) => place % CHOSEN_STEP === 0);
+  const some = () => randomItem(random, chosen);
+  for (let n = 0; n < 3; n++) {
+    requests.push({ target: replayTarget({ record_key: some().record_key }) });
+    const after = some().event_id;
+    requests.push({ target: replayTarget({ after, limit: `${randomItem(random, [1, 7, 40])}` }) });
+    requests.push({ target: `/v1/streams?limit=2&through=${some().event_id}` });
+  }
+  const { source, stream, kind } = some();
+  requests.push({ target: replayTarget({ source, stream }) }, { target: replayTarget({ kind }) });
+  requests.push({ target: replayTarget({ record_key: "absent" }) });
+  const through = events.at(-1)!.event_id;
+  const after = `${source}/${stream}`;
+  requests.push({ target: "/v1/streams" }, { target: `/v1/streams?source=${source}` });
+  requests.push({ target: `/v1/streams?${new URLSearchParams({ after, through, limit: "3" })}` });
+  const post = (body: unknown, target = "/v1/events") =>
+    requests.push({ target, body: JSON.stringify(body) });
+  for (let n = 0; n < 6; n++) post(randomItem(random, batches));
+  if (isFilter) {
+    for (const name of ["record_key", "stream"] as const) {
+      for (const value of new Set(events.map((event) => event[name]))) {
+        requests.push({ target: replayTarget({ [name]: value, limit: "300" }) });
+      }
+    }
+    const sealed = new Set(
+      files.filter(({ path }) => path.startsWith("segments/"))
+        .flatMap((file) => file.events.map(({ batch_id }) => batch_id)),
+    );
+    for (const batch of batches) if (sealed.has(batch.batch_id)) post(batch);
+  }
+  const changed = randomItem(random, batches);
+  post({ ...changed, events: [...changed.events, submittedEvent()] });
+  const ofStream = randomItem(random, events.filter(({ source }) => source === "shop"));
+  post({
+    source: ofStream.source,
+    batch_id: "refused",
+    events: [{ stream: ofStream.stream, record_key: "1", kind: "upserted", payload: null }],
+    stream_precondition: { stream: ofStream.stream, expected_frontier: null },
+  });
+  for (const name of retired) {
+    post({ source: name }, "/v1/sources/retire");
+    post({ ...batches[0], source: name, batch_id: "too late" });
+  }
+  post({ source: "unknown" }, "/v1/sources/retire");
+  return requests.map((request) => ({ request, rank: random() }))
+    .sort((a, b) => a.rank - b.rank).map(({ request }) => request);
+}
