@@ -79,7 +79,7 @@ async function followStream(
 ): Promise<void> {
   const stream = await openStream(options, { isCreated: false });
   const replica = new Replica(log, (head) => watch.see(head));
-  const progress = startProgress(options.terminal, (events) => `restored ${events} events`);
+  const progress = startProgress(options.terminal, "restored");
   try {
     await replicate(stream, log, replica, options, stop, progress.update);
   } finally {
@@ -100,7 +100,7 @@ async function replicate(
   replica: Replica,
   { once }: RestoreOptions,
   stop: AbortSignal,
-  onEvents: (events: number) => void,
+  onEvents: (done: number, total: number) => void,
 ): Promise<void> {
   const info = await stream.info();
   const startSeq = await findStart(stream, info, log.snapshot.frontier).catch((error) => {
@@ -116,11 +116,11 @@ async function replicate(
       if (replica.isFull) await replica.commit();
       if (seq >= targetSeq) return;
     }
-    const isCaughtUp = messages.at(-1)!.pending === 0;
-    if (isCaughtUp || performance.now() - committedMs > COMMIT_INTERVAL_MS) {
+    const { pending } = messages.at(-1)!;
+    if (pending === 0 || performance.now() - committedMs > COMMIT_INTERVAL_MS) {
       await replica.commit();
       committedMs = performance.now();
     }
-    onEvents(replica.events);
+    onEvents(replica.events, replica.events + pending);
   }
 }
