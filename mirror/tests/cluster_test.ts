@@ -12,7 +12,7 @@ import { type Deployment, withServing } from "../../tests/support/deployment.ts"
 import type { Spawned } from "../../tools/support/program.ts";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { hasAtomicBatches } from "../nats/stream.ts";
-import { appendPayloads, end, runMirror, startMirror } from "./support/mirrored.ts";
+import { appendPayloads, end, headIn, runMirror, startMirror } from "./support/mirrored.ts";
 import { type NatsServer, NEEDS_NATS, withCluster } from "./support/nats_server.ts";
 import { pause, STREAM } from "./support/nats_stream.ts";
 
@@ -109,7 +109,7 @@ test(`push fills a replicated stream whose servers are killed (SEED=${seed})`, N
       assert.equal((await streamInfo(servers)).state.messages, EVENTS);
       await served.stop();
       const { stderr } = await served.run(["seal"]);
-      const head = stderr.match(/(?<=head )[0-9a-f]{64}/g)!.at(-1)!;
+      const head = headIn(stderr);
       const restoring = ["restore", "--nats", nats, "--head", head, join(served.folder, "copy")];
       const restored = await runMirror(restoring);
       assert.match(restored.stderr, new RegExp(`head ${head}\n$`));

@@ -16,6 +16,7 @@ import { AFTER, EXPECTED_LAST_MESSAGE_ID } from "../nats/stream.ts";
 import { copyStream } from "./support/copied_stream.ts";
 import {
   appendPayloads,
+  headIn,
   type Mirrored,
   pushAll,
   refusalOf,
@@ -52,7 +53,7 @@ async function observed({ logDir }: Deployment, history: MixedHistory) {
 async function sealedHead(deployment: Deployment): Promise<string> {
   const { code, stderr } = await deployment.run(["seal"]);
   assert.equal(code, 0, stderr);
-  return /head ([0-9a-f]{64})\)\s*$/.exec(stderr)![1]!;
+  return headIn(stderr);
 }
 
 testWithNats(

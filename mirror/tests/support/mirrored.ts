@@ -69,6 +69,11 @@ export async function pushAll({ served, nats }: Mirrored): Promise<void> {
   await runMirror(["push", "--socket", served.socketPath, "--nats", nats.url, "--once"]);
 }
 
+/** The last chain head that a command has reported. */
+export function headIn(stderr: string): string {
+  return stderr.match(/(?<=head )[0-9a-f]{64}/g)!.at(-1)!;
+}
+
 /** Stops a process. @returns its exit code. */
 export async function end(
   { child, exited }: Spawned,
