@@ -1,4 +1,4 @@
-/** A broken invariant: a bug in this program, never bad input. */
+/** Thrown for a broken invariant, which is a bug in this program and never caused by bad input. */
 export class AssertionError extends Error {
   override name = "AssertionError";
 }

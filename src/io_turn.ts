@@ -2,9 +2,9 @@
 import { setTimeout } from "node:timers/promises";
 
 /**
- * Runs long work slice by slice. Between slices it waits for a timer instead of an immediate: while
- * an immediate is ready, Deno polls its sockets only every 61 turns (64 ms per response instead of
- * 1 ms, measured). A timer costs a millisecond or two, so slices should not be shorter than that.
+ * Runs long work slice by slice. Between slices it waits for a timer, not an immediate: while an
+ * immediate is ready, Deno polls sockets only every 61 turns, and a response took 64 ms instead of
+ * 1 ms. Waiting for a timer takes one or two milliseconds, so slices should not be shorter.
  */
 export async function inTurns<Result>(slices: Generator<void, Result>): Promise<Result> {
   for (;;) {

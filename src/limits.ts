@@ -33,7 +33,7 @@ export const MEMORY_GROWTH_FACTOR = 1.25;
 export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
 /** How long a request waits for memory for its body before it gets 429. */
 export const ADMISSION_WAIT_MS = 4000;
-/** Maximum requests waiting for memory; further ones get 429. Each costs only its socket. */
+/** Maximum requests waiting for memory; more get 429. A waiting request takes only its socket. */
 export const ADMISSION_WAITERS_MAX = 1024;
 /** A request body that makes no progress for this long is abandoned. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
@@ -75,7 +75,7 @@ export const STREAMS_LIMIT_MAX = 1000;
 
 // Followers.
 
-/** Maximum followers; further ones get 429. Each costs a socket and FOLLOW_RECORD_BYTES_MAX. */
+/** Maximum followers; more get 429. Each follower takes a socket and FOLLOW_RECORD_BYTES_MAX. */
 export const FOLLOWERS_MAX = 4096;
 /** Maximum total size of a follow record's events; bounds the memory of a slow follower. */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
@@ -93,7 +93,7 @@ export const READ_CHUNK_BYTES = 256 * KIB;
 export const ROW_GROUP_EVENTS_MAX = 1024;
 /** A segment is complete once it has this many events. Bounds its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
-/** It is also complete at this total line size. An interrupted seal repeats one segment at most. */
+/** A segment is also complete at this total line size. An interrupted seal repeats one segment. */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
 /** Largest footer that a reader accepts. Fits the offsets of a few hundred row groups. */
 export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
@@ -120,12 +120,12 @@ export const SHUTDOWN_GRACE_MS = 5_000;
 assert(
   COMMIT_BODY_BYTES_MAX >=
     INGEST_BODY_BYTES_MAX * 22 / 5 + BATCH_EVENTS_MAX * EVENT_OVERHEAD_BYTES_MAX,
-  "the largest batch fits one commit",
+  "the largest batch fits in one commit",
 );
 assert(
   CLIENT_LINE_BYTES_MAX >=
     Math.max(INGEST_BODY_BYTES_MAX * 22 / 5, FOLLOW_RECORD_BYTES_MAX) + EVENT_OVERHEAD_BYTES_MAX,
-  "a follow record fits the client's line",
+  "a follow record fits in a line that the client accepts",
 );
 assert(
   ADMITTED_BODY_BYTES_MAX >= 2 * INGEST_BODY_BYTES_MAX,

@@ -1,6 +1,6 @@
 /**
- * Bearer tokens (RFC 6750). Digests are compared in constant time, so that timing reveals neither
- * the characters nor the length of the token.
+ * Bearer tokens (RFC 6750). Tokens are compared by their digests, in constant time, so that timing
+ * reveals neither the characters nor the length of the configured token.
  */
 import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";
@@ -22,7 +22,7 @@ export function createAuthorizer(token: string): Authorizer {
   };
 }
 
-/** Returns a SHA-256 as hex digits, the output that `hash()` produces fastest in both runtimes. */
+/** Returns the SHA-256 as hex digits: `hash()` produces them faster than raw bytes. */
 function digestText(text: string): Uint8Array {
   return Buffer.from(hash("sha256", text, "hex"), "latin1");
 }

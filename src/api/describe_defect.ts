@@ -1,9 +1,9 @@
 /** Describes unexpected errors to the operator: one line, without payload or token. */
 
-/** Errors whose messages may quote values; only their names are reported. */
+/** The messages of these errors may quote values, so only the names of the errors are reported. */
 const QUOTING_ERRORS = [TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError];
 
-/** Returns the name of an error, its message if safe, and its source position. */
+/** Returns an error's name, its message unless that may quote values, and its source position. */
 export function describeDefect(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`;
   const isQuoting = QUOTING_ERRORS.some((type) => error instanceof type);
@@ -12,7 +12,7 @@ export function describeDefect(error: unknown): string {
   return `${error.name}${isQuoting ? "" : `: ${message}`}${place === null ? "" : ` (${place})`}`;
 }
 
-/** Returns the innermost frame as `file.ts:line:column`. */
+/** Returns the position of the innermost stack frame as `file.ts:line:column`. */
 function thrownAt(error: Error): string | null {
   const frame = /^\s+at .*?([^/\\\s(]+:\d+:\d+)\)?$/m.exec(error.stack ?? "");
   return frame?.[1] ?? null;

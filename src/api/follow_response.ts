@@ -1,7 +1,7 @@
 /**
- * Writes a follow response record by record, at the client's pace. A client that reads nothing for
- * too long while a record is pending loses its session: when it resumes reading, it gets an end
- * record with the event to resume after.
+ * Writes a follow response record by record, at the client's pace. If a client reads nothing for
+ * too long while a record is pending, its session ends. Once the client reads again, it gets an end
+ * record with the event id to resume after.
  */
 import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
@@ -29,16 +29,16 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
 }
 
 /**
- * Splits records into pieces so small that a completed write shows that the client is reading. Not
- * a generator, whose `return()` would block while it waits for a commit.
+ * Splits records into pieces so small that a completed write shows that the client is reading. This
+ * is not a generator, because `return()` of a generator blocks while it waits for a commit.
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
-  /** Times the client's read of the last piece. */
+  /** Times out if the client does not read the last piece. */
   readonly #stallWatch: StallWatch;
   #record: Uint8Array = NOTHING;
   #isOver = false;
-  /** Ends the session; the rest of the record is still sent, so that every line is complete. */
+  /** Ends the session. The rest of the current record is still sent, so every line is complete. */
   readonly #stall = () => {
     const end = this.#follow.end("buffer_exceeded", "the client read nothing for too long");
     this.#end();
@@ -64,9 +64,9 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
       this.#record = record.subarray(FOLLOW_PIECE_BYTES);
       return { done: false, value: record.subarray(0, FOLLOW_PIECE_BYTES) };
     }
-    // An empty view would keep the whole record alive.
+    // An empty view of the record would keep all of its memory alive.
     this.#record = NOTHING;
-    // Return the record itself, not a view, so that followers that share it also share its chunk.
+    // Return the record itself, not a view: `chunkOf()` shares chunks only for identical arrays.
     return { done: false, value: record };
   }
 
@@ -78,7 +78,7 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
     return { done: true, value: undefined };
   }
 
-  /** After this, only the rest of the record is sent. */
+  /** Stops reading further records; the rest of the current one is still sent. */
   #end(): void {
     this.#isOver = true;
     this.#stallWatch.stop(this.#stall);

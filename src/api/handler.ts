@@ -37,7 +37,7 @@ export interface HandlerOptions {
   token: string;
   replay: PageLimits;
   admission: Admission;
-  /** Prepares a batch from a body; default: `prepareBatch()` on this thread. */
+  /** Prepares a batch from a body. The default is `prepareBatch()` on this thread. */
   prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
   /** Timeout for a request body that makes no progress. */
   bodyStallTimeoutMs?: number;

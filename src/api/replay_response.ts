@@ -1,7 +1,7 @@
 /**
- * Writes a finite replay: the stored lines, then the members known only at the end. A page of
- * typical size is read before its status is sent, so that a failure can become an error document; a
- * larger page is streamed at the client's pace.
+ * Writes a replay page: the stored lines, then the members known only at the end. A page of typical
+ * size is read completely before the status is sent, so that a failed read can become an error
+ * document. A larger page is streamed at the client's pace.
  */
 import { Buffer } from "node:buffer";
 import type { Replay } from "../service/event_log.ts";
@@ -9,12 +9,12 @@ import type { HttpResponse } from "../http/message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
 /**
- * Number of empty pieces in a long scan after which the page is streamed: only a response in
- * progress detects that its client has disconnected.
+ * Number of empty pieces after which a page is streamed. A scan that finds few events can take
+ * long, and a disconnected client is detected only once its response has started.
  */
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
-/** Pages up to this size are sent in one write, larger ones one log chunk at a time. */
+/** A page up to this size is sent in one write. A larger page is sent one log chunk at a time. */
 export const REPLAY_WHOLE_BYTES_MAX: number = 64 * 1024;
 
 const OPENING = Buffer.from('{"events":[');
@@ -71,7 +71,7 @@ async function* streamPage(
   }
 }
 
-/** `last_event_id` is absent from an empty page. */
+/** Returns the end of the page; `last_event_id` is absent if the page is empty. */
 function closing(replay: Replay): Buffer {
   const { lastEventId, nextAfter, snapshotThroughEventId } = replay;
   const members = JSON.stringify({

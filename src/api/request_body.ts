@@ -1,6 +1,6 @@
 /**
  * Reads request bodies (uncompressed JSON in UTF-8) within their size limit and the memory budget.
- * A body reserves memory for the bytes received plus one step.
+ * The reservation of a body grows in steps as its bytes arrive.
  */
 import { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
@@ -9,7 +9,7 @@ import type { Admission, Reservation } from "../service/admission.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
-/** Increment of a reservation, so that a slow sender doesn't reserve its declared length. */
+/** Reservations grow by this much, so a slow sender does not reserve its whole declared length. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
 /** Bodies are collected in chunks of this size. */
@@ -26,9 +26,9 @@ export interface BodyLimits {
 }
 
 /**
- * Calls `use` with the whole request body, whose reservation is held until `use` settles.
- * @throws {ApiError} `unsupported_media_type`; `body_too_large`; `invalid_request` when its framing
- *   is malformed; `overloaded` when no memory is available for it or it does not arrive.
+ * Calls `use` with the whole request body. The body's reservation is held until `use` settles.
+ * @throws {ApiError} `unsupported_media_type`; `body_too_large`; `invalid_request` if the framing
+ *   of the body is malformed; `overloaded` if memory runs out or the body does not arrive.
  */
 export async function withBody<T>(
   request: HttpRequest,
@@ -60,7 +60,7 @@ function checkMediaType(request: HttpRequest): void {
   }
 }
 
-/** Null for a chunked body. A request without framing has no body (RFC 9112 section 6.3). */
+/** Returns null for a chunked body. Without framing, there is no body (RFC 9112 section 6.3). */
 function declaredLength(request: HttpRequest): number | null {
   if (request.header("transfer-encoding") !== null) return null;
   return Number(request.header("content-length") ?? "0");
@@ -86,7 +86,7 @@ async function readBody(
         await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
       }
       chunks.append(piece);
-      // Leaving it to garbage collection would cost a tenth of a batch's CPU time (Deno).
+      // On Deno, garbage-collecting the pieces would take a tenth of a batch's CPU time.
       freeOwnMemory(piece);
     }
   } catch (error) {
@@ -99,14 +99,14 @@ function readError(error: unknown): unknown {
     return new ApiError("invalid_request", error.message);
   }
   if (!(error instanceof StallError || error instanceof ConnectionLostError)) return error;
-  // Not the client's fault, and a retry may succeed: neither 400 nor 408 fits.
+  // This is neither 400 nor 408, since it may not be the client's fault and a retry may succeed.
   return new ApiError(
     "overloaded",
     `the request body did not arrive (${error.message}); nothing was written, retry`,
   );
 }
 
-/** Copies all pieces, so that small ones neither retain socket buffers nor add overhead. */
+/** Copies received pieces into larger chunks; small pieces would retain whole socket buffers. */
 class Chunks {
   readonly #bodyBytesMax: number;
   readonly #chunks: Buffer[] = [];

@@ -49,7 +49,7 @@ export function readReplayRequest(query: string, limits: PageLimits): ReplayRequ
   };
 }
 
-/** Does not validate names and kinds: an invalid one matches nothing. */
+/** Does not validate names and kinds, since an invalid name or kind matches no event. */
 function readFilter(parameters: Parameters, code: ErrorCode): EventFilter {
   const filter: EventFilter = {};
   for (const name of FILTERS) {

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { ApiError, ERROR_STATUS, type ErrorCode } from "../event/api_error.ts";
 import type { HttpResponse, MalformedRequestError } from "../http/message.ts";
 
-/** `Retry-After` of a 429. */
+/** Value of the `Retry-After` header in a 429 response. */
 const RETRY_AFTER_SECONDS = 1;
 
 /** Headers of every JSON document. */
@@ -17,12 +17,12 @@ const ERROR_HEADERS: { readonly [code in ErrorCode]?: Readonly<Record<string, st
   overloaded: { ...JSON_HEADERS, "retry-after": String(RETRY_AFTER_SECONDS) },
 };
 
-/** Returns a 200 with a JSON document. */
+/** Returns a 200 response with a JSON document. */
 export function jsonResponse(document: unknown): HttpResponse {
   return { status: 200, headers: JSON_HEADERS, body: JSON.stringify(document) };
 }
 
-/** Returns the error document of an error. */
+/** Returns the response to a failed request, with the error document. */
 export function errorResponse({ code, message, context }: ApiError): HttpResponse {
   return {
     status: ERROR_STATUS[code],
@@ -36,7 +36,7 @@ export function refusalResponse({ message }: MalformedRequestError): HttpRespons
   return errorResponse(new ApiError("invalid_request", message));
 }
 
-/** Returns a 405; `allow` lists the methods of the path. */
+/** Returns a 405 response. @param allow the methods that the path supports. */
 export function methodNotAllowed(allow: string): HttpResponse {
   const error = new ApiError("method_not_allowed", `method not allowed; use ${allow}`);
   return { ...errorResponse(error), headers: { ...JSON_HEADERS, allow } };

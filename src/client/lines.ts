@@ -1,4 +1,4 @@
-/** Splits a response body into lines, on demand. */
+/** Splits a response body into lines lazily. */
 import { Buffer } from "node:buffer";
 import { ProtocolError } from "./errors.ts";
 import { orConnectionError } from "./transport.ts";
@@ -9,8 +9,8 @@ const LF = 0x0a;
  * Yields the lines of a body without their LF. Drops an unterminated last line, which a lost
  * connection leaves behind. Leaving the iteration early closes the body.
  * @param name Name of the request, for messages.
- * @param limitBytes Maximum line length; at most one more read is buffered.
- * @throws {ProtocolError} a line is longer.
+ * @param limitBytes Maximum line length. At most this much plus one socket read is buffered.
+ * @throws {ProtocolError} a line is longer than `limitBytes`.
  * @throws {ConnectionError} the connection failed.
  */
 export async function* readLines(
@@ -20,7 +20,7 @@ export async function* readLines(
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   const read = () => orConnectionError(name, () => reader.read());
-  /** Chunks of the current line. */
+  /** The parts of the current line received so far. */
   let pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   const append = (piece: Uint8Array) => {

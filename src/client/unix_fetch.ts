@@ -1,10 +1,10 @@
 /**
  * `fetch` over a Unix domain socket, in any runtime with `node:http`.
  *
- * Like `fetch`, it resolves when the response head has arrived, even while the request body is
- * being sent; bodies stream with backpressure; a failed connection is a `TypeError` with a `cause`;
- * an abort rejects with the signal's reason. Redirects, cookies, caches, compression and retries
- * are not supported.
+ * As with `fetch`, the promise resolves when the response head has arrived, even if the request
+ * body is still being sent. Bodies stream with backpressure. A failed connection rejects with a
+ * `TypeError` that has a `cause`, and an abort rejects with the signal's abort reason. Redirects,
+ * cookies, caches, compression and retries are not supported.
  */
 import { once } from "node:events";
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
@@ -22,20 +22,20 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
 /** Statuses for which `Response` rejects a body. */
 const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Base URL of paths; the host is ignored. */
+/** Base URL for resolving paths. The host is ignored. */
 const BASE_URL = "http://localhost";
 
 /**
  * Creates a `fetch` that sends requests to a Unix socket.
  *
  * Keeps at most `CLIENT_SOCKETS_MAX` connections open; further requests wait for a free one. Idle
- * connections do not keep the process alive. Scheme, host and port of a URL are ignored; a path is
- * enough. A stream body is sent chunked, any other body with its length.
+ * connections do not keep the process alive. Scheme, host and port of a URL are ignored, so a path
+ * suffices. A stream is sent as a chunked body; any other body is sent with a `content-length`.
  *
  * @param socketPath Path of the service's socket.
- * @returns A `fetch`. It throws a `TypeError` for invalid arguments (a malformed URL, a GET with a
- *   body), a `TypeError` with a `cause` when the connection fails, even within a response body, and
- *   the signal's abort reason.
+ * @returns A `fetch`. It rejects with a `TypeError` if an argument is invalid (a malformed URL, a
+ *   GET with a body), with a `TypeError` that has a `cause` if the connection fails, even while the
+ *   response body is being read, and with the signal's abort reason.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export function unixFetch(socketPath: string): Fetch {
     // `request.signal` is only weakly linked to the caller's signal.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
-    // Read any body except a stream, so that its length can be declared.
+    // Read the whole body unless it is a stream, so that its length can be declared.
     const isStream = (init?.body ?? (input instanceof Request && input.body)) instanceof
       ReadableStream;
     const body = isStream ? request.body : request.body && await request.bytes();
@@ -73,9 +73,9 @@ export function unixFetch(socketPath: string): Fetch {
     });
     // The response head, which may arrive before the body is sent.
     const responding = Promise.withResolvers<IncomingMessage>();
-    // Nothing awaits it if sending fails.
+    // If sending fails, nothing awaits this promise, and its rejection must not be unhandled.
     responding.promise.catch(() => {});
-    // Rejects now, since an unconnected request may ignore destroy() and still deliver a response.
+    // Reject immediately: destroy() may not stop an unconnected request, which may get a response.
     const abort = () => {
       outgoing.destroy();
       responding.reject(signal?.reason);
@@ -86,7 +86,7 @@ export function unixFetch(socketPath: string): Fetch {
       if (signal?.aborted) incoming.destroy();
       else responding.resolve(incoming);
     });
-    // Stays registered, since the body reports failures after the response.
+    // This listener stays registered: after the response arrives, the body reports failures.
     outgoing.on("error", responding.reject);
     try {
       send(outgoing, body);
@@ -127,7 +127,7 @@ async function toResponse(
     headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
   }
   const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.has(status);
-  // Reading an empty response to its end frees the connection.
+  // The connection is free only once the empty response has been read to its end.
   if (!hasBody) await once(incoming.resume(), "close");
   return new Response(hasBody ? responseBody(incoming, toFailure) : null, {
     status,
@@ -136,12 +136,12 @@ async function toResponse(
   });
 }
 
-/** Reads from the socket on demand; canceling closes the connection. */
+/** Returns a stream that reads from the socket on demand. Canceling it closes the connection. */
 function responseBody(
   incoming: IncomingMessage,
   toFailure: (cause: unknown) => unknown,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  // An error before the first read is reported by that read.
+  // If an error precedes the first read, that read reports it.
   incoming.on("error", () => {});
   const chunks = incoming[Symbol.asyncIterator]();
   return new ReadableStream({
@@ -160,7 +160,7 @@ function responseBody(
   }, { highWaterMark: 0 });
 }
 
-/** Returns the error of a failed connection. */
+/** Returns the error for a failed connection. */
 function failure(socketPath: string, signal: AbortSignal | undefined, cause: unknown): unknown {
   if (signal?.aborted) return signal.reason;
   const reason = cause instanceof Error ? cause.message : String(cause);

@@ -27,7 +27,7 @@ export function completionsFor(shell: Shell): string {
   }
 }
 
-/** Offers nothing for a path, so that bash completes file names. */
+/** Offers no words where a path is expected, so that bash completes file names. */
 function bashScript(): string {
   const words = [...COMMAND_NAMES, ...OPTION_NAMES.map((name) => `--${name}`)];
   return `# bash completion for ${PROGRAM}; save it as

@@ -20,7 +20,7 @@ type TomlTable = Record<string, unknown>;
 /** Maximum length of a value quoted in a message, in UTF-16 code units. */
 const CONFIG_VALUE_SHOWN_MAX = 200;
 
-/** A configuration has seven keys, so a larger file is something else. */
+/** A larger file cannot be a configuration, which has only seven keys. */
 export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
 /** A validated configuration. Paths are absolute. */
@@ -31,7 +31,7 @@ export interface Config {
   securityMode: SecurityMode;
   integrityAnchor: IntegrityAnchor;
   socketPath: string;
-  /** Empty: no authentication. */
+  /** Empty if no authentication is required. */
   token: string;
   replay: { defaultLimit: number; maxLimit: number };
 }
@@ -46,7 +46,7 @@ const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<st
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
-/** Longest Unix socket path: `sockaddr_un.sun_path` without NUL, on Linux or macOS and the BSDs. */
+/** Size of `sockaddr_un.sun_path` without its NUL: on Linux, otherwise on macOS and the BSDs. */
 export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
@@ -71,7 +71,7 @@ export async function readConfigFile(path: string): Promise<string> {
     }
     if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
       throw usageError(
-        `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, too large to be a configuration`,
+        `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, the limit of a configuration file`,
       );
     }
     return decode(path, bytes.subarray(0, sizeBytes));
@@ -138,7 +138,7 @@ export function parseConfig(path: string, text: string): Config {
   return config;
 }
 
-/** Reports only the position of a syntax error: the text may contain the token. */
+/** Reports only the position of a syntax error, since the line may contain the token. */
 function parseDocument(path: string, text: string): TomlTable {
   try {
     return parse(text, { integersAsBigInt: true });
@@ -182,7 +182,7 @@ function shown(value: string): string {
   return value.slice(0, CONFIG_VALUE_SHOWN_MAX).replaceAll(/\p{Cc}/gu, "?") + (isLong ? "..." : "");
 }
 
-/** An implicit default limit adapts to a smaller maximum; an explicit one is an error. */
+/** Lowers an implicit `default_limit` to `max_limit`; an explicit one must not exceed it. */
 function replayLimits(reader: KeyReader): Config["replay"] {
   const maxLimit = reader.limit("replay", "max_limit");
   const defaultLimit = reader.limit("replay", "default_limit");

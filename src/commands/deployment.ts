@@ -73,7 +73,7 @@ export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
 
 /**
  * Requires a manifest if there are events. A writer publishes it before the first event, so it is
- * checked last. An interrupted first start leaves an empty tail and empty directories without it.
+ * checked last. An interrupted first start leaves an empty tail and directories but no manifest.
  */
 async function checkManifest(log: string): Promise<void> {
   const tail = await statOf(join(log, TAIL_FILE));
@@ -104,18 +104,18 @@ export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
   }
 }
 
-/** Returns whether `path` is a directory. @throws {CommandError} it is something else. */
+/** Returns false if `path` does not exist. @throws {CommandError} it is not a directory. */
 function isFolder(path: string): Promise<boolean> {
   return isKind(path, "directory");
 }
 
-/** Requires a log directory, not a symlink. @throws {CommandError} exit status 1. */
+/** Requires a directory at `logDir`. @throws {CommandError} it is missing or a symlink. */
 export async function requireLogFolder(logDir: string): Promise<void> {
   if (await isFolder(logDir)) return;
   throw operationalError(`${logDir}: no such directory; run init, or set [data] dir`);
 }
 
-/** Returns whether `path` is a file. @throws {CommandError} it is something else. */
+/** Returns false if `path` does not exist. @throws {CommandError} it is not a regular file. */
 export function isFile(path: string): Promise<boolean> {
   return isKind(path, "file");
 }
@@ -139,7 +139,7 @@ function logEntryRule(name: string): readonly EntryKind[] | null {
   return LOG_FOLDERS.includes(name) ? ["directory"] : null;
 }
 
-/** Tolerates entries that a running writer removes during the check. */
+/** Checks a directory's entries. A running writer may remove some of them during the check. */
 async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);

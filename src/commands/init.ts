@@ -28,8 +28,8 @@ export type InitOutcome = "initialized" | "already initialized";
 
 /**
  * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first SIGINT
- * or SIGTERM does not interrupt it.
- * @throws {CommandError} exit status 1: an entry is unexpected; it is not changed.
+ * or SIGTERM does not interrupt this.
+ * @throws {CommandError} exit status 1: an entry is unexpected; nothing existing is changed.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
   const signals = catchSignals(report);
@@ -50,11 +50,11 @@ async function initFolder(dir: string): Promise<InitOutcome> {
   return "initialized";
 }
 
-/** Also syncs, since the run that published may have been interrupted before its sync. */
+/** Also syncs, since the run that published may have been interrupted before it synced. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
     throw operationalError(
-      `${paths.config}: differs from the file init writes and was not changed; serve may use it`,
+      `${paths.config}: differs from the file init writes; left unchanged; serve can use it`,
     );
   }
   await checkDeployment(paths);
@@ -66,20 +66,20 @@ async function isGenerated(path: string): Promise<boolean> {
   try {
     return await readConfigFile(path) === CONFIG_TEMPLATE;
   } catch (error) {
-    // An unreadable file is a usage error for other commands, but an operational one here.
+    // Other commands report an unreadable file as a usage error; here it is an operational error.
     if (error instanceof CommandError) throw operationalError(error.message, error);
     throw error;
   }
 }
 
-/** Creates `path` and missing parents, each durable before the next. */
+/** Creates `path` and missing parents. Each directory is durable before the next is created. */
 async function createFolder(path: string): Promise<void> {
   if (await exists(path)) return;
   await createFolder(dirname(path));
   try {
     await mkdir(path, { mode: FOLDER_MODE });
   } catch (error) {
-    // Another init created it; the sync below is still needed.
+    // A concurrent init created the directory, but may not have synced its parent yet.
     if (errorCode(error) !== "EEXIST") throw error;
   }
   await sync(dirname(path));
@@ -96,7 +96,7 @@ async function exists(path: string): Promise<boolean> {
   throw operationalError(`${path}: is not a directory; choose another path for the deployment`);
 }
 
-/** Returns false if another init published first, with the same bytes. */
+/** Returns false if a concurrent init published first; its file has the same content. */
 async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
   const candidate = join(paths.dir, CANDIDATE_PREFIX + randomBytes(8).toString("hex"));
   try {

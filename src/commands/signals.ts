@@ -17,8 +17,8 @@ export interface ShutdownSignals {
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /**
- * A signal repeated within this time is ignored: a parent process may forward a Ctrl-C that the
- * terminal has also sent to this process.
+ * A signal repeated within this time is ignored, since the terminal sends Ctrl-C to all processes
+ * and a parent process may forward it.
  */
 const ECHO_MS = 100;
 

@@ -11,7 +11,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EMFILE: "raise the limit on open files",
 };
 
-/** Returns an error's message on one line, with advice if there is any. */
+/** Returns an error's message on one line, followed by the advice for its code, if any. */
 export function describeError(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const advice = ADVICE[errorCode(error)];

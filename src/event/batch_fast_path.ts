@@ -78,7 +78,7 @@ class BatchReader {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
-    // Holds the body, its canonical payloads, its lines, and what the encoder adds.
+    // Reserve space for the body, its canonical payloads, its lines, and what the encoder adds.
     const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
     writer.reserve(3 * body.length + addedBytes + END.length);
     writer.append(body);

@@ -1,13 +1,13 @@
 /**
- * A buffer that grows as bytes are appended. Most appends copy bytes already in it, since a copy
- * within one buffer is the cheapest in both runtimes.
+ * A buffer that grows as bytes are appended. Most appends copy bytes that it already contains,
+ * since both runtimes copy fastest within one buffer.
  */
 import { Buffer } from "node:buffer";
 import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 
-/** Up to this size, a loop is faster than `copyWithin()`. */
+/** Bytes up to which a loop copies faster than `copyWithin()`. */
 const LOOPED_BYTES_MAX = 16;
-/** Larger copies get their own `ArrayBuffer`, which can be transferred to another thread. */
+/** A larger copy gets its own `ArrayBuffer`, so that it can be transferred to another thread. */
 const POOLED_BYTES_MAX = 4 * 1024;
 
 export class ByteWriter {
@@ -36,7 +36,7 @@ export class ByteWriter {
     this.size += this.bytes.write(text, this.size);
   }
 
-  /** Appends bytes from elsewhere. */
+  /** Appends a copy of `bytes`. */
   append(bytes: Uint8Array): void {
     this.reserve(bytes.length);
     this.bytes.set(bytes, this.size);

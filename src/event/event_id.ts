@@ -22,13 +22,13 @@ export function eventIdTimestampMs(id: string): number {
 }
 
 const TIMESTAMP_END = 2 ** 48;
-/** The 74 bits after the timestamp are a counter; its high part is rand_a and 14 bits of rand_b. */
+/** rand_a and rand_b form a 74-bit counter. Its high part is rand_a and 14 bits of rand_b. */
 const HIGH_END = 2 ** 26;
 const RAND_B_HIGH_END = 2 ** 14;
 const LOW_END = 2 ** 48;
 
-/** Precomputed values of the last three digits, where most consecutive ids differ. */
 const TAIL_END = 2 ** 12;
+/** The last three digits, precomputed because consecutive ids usually differ only there. */
 const TAILS = Array.from({ length: TAIL_END }, (_, value) => hex(value, 3));
 
 /**

@@ -20,7 +20,7 @@ export function lineageMarker(
 ): LineageMarker | null {
   for (let index = events.length - 1; index > 0; index--) {
     if (events[index]!.stream === SOURCE_LINEAGE_STREAM) {
-      throw lineageError(`events[${index}] is not the first event of its batch`);
+      throw lineageError(`it must be the first event of its batch, not events[${index}]`);
     }
   }
   const first = events[0];

@@ -10,7 +10,7 @@ const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
  * Checks an `occurred_at`: an RFC 3339 section 5.6 timestamp with `T` and `Z`, up to nine
  * fractional digits, no leap seconds, years 0000 to 9999.
  *
- * @returns null if valid, otherwise a predicate to follow the member's name in a message.
+ * @returns null if valid, otherwise the end of a message that begins with the member's name.
  */
 export function occurredAtFault(text: string): string | null {
   if (!SHAPE.test(text)) {

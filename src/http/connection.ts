@@ -67,7 +67,7 @@ export class Connection {
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("end", () => this.#endInput());
     socket.on("close", () => this.#close());
-    // "close" follows.
+    // The "close" event that follows handles the error.
     socket.on("error", () => {});
   }
 
@@ -151,7 +151,7 @@ export class Connection {
     const sizeBytes = this.#input.length;
     if (sizeBytes === 0) return;
     const searchedBytes = this.#searchedBytes;
-    // A trailing CR is checked together with the next byte.
+    // If the checked input ended with a CR, recheck the CR together with the next byte.
     const start = this.#input[searchedBytes - 1] === CR ? searchedBytes - 1 : searchedBytes;
     checkHeadText(this.#input.toString("latin1", start));
     if (searchedBytes === 0) this.#host.headWatch.start(this.destroy);
@@ -234,7 +234,7 @@ export class Connection {
 
   /**
    * Ends our side and drops further input for a while, so that a client that is still sending can
-   * read its response (RFC 9112 section 9.6). A shutdown does not wait for it.
+   * read its response (RFC 9112 section 9.6). A shutdown skips this.
    */
   #linger(): void {
     this.#isBusy = false;

@@ -49,7 +49,7 @@ export class IncomingBody {
       if (!(error instanceof MalformedRequestError)) throw error;
       this.fail(error);
     }
-    // Merge them: reading tiny chunks one by one would dominate the cost.
+    // Merge the pieces, since reading many tiny ones would take most of the CPU time.
     this.#waiting = pieces.length > 1 ? Buffer.concat(pieces) : pieces[0] ?? null;
     if (this.isComplete || this.#waiting !== null) this.#wakeReader();
     if (this.#waiting !== null && !this.isComplete) this.#socket.pause();

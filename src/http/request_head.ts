@@ -23,7 +23,7 @@ export interface RequestHead {
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const TARGET = /^[\x21-\x7e]+$/;
-/** Matches control characters, and line ends other than CR LF. */
+/** Matches a control character, or a CR or LF that is not part of CR LF. */
 const MISPLACED = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?=[^\n])|(?:^|[^\r])\n/;
 const LENGTH = /^[0-9]+$/;
 

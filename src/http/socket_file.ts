@@ -1,6 +1,6 @@
 /**
- * The file of a listening socket. Both runtimes unlink its path on close; these functions preserve
- * a socket that another process has since created there.
+ * The file of a listening socket. Both runtimes unlink the path when the server closes. These
+ * functions preserve a socket that another process has since created at the same path.
  */
 import { linkSync, lstatSync, renameSync, rmSync } from "node:fs";
 

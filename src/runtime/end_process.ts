@@ -21,6 +21,6 @@ function becomeExit(exitStatus: number): void {
     accessSync(SHELL, constants.X_OK);
     process.execve!(SHELL, ["sh", "-c", `exit ${exitStatus}`], {});
   } catch {
-    // Fall back to process.exit(), which rarely deadlocks.
+    // Fall back to process.exit(), which can deadlock, but rarely does.
   }
 }

@@ -13,7 +13,7 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   return {
     dependsOn: (group) =>
       group.has(batchKey(source, batchId)) ||
-      // A batch of the system source may retire this source or its predecessor.
+      // A batch of the system source may retire this batch's source or that source's predecessor.
       group.has(SYSTEM_SOURCE) ||
       (isConditional && group.has(source)),
     decide: (state) => decide(batch, state),

@@ -20,7 +20,7 @@ answerRequests((body: ArrayBuffer): Answer<PreparedBody> => {
   }
 });
 
-/** Returns the buffers to transfer, which are those not shared with other views. */
+/** Returns the buffers that can be transferred because no other view shares them. */
 function memoryOf({ events: { lines, envelopes, offsets } }: PreparedBatch): ArrayBuffer[] {
   return [lines, envelopes, offsets]
     .filter(({ byteLength, buffer }) => byteLength === buffer.byteLength)

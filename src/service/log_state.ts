@@ -56,7 +56,7 @@ export class LogState {
     if (finalFrontier === null) return null;
     // A source has no events after its retirement, so its last event determines the batch id.
     const batchId = retirementBatchId(source, finalFrontier);
-    // A retirement follows its source's last event, so if that is unsealed, so is the retirement.
+    // A retirement follows its source's last event. If the event is unsealed, so is the retirement.
     const entry = unsealedFrontier === null
       ? await this.findBatch(SYSTEM_SOURCE, batchId)
       : this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));

@@ -23,6 +23,6 @@ export function batchKey(source: string, batchId: string): string {
 export interface Mutation<Answer> {
   /** Whether a batch of `group`, which is not yet durable, could change the decision. */
   dependsOn(group: CommitGroup): boolean;
-  /** Checks it against the durable state. @throws {ApiError} the operation is rejected. */
+  /** Checks the mutation against the durable state. @throws {ApiError} it is rejected. */
   decide(state: LogState): Promise<Decision<Answer>>;
 }

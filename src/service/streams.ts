@@ -1,8 +1,8 @@
 /**
  * Lists streams in pages of one snapshot: the first page returns the snapshot's last event, and
  * later requests pass it back. A page merges the sorted streams of all parts of the log and reads
- * only the entries it needs. The part that contains that event is counted up to it, and the latest
- * counts are cached.
+ * only the entries it needs. In the part that contains the snapshot's last event, events are
+ * counted up to that event. The latest counts are cached.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";

@@ -14,20 +14,20 @@ import { cutText, quoteShort } from "./quote_string.ts";
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
 
-/** Returns whether a value is a JSON object, so neither null nor an array. */
+/** Returns whether a value is a JSON object, not null or an array. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
-/** Limit on open containers beyond JSON_DEPTH_MAX, whose member names then take 64 MiB. */
+/** Maximum open containers beyond JSON_DEPTH_MAX. The names in so many take 64 MiB. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 /** Thrown for input that is not strict JSON. */
 export class JsonError extends Error {
   override name = "JsonError";
-  /** `syntax`: not JSON in UTF-8. `rule`: JSON that violates a rule of strict JSON. */
+  /** `syntax`: not valid UTF-8 JSON. `rule`: JSON that violates a rule of strict JSON. */
   readonly kind: "syntax" | "rule";
   /** Outermost components of the path to the faulty value: member names and array indices. */
   readonly path: readonly (string | number)[];
@@ -74,7 +74,7 @@ const REPLACEMENT = Buffer.from("\ufffd");
 
 /**
  * Checks that a JSON number literal survives conversion to binary64.
- * @returns null if it does, otherwise a predicate for the error message: "is too large for ...".
+ * @returns null if it does, otherwise the end of an error message, such as `is too large for ...`.
  */
 export function numberFault(literal: string): string | null {
   const value = Number(literal);

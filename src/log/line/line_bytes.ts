@@ -91,7 +91,7 @@ export interface Piece {
   sizeBytes: number;
 }
 
-/** Creates a piece from a copy of bytes, or from a string in UTF-8. */
+/** Creates a piece from a copy of bytes, or from a string, encoded as UTF-8. */
 export function pieceOf(content: Uint8Array | string): Piece {
   const copied = Buffer.from(content);
   const sizeBytes = copied.length;

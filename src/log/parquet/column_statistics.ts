@@ -30,7 +30,7 @@ export function statisticsOf(
     if (min === undefined || compare(value, min) < 0) min = value;
     if (max === undefined || compare(value, max) > 0) max = value;
   }
-  // Copied, since values may be in a reused buffer.
+  // Copy the values, which may be in a reused buffer.
   return {
     null_count: nulls,
     max_value: max && Uint8Array.from(max),

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import type { StorageFile } from "../storage/storage.ts";
 
-/** Bytes between syncs, since more dirty pages would delay concurrent commits. */
+/** Bytes written between syncs. A larger value leaves more dirty pages, which delay commits. */
 const SYNC_BYTES = 2 * 1024 * 1024;
 
 export class FileSink {

@@ -31,7 +31,7 @@ export class PlainValues {
     putBytes(this.#memory, at + LENGTH_BYTES, from, start, end);
   }
 
-  /** Appends a fixed-size value: its bytes only. */
+  /** Appends a fixed-size value, without a length prefix. */
   addFixed(from: Uint8Array): void {
     const at = this.reserve(from.length);
     putBytes(this.#memory, at, from);

@@ -9,7 +9,7 @@ export interface FileRange {
   end: number;
 }
 
-/** Largest gap between ranges that share a read, since a second read would cost more. */
+/** Maximum gap between ranges that share a read; a second read would take longer than the gap. */
 const READ_GAP_BYTES_MAX = 64 * 1024;
 
 /** Reads bytes [start, end) of a file. @throws {SegmentError} the file ends before `end`. */
@@ -21,7 +21,7 @@ export async function readRange(file: FileReader, start: number, end: number): P
 }
 
 /**
- * Reads several ranges; adjacent ranges that are close together share a read.
+ * Reads several ranges, coalescing neighbors separated by at most READ_GAP_BYTES_MAX.
  * @throws {SegmentError} the file ends before the last range does.
  */
 export async function readRanges(

@@ -7,12 +7,12 @@
 import { copyBytes, putBytes, viewFor } from "../line/line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 
-/** Element types, in the two low bits of the first byte. */
+/** Element types, in the two low bits of the tag byte. */
 const LITERAL = 0;
 const COPY = 2;
 
 const SHORT_LITERAL_BYTES_MAX = 60;
-/** First byte of a longer literal, followed by its length. */
+/** Tag byte of a longer literal. The length of the literal follows. */
 const LONG_LITERAL = 63 << 2 | LITERAL;
 const LENGTH_BYTES = 4;
 const COPY_BYTES_MAX = 64;

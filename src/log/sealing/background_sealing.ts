@@ -64,7 +64,7 @@ export class BackgroundSealing {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
         report(`${path}: not sealed, retrying in ${pauseMs / 1000} s: ${reason}`);
-        // It rejects only on close.
+        // The pause rejects only when sealing is closed.
         await pause(pauseMs, signal).catch(() => {});
         pauseMs = Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX);
       }

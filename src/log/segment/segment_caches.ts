@@ -61,7 +61,7 @@ export class RowGroupCache {
   );
   /** Buffer of evicted lines. */
   #spare: Buffer | undefined;
-  /** Settles when the current decode does. */
+  /** Settles when the last requested decode settles. */
   #decoding: Promise<unknown> = Promise.resolve();
 
   /**
@@ -83,7 +83,7 @@ export class RowGroupCache {
   /** Decodes something that is not cached, after all decodes that were requested before. */
   decodeInTurn<Decoded>(decode: () => Promise<Decoded>): Promise<Decoded> {
     const decoded = this.#decoding.then(decode);
-    // Its reader gets the error, which must not fail the next decode.
+    // The caller of this decode gets its error; the next decode must not fail with it.
     this.#decoding = decoded.catch(() => {});
     return decoded;
   }

@@ -194,7 +194,7 @@ function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds
   if (min === undefined || max === undefined) {
     throw new SegmentError(`${name}: a row group has no statistics`);
   }
-  // Copied, since a view would keep the whole footer in memory.
+  // Copy them, since views would keep the whole footer in memory.
   return { min: Buffer.from(min), max: Buffer.from(max) };
 }
 

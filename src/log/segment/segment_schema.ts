@@ -95,8 +95,8 @@ export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
  * Columns with a Bloom filter per row group, and its maximum false-positive rate. Filter sizes are
  * powers of two, so most filters have a lower rate.
  *
- * A `record_key` is looked up in all row groups, thousands in a large log; a batch, only in
- * segments whose key filter matches, where a false positive decodes four columns.
+ * A `record_key` lookup probes every row group, thousands in a large log. A batch lookup probes
+ * only segments whose key filter matches, but each false positive there decodes four columns.
  */
 export const BLOOM_FILTERS = {
   stream: 1e-3,

@@ -44,7 +44,7 @@ export async function countThrough(
   const last = rowGroups.findIndex((group) => group.lastEventId >= eventId);
   if (last < 0) return null;
   const counts = new StreamCounts();
-  // Start with the event's row group, since the event may not exist.
+  // Start with the event's row group, to return early if the event does not exist.
   for (let number = last; number >= 0; number--) {
     const columns = await segment.readColumns(number, STREAM_COLUMNS);
     const rows = number < last ? rowGroups[number]!.rows : rowsThrough(columns.event_id, eventId);

@@ -37,7 +37,7 @@ export type CommitLines = Pick<WholeCommit, "commit" | "lines">;
 export interface SegmentBounds {
   /** A segment is full once it has this many events. */
   events: number;
-  /** It is also full once its lines have this many bytes. */
+  /** A segment is also full once its lines have this many bytes. */
   bytes: number;
 }
 

@@ -48,7 +48,7 @@ export class HistoryCheck {
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  /** Null while the head is unknown, which it is without `chain` once a batch has started. */
+  /** Null while the head is unknown. Without `chain`, it is unknown once a batch has started. */
   #history: HistoryChain | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";

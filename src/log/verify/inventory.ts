@@ -108,7 +108,7 @@ function manifestFailure(what: string, options?: ErrorOptions): VerifyFailure {
   return new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }, options);
 }
 
-/** Whether no file has moved; segments are compared by the manifest. */
+/** Whether no file has moved. Comparing the manifests also covers the segments. */
 function isSame(before: Names, after: Names): boolean {
   const moves = ({ manifest, pending }: Names) => JSON.stringify([manifest, pending]);
   return moves(before) === moves(after);

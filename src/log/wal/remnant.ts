@@ -59,7 +59,7 @@ async function commitOfLine(
   if (regionOffset >= lineEnd) return null;
   const region = Buffer.allocUnsafeSlow(lineEnd - regionOffset);
   await file.read(region, regionOffset);
-  // Quotes inside a header are escaped, so only its start matches.
+  // Quotes inside a header are escaped, so the prefix occurs only at the header's start.
   const start = region.lastIndexOf(HEADER_PREFIX);
   if (start < 0) return null;
   const offset = regionOffset + start;
