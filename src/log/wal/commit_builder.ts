@@ -92,7 +92,8 @@ function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEnt
   };
 }
 
-function frameCommit(
+/** Frames event lines that are complete, with the batches that they belong to. */
+export function frameCommit(
   { batches, head }: Pick<Commit, "batches" | "head">,
   lines: readonly Buffer[],
   growth: readonly StreamGrowth[],

@@ -1,44 +1,52 @@
-/** A real `nats-server` with JetStream on its own port, which can be killed and restarted. */
+/** Real servers of NATS JetStream, one or a cluster of three, which can be killed and restarted. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
+import process from "node:process";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { findProgram } from "../../../tools/support/find_program.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
-const PROGRAM = findProgram("nats-server");
+const PROGRAM = process.env.MIRROR_TEST_NATS_SERVER ?? findProgram("nats-server");
 
 /** Options for a test that needs `nats-server`. */
 export const NEEDS_NATS = {
   skip: PROGRAM === null ? "no nats-server here; Debian has it as a package" : false,
 };
 
-const LISTENING = /Listening for client connections on \S+:(\d+)/;
+const HOST = "127.0.0.1";
+const CLUSTER_SERVERS = 3;
 
 export class NatsServer {
   /** The server's data directory. */
   readonly storeDir: string;
   readonly #configPath: string;
-  #port = -1;
+  readonly #port: number;
+  #config: string;
   #child: ChildProcess | undefined;
   #exited = Promise.resolve();
   #connection: Promise<NatsConnection> | undefined;
 
-  constructor(folder: string) {
+  /** @param config Lines of its configuration. */
+  constructor(folder: string, port: number, config: string) {
     this.storeDir = join(folder, "store");
     this.#configPath = join(folder, "nats.conf");
+    this.#port = port;
+    this.#config = config;
   }
 
-  /** The server's address, known after the first start. */
+  /** Its address. */
   get url(): string {
-    return `nats://127.0.0.1:${this.#port}`;
+    return `nats://${HOST}:${this.#port}`;
   }
 
-  /** Starts the server and waits until it accepts clients. @param config extra configuration. */
-  async start(config = ""): Promise<void> {
+  /** Starts it; resolves once it accepts clients. @param config Replaces its configuration. */
+  async start(config = this.#config): Promise<void> {
+    this.#config = config;
     await mkdir(this.storeDir, { recursive: true });
     await writeFile(this.#configPath, config);
-    const place = ["-a", "127.0.0.1", "-p", String(this.#port), "-sd", this.storeDir];
+    const place = ["-a", HOST, "-p", String(this.#port), "-sd", this.storeDir];
     const child = spawn(PROGRAM!, ["-js", "-c", this.#configPath, ...place], {
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -53,7 +61,6 @@ export class NatsServer {
     const ended = this.#exited.then(() => Promise.reject(new Error(`nats-server ended: ${log}`)));
     await Promise.race([ready.promise, ended]);
     ended.catch(() => {});
-    this.#port = Number(LISTENING.exec(log)![1]);
     this.#connection = undefined;
   }
 
@@ -76,15 +83,47 @@ export class NatsServer {
 /** Runs `use` with a server. @param config extra configuration lines. */
 export async function withNats(
   use: (server: NatsServer) => Promise<void>,
-  config: string,
+  config = "",
 ): Promise<void> {
   await withFolder(async (folder) => {
-    const server = new NatsServer(folder);
+    const server = new NatsServer(folder, await freePort(), config);
     try {
-      await server.start(config);
+      await server.start();
       await use(server);
     } finally {
       await server.stop();
     }
+  });
+}
+
+/** Runs `use` with the servers of a cluster, named n0 to n2. */
+export async function withCluster(use: (servers: NatsServer[]) => Promise<void>): Promise<void> {
+  await withFolder(async (folder) => {
+    const numbers = Array.from({ length: CLUSTER_SERVERS }, (_, number) => number);
+    const ports = await Promise.all(numbers.map(freePort));
+    const routes = ports.map((port) => `nats://${HOST}:${port}`).join(", ");
+    const servers = await Promise.all(numbers.map(async (number) => {
+      const own = join(folder, `n${number}`);
+      await mkdir(own);
+      const config = `server_name: n${number}\n` +
+        `cluster { name: test, listen: "${HOST}:${ports[number]}", routes: [${routes}] }\n`;
+      return new NatsServer(own, await freePort(), config);
+    }));
+    try {
+      await Promise.all(servers.map((server) => server.start()));
+      await use(servers);
+    } finally {
+      await Promise.all(servers.map((server) => server.stop()));
+    }
+  });
+}
+
+/** A port that nobody listens on now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject).listen(0, HOST, () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
   });
 }

@@ -1,7 +1,7 @@
-/** The subjects that `nats_bridge` publishes to. */
+/** Subjects of a stream. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { subjectOf, subjectToken } from "../../examples/support/nats_subject.ts";
+import { subjectOf, subjectToken } from "../nats/subject.ts";
 
 const TOKENS: [string, string][] = [
   ["orders", "orders"],
