@@ -1,6 +1,6 @@
 /** Appends to a served deployment and reads it, as a client does. */
 import { type CommittedEvent, EventLogClient, type SubmittedEvent } from "../../../mod.ts";
-import type { Deployment } from "../../support/deployment.ts";
+import type { Deployment } from "../../../tests/support/deployment.ts";
 
 /** Appends events of source `test` under a batch id. */
 export async function append(

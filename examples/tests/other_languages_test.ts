@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { runCli, spawnCli, type Spawned, untilPrinted } from "../../tools/support/program.ts";
-import { type Deployment, withServing } from "../support/deployment.ts";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
 import { exampleAt, needs, run } from "./support/programs.ts";
 import { startExample } from "./support/run_script.ts";
 import { append, readLog } from "./support/served.ts";

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EventLogClient } from "../../mod.ts";
-import { commitBatches } from "../../examples/support/commit_batches.ts";
-import { readCommits } from "../../examples/support/git_commits.ts";
+import { commitBatches } from "../support/commit_batches.ts";
+import { readCommits } from "../support/git_commits.ts";
 import { GitRepository } from "./support/git_repository.ts";
 import { runExample, startExample } from "./support/run_script.ts";
 import { readLog } from "./support/served.ts";
-import { type Deployment, withServing } from "../support/deployment.ts";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
 
 async function withImport(
   use: (served: Deployment, repository: GitRepository) => Promise<void>,

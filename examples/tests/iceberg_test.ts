@@ -5,9 +5,9 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { withDeployment } from "../support/deployment.ts";
+import { withDeployment } from "../../tests/support/deployment.ts";
 
-const SCRIPT = fileURLToPath(new URL("../../examples/iceberg.py", import.meta.url));
+const SCRIPT = fileURLToPath(new URL("../iceberg.py", import.meta.url));
 const IMPORTS = "import pyiceberg.catalog.sql, pyarrow.parquet";
 const skip = spawnSync("python3", ["-c", IMPORTS]).status === 0
   ? false

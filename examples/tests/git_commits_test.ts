@@ -3,15 +3,15 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { test } from "node:test";
-import { toCommitEvent } from "../../examples/support/commit_event.ts";
+import { toCommitEvent } from "../support/commit_event.ts";
 import {
   type Commit,
   COMMIT_FIELD_BYTES_MAX,
   presentCommits,
   readCommits,
   resolveCommit,
-} from "../../examples/support/git_commits.ts";
-import { nulFields } from "../../examples/support/nul_fields.ts";
+} from "../support/git_commits.ts";
+import { nulFields } from "../support/nul_fields.ts";
 import { withFolder } from "../../tools/support/program.ts";
 import { GitRepository } from "./support/git_repository.ts";
 

@@ -4,11 +4,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { SubmittedEvent } from "../../mod.ts";
-import { parseSince } from "../../examples/support/since.ts";
+import { parseSince } from "../support/since.ts";
 import { untilPrinted } from "../../tools/support/program.ts";
 import { runExample, startExample } from "./support/run_script.ts";
 import { append, readLog } from "./support/served.ts";
-import { type Deployment, withServing } from "../support/deployment.ts";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
 
 function makeEvents(count: number, prefix = "key"): SubmittedEvent[] {
   return Array.from({ length: count }, (_, index) => ({

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { canonicalize, type CommittedEvent, EventLogClient } from "../../mod.ts";
 import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
-import { type Row, rowsOf, withDuckDb } from "../support/duckdb.ts";
+import { type Row, rowsOf, withDuckDb } from "../../tests/support/duckdb.ts";
 import { readLog } from "./support/served.ts";
-import { type Deployment, withServing } from "../support/deployment.ts";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
 
-const SCRIPT = new URL("../../examples/duckdb.sql", import.meta.url);
+const SCRIPT = new URL("../duckdb.sql", import.meta.url);
 type Query = (sql: string) => Promise<Row[]>;
 
 const seed = testSeed();

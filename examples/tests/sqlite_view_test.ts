@@ -8,7 +8,7 @@ import { GitRepository } from "./support/git_repository.ts";
 import { type Spawned, untilPrinted } from "../../tools/support/program.ts";
 import { runExample, startExample } from "./support/run_script.ts";
 import { append, readLog } from "./support/served.ts";
-import { type Deployment, withServing } from "../support/deployment.ts";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
 import { readView, type ViewContents } from "./support/view.ts";
 
 /** Events per transaction. It is small, so that there are many transactions to interrupt. */

@@ -5,7 +5,7 @@ import { findProgram } from "../../../tools/support/find_program.ts";
 import { cliCommand } from "../../../tools/support/program.ts";
 import { writeFile } from "node:fs/promises";
 
-const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));
+const EXAMPLES = fileURLToPath(new URL("../../", import.meta.url));
 const TIMEOUT_MS = 120_000;
 
 /** Options for a test that needs these programs. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { RecordView } from "../../examples/support/record_view.ts";
+import { RecordView } from "../support/record_view.ts";
 import { withFolder } from "../../tools/support/program.ts";
 import type { CommittedEvent } from "../../mod.ts";
 import { readView } from "./support/view.ts";

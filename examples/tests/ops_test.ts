@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
 import { withFolder } from "../../tools/support/program.ts";
-import { Deployment, withDeployment, withServing } from "../support/deployment.ts";
+import { Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
 import { exampleAt, needs, run, writeCommand } from "./support/programs.ts";
 
 const NEEDS_SHELL = needs("bash", "curl", "jq", "flock");

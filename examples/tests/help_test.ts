@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { withFolder } from "../../tools/support/program.ts";
-import { withServing } from "../support/deployment.ts";
+import { withServing } from "../../tests/support/deployment.ts";
 import { runExample } from "./support/run_script.ts";
 
 const FOLDER = fileURLToPath(new URL("../../examples", import.meta.url));
@@ -22,7 +22,7 @@ for (const name of scripts) {
 
 test("examples/README.md has a line for each example", () => {
   const listed = readFileSync(join(FOLDER, "README.md"), "utf8");
-  const named = new Set(["README.md", "deno.json", "package.json", "support"]);
+  const named = new Set(["README.md", "deno.json", "package.json", "support", "tests"]);
   for (const name of readdirSync(FOLDER).filter((name) => !named.has(name))) {
     assert.ok(new RegExp(`^\\| \\[\`${name}`, "m").test(listed), name);
   }
