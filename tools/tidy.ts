@@ -3,7 +3,7 @@
  * line per fault, and exits with status 1 if there are any.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import {
@@ -105,8 +105,11 @@ interface Packages {
   devDependencies?: Record<string, string>;
 }
 
-/** deno.json and package.json must agree, on exact versions. */
-function checkPackages(deno: Packages, node: Packages): string[] {
+/** deno.json and package.json of a folder must agree, on exact versions. */
+function checkPackages(folder: string, read: (path: string) => string): string[] {
+  const [deno, node] = ["deno.json", "package.json"].map((name): Packages =>
+    JSON.parse(read(join(folder, name)))
+  ) as [Packages, Packages];
   const faults: string[] = [];
   for (const key of ["version", "license"] as const) {
     if (deno[key] !== node[key]) faults.push(`deno.json and package.json differ in ${key}`);
@@ -155,11 +158,16 @@ function findDead(files: string[], read: (path: string) => string): string[] {
 export function findUntidy(root: string): string[] {
   const files = listFiles(root);
   const read = (path: string) => readFileSync(join(root, path), "utf8");
+  // Examples have dependencies of their own.
+  const packages = files.filter((path) => !path.startsWith("examples/"))
+    .filter((path) => basename(path) === "package.json").map(dirname);
   return [
     ...files.flatMap((path) => checkText(path, read(path))),
     ...files.filter((path) => path.startsWith("src/")).flatMap((p) => checkSource(p, read(p))),
-    ...checkPackages(JSON.parse(read("deno.json")), JSON.parse(read("package.json"))),
-    ...findUnlisted(JSON.parse(read("package.json")), read("docs/dependencies.md")),
+    ...packages.flatMap((folder) => checkPackages(folder, read)),
+    ...packages.flatMap((folder) =>
+      findUnlisted(JSON.parse(read(join(folder, "package.json"))), read("docs/dependencies.md"))
+    ),
     ...findDead(files, read),
     ...findWrongLogLayers(files, read),
     ...findFullFolders(files),

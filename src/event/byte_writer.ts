@@ -19,7 +19,6 @@ export class ByteWriter {
     this.bytes = Buffer.allocUnsafeSlow(capacityBytes);
   }
 
-  /** Ensures capacity for `moreBytes` more bytes. */
   reserve(moreBytes: number): void {
     const sizeBytes = this.size + moreBytes;
     if (sizeBytes <= this.bytes.length) return;
@@ -43,7 +42,6 @@ export class ByteWriter {
     this.size += bytes.length;
   }
 
-  /** Appends an ASCII string. */
   ascii(text: string): void {
     this.reserve(text.length);
     putAscii(text, this.bytes, this.size);

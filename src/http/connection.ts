@@ -48,7 +48,6 @@ export class Connection {
   #input: Buffer = NOTHING;
   /** Length of the input prefix already searched for the end of a head. */
   #searchedBytes = 0;
-  /** The body of the current request. */
   #body: IncomingBody | null = null;
   #isBusy = false;
   /** Resolves when the last request has been served. */
@@ -81,7 +80,6 @@ export class Connection {
     await this.#serving;
   }
 
-  /** Resolves when the socket is closed. */
   async closed(): Promise<void> {
     const socket = this.#socket;
     if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));

@@ -2,6 +2,7 @@
  * The durable log and its single writer: recovers a directory, appends commits, takes snapshots.
  * The caller holds the writer lock (runtime/file_lock.ts) from before `openLog` to after `close`.
  */
+import type { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
@@ -26,10 +27,10 @@ import type { SealedHistory } from "./segment/sealed_history.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import type { CallMode, Storage } from "./storage/storage.ts";
-import { buildCleanEnd, buildCommit } from "./wal/commit_builder.ts";
-import { CommitFile } from "./wal/commit_file.ts";
+import { buildCleanEnd, buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
+import { CommitFile, growthOf } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
-import type { BatchEntry } from "./wal/commit_frame.ts";
+import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
 import { RecentCommits } from "./wal/recent_commits.ts";
 import { rotateTail, RotationError, syncNames } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
@@ -56,7 +57,6 @@ export interface LogOptions {
 
 export interface SealingOptions {
   maker: SegmentMaker;
-  /** Size at which the tail is rotated. */
   rotateBytes: number;
   /** See `BackgroundSealingOptions`. */
   pause?: BackgroundSealingOptions["pause"];
@@ -71,7 +71,6 @@ export async function openLog(options: LogOptions): Promise<Log> {
   return new Log(options, await recover(options.storage, options.report));
 }
 
-/** Thrown to stop `seal()`. */
 class SealStopped extends Error {}
 
 export class Log {
@@ -85,7 +84,6 @@ export class Log {
   #tail: CommitFile;
   #writer: TailWriter;
   #snapshot: LogSnapshot;
-  /** Tail size that triggers the next rotation. */
   #rotateAtBytes: number;
   #head: string;
   #appending = false;
@@ -125,6 +123,11 @@ export class Log {
     return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
 
+  /** Chain head after the last event, 64 lowercase hex digits. */
+  get head(): string {
+    return this.#head;
+  }
+
   /** Sizes for operator reports, with the member names used there. */
   get size() {
     const { segments } = this.#manifest;
@@ -154,14 +157,35 @@ export class Log {
     mode?: CallMode,
   ): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit has at least one batch");
+    return await this.#commit(() => {
+      const nowMs = this.#options.clockMs();
+      const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
+      return inTurns(buildCommit(parts));
+    }, mode);
+  }
+
+  /**
+   * Commits batches that another log has already committed, unchanged. Used by replicas. The caller
+   * has verified the batches and must not call `append()`, whose ids would not follow theirs.
+   * @param lines the event lines of all batches.
+   * @throws {StorageFullError} the disk is full; nothing was written.
+   * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
+   */
+  async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
+    assert(commit.batches.length > 0, "a commit has at least one batch");
+    await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
+  }
+
+  async #commit(
+    build: () => Promise<BuiltCommit>,
+    mode?: CallMode,
+  ): Promise<readonly BatchEntry[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during seal() or after it failed");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
-      const nowMs = this.#options.clockMs();
-      const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
-      const built = await inTurns(buildCommit(parts));
+      const built = await build();
       const { frontier } = this.#snapshot;
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
@@ -333,7 +357,6 @@ export class Log {
     });
   }
 
-  /** Keeps the current tail after a failed rotation. */
   #keepTail(failure: RotationError): void {
     if (failure.outcome === "torn") throw this.#writer.poisonBy("tail rename failed", failure);
     if (failure.outcome === "undone") this.#writer.markNameUnsynced();

@@ -6,6 +6,7 @@ import { test } from "node:test";
 const ROOT = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
 const { dependencies, devDependencies } = JSON.parse(read("package.json"));
+const mirror = JSON.parse(read("mirror/package.json"));
 
 /** The names and licenses in the table of a section. */
 function listedIn(heading: string): [name: string, licence: string][] {
@@ -21,6 +22,7 @@ function listedIn(heading: string): [name: string, licence: string][] {
 
 const SECTIONS: [heading: string, packages: Record<string, string>][] = [
   ["In the program", dependencies],
+  ["In the mirror", mirror.dependencies],
   ["In builds, tests, benchmarks and examples", devDependencies],
 ];
 

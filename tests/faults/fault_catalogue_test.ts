@@ -39,7 +39,11 @@ function parseEntry(text: string): Entry {
   const [head, holds, ...tests] = text.trimEnd().split("\n");
   const [, number, fault] = /^\*\*([1-9]\d*)\*\* (.+: .+)$/.exec(head!) ?? [];
   assert.ok(number && fault, `an entry must read "- **number** where: fault": ${head}`);
-  assert.match(holds ?? "", /^ {2}- (?!`tests\/)/, `entry ${number} needs an expectation`);
+  assert.match(
+    holds ?? "",
+    /^ {2}- (?!`(?:tests|examples)\/)/,
+    `entry ${number} needs an expectation`,
+  );
   assert.ok(tests.length > 0, `entry ${number} needs a citation \`file › title\``);
   const citations = tests.map((line) => {
     const citation = /^ {2}- `(.+)`$/.exec(line)?.[1];
@@ -94,7 +98,7 @@ function withImports(path: string, seen: Set<string> = new Set()): string {
   const source = read(path);
   const imported = [...source.matchAll(/(?:from|import) "(\.[^"]+)"/g)]
     .map((match) => join(path, "..", match[1]!))
-    .filter((target) => target.startsWith("tests/"));
+    .filter((target) => /^(?:tests|examples)\//.test(target));
   return [source, ...imported.map((target) => withImports(target, seen))].join("\n");
 }
 

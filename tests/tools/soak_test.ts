@@ -83,7 +83,7 @@ test(`runSoak() continues with a new log when the current one is full (SEED=${se
 const LOSSES = new RegExp([
   ...["is lost", "was (committed|retired) twice", "has two receipts"],
   ...["_conflict", "source_(retired|not_found)", "was reported as", "does not advance"],
-  ...["was found as", "saw \\d", "(did not list|listed) "],
+  ...["was found as", "saw \\d", "(did not list|listed) ", "is beyond the log"],
 ].join("|"));
 
 /** Size of the truncated tail, smaller than any commit, so that the rest is a remnant. */

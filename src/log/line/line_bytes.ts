@@ -150,7 +150,6 @@ export function putUuid(into: DataView, at: number, from: Uint8Array, start: num
   return putHex(into, at, from, start + done, UUID_BYTES - done);
 }
 
-/** Returns the 36 characters of a UUID. */
 export function uuidText(bytes: Uint8Array, start = 0): string {
   const characters = Buffer.allocUnsafe(UUID_CHARS);
   putUuid(viewFor(characters), 0, bytes, start);

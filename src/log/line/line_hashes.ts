@@ -66,7 +66,6 @@ class HashedText {
   #view = viewFor(this.#bytes);
   #length = 0;
 
-  /** Ensures capacity for `sizeBytes` more bytes. */
   reserve(sizeBytes: number): void {
     if (this.#length + sizeBytes <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(2 * (this.#length + sizeBytes));

@@ -68,7 +68,6 @@ export function decodeColumn(format: ColumnFormat, pages: ChunkPages): ColumnVal
   return indexedValues(values, page.content, rows);
 }
 
-/** Reads the page whose header starts at `start`. */
 function readPage({ bytes, offset, uncompressedBytes }: ChunkPages, start: number): Page {
   const { value: header, end: levelsStart } = decodeThrift(PAGE_HEADER, bytes, start);
   const levelBytes = header.data_page_header_v2?.definition_levels_byte_length ?? 0;
@@ -88,7 +87,6 @@ function readPage({ bytes, offset, uncompressedBytes }: ChunkPages, start: numbe
   return { header, levels: bytes.subarray(levelsStart, valuesStart), content, end };
 }
 
-/** Resolves dictionary indices to values. */
 function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number): ColumnValues {
   const [bitWidth] = content;
   if (bitWidth === undefined) throw new SegmentError("has no dictionary indices");

@@ -62,7 +62,6 @@ export class StreamCounts implements StreamSource {
     this.#add(streamKey(source, stream), events, lastEventId);
   }
 
-  /** Returns the last event of a stream; null if it has none. */
   frontier(source: string, stream: string): string | null {
     return this.#entries.get(streamKey(source, stream))?.lastEventId ?? null;
   }

@@ -83,7 +83,6 @@ function errnoName(errno: number): string {
   return known?.[0] ?? "";
 }
 
-/** Removes a file if it exists. */
 export async function removeIfThere(storage: Storage, path: string): Promise<void> {
   try {
     await storage.remove(path);

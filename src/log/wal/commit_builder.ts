@@ -89,7 +89,8 @@ function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEnt
   };
 }
 
-function frameCommit(
+/** Frames stamped event lines and the entries of their batches as a commit. */
+export function frameCommit(
   { batches, head }: Pick<Commit, "batches" | "head">,
   lines: readonly Buffer[],
   growth: readonly StreamGrowth[],

@@ -125,7 +125,7 @@ function detached(entry: BatchEntry): BatchEntry {
 }
 
 /** Yields the stream growth of each event line. */
-function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
+export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   for (let start = 0; start < lines.length; start = lines.indexOf(LF, start) + 1) {
     const lastEventId = lineEventId(lines, start);
     yield { ...lineSourceAndStream(lines, start), events: 1, lastEventId };

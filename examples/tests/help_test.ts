@@ -1,0 +1,55 @@
+/** What all examples have in common: help, a line in their README, refusals that name an end. */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { withFolder } from "../../tools/support/program.ts";
+import { withServing } from "../../tests/support/deployment.ts";
+import { runExample } from "./support/run_script.ts";
+
+const FOLDER = fileURLToPath(new URL("../../examples", import.meta.url));
+const scripts = readdirSync(FOLDER).filter((name) => name.endsWith(".ts"))
+  .map((name) => name.slice(0, -".ts".length));
+
+for (const name of scripts) {
+  test(`${name} --help prints its usage`, async () => {
+    const { code, stdout, stderr } = await runExample(name, ["--help"]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.ok(stdout.startsWith(`usage: ${name} --socket SOCKET`), stdout);
+  });
+}
+
+test("examples/README.md has a line for each example", () => {
+  const listed = readFileSync(join(FOLDER, "README.md"), "utf8");
+  const named = new Set(["README.md", "deno.json", "package.json", "support", "tests"]);
+  for (const name of readdirSync(FOLDER).filter((name) => !named.has(name))) {
+    assert.ok(new RegExp(`^\\| \\[\`${name}`, "m").test(listed), name);
+  }
+});
+
+const UNREACHABLE: [name: string, args: string[]][] = [
+  ["git_history", ["--repo", join(FOLDER, "..")]],
+  ["tail_log", ["--once"]],
+  ["sqlite_view", ["--database", ":memory:"]],
+];
+for (const [name, args] of UNREACHABLE) {
+  test(`${name} names the socket that it does not find`, () =>
+    withFolder(async (folder) => {
+      const socket = join(folder, "none.sock");
+      const { code, stderr } = await runExample(name, ["--socket", socket, ...args]);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, new RegExp(`connection to ${socket} failed.*ENOENT`));
+    }));
+}
+
+test("sqlite_view says whether the service or the database refused", () =>
+  withServing(async (served) => {
+    const { folder, socketPath: socket } = served;
+    const run = (...args: string[]) => runExample("sqlite_view", ["--socket", socket, ...args]);
+    const database = await run("--database", join(folder, "none", "view.db"));
+    assert.deepEqual([database.code, database.stderr.split(":")[0]], [1, "SQLite refused"]);
+    const service = await run("--database", join(folder, "view.db"), "--limit", "0");
+    assert.equal(service.code, 1);
+    assert.match(service.stderr, /^the service refused: invalid_replay_request: /);
+  }));

@@ -1,0 +1,190 @@
+/** `examples/ops/`: the probe, the backup, the weekly check and the installation. */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { parseArguments } from "../../src/commands/arguments.ts";
+import { withFolder } from "../../tools/support/program.ts";
+import { Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
+import { exampleAt, needs, run, writeCommand } from "./support/programs.ts";
+
+const NEEDS_SHELL = needs("bash", "curl", "jq", "flock");
+
+/** Runs the probe. @returns its exit status and output. */
+function probe({ socketPath, logDir }: Deployment, ...args: string[]): [number | null, string] {
+  const paths = ["--socket", socketPath, "--log", logDir];
+  const { status, stdout, stderr } = run([exampleAt("ops/probe.sh"), ...paths, ...args]);
+  assert.equal(stderr, "");
+  return [status, stdout];
+}
+
+test(
+  "probe.sh reports the state of the log and its consumers to Nagios",
+  NEEDS_SHELL,
+  () =>
+    withServing(async (served) => {
+      const nothing = / \| tail=\d+B segments=0 free=\d+B$/m;
+      assert.match(probe(served)[1], nothing);
+      await served.append("1");
+      const cursor = join(served.folder, "cursor");
+      const { last_event_id } = served.receipts[0]!;
+      const asConsumer = (id: string) => writeFile(cursor, `${id}\n`);
+
+      await asConsumer(last_event_id);
+      const lag = ["--cursor", `view=${cursor}`, "--lag-max", "3600"];
+      const [status, line] = probe(served, ...lag);
+      assert.equal(status, 0, line);
+      assert.match(line, /^EVENTLOG OK - up \| .* age=\d+s lag_view=0s\n$/);
+
+      await asConsumer("019b76da-a800-7001-8203-040506070809");
+      assert.match(probe(served, ...lag)[1], /^EVENTLOG WARNING - view is \d+ s behind/);
+      await asConsumer("ffffffff-a800-7001-8203-040506070809");
+      assert.match(probe(served, ...lag)[1], /^EVENTLOG CRITICAL - the log ends before .* of view/);
+      await asConsumer("not an id");
+      assert.equal(probe(served, ...lag)[0], 3);
+
+      assert.deepEqual(probe(served, "--tail-max", "1")[0], 1);
+      assert.match(
+        probe(served, "--free-min", `${2 ** 60}`)[1],
+        /^EVENTLOG CRITICAL - \d+ bytes free/,
+      );
+      await served.stop();
+      const [down, reason] = probe(served);
+      assert.equal(down, 2);
+      assert.match(reason, /^EVENTLOG CRITICAL - no answer at .*ground\.sock: /);
+      assert.equal(probe(served, "--lag-max", "soon")[0], 3);
+    }),
+);
+
+test(
+  "probe.sh writes metrics for Prometheus, even while the service is down",
+  NEEDS_SHELL,
+  () =>
+    withServing(async (served) => {
+      await served.append("1");
+      const cursor = join(served.folder, "cursor");
+      await writeFile(cursor, served.receipts[0]!.last_event_id);
+      const file = join(served.folder, "eventlog.prom");
+      const args = ["--prometheus", file, "--cursor", `view=${cursor}`];
+      const metrics = () => {
+        assert.deepEqual(probe(served, ...args), [0, ""]);
+        const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+        const values = lines.filter((line) => !line.startsWith("#"));
+        assert.equal(lines.length, 3 * values.length);
+        return Object.fromEntries(values.map((line) => line.replace("eventlog_", "").split(" ")));
+      };
+      const { up, segments, frontier_age_seconds, ...others } = metrics();
+      assert.deepEqual([up, segments], ["1", "0"]);
+      assert.match(frontier_age_seconds, /^\d+$/);
+      assert.equal(others['consumer_lag_seconds{consumer="view"}'], "0");
+      assert.equal(others.tail_bytes, `${statSync(join(served.logDir, "tail.ndjson")).size}`);
+      assert.ok(Number(others.free_bytes) > 0);
+      await served.stop("SIGKILL");
+      assert.equal(metrics().up, "0");
+    }),
+);
+
+test(
+  "backup.sh makes complete copies that share segments, and always restarts the service",
+  NEEDS_SHELL,
+  () =>
+    withServing(async (served) => {
+      const program = join(served.folder, "eventlog");
+      await writeCommand(program);
+      const to = join(served.folder, "backups");
+      const started = join(served.folder, "started");
+      const backup = (...args: string[]) => {
+        const start = `touch '${started}'`;
+        const stop = `kill -TERM ${served.serving.child.pid}`;
+        const paths = ["--deployment", served.dir, "--to", to, "--stop", stop, "--start", start];
+        return run([exampleAt("ops/backup.sh"), ...paths, "--program", program, ...args]);
+      };
+      /** Makes a backup, after which the service runs again. @returns a deployment of the copy. */
+      const copied = async () => {
+        const { status, stdout, stderr } = backup();
+        assert.equal(status, 0, stderr);
+        assert.match(stdout, /^backup: .*, stopped for \d+\.\d{3} s\n$/);
+        const copy = new Deployment(to, /^backup: (.*), stopped/.exec(stdout)![1]!);
+        await served.serving.exited;
+        await served.start();
+        return copy;
+      };
+      const segmentOf = ({ logDir }: Deployment) => {
+        const [name] = readdirSync(join(logDir, "segments"));
+        return statSync(join(logDir, "segments", name!));
+      };
+
+      await served.append("sealed");
+      await served.stop();
+      assert.equal((await served.run(["seal"])).code, 0);
+      await served.start();
+      await served.append("in the tail");
+      const first = await copied();
+      assert.ok(existsSync(started));
+      assert.notEqual(segmentOf(first).ino, segmentOf(served).ino);
+      const { events_checked } = await first.verify();
+
+      await served.append("later");
+      const second = await copied();
+      assert.equal(realpathSync(join(to, "latest")), second.dir);
+      assert.equal(segmentOf(second).ino, segmentOf(first).ino);
+      assert.ok((await second.verify()).events_checked > events_checked);
+      second.receipts.push(...served.receipts);
+      await second.assertContinues();
+
+      const unverified = backup("--program", "false");
+      assert.equal(unverified.status, 1);
+      assert.match(unverified.stderr, /does not verify/);
+      await served.serving.exited;
+      const { status, stderr } = backup("--stop", "false", "--start", `echo started >&2`);
+      assert.deepEqual([status, stderr], [1, "started\n"]);
+      assert.equal(readdirSync(to).filter((name) => name.startsWith("20")).length, 2);
+    }),
+);
+
+const UNITS = ["eventlog.service", "eventlog-verify.service", "eventlog-verify.timer"];
+
+test("install.sh installs the program, its units, its manual page and its completions", () =>
+  withFolder(async (folder) => {
+    const program = join(folder, "built");
+    await writeCommand(program);
+    const root = join(folder, "root");
+    const args = ["--destdir", root, "--prefix", "/opt/log", program];
+    const { status, stderr } = run([exampleAt("ops/install.sh"), ...args]);
+    assert.deepEqual([status, stderr], [0, ""]);
+    const read = (path: string) => readFileSync(join(root, path), "utf8");
+    const share = "/opt/log/share";
+    assert.match(read(`${share}/man/man1/eventlog.1`), /^\.TH /m);
+    assert.match(read(`${share}/bash-completion/completions/eventlog`), /^complete /m);
+    assert.match(read(`${share}/zsh/site-functions/_eventlog`), /^#compdef /);
+    assert.match(read(`${share}/fish/vendor_completions.d/eventlog.fish`), /^complete /m);
+    for (const unit of UNITS.slice(0, 2)) {
+      assert.match(read(`/etc/systemd/system/${unit}`), /^ExecStart=\/opt\/log\/bin\/eventlog --/m);
+    }
+    const { stdout } = run([join(root, "opt/log/bin/eventlog"), "--version"]);
+    assert.match(stdout, /^\d+\.\d+\.\d+/);
+    assert.equal(run([exampleAt("ops/install.sh"), "--destdir", root, folder + "/no"]).status, 2);
+  }));
+
+test("the weekly check runs verify --chain", (context) =>
+  withDeployment(async (deployment) => {
+    const unit = readFileSync(exampleAt("ops/eventlog-verify.service"), "utf8");
+    const [, line] = /^ExecStart=\/usr\/local\/bin\/eventlog (.*)$/m.exec(unit)!;
+    const words = line!.split(" ").map((word) =>
+      word === "/srv/log/service.toml" ? deployment.configPath : word
+    );
+    const { configPath } = deployment;
+    assert.deepEqual(parseArguments(words), { command: "verify", configPath, chain: true });
+    const folder = join(deployment.folder, "units");
+    await mkdir(folder);
+    for (const name of UNITS) {
+      const text = readFileSync(exampleAt(`ops/${name}`), "utf8");
+      await writeFile(join(folder, name), text.replace("/usr/local/bin/eventlog", "/bin/true"));
+    }
+    const paths = UNITS.slice(1).map((name) => join(folder, name));
+    const { error, status, stderr } = run(["systemd-analyze", "verify", "--man=no", ...paths]);
+    if (error !== undefined) return context.skip("systemd-analyze is not installed");
+    assert.equal(stderr.split("\n").filter((line) => line.includes(folder)).join("\n"), "");
+    assert.equal(status, 0, stderr);
+  }));

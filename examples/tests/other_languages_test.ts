@@ -1,0 +1,196 @@
+/** `examples/python/` and `examples/shell/` against a served deployment. */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { runCli, spawnCli, type Spawned, untilPrinted } from "../../tools/support/program.ts";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
+import { exampleAt, needs, run } from "./support/programs.ts";
+import { startExample } from "./support/run_script.ts";
+import { append, readLog } from "./support/served.ts";
+
+const NEEDS_SHELL = needs("bash", "curl", "jq");
+const NEEDS_PYTHON = needs("python3");
+
+const POLL_MS = 5;
+
+/** Options of a test that needs a Python package. */
+function needsPackage(name: string, version: string): { skip: string | false } {
+  if (NEEDS_PYTHON.skip !== false) return NEEDS_PYTHON;
+  const code = `import importlib.metadata as m; print(m.version("${name}"))`;
+  const installed = run(["python3", "-c", code]).stdout.trim();
+  const isFit = version === "" ? installed !== "" : installed === version;
+  return {
+    skip: !isFit && `no ${name} ${version} here: pip install -r examples/python/requirements.txt`,
+  };
+}
+
+/** Starts an example and collects its output. */
+function start(path: string, ...args: string[]): Spawned {
+  const script = exampleAt(path);
+  return path.endsWith(".py")
+    ? spawnCli([script, ...args], { executable: "python3" })
+    : spawnCli(args, { executable: script });
+}
+
+const EVENTS = ["1", "2", "3"].map((record_key) => ({
+  stream: "orders",
+  record_key,
+  kind: "upserted",
+  payload: { "€": ["a\u2028b\\n", 1e21, 0.1, null] },
+}));
+
+/** Follows the log with an example, even across a kill of the service. */
+async function testConsumer(served: Deployment, path: string): Promise<void> {
+  const cursor = join(served.folder, "cursor");
+  const args = ["--socket", served.socketPath, "--cursor", cursor];
+  await append(served, "1", EVENTS);
+  const follower = start(path, ...args);
+  const printed = () => follower.output.stdout.split("\n").filter((line) => line !== "");
+  try {
+    await untilPrinted(follower, () => printed().length === 3);
+    await append(served, "2", EVENTS);
+    await untilPrinted(follower, () => printed().length === 6);
+    await served.stop("SIGKILL");
+    await untilPrinted(follower, ({ stderr }) => stderr.includes("reconnecting"));
+    await served.start();
+    await append(served, "3", EVENTS);
+    await untilPrinted(follower, () => printed().length === 9);
+    const last = JSON.parse(printed().at(-1)!).event_id;
+    while (readFileSync(cursor, "utf8") !== `${last}\n`) await delay(POLL_MS);
+  } finally {
+    follower.child.kill();
+    await follower.exited;
+  }
+  const log = await readLog(served);
+  assert.deepEqual(printed().map((line) => JSON.parse(line)), log);
+  await append(served, "4", EVENTS);
+  const rest = await start(path, ...args, "--once").exited;
+  assert.deepEqual([rest.code, rest.stdout.split("\n").length], [0, 4], rest.stderr);
+  assert.equal(readFileSync(cursor, "utf8"), `${(await readLog(served)).at(-1)!.event_id}\n`);
+
+  await writeFile(cursor, "ffffffff-ffff-7fff-bfff-ffffffffffff\n");
+  const beyond = await start(path, ...args, "--once").exited;
+  assert.equal(beyond.code, 1);
+  assert.match(beyond.stderr, /the log ends at/);
+}
+
+test(
+  "consumer.py follows the log with the requests package and resumes",
+  needsPackage("requests", ""),
+  () => withServing((served) => testConsumer(served, "python/consumer.py")),
+);
+
+test(
+  "follow.sh follows the log with curl and resumes",
+  NEEDS_SHELL,
+  () => withServing((served) => testConsumer(served, "shell/follow.sh")),
+);
+
+/** Appends batches with an example, before and after a kill of the service. */
+async function testConnector(served: Deployment, appending: () => Spawned): Promise<void> {
+  const first = await appending().exited;
+  assert.match(first.stdout, /^committed 1000 events .*\ncommitted 500 events /, first.stderr);
+  await served.stop("SIGKILL");
+  const second = appending();
+  await untilPrinted(second, ({ stderr }) => stderr.includes("trying again"));
+  await served.start();
+  const { code, stdout } = await second.exited;
+  assert.equal(code, 0);
+  assert.match(stdout, /^duplicate 1000 events .*\nduplicate 500 events /);
+  const log = await readLog(served);
+  assert.deepEqual(log.map(({ record_key }) => record_key), KEYS);
+  assert.deepEqual(log[7]!.payload, { id: "7", name: 'Ä "7", \u2028' });
+}
+
+const KEYS = Array.from({ length: 1500 }, (_, index) => String(index));
+const NAME_OF = (key: string) => `Ä "${key}", \u2028`;
+
+test(
+  "connector.py appends a CSV file once, no matter how often it runs",
+  NEEDS_PYTHON,
+  () =>
+    withServing(async (served) => {
+      const file = join(served.folder, "people.csv");
+      const rows = KEYS.map((key) => `${key},"${NAME_OF(key).replaceAll('"', '""')}"\n`);
+      await writeFile(file, `id,name\n${rows.join("")}`);
+      const args = ["--socket", served.socketPath, "--stream", "people", file];
+      await testConnector(served, () => start("python/connector.py", ...args));
+      await writeFile(file, `id,name\n${"k".repeat(1025)},too long a key\n`);
+      const refused = await start("python/connector.py", ...args).exited;
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /^invalid_events: /);
+    }),
+);
+
+test(
+  "append.sh appends lines of JSON once, no matter how often it runs",
+  NEEDS_SHELL,
+  () =>
+    withServing(async (served) => {
+      const file = join(served.folder, "events.ndjson");
+      const lines = KEYS.map((record_key) => {
+        const payload = { id: record_key, name: NAME_OF(record_key) };
+        return JSON.stringify({ stream: "people", record_key, kind: "upserted", payload }) + "\n";
+      });
+      await writeFile(file, lines.join(""));
+      const args = ["--socket", served.socketPath, "--source", "import", "--batch", "b"];
+      const script = exampleAt("shell/append.sh");
+      const words = ["-c", 'exec "$@" < "$0"', file, script, ...args];
+      await testConnector(served, () => spawnCli(words, { executable: "bash" }));
+      await writeFile(file, '{"stream": "people"}\n');
+      const refused = await runCli(words, { executable: "bash" });
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /^append: invalid_events: |^append: batch_id_conflict: /);
+    }),
+);
+
+test(
+  "groundhog-sdk 0.3.0 works unmodified",
+  needsPackage("groundhog-sdk", "0.3.0"),
+  () =>
+    withServing(async (served) => {
+      for (const status of ["committed", "duplicate"]) {
+        const { stdout, stderr } = await start("python/groundhog.py", "--socket", served.socketPath)
+          .exited;
+        assert.equal(stderr, "");
+        const lines = stdout.trimEnd().split("\n");
+        assert.match(lines[0]!, new RegExp(`^${status} 4 events through `));
+        assert.equal(lines[1], "stripe customers 4");
+        const events = (await readLog(served)).map(({ event_id, kind, record_key }) =>
+          `${event_id} ${kind} ${record_key}`
+        );
+        assert.deepEqual(
+          lines.slice(2).map((line) => line.split(" ").slice(0, 3).join(" ")),
+          events,
+        );
+      }
+    }),
+);
+
+/** The programs in subdirectories of `examples/`. */
+const PROGRAMS = ["ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
+  readdirSync(exampleAt(folder))
+    .filter((name) => /\.(py|sh)$|^server\.ts$/.test(name))
+    .map((name) => folder + name)
+);
+
+test("every example has a line in examples/README.md", () => {
+  const readme = readFileSync(exampleAt("README.md"), "utf8");
+  for (const name of PROGRAMS) assert.ok(readme.includes(`(${name})`), `no line of ${name}`);
+});
+
+for (const path of PROGRAMS) {
+  const need = path.endsWith(".py")
+    ? needsPackage(path === "python/groundhog.py" ? "groundhog-sdk" : "requests", "")
+    : {};
+  test(`${path} --help prints the usage and nothing else`, need, async () => {
+    const isScript = !path.endsWith(".ts");
+    const started = isScript ? start(path, "--help") : startExample(path.slice(0, -3), ["--help"]);
+    const { code, stdout, stderr } = await started.exited;
+    assert.deepEqual([code, isScript ? stderr : ""], [0, ""]);
+    assert.match(stdout, /^usage: /);
+  });
+}

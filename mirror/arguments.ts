@@ -1,0 +1,131 @@
+/** The command line of the mirror. */
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { usageError } from "../src/commands/exit.ts";
+
+/** What `--help` prints. */
+export const USAGE =
+  `usage: mirror push --socket SOCKET [--nats URL] [--stream NAME] [--token TOKEN]
+                   [--after EVENT_ID] [--once]
+       mirror restore [--nats URL] [--stream NAME] [--segments URL] [--head HEX] DIR
+       mirror standby [--nats URL] [--stream NAME] [--segments URL] [--once] DIR
+       mirror segments --to URL DIR
+
+push      carries the log of a service into a NATS JetStream stream
+restore   builds the log of the deployment DIR from the stream
+standby   the same, and goes on following the stream
+segments  copies the sealed history of the deployment DIR to a directory or S3-compatible store
+
+  --socket SOCKET   socket of the service
+  --nats URL        nats://[user:password@]host[:port], several separated by commas (default:
+                    NATS_URL, else nats://127.0.0.1:4222)
+  --stream NAME     NATS stream; push creates it if it is missing (default: ground)
+  --token TOKEN     bearer token, if the service requires one
+  --after EVENT_ID  the last event that was in a stream whose messages have all expired
+  --once            exit with status 0 when it has caught up
+  --head HEX        fail unless this chain head comes out
+  --segments URL    begin with the segments there
+  --to URL          a directory, or s3://BUCKET[/PREFIX] (AWS_ENDPOINT_URL names the store)
+`;
+
+/** Valid for streams. */
+const NATS_NAME = /^[A-Za-z0-9_-]{1,128}$/;
+const CHAIN_HEAD = /^[0-9a-f]{64}$/;
+
+interface StreamArguments {
+  servers: string;
+  stream: string;
+}
+
+/** A parsed command line. */
+export type Invocation =
+  | { command: "help" }
+  | {
+    command: "push";
+    socket: string;
+    token?: string;
+    after: string | undefined;
+    once: boolean;
+  } & StreamArguments
+  | {
+    command: "restore" | "standby";
+    dir: string;
+    head: string | undefined;
+    segments: string | undefined;
+    once: boolean;
+  } & StreamArguments
+  | { command: "segments"; dir: string; to: string };
+
+const OPTIONS = {
+  socket: { type: "string" },
+  nats: { type: "string" },
+  stream: { type: "string" },
+  token: { type: "string" },
+  after: { type: "string" },
+  once: { type: "boolean" },
+  head: { type: "string" },
+  segments: { type: "string" },
+  to: { type: "string" },
+  help: { type: "boolean" },
+} as const;
+
+type Option = keyof typeof OPTIONS;
+
+const OPTIONS_OF: Record<Exclude<Invocation["command"], "help">, readonly Option[]> = {
+  push: ["socket", "nats", "stream", "token", "after", "once"],
+  restore: ["nats", "stream", "segments", "head"],
+  standby: ["nats", "stream", "segments", "once"],
+  segments: ["to"],
+};
+
+/** @throws {CommandError} exit status 2. */
+export function parseArguments(args: string[]): Invocation {
+  const { values, positionals } = split(args);
+  const [command, dir, ...more] = positionals;
+  if (values.help === true) return { command: "help" };
+  if (command === undefined || !isCommand(command)) {
+    throw usageError(`${command ?? "no command"}: name push, restore, standby or segments`);
+  }
+  for (const name of Object.keys(values)) {
+    if (OPTIONS_OF[command].includes(name as Option)) continue;
+    throw usageError(`${command} does not accept --${name}`);
+  }
+  if (more.length > 0) throw usageError(`${more[0]}: ${command} accepts one directory`);
+  if (command === "push") {
+    if (dir !== undefined) throw usageError(`${dir}: push accepts no directory`);
+    const { socket, token, after, once = false } = values;
+    if (socket === undefined) throw usageError("push needs --socket");
+    return { command, socket, ...(token && { token }), after, once, ...streamOf(values) };
+  }
+  if (dir === undefined) throw usageError(`${command} needs the directory of a deployment`);
+  if (command === "segments") {
+    if (values.to === undefined) throw usageError("segments needs --to");
+    return { command, dir, to: values.to };
+  }
+  const { head, segments, once = command === "restore" } = values;
+  if (head !== undefined && !CHAIN_HEAD.test(head)) {
+    throw usageError(`${head}: a chain head has 64 lowercase hex digits`);
+  }
+  return { command, dir, head, segments, once, ...streamOf(values) };
+}
+
+function split(args: string[]) {
+  try {
+    return parseArgs({ args, allowPositionals: true, options: OPTIONS });
+  } catch (error) {
+    throw usageError((error as Error).message);
+  }
+}
+
+function isCommand(name: string): name is keyof typeof OPTIONS_OF {
+  return Object.hasOwn(OPTIONS_OF, name);
+}
+
+function streamOf({ nats, stream = "ground" }: { nats?: string; stream?: string }) {
+  if (!NATS_NAME.test(stream)) throw usageError(`${stream} is not a valid NATS name`);
+  const servers = nats ?? process.env.NATS_URL ?? "nats://127.0.0.1:4222";
+  if (!servers.split(",").every((url) => URL.canParse(url))) {
+    throw usageError("--nats must be a list of URLs");
+  }
+  return { servers, stream };
+}

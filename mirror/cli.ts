@@ -1,0 +1,49 @@
+/** Entry point of the mirror: `USAGE` in arguments.ts. */
+import process from "node:process";
+import { EXIT_OK } from "../src/commands/exit.ts";
+import { boundHeap } from "../src/commands/heap_bounds.ts";
+import { reportFailure } from "../src/commands/run.ts";
+import { catchSignals } from "../src/commands/signals.ts";
+import { TERMINAL } from "../src/commands/terminal.ts";
+import { endProcess } from "../src/runtime/end_process.ts";
+import { type Invocation, parseArguments, USAGE } from "./arguments.ts";
+
+async function run(invocation: Invocation): Promise<void> {
+  const { print, report } = TERMINAL;
+  switch (invocation.command) {
+    case "help":
+      return print(USAGE);
+    case "push": {
+      const { push } = await import("./push/push.ts");
+      boundHeap();
+      const stop = new AbortController();
+      const signals = catchSignals(report);
+      signals.requested.then(() => stop.abort());
+      return await push({ ...invocation, stop: stop.signal, print, report });
+    }
+    case "segments": {
+      const { uploadSegments } = await import("./segments/upload.ts");
+      return await uploadSegments(invocation.dir, invocation.to, report);
+    }
+    default: {
+      const { restore } = await import("./restore/restore.ts");
+      return await restore({ ...invocation, terminal: TERMINAL });
+    }
+  }
+}
+
+async function main(): Promise<number> {
+  try {
+    await run(parseArguments(process.argv.slice(2)));
+    return EXIT_OK;
+  } catch (error) {
+    return reportFailure(error, TERMINAL);
+  }
+}
+
+// After an uncaught error the state of the program is unknown: report it and exit.
+for (const event of ["uncaughtException", "unhandledRejection"]) {
+  process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
+}
+
+endProcess(await main());

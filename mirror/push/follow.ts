@@ -1,0 +1,116 @@
+/**
+ * Follows a log in its own bytes: `EventLogClient` parses events, which would cost more than
+ * publishing them.
+ */
+import { Buffer } from "node:buffer";
+import { ProtocolError, unixFetch } from "../../mod.ts";
+import { readLines } from "../../src/client/lines.ts";
+import { SYSTEM_TIMING } from "../../src/client/timing.ts";
+import { nameOf, Transport } from "../../src/client/transport.ts";
+import { CLIENT_LINE_BYTES_MAX } from "../../src/limits.ts";
+import { stringEnd } from "../../src/log/line/line_bytes.ts";
+import { StoredEvent } from "../../src/log/line/stored_event.ts";
+
+/** A committed event. */
+export interface LogEvent {
+  eventId: string;
+  source: string;
+  stream: string;
+  /** The same for all events of a batch, and for no neighbor of another one. */
+  batch: string;
+  /** The stored line, without LF. */
+  data: Buffer;
+}
+
+/** A record of a follow response. */
+export type LogRecord =
+  | { type: "events"; events: LogEvent[]; snapshot_through_event_id: string | null }
+  | { type: "caught_up" }
+  | { type: "end"; reason: string; detail?: string };
+
+/** Where the log is served. */
+export interface ServiceAddress {
+  socket: string;
+  token?: string;
+}
+
+/**
+ * Yields the records of one follow response.
+ * @throws {ConnectionError} the connection failed.
+ * @throws {EventLogError} the service refused.
+ */
+export async function* followLog(
+  { socket, token }: ServiceAddress,
+  after: string | null,
+  signal: AbortSignal,
+): AsyncGenerator<LogRecord, void> {
+  const transport = new Transport(unixFetch(socket), token, SYSTEM_TIMING, 1);
+  const query = { follow: "true", after: after ?? undefined };
+  const request = { method: "GET" as const, path: "/v1/events", query };
+  const { body } = await transport.send(request, signal);
+  if (body === null) throw new ProtocolError(`response to ${nameOf(request)} has no body`);
+  for await (const line of readLines(nameOf(request), body, CLIENT_LINE_BYTES_MAX)) {
+    yield parseRecord(Buffer.from(line.buffer, line.byteOffset, line.length));
+  }
+}
+
+const EVENTS_RECORD = Buffer.from('{"type":"events"');
+const EVENTS_MEMBER = Buffer.from(',"events":[');
+
+/** Parses a line of a follow response; its events are views of it. */
+export function parseRecord(line: Buffer): LogRecord {
+  if (!line.subarray(0, EVENTS_RECORD.length).equals(EVENTS_RECORD)) {
+    return JSON.parse(line.toString());
+  }
+  const member = line.indexOf(EVENTS_MEMBER);
+  const events: LogEvent[] = [];
+  const stored = new StoredEvent();
+  let at = member + EVENTS_MEMBER.length;
+  while (line[at] === OPENING_BRACE) {
+    const end = objectEnd(line, at);
+    if (!stored.take(line, at, end)) throw new ProtocolError("an event is not a stored line");
+    events.push(toLogEvent(stored, line.subarray(at, end)));
+    at = line[end] === COMMA ? end + 1 : end;
+  }
+  if (member < 0 || line[at] !== CLOSING_BRACKET) {
+    throw new ProtocolError("a record of events is malformed");
+  }
+  const rest = JSON.parse(`{${line.toString("latin1", at + 2)}`);
+  return { ...rest, type: "events", events };
+}
+
+function toLogEvent(stored: StoredEvent, data: Buffer): LogEvent {
+  const { bytes, sourceStart, sourceEnd, streamStart, streamEnd } = stored;
+  const source = bytes.toString("latin1", sourceStart, sourceEnd);
+  return {
+    eventId: stored.eventId,
+    source,
+    stream: bytes.toString("latin1", streamStart, streamEnd),
+    batch: `${source} ${bytes.toString("latin1", stored.batchIdStart, stored.batchIdEnd)}`,
+    data,
+  };
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPENING_BRACKET = 0x5b;
+const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
+
+/** Where the JSON object that starts at `start` ends. @throws {ProtocolError} it does not. */
+function objectEnd(bytes: Buffer, start: number): number {
+  let depth = 0;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) {
+      at = stringEnd(bytes, at + 1, bytes.length);
+      if (at < 0) break;
+    } else if (byte === OPENING_BRACE || byte === OPENING_BRACKET) {
+      depth++;
+    } else if ((byte === CLOSING_BRACE || byte === CLOSING_BRACKET) && --depth === 0) {
+      return at + 1;
+    }
+  }
+  throw new ProtocolError("a record of events ends within an event");
+}

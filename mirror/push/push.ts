@@ -1,0 +1,115 @@
+/**
+ * `push`: carries a log into a stream for as long as it runs. Pusher, service and NATS may be
+ * killed at any time: every event is in the stream once and in order.
+ */
+import { EventLogClient, unixFetch } from "../../mod.ts";
+import { operationalError } from "../../src/commands/exit.ts";
+import { type MirrorStream, openStream, type StreamOptions } from "../nats/stream.ts";
+import { runSessions } from "../sessions.ts";
+import { followLog, type LogEvent, type LogRecord, type ServiceAddress } from "./follow.ts";
+import { Publisher } from "./publisher.ts";
+import { findStreamEnd } from "./stream_end.ts";
+
+const REPORT_INTERVAL_MS = 500;
+
+export interface PushOptions extends StreamOptions, ServiceAddress {
+  /** The last event that was in a stream whose messages have all expired. */
+  after: string | undefined;
+  /** Whether to return once the stream has all that the log had when it was opened. */
+  once: boolean;
+  stop: AbortSignal;
+  print: (text: string) => void;
+  report: (line: string) => void;
+}
+
+/** Pushes until the signal. @throws errors that a retry cannot fix. */
+export async function push(options: PushOptions): Promise<void> {
+  const session = async () => {
+    const stream = await openStream(options, { isCreated: true });
+    try {
+      await pushOver(stream, options);
+    } finally {
+      await stream.close();
+    }
+  };
+  await runSessions(session, options.stop, options.report);
+}
+
+/** Pushes over one connection to NATS until the signal, a failure, or once it has caught up. */
+async function pushOver(stream: MirrorStream, options: PushOptions): Promise<void> {
+  const { socket, token, after, stop } = options;
+  // The first requests find out whether the service is there; the session is repeated if not.
+  const client = new EventLogClient(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
+  const start = await findStreamEnd(stream, { client, after, stop });
+  const failed = new AbortController();
+  const signal = AbortSignal.any([stop, failed.signal]);
+  const fail = (error: unknown) => failed.abort(error);
+  stream.connection.closed().then(
+    (error) => fail(error ?? new Error("NATS closed the connection")),
+    fail,
+  );
+  const publisher = new Publisher(stream, start, failed);
+  const reporting = reportProgress(publisher, options.print);
+  try {
+    await publishRecords(followLog(options, start.resumeAfter, signal), publisher, options);
+    await publisher.drain();
+  } catch (error) {
+    failed.signal.throwIfAborted();
+    await publisher.drain();
+    // The records end with the reason of the signal.
+    if (!stop.aborted) throw error;
+  } finally {
+    reporting.end();
+  }
+}
+
+async function publishRecords(
+  records: AsyncIterable<LogRecord>,
+  publisher: Publisher,
+  { once, stop }: PushOptions,
+): Promise<void> {
+  /** An event that may not be the last one of its batch. */
+  let held: LogEvent | null = null;
+  for await (const record of records) {
+    if (record.type === "end") throw ended(record);
+    if (record.type === "caught_up") {
+      if (once) return;
+      continue;
+    }
+    const events: LogEvent[] = held === null ? record.events : [held, ...record.events];
+    const isWhole = events.at(-1)?.eventId === record.snapshot_through_event_id;
+    held = isWhole ? null : events.pop() ?? null;
+    for (let at = 0; at < events.length && !stop.aborted; at++) {
+      const event = events[at]!;
+      const following = events[at + 1];
+      const next = following ?? held;
+      const isLast = following === undefined || publisher.isTooLarge(following);
+      await publisher.publish(event, event.batch !== next?.batch, isLast);
+    }
+  }
+}
+
+/** These need an operator. */
+const FINAL_REASONS = ["writer_poisoned", "replay_failed"];
+
+function ended({ reason, detail }: Extract<LogRecord, { type: "end" }>): Error {
+  const text = `${reason}: ${detail}`;
+  return FINAL_REASONS.includes(reason) ? operationalError(text) : new Error(text);
+}
+
+/** Prints how many events are stored, now and then and at the end. */
+function reportProgress(publisher: Publisher, print: PushOptions["print"]) {
+  let printed = 0;
+  const tell = () => {
+    const { events, eventId } = publisher.stored;
+    if (events > printed) print(`${events - printed} events, through ${eventId}\n`);
+    printed = events;
+  };
+  const timer = setInterval(tell, REPORT_INTERVAL_MS);
+  return {
+    end() {
+      clearInterval(timer);
+      tell();
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** Waits for a chain head that an operator has noted, as `seal` prints it. */
+import { operationalError } from "../../src/commands/exit.ts";
+import { GENESIS_HEAD_HEX, HistoryChain } from "../../src/event/chain.ts";
+import { eventLineEnd } from "../../src/log/line/stored_line.ts";
+import { viewFor } from "../../src/log/line/line_bytes.ts";
+import { StoredEvent } from "../../src/log/line/stored_event.ts";
+import type { Log } from "../../src/log/log.ts";
+import { walkEvents } from "../../src/log/read/event_walk.ts";
+
+export class HeadWatch {
+  readonly #wanted: string | undefined;
+  #isSeen: boolean;
+
+  private constructor(wanted: string | undefined, isSeen: boolean) {
+    this.#wanted = wanted;
+    this.#isSeen = isSeen;
+  }
+
+  /** Starts with what a log already holds. @param wanted 64 lowercase hex digits. */
+  static async over(log: Log, wanted: string | undefined): Promise<HeadWatch> {
+    return new HeadWatch(wanted, wanted === undefined || await passesHead(log, wanted));
+  }
+
+  see(head: string): void {
+    if (!this.#isSeen) this.#isSeen = head === this.#wanted;
+  }
+
+  /** @throws {CommandError} the head was not seen. */
+  conclude({ head, snapshot }: Log): void {
+    if (this.#isSeen) return;
+    throw operationalError(
+      `the chain head ${this.#wanted} did not come out: the log ends with event ` +
+        `${snapshot.frontier} and head ${head}; the stream is another log's, or lacks its end`,
+    );
+  }
+}
+
+/** Whether a log has this chain head after any of its events. */
+async function passesHead(log: Log, wanted: string): Promise<boolean> {
+  const known = [GENESIS_HEAD_HEX, log.head];
+  if (known.includes(wanted)) return true;
+  const chain = new HistoryChain();
+  const event = new StoredEvent();
+  let isSeen = false;
+  for (const file of log.snapshot.files) {
+    await walkEvents(file, (chunk, start) => {
+      const end = eventLineEnd(viewFor(chunk), start) - 1;
+      if (!event.take(chunk, start, end)) throw operationalError("the log has a malformed event");
+      chain.append(event.eventHash);
+      isSeen = chain.head === wanted;
+      return !isSeen;
+    });
+    if (isSeen) return true;
+  }
+  return false;
+}

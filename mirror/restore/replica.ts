@@ -1,0 +1,175 @@
+/**
+ * A log built from the messages of a stream: the same ids, hashes, batches and order. A batch is
+ * the run of events with one source and batch id; its digest and the chain are computed again, and
+ * the hashes of each event are verified. Only whole batches are committed.
+ */
+import { Buffer } from "node:buffer";
+import { operationalError } from "../../src/commands/exit.ts";
+import { HistoryChain } from "../../src/event/chain.ts";
+import { isEventId } from "../../src/event/event_id.ts";
+import { sha256Hex } from "../../src/event/hash.ts";
+import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../../src/limits.ts";
+import { viewOf } from "../../src/log/line/line_bytes.ts";
+import { BatchDigester, EventHasher } from "../../src/log/line/line_hashes.ts";
+import { StoredEvent } from "../../src/log/line/stored_event.ts";
+import type { Log } from "../../src/log/log.ts";
+import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
+import type { MessageFacts } from "../nats/stream.ts";
+
+const LF = 0x0a;
+const BUFFER_BYTES_MIN = 2 * COMMIT_BYTES_SOFT_MAX;
+
+/** A batch whose end has not been seen. */
+interface OpenBatch {
+  /** Spelled as in the stored line. */
+  identity: string;
+  events: number;
+  firstEventId: string;
+  lastEventId: string;
+}
+
+export class Replica {
+  readonly #log: Log;
+  readonly #onHead: (head: string) => void;
+  readonly #event = new StoredEvent();
+  readonly #hasher = new EventHasher();
+  #digester = new BatchDigester();
+  #chain: HistoryChain;
+  /** Chain head after the last whole batch. */
+  #head: string;
+  /** Last event of the last whole batch. */
+  #lastEventId: string | null;
+  /** Whole batches that are not committed, then the open one. */
+  #lines: Buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES_MIN);
+  #wholeBytes = 0;
+  #bytes = 0;
+  #whole: BatchEntry[] = [];
+  #open: OpenBatch | null = null;
+  /** Events that were committed. */
+  events = 0;
+
+  /** @param onHead called with the chain head after each batch. */
+  constructor(log: Log, onHead: (head: string) => void) {
+    this.#log = log;
+    this.#onHead = onHead;
+    this.#head = log.head;
+    this.#chain = new HistoryChain(log.head);
+    this.#lastEventId = log.snapshot.frontier;
+  }
+
+  /** The last event that was added. */
+  get lastEventId(): string | null {
+    return this.#open?.lastEventId ?? this.#lastEventId;
+  }
+
+  /** Events of a batch whose end is not in the stream. */
+  get openEvents(): number {
+    return this.#open?.events ?? 0;
+  }
+
+  /** Whether enough is waiting for a commit. */
+  get isFull(): boolean {
+    return this.#wholeBytes >= COMMIT_BYTES_SOFT_MAX || this.#whole.length === COMMIT_BATCHES_MAX;
+  }
+
+  /**
+   * Adds the next event.
+   * @param data its stored line, without LF.
+   * @throws {CommandError} it was altered, or does not follow.
+   */
+  add(facts: MessageFacts, data: Uint8Array): void {
+    const { eventId, previousId } = facts;
+    if (this.#open !== null && previousId === this.#lastEventId) this.#dropOpen();
+    if (previousId !== this.lastEventId) {
+      throw operationalError(
+        `event ${eventId} of the stream follows event ${previousId}, but the log ends with ` +
+          `${this.lastEventId}: the stream lacks what lies between, or is another log's`,
+      );
+    }
+    const start = this.#append(data);
+    const event = this.#event;
+    if (!event.take(this.#lines, start, this.#bytes - 1) || event.eventId !== eventId) {
+      throw operationalError(`event ${eventId} of the stream is not a stored event`);
+    }
+    this.#verify(event);
+    const identity = identityOf(event);
+    if (this.#open !== null && this.#open.identity !== identity) this.#endBatch(start);
+    this.#open ??= { identity, events: 0, firstEventId: eventId, lastEventId: eventId };
+    this.#open.events += 1;
+    this.#open.lastEventId = eventId;
+    this.#digester.add(event);
+    this.#chain.append(event.eventHash);
+    if (facts.endsBatch) this.#endBatch(this.#bytes);
+  }
+
+  /** Commits all whole batches. */
+  async commit(): Promise<void> {
+    if (this.#whole.length === 0) return;
+    const batches = this.#whole;
+    const lines = this.#lines.subarray(0, this.#wholeBytes);
+    await this.#log.replicate({ batches, head: this.#head }, lines);
+    for (const { events } of batches) this.events += events;
+    this.#whole = [];
+    this.#lines.copyWithin(0, this.#wholeBytes, this.#bytes);
+    this.#bytes -= this.#wholeBytes;
+    this.#wholeBytes = 0;
+  }
+
+  /** Appends a line to the buffer; returns where it starts. */
+  #append(data: Uint8Array): number {
+    const start = this.#bytes;
+    const end = start + data.length + 1;
+    if (end > this.#lines.length) {
+      const larger = Buffer.allocUnsafeSlow(2 * end);
+      this.#lines.copy(larger, 0, 0, start);
+      this.#lines = larger;
+    }
+    this.#lines.set(data, start);
+    this.#lines[end - 1] = LF;
+    this.#bytes = end;
+    return start;
+  }
+
+  #verify(event: StoredEvent): void {
+    const { eventId } = event;
+    const isNext = isEventId(eventId) && eventId > (this.lastEventId ?? "");
+    if (!isNext) throw operationalError(`event ${eventId} of the stream is out of order`);
+    const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
+    if (event.contentHash !== content || event.eventHash !== this.#hasher.hash(event)) {
+      throw operationalError(`event ${eventId} of the stream was altered: its hashes differ`);
+    }
+  }
+
+  /** Ends the open batch, whose lines end at `endBytes`. */
+  #endBatch(endBytes: number): void {
+    const { identity, events, firstEventId, lastEventId } = this.#open!;
+    const [source, batch_id] = JSON.parse(`[${identity}]`) as [string, string];
+    this.#whole.push({
+      batch_digest: this.#digester.finish(),
+      batch_id,
+      events,
+      first_event_id: firstEventId,
+      last_event_id: lastEventId,
+      source,
+    });
+    this.#open = null;
+    this.#wholeBytes = endBytes;
+    this.#lastEventId = lastEventId;
+    this.#head = this.#chain.head;
+    this.#onHead(this.#head);
+  }
+
+  /** Drops the events of a batch of which the stream has no more. */
+  #dropOpen(): void {
+    this.#open = null;
+    this.#digester = new BatchDigester();
+    this.#chain = new HistoryChain(this.#head);
+    this.#bytes = this.#wholeBytes;
+  }
+}
+
+/** Source and batch id of an event, as two JSON strings. */
+function identityOf({ bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd }: StoredEvent) {
+  const source = bytes.toString("utf8", sourceStart, sourceEnd);
+  return `"${source}","${bytes.toString("utf8", batchIdStart, batchIdEnd)}"`;
+}

@@ -1,0 +1,126 @@
+/**
+ * `restore` and `standby`: build a deployment's log from a stream, and go on following it. Any
+ * moment is a good one to stop: the directory holds a valid log, and the next run continues it.
+ */
+import { randomFillSync } from "node:crypto";
+import { join } from "node:path";
+import { loadConfig } from "../../src/commands/config.ts";
+import { CONFIG_FILE, isFile } from "../../src/commands/deployment.ts";
+import { operationalError } from "../../src/commands/exit.ts";
+import { init } from "../../src/commands/init.ts";
+import { startProgress } from "../../src/commands/progress.ts";
+import type { Terminal } from "../../src/commands/terminal.ts";
+import { runAsWriter } from "../../src/commands/writer_lock.ts";
+import { TAIL_ROTATE_BYTES } from "../../src/limits.ts";
+import { type Log, openLog } from "../../src/log/log.ts";
+import { sealThread } from "../../src/log/sealing/seal_thread.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { type MirrorStream, openStream, type StreamOptions } from "../nats/stream.ts";
+import { fetchSegments } from "../segments/fetch.ts";
+import { runSessions } from "../sessions.ts";
+import { HeadWatch } from "./head_watch.ts";
+import { Replica } from "./replica.ts";
+import { findStart, StreamBehindError } from "./start_sequence.ts";
+import { readStream } from "./stream_reader.ts";
+
+/** Committed at least this often, however fast messages arrive. */
+const COMMIT_INTERVAL_MS = 200;
+
+export interface RestoreOptions extends StreamOptions {
+  /** The deployment; created if it does not exist. */
+  dir: string;
+  /** A chain head that must come out, 64 lowercase hex digits. */
+  head: string | undefined;
+  /** Where `segments` has put the start of the log. */
+  segments: string | undefined;
+  /** Whether to return once the log has all that the stream had when it was opened. */
+  once: boolean;
+  terminal: Terminal;
+}
+
+/**
+ * Builds the log of a deployment from a stream.
+ * @throws {CommandError} the stream does not continue the log, an event was altered, or `head` did
+ *   not come out.
+ */
+export async function restore(options: RestoreOptions): Promise<void> {
+  const { dir, terminal: { report } } = options;
+  const configPath = join(dir, CONFIG_FILE);
+  if (!await isFile(configPath)) await init(dir, report);
+  await runAsWriter("mirror", await loadConfig(configPath), report, async (logDir, signals) => {
+    const stop = new AbortController();
+    signals.requested.then(() => stop.abort());
+    const storage = fileStorage(logDir);
+    if (options.segments !== undefined) await fetchSegments(options.segments, logDir, report);
+    const log = await openLog({
+      storage,
+      clockMs: Date.now,
+      randomBytes: (into) => void randomFillSync(into),
+      report,
+      sealing: { maker: sealThread(logDir), rotateBytes: TAIL_ROTATE_BYTES },
+    });
+    try {
+      const watch = await HeadWatch.over(log, options.head);
+      await runSessions(() => followStream(log, watch, options, stop.signal), stop.signal, report);
+      if (!stop.signal.aborted) watch.conclude(log);
+      report(`the log ends with event ${log.snapshot.frontier}, head ${log.head}`);
+    } finally {
+      await log.close();
+    }
+  });
+}
+
+/** Follows the stream over one connection until the signal, a failure, or once it has caught up. */
+async function followStream(
+  log: Log,
+  watch: HeadWatch,
+  options: RestoreOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  const stream = await openStream(options, { isCreated: false });
+  const replica = new Replica(log, (head) => watch.see(head));
+  const progress = startProgress(options.terminal, "restored");
+  try {
+    await replicate(stream, log, replica, options, stop, progress.update);
+  } finally {
+    progress.end();
+    await stream.close();
+    if (log.poison === null) await replica.commit();
+    if (replica.openEvents > 0 && options.once) {
+      options.terminal.report(
+        `the stream ends within a batch: its last ${replica.openEvents} events are left out`,
+      );
+    }
+  }
+}
+
+async function replicate(
+  stream: MirrorStream,
+  log: Log,
+  replica: Replica,
+  { once }: RestoreOptions,
+  stop: AbortSignal,
+  onEvents: (done: number, total: number) => void,
+): Promise<void> {
+  const info = await stream.info();
+  const startSeq = await findStart(stream, info, log.snapshot.frontier).catch((error) => {
+    const isFinal = once && error instanceof StreamBehindError;
+    throw isFinal ? operationalError(error.message) : error;
+  });
+  const targetSeq = once ? info.state.last_seq : Infinity;
+  if (startSeq > targetSeq) return;
+  let committedMs = performance.now();
+  for await (const messages of readStream(stream, startSeq, stop)) {
+    for (const { seq, message } of messages) {
+      replica.add(stream.factsOf({ seq, header: message.headers! }), message.data);
+      if (replica.isFull) await replica.commit();
+      if (seq >= targetSeq) return;
+    }
+    const { pending } = messages.at(-1)!;
+    if (pending === 0 || performance.now() - committedMs > COMMIT_INTERVAL_MS) {
+      await replica.commit();
+      committedMs = performance.now();
+    }
+    onEvents(replica.events, replica.events + pending);
+  }
+}

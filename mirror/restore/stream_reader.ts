@@ -1,0 +1,174 @@
+/**
+ * Reads a stream's messages in order from a sequence on, over one connection.
+ *
+ * It pulls from a consumer of its own, with bounded messages and bytes on the way: the library's
+ * `consume()` costs twice as much per message, and bounds one of the two.
+ */
+import { AckPolicy, DeliverPolicy } from "@nats-io/jetstream";
+import type { Msg } from "@nats-io/transport-node";
+import type { MirrorStream } from "../nats/stream.ts";
+
+/** Messages and bytes of a request; the next is sent while this many are outstanding. */
+const PULL_MESSAGES = 1024;
+const PULL_BYTES = 4 * 1024 * 1024;
+const PULL_EXPIRES_MS = 30_000;
+const HEARTBEAT_MS = 1000;
+/** Without a message or heartbeat for this long, the consumer counts as gone. */
+const SILENCE_MS_MAX = 5 * HEARTBEAT_MS;
+/** The server removes a consumer that nobody pulls from. */
+const CONSUMER_IDLE_MS = 60_000;
+const NS_PER_MS = 1e6;
+
+const STATUS_HEARTBEAT = 100;
+const STATUS_EXPIRED = 408;
+/** Among others: the request has been answered, or the next message exceeds its bytes. */
+const STATUS_CONFLICT = 409;
+const END_OF_PULL = /exceeds maxbytes|batch completed/i;
+/** Header of a status: how many messages its request may no longer be answered with. */
+const PENDING_MESSAGES = "Nats-Pending-Messages";
+
+// Reply subject of a message: $JS.ACK[.<domain>.<account>].<stream>.<consumer>.<deliveries>
+// .<stream sequence>.<consumer sequence>.<time>.<pending>[.<random>]
+const LONG_REPLY_TOKENS = 11;
+const SHORT_REPLY_SEQUENCE = 5;
+const LONG_REPLY_SEQUENCE = 7;
+
+/** A message of the stream. */
+export interface StreamMessage {
+  seq: number;
+  message: Msg;
+  /** Messages after it, when it was delivered. */
+  pending: number;
+}
+
+/**
+ * Yields the messages from `startSeq` on, as many at a time as have arrived; never ends.
+ * @throws {Error} the connection, the consumer or a message was lost.
+ */
+export async function* readStream(
+  stream: MirrorStream,
+  startSeq: number,
+  signal: AbortSignal,
+): AsyncGenerator<StreamMessage[], void> {
+  const { connection, manager, name } = stream;
+  const { name: consumer } = await manager.consumers.add(name, {
+    ack_policy: AckPolicy.None,
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: startSeq,
+    inactive_threshold: CONSUMER_IDLE_MS * NS_PER_MS,
+    mem_storage: true,
+    num_replicas: 1,
+  });
+  const pulls = new Pulls(stream, consumer);
+  const close = (error?: unknown) => pulls.fail(error ?? new Error("NATS closed the connection"));
+  connection.closed().then(close, close);
+  const abort = () => pulls.fail(signal.reason);
+  signal.addEventListener("abort", abort);
+  try {
+    signal.throwIfAborted();
+    for (;;) yield await pulls.next();
+  } finally {
+    signal.removeEventListener("abort", abort);
+    pulls.close();
+  }
+}
+
+class Pulls {
+  readonly #stream: MirrorStream;
+  readonly #subject: string;
+  readonly #inbox = `_INBOX.mirror.${crypto.randomUUID()}`;
+  readonly #subscription: { unsubscribe(): void };
+  /** Larger than the largest message, which could not be delivered otherwise. */
+  readonly #pullBytes: number;
+  /** Messages that were requested and may still come. */
+  #outstanding = 0;
+  #arrived: StreamMessage[] = [];
+  #delivered = 0;
+  #failure: unknown = null;
+  /** Resumes `next()` while it waits. */
+  #resume: (() => void) | null = null;
+  #heardMs = performance.now();
+  readonly #watch: ReturnType<typeof setInterval>;
+
+  constructor(stream: MirrorStream, consumer: string) {
+    this.#stream = stream;
+    this.#subject = `$JS.API.CONSUMER.MSG.NEXT.${stream.name}.${consumer}`;
+    this.#pullBytes = Math.max(PULL_BYTES, 2 * (stream.connection.info?.max_payload ?? 0));
+    this.#subscription = stream.connection.subscribe(this.#inbox, {
+      callback: (error, message) => error ? this.fail(error) : this.#take(message),
+    });
+    this.#watch = setInterval(() => this.#checkSilence(), HEARTBEAT_MS);
+  }
+
+  /** The messages that have arrived, at least one. */
+  async next(): Promise<StreamMessage[]> {
+    for (;;) {
+      if (this.#failure !== null) throw this.#failure;
+      if (this.#outstanding <= PULL_MESSAGES) this.#pull();
+      if (this.#arrived.length > 0) break;
+      await new Promise<void>((resolve) => this.#resume = resolve);
+    }
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    return arrived;
+  }
+
+  fail(error: unknown): void {
+    this.#failure ??= error;
+    this.#wake();
+  }
+
+  close(): void {
+    clearInterval(this.#watch);
+    if (!this.#stream.connection.isClosed()) this.#subscription.unsubscribe();
+  }
+
+  #pull(): void {
+    // A closed connection is reported by `closed()`.
+    if (this.#stream.connection.isClosed()) return;
+    const request = {
+      batch: PULL_MESSAGES,
+      max_bytes: this.#pullBytes,
+      expires: PULL_EXPIRES_MS * NS_PER_MS,
+      idle_heartbeat: HEARTBEAT_MS * NS_PER_MS,
+    };
+    const reply = this.#inbox;
+    this.#stream.connection.publish(this.#subject, JSON.stringify(request), { reply });
+    this.#outstanding += PULL_MESSAGES;
+  }
+
+  #take(message: Msg): void {
+    this.#heardMs = performance.now();
+    const tokens = message.reply?.split(".") ?? [];
+    if (tokens[1] !== "ACK") return this.#takeStatus(message);
+    const at = tokens.length < LONG_REPLY_TOKENS ? SHORT_REPLY_SEQUENCE : LONG_REPLY_SEQUENCE;
+    this.#delivered += 1;
+    if (Number(tokens[at + 1]) !== this.#delivered) {
+      return this.fail(new Error(`delivery ${this.#delivered} of the stream was lost`));
+    }
+    this.#outstanding -= 1;
+    const [seq, pending] = [Number(tokens[at]), Number(tokens[at + 3])];
+    this.#arrived.push({ seq, message, pending });
+    this.#wake();
+  }
+
+  #takeStatus({ headers }: Msg): void {
+    const [code, description] = [headers?.code ?? 0, headers?.description ?? ""];
+    if (code === STATUS_HEARTBEAT) return;
+    const isEnd = code === STATUS_EXPIRED ||
+      code === STATUS_CONFLICT && END_OF_PULL.test(description);
+    if (!isEnd) return this.fail(new Error(`reading the stream failed: ${code} ${description}`));
+    this.#outstanding -= Number(headers?.get(PENDING_MESSAGES));
+    this.#wake();
+  }
+
+  #checkSilence(): void {
+    const silenceMs = performance.now() - this.#heardMs;
+    if (silenceMs > SILENCE_MS_MAX) this.fail(new Error("the stream's consumer is silent"));
+  }
+
+  #wake(): void {
+    this.#resume?.();
+    this.#resume = null;
+  }
+}

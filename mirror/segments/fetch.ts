@@ -1,0 +1,66 @@
+/** Starts a log with the segments of a store. */
+import { lstat, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { operationalError } from "../../src/commands/exit.ts";
+import { type Manifest, readManifest } from "../../src/log/segment/manifest.ts";
+import {
+  MANIFEST_FILE,
+  MANIFEST_TEMPORARY_FILE,
+  parseSegmentName,
+  PENDING_FOLDER,
+  SEGMENTS_FOLDER,
+  TAIL_FILE,
+} from "../../src/log/storage/file_names.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { isNotFound, replaceFile, type Storage } from "../../src/log/storage/storage.ts";
+import { createTail } from "../../src/log/wal/rotation.ts";
+import { copyVerified, openStore, readStored } from "./store.ts";
+
+/**
+ * Copies all segments of a store into an empty log, its manifest last; an interrupted run is
+ * continued by the next one. A log with events is left alone.
+ * @throws {CommandError} the store has no manifest, or a segment is damaged.
+ */
+export async function fetchSegments(
+  url: string,
+  logDir: string,
+  report: (line: string) => void,
+): Promise<void> {
+  const storage = fileStorage(logDir);
+  if (await holdsEvents(storage, logDir)) return;
+  const store = openStore(url);
+  const bytes = await readStored(store, MANIFEST_FILE);
+  if (bytes === null) throw operationalError(`${url} has no ${MANIFEST_FILE}`);
+  const { segments } = JSON.parse(bytes.toString()) as Manifest;
+  await mkdir(join(logDir, SEGMENTS_FOLDER), { recursive: true, mode: 0o700 });
+  for (const { path, bytes, sha256 } of segments) {
+    if (parseSegmentName(path.slice(SEGMENTS_FOLDER.length + 1)) === null) {
+      throw operationalError(`${url}: ${path} in ${MANIFEST_FILE} is not the name of a segment`);
+    }
+    // A verified copy is renamed into place, and its name has its hash.
+    if (await sizeOf(join(logDir, path)) === bytes) continue;
+    const content = await store.get(path);
+    if (content === null) throw operationalError(`${url} has no ${path}`);
+    await copyVerified(content, join(logDir, path), { bytes, sha256 });
+  }
+  if (await sizeOf(join(logDir, TAIL_FILE)) === null) await createTail(storage);
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
+  report(`copied ${segments.length} segments from ${url}`);
+}
+
+async function holdsEvents(storage: Storage, logDir: string): Promise<boolean> {
+  const manifest = await readManifest(storage);
+  const pending = await storage.list(PENDING_FOLDER) ?? [];
+  const tailBytes = await sizeOf(join(logDir, TAIL_FILE)) ?? 0;
+  return pending.length > 0 || tailBytes > 0 || (manifest?.segments.length ?? 0) > 0;
+}
+
+/** Size of a file in bytes; null if there is none. */
+async function sizeOf(path: string): Promise<number | null> {
+  try {
+    return (await lstat(path)).size;
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    throw error;
+  }
+}

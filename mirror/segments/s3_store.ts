@@ -1,0 +1,127 @@
+/**
+ * A bucket of an S3-compatible store. The signature of a PUT covers the SHA-256 of its content, so
+ * that the store refuses what was altered on the way.
+ *
+ * Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and, for any store
+ * but Amazon's, AWS_ENDPOINT_URL.
+ */
+import { AwsV4Signer } from "aws4fetch";
+import { Buffer } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { type IncomingMessage, request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import process from "node:process";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { usageError } from "../../src/commands/exit.ts";
+import { sha256Hex } from "../../src/event/hash.ts";
+import type { SegmentStore } from "./store.ts";
+
+const DEFAULT_REGION = "us-east-1";
+/** A connection without any byte for this long is given up. */
+const STALL_TIMEOUT_MS = 60_000;
+const OK = 200;
+const NOT_FOUND = 404;
+/** The part of an error document that is shown. */
+const ERROR_CHARS_MAX = 500;
+
+interface Content {
+  bytes: number;
+  sha256: string;
+  read: () => Readable;
+}
+
+/** @param url `s3://<bucket>[/<prefix>]` */
+export function s3Store(url: URL): SegmentStore {
+  const prefix = url.pathname.replace(/^\/+|\/+$/g, "");
+  const bucket = new Bucket(url.hostname);
+  const keyOf = (name: string) => prefix === "" ? name : `${prefix}/${name}`;
+  return {
+    async size(name) {
+      const response = await bucket.send("HEAD", keyOf(name));
+      response.resume();
+      return response.statusCode === NOT_FOUND ? null : Number(response.headers["content-length"]);
+    },
+    async put(name, { path, bytes, sha256 }) {
+      await bucket.put(keyOf(name), { bytes, sha256, read: () => createReadStream(path) });
+    },
+    async putSmall(name, bytes) {
+      const sha256 = sha256Hex(bytes);
+      const read = () => Readable.from([bytes]);
+      await bucket.put(keyOf(name), { bytes: bytes.length, sha256, read });
+    },
+    async get(name) {
+      const response = await bucket.send("GET", keyOf(name));
+      if (response.statusCode === OK) return response;
+      response.resume();
+      return null;
+    },
+  };
+}
+
+class Bucket {
+  readonly #url: string;
+  readonly #region: string;
+
+  constructor(name: string) {
+    const { AWS_REGION: region = DEFAULT_REGION, AWS_ENDPOINT_URL: endpoint } = process.env;
+    this.#region = region;
+    this.#url = `${(endpoint ?? `https://s3.${region}.amazonaws.com`).replace(/\/$/, "")}/${name}`;
+  }
+
+  async put(key: string, content: Content): Promise<void> {
+    (await this.send("PUT", key, content)).resume();
+  }
+
+  /** @throws {Error} the status is neither 200 nor, for reads, 404. */
+  async send(
+    method: "GET" | "HEAD" | "PUT",
+    key: string,
+    content?: Content,
+  ): Promise<IncomingMessage> {
+    const signed = await this.#sign(method, key, content);
+    const response = await exchange(signed, content);
+    const status = response.statusCode ?? 0;
+    if (status === OK || status === NOT_FOUND && method !== "PUT") return response;
+    const text = Buffer.concat(await response.toArray()).toString().slice(0, ERROR_CHARS_MAX);
+    throw new Error(`${method} ${signed.url.origin}${signed.url.pathname}: ${status} ${text}`);
+  }
+
+  #sign(method: string, key: string, content: Content | undefined) {
+    const {
+      AWS_ACCESS_KEY_ID: accessKeyId,
+      AWS_SECRET_ACCESS_KEY: secretAccessKey,
+      AWS_SESSION_TOKEN: sessionToken,
+    } = process.env;
+    if (accessKeyId === undefined || secretAccessKey === undefined) {
+      throw usageError("s3: needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+    }
+    const sha256 = content?.sha256 ?? sha256Hex("");
+    return new AwsV4Signer({
+      method,
+      url: `${this.#url}/${key.split("/").map(encodeURIComponent).join("/")}`,
+      headers: { "x-amz-content-sha256": sha256 },
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken && { sessionToken }),
+      service: "s3",
+      region: this.#region,
+    }).sign();
+  }
+}
+
+type Signed = Awaited<ReturnType<AwsV4Signer["sign"]>>;
+
+/** `fetch` can't send a stream with a declared length, which stores require. */
+function exchange({ method, url, headers }: Signed, content?: Content): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+    const fields = Object.fromEntries(headers);
+    if (content !== undefined) fields["content-length"] = `${content.bytes}`;
+    const outgoing = send(url, { method, headers: fields, timeout: STALL_TIMEOUT_MS }, resolve);
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`${url.host} does not respond`)));
+    outgoing.on("error", reject);
+    if (content === undefined) outgoing.end();
+    else pipeline(content.read(), outgoing).catch(reject);
+  });
+}

@@ -1,0 +1,45 @@
+/**
+ * `segments`: copies sealed history to a store, each segment once, the manifest last. The log may
+ * be served meanwhile: its segments never change.
+ */
+import { join } from "node:path";
+import { loadConfig } from "../../src/commands/config.ts";
+import { CONFIG_FILE } from "../../src/commands/deployment.ts";
+import { operationalError } from "../../src/commands/exit.ts";
+import { type Manifest, readManifest } from "../../src/log/segment/manifest.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
+import { canonicalize } from "../../mod.ts";
+import { openStore, readStored } from "./store.ts";
+
+/**
+ * Copies what the store lacks; an interrupted run is continued by the next one.
+ * @param dir A deployment.
+ * @throws {CommandError} the store has another log, or a segment is damaged.
+ */
+export async function uploadSegments(
+  dir: string,
+  url: string,
+  report: (line: string) => void,
+): Promise<void> {
+  const { dataDir } = await loadConfig(join(dir, CONFIG_FILE));
+  const logDir = join(dataDir, "log");
+  const manifest = await readManifest(fileStorage(logDir), "read");
+  if (manifest === null) throw operationalError(`${logDir}: has no ${MANIFEST_FILE}`);
+  const store = openStore(url);
+  const bytes = await readStored(store, MANIFEST_FILE);
+  const stored = bytes === null ? [] : (JSON.parse(`${bytes}`) as Manifest).segments;
+  stored.forEach(({ path }, index) => {
+    if (manifest.segments[index]?.path === path) return;
+    throw operationalError(`${url} has ${path}, which is not segment ${index} of ${logDir}`);
+  });
+  for (const segment of manifest.segments.slice(stored.length)) {
+    // Its name has its hash, and a store has no half-written files.
+    if (await store.size(segment.path) === segment.bytes) continue;
+    await store.put(segment.path, { ...segment, path: join(logDir, segment.path) });
+    report(`stored ${segment.path}`);
+  }
+  await store.putSmall(MANIFEST_FILE, new TextEncoder().encode(`${canonicalize(manifest)}\n`));
+  const events = manifest.segments.reduce((sum, segment) => sum + segment.events, 0);
+  report(`${url} has ${manifest.segments.length} segments, ${events} events`);
+}

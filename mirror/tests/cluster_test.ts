@@ -1,0 +1,118 @@
+/**
+ * A stream with three replicas on three servers. Whatever is killed, the stream holds each event
+ * once, in order: a restore from it has the chain head of the log.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { jetstreamManager, type StreamInfo } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
+import type { Spawned } from "../../tools/support/program.ts";
+import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
+import { hasAtomicBatches } from "../nats/stream.ts";
+import { appendPayloads, end, headIn, runMirror, startMirror } from "./support/mirrored.ts";
+import { type NatsServer, NEEDS_NATS, withCluster } from "./support/nats_server.ts";
+import { pause, STREAM } from "./support/nats_stream.ts";
+
+const seed = testSeed();
+const EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
+const BATCH_EVENTS = 500;
+const LEADER_KILLS = 4;
+const PUSHER_KILLS = 4;
+/** How far ingest may be ahead of the stream, so that the kills fall into it. */
+const AHEAD_MAX = 5000;
+const CONNECT_TIMEOUT_MS = 2000;
+
+/** Asks the servers until one that has a leader answers. */
+async function onCluster<Result>(
+  servers: readonly NatsServer[],
+  ask: (manager: Awaited<ReturnType<typeof jetstreamManager>>) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 0;; attempt++) {
+    const { url } = servers[attempt % servers.length]!;
+    try {
+      const options = { servers: url, reconnect: false, timeout: CONNECT_TIMEOUT_MS };
+      const connection = await connect(options);
+      try {
+        return await ask(await jetstreamManager(connection, { checkAPI: false }));
+      } finally {
+        await connection.close();
+      }
+    } catch {
+      await pause();
+    }
+  }
+}
+
+function streamInfo(servers: readonly NatsServer[]): Promise<StreamInfo> {
+  return onCluster(servers, ({ streams }) => streams.info(STREAM));
+}
+
+async function untilStored(
+  servers: readonly NatsServer[],
+  sequence: number,
+  pusher: Spawned,
+): Promise<void> {
+  let isGone = false;
+  pusher.exited.then(() => isGone = true);
+  while ((await streamInfo(servers)).state.last_seq < sequence) {
+    assert.ok(!isGone, pusher.output.stderr);
+    await pause();
+  }
+}
+
+async function ingest(served: Deployment, servers: readonly NatsServer[]): Promise<void> {
+  for (let events = 0; events < EVENTS; events += BATCH_EVENTS) {
+    const payloads = Array.from({ length: BATCH_EVENTS }, (_, n) => ({ n: events + n }));
+    await appendPayloads({ served }, `b${events}`, payloads);
+    if (events < AHEAD_MAX) continue;
+    while ((await streamInfo(servers)).state.last_seq < events - AHEAD_MAX) await pause();
+  }
+}
+
+test(`push fills a replicated stream whose servers are killed (SEED=${seed})`, NEEDS_NATS, () => {
+  const random = seededRandom(seed);
+  return withServing((served) =>
+    withCluster(async (servers) => {
+      const nats = servers.map(({ url }) => url).join(",");
+      const add = { name: STREAM, subjects: [`${STREAM}.*.*`], num_replicas: servers.length };
+      await onCluster(servers, async (manager) => {
+        await manager.streams.add({ ...add, allow_atomic: await hasAtomicBatches(manager) });
+      });
+      const push = () => startMirror(["push", "--socket", served.socketPath, "--nats", nats]);
+      let pusher = push();
+      const ingesting = ingest(served, servers);
+      const kills = [
+        ...Array<string>(LEADER_KILLS).fill("leader"),
+        ...Array<string>(PUSHER_KILLS).fill("pusher"),
+        "all",
+      ].sort(() => random() - 0.5);
+      for (const [number, killed] of kills.entries()) {
+        const at = Math.floor(EVENTS * (number + random()) / kills.length);
+        await untilStored(servers, Math.max(1, at - randomInteger(random, 0, 100)), pusher);
+        if (killed === "pusher") {
+          await end(pusher, "SIGKILL");
+          pusher = push();
+        } else {
+          const leader = (await streamInfo(servers)).cluster?.leader;
+          const dying = servers.filter((_, place) => killed === "all" || leader === `n${place}`);
+          await Promise.all(dying.map((server) => server.stop("SIGKILL")));
+          if (killed === "leader") await streamInfo(servers);
+          await Promise.all(dying.map((server) => server.start()));
+        }
+      }
+      await ingesting;
+      await untilStored(servers, EVENTS, pusher);
+      await end(pusher, "SIGTERM");
+      assert.equal((await streamInfo(servers)).state.messages, EVENTS);
+      await served.stop();
+      const { stderr } = await served.run(["seal"]);
+      const head = headIn(stderr);
+      const restoring = ["restore", "--nats", nats, "--head", head, join(served.folder, "copy")];
+      const restored = await runMirror(restoring);
+      assert.match(restored.stderr, new RegExp(`head ${head}\n$`));
+    })
+  );
+});

@@ -1,0 +1,146 @@
+/** Conditions under which `push` exits with status 1 and says what to do. */
+import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
+import { test } from "node:test";
+import { jetstreamManager } from "@nats-io/jetstream";
+import {
+  appendPayloads,
+  end,
+  type Mirrored,
+  pushAll,
+  startMirror,
+  startPush,
+  testWithNats,
+} from "./support/mirrored.ts";
+import type { NatsServer } from "./support/nats_server.ts";
+import { assertMirrors, lastSequence, STREAM } from "./support/nats_stream.ts";
+import { untilPrinted } from "../../tools/support/program.ts";
+import { withDeployment, withServing } from "../../tests/support/deployment.ts";
+
+/** Runs a pusher that exits by itself. @returns its standard error. */
+async function refusal(mirrored: Mirrored, url?: string): Promise<string> {
+  const { code, stderr } = await startPush(mirrored, url).exited;
+  assert.equal(code, 1, stderr);
+  return stderr;
+}
+
+async function purge(nats: NatsServer): Promise<void> {
+  const { streams } = await jetstreamManager(await nats.connect());
+  await streams.purge(STREAM);
+}
+
+testWithNats("push reports an oversized event and does not skip it", async (mirrored) => {
+  const { nats } = mirrored;
+  await appendPayloads(mirrored, "b1", [1, 2]);
+  const large = await appendPayloads(mirrored, "b2", ["x".repeat(4096)]);
+  await appendPayloads(mirrored, "b3", [4]);
+  const told = await refusal(mirrored);
+  assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders has 4\\d{3} b`));
+  assert.match(told, /accepts messages of 4096 .*: raise its max_payload/);
+  assert.equal(await lastSequence(nats), 2);
+
+  await nats.stop("SIGTERM");
+  await nats.start("max_payload: 8192");
+  await pushAll(mirrored);
+  await assertMirrors(mirrored);
+}, "max_payload: 4096");
+
+testWithNats("push does not copy a different log into a stream", async (mirrored) => {
+  await appendPayloads(mirrored, "b1", [1, 2]);
+  await pushAll(mirrored);
+  await withServing(async (served) => {
+    const other = { ...mirrored, served };
+    await appendPayloads(other, "b1", [1, 2, 3]);
+    assert.match(await refusal(other), /^event \S+, message 2 .* is not in this log/);
+  });
+  assert.equal(await lastSequence(mirrored.nats), 2);
+});
+
+testWithNats("push says where a log and its stream parted", async (mirrored) => {
+  const { served } = mirrored;
+  const { last_event_id: common } = await appendPayloads(mirrored, "b1", [1, 2]);
+  await pushAll(mirrored);
+  await served.stop();
+  await withDeployment(async (copy) => {
+    await cp(served.logDir, copy.logDir, { recursive: true });
+    await served.start();
+    const { last_event_id } = await appendPayloads(mirrored, "b2", [3]);
+    await pushAll(mirrored);
+    await copy.start();
+    const other = { ...mirrored, served: copy };
+    await appendPayloads(other, "b2", [3]);
+    const told = await refusal(other);
+    assert.match(told, new RegExp(`^event ${last_event_id}, message 3 .* is not in this log`));
+    assert.match(told, new RegExp(`the last event in both is ${common}, message 2\\.`));
+  });
+  assert.equal(await lastSequence(mirrored.nats), 3);
+});
+
+testWithNats("push goes on when all messages have expired", async (mirrored) => {
+  const { nats } = mirrored;
+  await appendPayloads(mirrored, "b1", [1, 2]);
+  const pusher = startPush(mirrored);
+  await untilPrinted(pusher, ({ stdout }) => stdout.startsWith("2 events"));
+  await purge(nats);
+  await pushAll(mirrored);
+  const { last_event_id } = await appendPayloads(mirrored, "b2", [3]);
+  await untilPrinted(pusher, ({ stdout }) => stdout.includes(`1 events, through ${last_event_id}`));
+  await end(pusher, "SIGTERM");
+  assert.equal(await lastSequence(nats), 3);
+});
+
+testWithNats(
+  "push asks for the last event when messages have expired meanwhile",
+  async (mirrored) => {
+    const { nats } = mirrored;
+    const { last_event_id } = await appendPayloads(mirrored, "b1", [1, 2]);
+    await pushAll(mirrored);
+    await purge(nats);
+    await appendPayloads(mirrored, "b2", [3]);
+    assert.match(
+      await refusal(mirrored),
+      /^message 2, .* is gone, and the log has 3 events: .*--after/,
+    );
+    const pusher = startPush(mirrored, nats.url, ["--after", last_event_id, "--once"]);
+    assert.equal((await pusher.exited).code, 0);
+    assert.equal(await lastSequence(nats), 3);
+  },
+);
+
+testWithNats("push logs in with the user and password of the URL", async (mirrored) => {
+  const { url } = mirrored.nats;
+  const as = (who: string) => url.replace("//", `//${who}@`);
+  await appendPayloads(mirrored, "b1", [1]);
+  const pusher = startPush(mirrored, as("ada:s%2Fecret"));
+  await untilPrinted(pusher, ({ stdout }) => stdout.startsWith("1 events"));
+  assert.equal(await end(pusher, "SIGTERM"), 0);
+  const told = await refusal(mirrored, as("ada:wrong"));
+  assert.match(told, /authorization violation/i);
+  assert.doesNotMatch(told, /wrong/);
+}, 'authorization: { user: "ada", password: "s/ecret" }');
+
+testWithNats("push refuses a stream that does not accept its subjects", async (mirrored) => {
+  const { streams } = await jetstreamManager(await mirrored.nats.connect());
+  await streams.add({ name: STREAM, subjects: ["elsewhere.>"] });
+  assert.match(
+    await refusal(mirrored),
+    /subjects elsewhere\.>: add ground\.\*\.\* to its/,
+  );
+});
+
+test("mirror exits 2 for invalid arguments", async () => {
+  const refused: [string[], RegExp][] = [
+    [[], /no command: name push/],
+    [["push"], /push needs --socket/],
+    [["push", "--socket", "s", "--stream", "a.b"], /a\.b is not a valid NATS name/],
+    [["restore", "--once", "d"], /restore does not accept --once/],
+    [["restore", "--head", "AB", "d"], /AB: a chain head has 64 lowercase hex digits/],
+    [["segments", "d"], /segments needs --to/],
+    [["standby"], /standby needs the directory of a deployment/],
+  ];
+  for (const [args, reason] of refused) {
+    const { code, stderr } = await startMirror(args).exited;
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, reason);
+  }
+});

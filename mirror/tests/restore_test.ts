@@ -1,0 +1,199 @@
+/** `restore`: the log that it builds from a stream is the log that was pushed. */
+import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { allEvents, batchWith, commit, event, ingest } from "../../tests/contract/support/api.ts";
+import type { Deployment } from "../../tests/support/deployment.ts";
+import { MixedHistory } from "../../tests/support/mixed_history.ts";
+import { observe } from "../../tests/support/observation.ts";
+import { openTestService } from "../../tests/support/test_service.ts";
+import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
+import { isRunning, signalChild } from "../../tools/support/program.ts";
+import { AFTER, EXPECTED_LAST_MESSAGE_ID } from "../nats/stream.ts";
+import { copyStream } from "./support/copied_stream.ts";
+import {
+  appendPayloads,
+  headIn,
+  type Mirrored,
+  pushAll,
+  refusalOf,
+  runMirror,
+  startMirror,
+  testWithNats,
+  withRestored,
+} from "./support/mirrored.ts";
+import { lastSequence, pause, STREAM } from "./support/nats_stream.ts";
+
+const seed = testSeed();
+/** Events of the log whose restore is killed. */
+const KILLED_EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
+const KILLS = 6;
+
+/** The arguments of a restore into a folder beside the deployment. */
+function restoring({ served, nats }: Mirrored, ...more: string[]): string[] {
+  return ["restore", "--nats", nats.url, ...more, copyOf(served)];
+}
+
+function copyOf({ folder }: Deployment): string {
+  return join(folder, "copy");
+}
+
+/** Observes a log that nobody serves. */
+async function observed({ logDir }: Deployment, history: MixedHistory) {
+  const { service } = await openTestService(fileStorage(logDir));
+  const seen = await observe(service, history);
+  await service.close();
+  return seen;
+}
+
+/** Seals a log. @returns its chain head. */
+async function sealedHead(deployment: Deployment): Promise<string> {
+  const { code, stderr } = await deployment.run(["seal"]);
+  assert.equal(code, 0, stderr);
+  return headIn(stderr);
+}
+
+testWithNats(
+  "restore builds a log that answers every request as the original",
+  async (mirrored) => {
+    const { served } = mirrored;
+    const history = new MixedHistory();
+    await served.stop();
+    const { service } = await openTestService(fileStorage(served.logDir));
+    for (const part of history.parts) await part(service);
+    await service.close();
+    await served.start();
+    await pushAll(mirrored);
+    await served.stop();
+    const head = await sealedHead(served);
+    await runMirror(restoring(mirrored, "--head", head));
+    await withRestored(served.folder, copyOf(served), async (copy) => {
+      assert.deepEqual(await observed(copy, history), await observed(served, history));
+      await copy.verify();
+      assert.equal(await sealedHead(copy), head);
+    });
+  },
+);
+
+testWithNats("restore notes whether a chain head comes out", async (mirrored) => {
+  const { served } = mirrored;
+  await appendPayloads(mirrored, "b1", [1, 2]);
+  await pushAll(mirrored);
+  await served.stop();
+  const head = await sealedHead(served);
+  await served.start();
+  await appendPayloads(mirrored, "b2", [3]);
+  await pushAll(mirrored);
+  const other = head.replace(/^./, (digit) => digit === "0" ? "1" : "0");
+  for (const run of ["first", "second"]) {
+    assert.match(
+      await refusalOf(restoring(mirrored, "--head", other)),
+      new RegExp(`the chain head ${other} did not come out: the log ends with event`),
+      run,
+    );
+  }
+  const { stderr } = await runMirror(restoring(mirrored, "--head", head));
+  assert.match(stderr, /^the log ends with event \S+, head [0-9a-f]{64}\n$/);
+});
+
+testWithNats(`restore resumes after kills (SEED=${seed})`, async (mirrored) => {
+  const random = seededRandom(seed);
+  const { served } = mirrored;
+  for (let events = 0; events < KILLED_EVENTS; events += 1000) {
+    await appendPayloads(mirrored, `b${events}`, Array.from({ length: 1000 }, (_, n) => n));
+  }
+  await pushAll(mirrored);
+  const tail = join(copyOf(served), "data", "log", "tail.ndjson");
+  const sizeOf = () => stat(tail).then(({ size }) => size, () => 0);
+  const wholeBytes = await stat(join(served.logDir, "tail.ndjson")).then(({ size }) => size);
+  for (let kill = 0; kill < KILLS; kill++) {
+    const running = startMirror(restoring(mirrored));
+    const atBytes = await sizeOf() + randomInteger(random, 0, 2 * wholeBytes / KILLS);
+    while (await sizeOf() < atBytes && isRunning(running)) await pause();
+    signalChild(running.child, "SIGKILL");
+    await running.exited;
+  }
+  await runMirror(restoring(mirrored));
+  await withRestored(served.folder, copyOf(served), async (copy) => {
+    await copy.start();
+    assert.deepEqual(await allEvents(copy.socketPath), await allEvents(served.socketPath));
+    await copy.stop();
+    assert.equal((await copy.verify()).events_checked, KILLED_EVENTS);
+  });
+});
+
+testWithNats("restore refuses altered and missing messages", async (mirrored) => {
+  const { nats } = mirrored;
+  const { last_event_id } = await appendPayloads(mirrored, "b1", ["a", "b", "c"]);
+  await pushAll(mirrored);
+  await copyStream(nats, "altered", ({ headers, data }) => {
+    return { headers, data: data.replace('"payload":"b"', '"payload":"d"') };
+  });
+  const altered = await refusalOf(restoring(mirrored, "--stream", "altered"));
+  assert.match(altered, /^event \S+ of the stream was altered: its hashes differ/m);
+  await copyStream(nats, "missing", ({ headers, data }, seq) => {
+    if (seq === 2) return null;
+    // Otherwise the server refuses it.
+    if (seq === 3) headers.set(AFTER, headers.get(EXPECTED_LAST_MESSAGE_ID) || headers.get(AFTER));
+    headers.delete(EXPECTED_LAST_MESSAGE_ID);
+    return { headers, data };
+  });
+  const missing = await refusalOf(restoring(mirrored, "--stream", "missing"));
+  assert.match(missing, new RegExp(`^event ${last_event_id} of the stream follows event`, "m"));
+});
+
+testWithNats("restore leaves out a batch that the stream ends within", async (mirrored) => {
+  const { served, nats } = mirrored;
+  const { last_event_id } = await appendPayloads(mirrored, "b1", [1, 2]);
+  await appendPayloads(mirrored, "b2", [3, 4, 5]);
+  await pushAll(mirrored);
+  await copyStream(nats, "cut", (message, seq) => seq === 5 ? null : message);
+  const cut = restoring(mirrored, "--stream", "cut");
+  const { stderr } = await runMirror(cut);
+  assert.match(stderr, /^the stream ends within a batch: its last 2 events are left out$/m);
+  assert.match(stderr, new RegExp(`^the log ends with event ${last_event_id}`, "m"));
+  await withRestored(served.folder, copyOf(served), async (copy) => {
+    await copy.start();
+    const promoted = { nats, served: copy };
+    const push = ["push", "--socket", copy.socketPath, "--nats", nats.url, "--stream", "cut"];
+    assert.equal((await appendPayloads(promoted, "b2", [3, 4, 5])).status, "committed");
+    await runMirror([...push, "--once"]);
+    await appendPayloads(promoted, "b3", [6]);
+    await runMirror([...push, "--once"]);
+    const again = join(served.folder, "again");
+    await runMirror(["restore", "--nats", nats.url, "--stream", "cut", again]);
+    await withRestored(served.folder, again, async (restored) => {
+      await restored.start();
+      assert.deepEqual(await allEvents(restored.socketPath), await allEvents(copy.socketPath));
+      assert.equal((await allEvents(copy.socketPath)).length, 6);
+    });
+  });
+});
+
+testWithNats("restore begins with segments where the stream has expired", async (mirrored) => {
+  const { served, nats } = mirrored;
+  const members = { events: [event(), event({ record_key: "2" })] };
+  await commit(served.socketPath, batchWith({ batch_id: "b1", ...members }));
+  await pushAll(mirrored);
+  await served.stop();
+  await sealedHead(served);
+  const kept = join(served.folder, "kept");
+  await runMirror(["segments", "--to", kept, served.dir]);
+  await served.start();
+  await commit(served.socketPath, batchWith({ batch_id: "b2" }));
+  await pushAll(mirrored);
+  const { streams } = await jetstreamManager(await nats.connect());
+  await streams.purge(STREAM, { seq: await lastSequence(nats) });
+  assert.match(await refusalOf(restoring(mirrored)), /the stream lacks what lies between/);
+  await runMirror([...restoring(mirrored, "--segments", kept)]);
+  await withRestored(served.folder, copyOf(served), async (copy) => {
+    await copy.verify();
+    await copy.start();
+    assert.deepEqual(await allEvents(copy.socketPath), await allEvents(served.socketPath));
+    const repeated = await ingest(copy.socketPath, batchWith({ batch_id: "b1", ...members }));
+    assert.equal(repeated.json().status, "duplicate");
+  });
+});

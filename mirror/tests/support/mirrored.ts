@@ -1,0 +1,120 @@
+/** A served deployment and a real `nats-server`, and the mirror between them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { EventLogClient, type Receipt } from "../../../mod.ts";
+import { Deployment, withServing } from "../../../tests/support/deployment.ts";
+import {
+  type CliExit,
+  describeExit,
+  signalChild,
+  type Spawned,
+  spawnScript,
+} from "../../../tools/support/program.ts";
+import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
+
+const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
+
+/** A cluster may take minutes on a busy machine. */
+const MIRROR_TIMEOUT_MS = 600_000;
+
+export interface Mirrored {
+  served: Deployment;
+  nats: NatsServer;
+}
+
+/** A test with both, without a pusher. @param natsConfig Lines of the configuration of NATS. */
+export function testWithNats(
+  name: string,
+  use: (mirrored: Mirrored) => Promise<void>,
+  natsConfig = "",
+): void {
+  test(name, NEEDS_NATS, async () => {
+    await withServing((served) => withNats((nats) => use({ served, nats }), natsConfig));
+  });
+}
+
+/** Starts a command of the mirror. */
+export function startMirror(args: string[], permissions = ["--allow-all"]): Spawned {
+  return spawnScript(CLI, args, { permissions, timeoutMs: MIRROR_TIMEOUT_MS });
+}
+
+/** Runs a command of the mirror that must succeed. */
+export async function runMirror(args: string[]): Promise<CliExit> {
+  const exit = await startMirror(args).exited;
+  assert.equal(exit.code, 0, describeExit(exit));
+  return exit;
+}
+
+/** Runs a command of the mirror that must fail. @returns its standard error. */
+export async function refusalOf(args: string[]): Promise<string> {
+  const { code, stderr } = await startMirror(args).exited;
+  assert.equal(code, 1, stderr);
+  return stderr;
+}
+
+/** Starts a pusher with permissions for both ends only. */
+export function startPush({ served, nats }: Mirrored, url = nats.url, more: string[] = []) {
+  const { socketPath } = served;
+  return startMirror(["push", "--socket", socketPath, "--nats", url, ...more], [
+    `--allow-net=${new URL(nats.url).host},unix:${socketPath}`,
+    `--allow-read=${socketPath}`,
+    `--allow-write=${socketPath}`,
+    "--allow-env=NATS_URL",
+  ]);
+}
+
+/** Pushes all that the log has now. */
+export async function pushAll({ served, nats }: Mirrored): Promise<void> {
+  await runMirror(["push", "--socket", served.socketPath, "--nats", nats.url, "--once"]);
+}
+
+/** The last chain head that a command has reported. */
+export function headIn(stderr: string): string {
+  return stderr.match(/(?<=head )[0-9a-f]{64}/g)!.at(-1)!;
+}
+
+/** Stops a process. @returns its exit code. */
+export async function end(
+  { child, exited }: Spawned,
+  signal: "SIGTERM" | "SIGINT" | "SIGKILL",
+): Promise<number | null> {
+  signalChild(child, signal);
+  return (await exited).code;
+}
+
+interface AppendOptions {
+  source?: string;
+  stream?: string;
+  attemptsMax?: number;
+}
+
+/** Appends a batch of events with these payloads. */
+export function appendPayloads(
+  { served }: Pick<Mirrored, "served">,
+  batchId: string,
+  payloads: unknown[],
+  { source = "shop", stream = "orders", ...means }: AppendOptions = {},
+): Promise<Receipt> {
+  const events = payloads.map((payload, index) => ({
+    stream,
+    record_key: `${batchId}/${index}`,
+    kind: "upserted",
+    payload,
+  }));
+  return new EventLogClient(served.serving.fetch, means).append({ source, batchId, events });
+}
+
+/** Runs `use` with the deployment that `restore` or `standby` has made in a folder. */
+export async function withRestored<T>(
+  folder: string,
+  dir: string,
+  use: (restored: Deployment) => Promise<T>,
+): Promise<T> {
+  const restored = new Deployment(folder, dir);
+  try {
+    return await use(restored);
+  } finally {
+    await restored.dispose();
+  }
+}

@@ -1,0 +1,129 @@
+/** Real servers of NATS JetStream, one or a cluster of three, which can be killed and restarted. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import process from "node:process";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { findProgram } from "../../../tools/support/find_program.ts";
+import { withFolder } from "../../../tools/support/program.ts";
+
+const PROGRAM = process.env.MIRROR_TEST_NATS_SERVER ?? findProgram("nats-server");
+
+/** Options for a test that needs `nats-server`. */
+export const NEEDS_NATS = {
+  skip: PROGRAM === null ? "no nats-server here; Debian has it as a package" : false,
+};
+
+const HOST = "127.0.0.1";
+const CLUSTER_SERVERS = 3;
+
+export class NatsServer {
+  /** The server's data directory. */
+  readonly storeDir: string;
+  readonly #configPath: string;
+  readonly #port: number;
+  #config: string;
+  #child: ChildProcess | undefined;
+  #exited = Promise.resolve();
+  #connection: Promise<NatsConnection> | undefined;
+
+  /** @param config Lines of its configuration. */
+  constructor(folder: string, port: number, config: string) {
+    this.storeDir = join(folder, "store");
+    this.#configPath = join(folder, "nats.conf");
+    this.#port = port;
+    this.#config = config;
+  }
+
+  /** Its address. */
+  get url(): string {
+    return `nats://${HOST}:${this.#port}`;
+  }
+
+  /** Starts it; resolves once it accepts clients. @param config Replaces its configuration. */
+  async start(config = this.#config): Promise<void> {
+    this.#config = config;
+    await mkdir(this.storeDir, { recursive: true });
+    await writeFile(this.#configPath, config);
+    const place = ["-a", HOST, "-p", String(this.#port), "-sd", this.storeDir];
+    const child = spawn(PROGRAM!, ["-js", "-c", this.#configPath, ...place], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    this.#child = child;
+    this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
+    const ready = Promise.withResolvers<void>();
+    let log = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      log += text;
+      if (log.includes("Server is ready")) ready.resolve();
+    });
+    const ended = this.#exited.then(() => Promise.reject(new Error(`nats-server ended: ${log}`)));
+    await Promise.race([ready.promise, ended]);
+    ended.catch(() => {});
+    this.#connection = undefined;
+  }
+
+  /** The test's own connection, which is closed by the next stop. */
+  connect(): Promise<NatsConnection> {
+    this.#connection ??= connect({ servers: this.url, reconnect: false });
+    return this.#connection;
+  }
+
+  /** Stops the server if it is running. */
+  async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await connection?.then((open) => open.close(), () => {});
+    this.#child?.kill(signal);
+    await this.#exited;
+  }
+}
+
+/** Runs `use` with a server. @param config extra configuration lines. */
+export async function withNats(
+  use: (server: NatsServer) => Promise<void>,
+  config = "",
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const server = new NatsServer(folder, await freePort(), config);
+    try {
+      await server.start();
+      await use(server);
+    } finally {
+      await server.stop();
+    }
+  });
+}
+
+/** Runs `use` with the servers of a cluster, named n0 to n2. */
+export async function withCluster(use: (servers: NatsServer[]) => Promise<void>): Promise<void> {
+  await withFolder(async (folder) => {
+    const numbers = Array.from({ length: CLUSTER_SERVERS }, (_, number) => number);
+    const ports = await Promise.all(numbers.map(freePort));
+    const routes = ports.map((port) => `nats://${HOST}:${port}`).join(", ");
+    const servers = await Promise.all(numbers.map(async (number) => {
+      const own = join(folder, `n${number}`);
+      await mkdir(own);
+      const config = `server_name: n${number}\n` +
+        `cluster { name: test, listen: "${HOST}:${ports[number]}", routes: [${routes}] }\n`;
+      return new NatsServer(own, await freePort(), config);
+    }));
+    try {
+      await Promise.all(servers.map((server) => server.start()));
+      await use(servers);
+    } finally {
+      await Promise.all(servers.map((server) => server.stop()));
+    }
+  });
+}
+
+/** A port that nobody listens on now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject).listen(0, HOST, () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
