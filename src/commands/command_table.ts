@@ -37,7 +37,7 @@ export interface Example {
 export interface CommandEntry {
   /** Placeholder of the optional operand, if the command takes one. */
   operand?: string;
-  /** In the order of help. */
+  /** In the order in which help lists them. */
   options: readonly OptionName[];
   /** Description without a period. */
   summary: string;
@@ -51,7 +51,7 @@ const UNSUPPORTED = "security mode governed or locked, integrity anchor signed, 
 
 export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Unix domain socket.";
 
-/** In the order of help. */
+/** In the order in which help lists them. */
 export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
   config: { value: "PATH", effect: `Configuration file (default: ./${DEFAULT_CONFIG_PATH})` },
   chain: { effect: "With verify, recompute every payload hash, event hash and the chain" },

@@ -46,7 +46,7 @@ const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<st
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
-/** Size of `sockaddr_un.sun_path` without its NUL, on Linux or else on macOS and the BSDs. */
+/** Size of `sockaddr_un.sun_path` without its NUL; 103 is that of macOS and the BSDs. */
 export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
