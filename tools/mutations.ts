@@ -36,7 +36,7 @@ const SEALING_CRASHES = "tests/log/sealing/background_sealing_crash_test.ts";
 const SEALING_SERVICE = "tests/service/sealing_test.ts";
 const HANDOVER = "tests/log/handover_test.ts";
 
-const SYNC_TAIL = "await this.#tail.file.sync(mode)";
+const SYNC_TAIL = "await this.#tail.file.sync()";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
@@ -87,8 +87,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a receipt is sent before the sync",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "    await this.#sync(mode);\n    this.#takeIn",
-      "    void this.#sync(mode);\n    this.#takeIn",
+      "    await this.#sync();\n    this.#takeIn",
+      "    void this.#sync();\n    this.#takeIn",
     )],
     tests: [CRASHES],
   },
@@ -110,8 +110,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a group commit is truncated and acknowledged",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "write(bytes, offset, mode)",
-      "write(bytes.subarray(0, 1 - commit.batches.length || undefined), offset, mode)",
+      "write(bytes, offset)",
+      "write(bytes.subarray(0, 1 - commit.batches.length || undefined), offset)",
     )],
     tests: [CRASHES],
   },
@@ -126,8 +126,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a short write(2) is treated as complete",
     edits: [edit(
       "log/storage/file_storage.ts",
-      "await this.#writeSome(bytes, done, position + done, mode);\n",
-      "await this.#writeSome(bytes, done, position + done, mode) && bytes.length;\n",
+      "await this.#writeSome(bytes, done, position + done);\n",
+      "await this.#writeSome(bytes, done, position + done) && bytes.length;\n",
     )],
     tests: ["tests/log/wal/short_write_test.ts"],
   },
@@ -319,8 +319,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/wal/tail_writer.ts",
-        `    await this.#sync(mode);\n${TAKE_IN}`,
-        `${TAKE_IN}    await this.#sync(mode);\n`,
+        `    await this.#sync();\n${TAKE_IN}`,
+        `${TAKE_IN}    await this.#sync();\n`,
       ),
       edit(
         "log/wal/commit_file_view.ts",

@@ -26,7 +26,7 @@ import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
-import type { CallMode, Storage } from "./storage/storage.ts";
+import type { Storage } from "./storage/storage.ts";
 import { buildCleanEnd, buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { CommitFile, growthOf } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
@@ -147,21 +147,17 @@ export class Log {
 
   /**
    * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
-   * @param mode how the write and the sync run.
    * @returns each batch's entry, in order.
    * @throws {StorageFullError} the disk is full; nothing was written.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
-  async append(
-    prepared: readonly PreparedBatch[],
-    mode?: CallMode,
-  ): Promise<readonly BatchEntry[]> {
+  async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit has at least one batch");
     return await this.#commit(() => {
       const nowMs = this.#options.clockMs();
       const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
       return inTurns(buildCommit(parts));
-    }, mode);
+    });
   }
 
   /**
@@ -176,10 +172,7 @@ export class Log {
     await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
   }
 
-  async #commit(
-    build: () => Promise<BuiltCommit>,
-    mode?: CallMode,
-  ): Promise<readonly BatchEntry[]> {
+  async #commit(build: () => Promise<BuiltCommit>): Promise<readonly BatchEntry[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
     assert(!this.#sealing, "nothing is appended during seal() or after it failed");
     this.#appending = true;
@@ -189,7 +182,7 @@ export class Log {
       const { frontier } = this.#snapshot;
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
-      await this.#writer.append(built, mode);
+      await this.#writer.append(built);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
       return built.commit.batches;

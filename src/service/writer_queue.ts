@@ -8,7 +8,6 @@ import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
-import { CommitPace } from "./commit_pace.ts";
 import { LogState } from "./log_state.ts";
 import { batchKey, type Commitment, type Mutation } from "./mutation.ts";
 
@@ -27,7 +26,6 @@ export class WriterQueue {
   readonly #report: Report;
   readonly #onChange: () => void;
   readonly #queue: Queued[] = [];
-  readonly #pace = new CommitPace();
   #running: Promise<void> | null = null;
   /** Mutations refused since the last report of a full disk. */
   #refused = 0;
@@ -97,13 +95,9 @@ export class WriterQueue {
     }
     this.#queue.splice(0, taken);
     if (committing.length === 0) return;
-    const isLone = () => committing.length + this.#queue.length === 1;
-    const startMs = performance.now();
     try {
-      const committed = await this.#log.append(
-        committing.map(({ commitment }) => commitment.batch),
-        isLone() ? this.#pace.mode(bytes) : "pooled",
-      );
+      const batches = committing.map(({ commitment }) => commitment.batch);
+      const committed = await this.#log.append(batches);
       this.#onChange();
       for (const [index, { queued, commitment }] of committing.entries()) {
         queued.resolve(commitment.answerFor(committed[index]!));
@@ -111,8 +105,6 @@ export class WriterQueue {
     } catch (error) {
       const failure = this.#failure(error, committing.length);
       for (const { queued } of committing) queued.reject(failure);
-    } finally {
-      this.#pace.note({ tookMs: performance.now() - startMs, isLone: isLone() });
     }
   }
 

@@ -17,8 +17,6 @@ import {
 } from "../support/test_log.ts";
 import { openWatchedLog } from "../support/watched_log.ts";
 
-const MODES = ["pooled", "blocking"] as const;
-
 function operationsFrom(storage: SimulatedDisk, start: number): string[] {
   return storage.operations.slice(start).map(({ kind, path }) => `${kind} ${path}`);
 }
@@ -32,16 +30,12 @@ async function batchIdsAfterCrash(storage: SimulatedDisk): Promise<string[]> {
 }
 
 test("append() makes a commit durable with one write and one sync before it returns", async () => {
-  for (const mode of MODES) {
-    const storage = new SimulatedDisk();
-    const { log } = await openTestLog(storage);
-    const before = storage.operations.length;
-    await log.append([preparedBatch("a"), preparedBatch("b")], mode);
-    assert.deepEqual(operationsFrom(storage, before), [`write ${TAIL_FILE}`, `sync ${TAIL_FILE}`]);
-    const modes = storage.operations.slice(before).map(({ callMode }) => callMode);
-    assert.deepEqual(modes, [mode, mode]);
-    assert.deepEqual(await batchIdsAfterCrash(storage), ["a", "b"]);
-  }
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage);
+  const before = storage.operations.length;
+  await log.append([preparedBatch("a"), preparedBatch("b")]);
+  assert.deepEqual(operationsFrom(storage, before), [`write ${TAIL_FILE}`, `sync ${TAIL_FILE}`]);
+  assert.deepEqual(await batchIdsAfterCrash(storage), ["a", "b"]);
 });
 
 test("append() makes a commit visible only after its sync", async () => {
@@ -71,43 +65,37 @@ test("close() appends a durable empty commit only to a changed log", async () =>
 });
 
 /** Faults that leave the outcome of a commit unknown. */
-const POISONS: Record<string, () => OperationHook> = {
-  "a write": () => failNth("write", 1, { errno: "EIO" }),
-  "a partial write": () => failNth("write", 1, { errno: "EIO", writtenBytes: 100 }),
-  "a write that had completed": () => failNth("write", 1, { errno: "EIO", writtenBytes: 100_000 }),
-  "a sync": () => failNth("sync", 1, { errno: "EIO" }),
-  "a sync that runs out of space": () => failNth("sync", 1, { errno: "ENOSPC" }),
-  "the truncate of a rollback": () =>
-    both(
-      failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
-      failNth("truncate", 1, { errno: "EIO" }),
-    ),
-  "the sync of a rollback": () =>
-    both(
-      failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
-      failNth("sync", 1, { errno: "EIO" }),
-    ),
+const POISONS: Record<string, OperationHook> = {
+  "a write": failNth("write", 1, { errno: "EIO" }),
+  "a partial write": failNth("write", 1, { errno: "EIO", writtenBytes: 100 }),
+  "a write that had completed": failNth("write", 1, { errno: "EIO", writtenBytes: 100_000 }),
+  "a sync": failNth("sync", 1, { errno: "EIO" }),
+  "a sync that runs out of space": failNth("sync", 1, { errno: "ENOSPC" }),
+  "the truncate of a rollback": both(
+    failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
+    failNth("truncate", 1, { errno: "EIO" }),
+  ),
+  "the sync of a rollback": both(
+    failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 }),
+    failNth("sync", 1, { errno: "EIO" }),
+  ),
 };
 
 function both(first: OperationHook, second: OperationHook): OperationHook {
   return async (operation) => await first(operation) ?? await second(operation);
 }
 
-const POISONED = MODES.flatMap((mode) =>
-  Object.entries(POISONS).map(([name, hookOf]) => ({ mode, name, hookOf }))
-);
-
-for (const { mode, name, hookOf } of POISONED) {
-  test(`append() rejects all commits after a failure of ${name}, ${mode}`, async () => {
+for (const [name, hook] of Object.entries(POISONS)) {
+  test(`append() rejects all commits after a failure of ${name}`, async () => {
     const storage = new SimulatedDisk();
     const { log } = await openTestLog(storage);
     await log.append([preparedBatch("a")]);
     const before = await readAll(log.snapshot);
-    storage.hook = hookOf();
-    await assert.rejects(log.append([preparedBatch("b")], mode), WriterPoisonedError);
+    storage.hook = hook;
+    await assert.rejects(log.append([preparedBatch("b")]), WriterPoisonedError);
     const operations = storage.operations.length;
     for (const batchId of ["b", "c"]) {
-      await assert.rejects(log.append([preparedBatch(batchId)], mode), WriterPoisonedError);
+      await assert.rejects(log.append([preparedBatch(batchId)]), WriterPoisonedError);
     }
     assert.equal(storage.operations.length, operations, "nothing is retried");
     assert.ok(log.poison instanceof WriterPoisonedError);
@@ -133,8 +121,7 @@ for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
       const { log } = await openTestLog(storage);
       const before = storage.operations.length;
       storage.hook = noRoomAfter(roomBytes, errno);
-      const mode = MODES[roomBytes % 2];
-      await assert.rejects(log.append([preparedBatch("b")], mode), StorageFullError);
+      await assert.rejects(log.append([preparedBatch("b")]), StorageFullError);
       assert.deepEqual(
         operationsFrom(storage, before),
         ["write", "truncate", "sync"].map((kind) => `${kind} ${TAIL_FILE}`),
@@ -168,8 +155,7 @@ test("append() continues the chain from the last durable commit", async () => {
 async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const group of [["a"], ["b", "c"], ["d"]]) {
-    const mode = group.length === 1 ? "blocking" : "pooled";
-    await log.append(group.map((batchId) => preparedBatch(batchId)), mode);
+    await log.append(group.map((batchId) => preparedBatch(batchId)));
     acknowledged.push(...group);
   }
   await log.close();

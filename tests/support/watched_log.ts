@@ -12,8 +12,8 @@ export async function openWatchedLog(options: LogOptions, sealingOn?: SealingOn)
   const monitor = new OrderMonitor(options.storage);
   const log = await openLog({ ...options, storage: monitor, ...sealingOf(monitor, sealingOn) });
   const append = log.append.bind(log);
-  log.append = async (batches, mode) => {
-    const committed = await append(batches, mode);
+  log.append = async (batches) => {
+    const committed = await append(batches);
     for (const { last_event_id } of committed) monitor.receipt(last_event_id, { isNew: true });
     return committed;
   };

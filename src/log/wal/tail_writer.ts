@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
-import { type CallMode, isNoRoom, type Storage } from "../storage/storage.ts";
+import { isNoRoom, type Storage } from "../storage/storage.ts";
 import { syncNames } from "./rotation.ts";
 
 export class TailWriter {
@@ -38,26 +38,22 @@ export class TailWriter {
 
   /**
    * Appends a commit, which is durable when this resolves. Calls must not overlap.
-   * @param mode how the write and the sync run.
    * @throws {StorageFullError} the disk is full; the commit was undone.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
    */
-  async append(
-    { commit, header, lines, growth }: BuiltCommit,
-    mode: CallMode = "pooled",
-  ): Promise<void> {
+  async append({ commit, header, lines, growth }: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
     await this.#settleNames();
     const offset = this.#tail.endBytes;
     const bytes = joined([header, ...lines]);
     try {
-      await this.#tail.file.write(bytes, offset, mode);
+      await this.#tail.file.write(bytes, offset);
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
       throw new StorageFullError(`no space for a ${bytes.length}-byte commit`, { cause: error });
     }
-    await this.#sync(mode);
+    await this.#sync();
     this.#takeIn(() => {
       this.#tail.add(commit, bytes, growth);
       this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
@@ -100,8 +96,8 @@ export class TailWriter {
     await this.#sync();
   }
 
-  async #sync(mode?: CallMode): Promise<void> {
-    await this.#tail.file.sync(mode).catch((error) => {
+  async #sync(): Promise<void> {
+    await this.#tail.file.sync().catch((error) => {
       throw this.poisonBy("an fsync of the tail failed", error);
     });
   }
