@@ -117,7 +117,7 @@ export class PositionError extends Error {
   }
 }
 
-/** An event does not match its hashes. Nothing of its page or record is delivered. */
+/** An event does not match its hashes. No event of its page or record is delivered. */
 export class AlteredEventError extends Error {
   /** Name of this error class. */
   override name = "AlteredEventError";

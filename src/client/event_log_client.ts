@@ -18,7 +18,7 @@ import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 /** Timeout of an append or a retirement, including all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 
-/** Attempts per request; with their pauses they outlast a restart of more than a minute. */
+/** Attempts per request. With their pauses, they outlast a restart that takes over a minute. */
 export const CLIENT_ATTEMPTS_MAX: number = 20;
 
 /** Options of an {@linkcode EventLogClient}. */
@@ -97,7 +97,7 @@ export class EventLogClient {
   /**
    * Yields the events of a snapshot of the log, in order. To resume later, use
    * {@linkcode EventLogClient.replayPages} and persist the last `nextAfter`.
-   * @template Payload of the events, which is not checked.
+   * @template Payload type of the payloads, which is not checked.
    */
   async *replay<Payload = unknown>(
     options: ReplayOptions = {},
@@ -129,8 +129,8 @@ export class EventLogClient {
 
   /**
    * Yields the events of the log, then `caught_up`, then new events as they are committed. After a
-   * lost connection it reconnects, and delivers missed events in a new `snapshot` phase. If the
-   * service ends the response for good, the last item is `end` with the reason.
+   * lost connection, the client reconnects and yields missed events in a new `snapshot` phase. If
+   * the service ends the response for good, the last item is `end` with the reason.
    *
    * @example
    * ```ts

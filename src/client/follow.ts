@@ -39,7 +39,7 @@ export type Interruption = FollowEnd | ConnectionError | EventLogError;
 export interface FollowEvent<Payload = unknown> {
   /** Item type. */
   type: "event";
-  /** `snapshot`: committed before this connection was made. `live`: after. */
+  /** `snapshot`: committed before this connection was made. `live`: committed afterwards. */
   phase: "snapshot" | "live";
   /** The event. */
   event: CommittedEvent<Payload>;
@@ -55,7 +55,7 @@ export class Follower<Payload> {
   readonly #transport: Transport;
   readonly #options: FollowOptions;
   #nextAfter: string | null;
-  /** When the current response started; null before. */
+  /** When the current response started; null if it has not started yet. */
   #respondedAtMs: number | null = null;
   #hasDelivered = false;
 
@@ -67,8 +67,8 @@ export class Follower<Payload> {
   }
 
   /**
-   * Yields all records; the last one is an `end` after which it does not reconnect. Gives up after
-   * `attemptsMax` consecutive short-lived connections without events.
+   * Yields all records. The last one is an `end` without a reconnect. Gives up after `attemptsMax`
+   * consecutive short-lived connections without events.
    * @throws {ConnectionError} the last attempt failed to reach the service.
    * @throws {EventLogError} the service returned an error; for a 429, on the last attempt.
    * @throws {ProtocolError} a response violates the protocol.

@@ -15,7 +15,7 @@ export function refuseUnknown(call: string, given: object, names: string): void 
   }
 }
 
-/** Spelled alike in snake_case and camelCase. */
+/** Normalizes a name, so that its snake_case and camelCase forms are equal. */
 function lettersOf(name: string): string {
   return name.replaceAll(/[^a-z0-9]/gi, "").toLowerCase();
 }

@@ -33,7 +33,6 @@ export interface ReplayOptions extends ReplayFilter {
   signal?: AbortSignal;
 }
 
-/** The names of all options. */
 export const REPLAY_OPTIONS = "after source stream recordKey kind limit verify signal";
 
 /** Builds the request for events after a position. */
@@ -61,7 +60,7 @@ export async function checkPage(
     throw new PositionError(after, through);
   }
   if (!verify) return;
-  // What has no canonical form was never committed.
+  // An event without a canonical form cannot have been committed.
   const isUnaltered = (event: CommittedEvent) =>
     verifyEvent(event).then((match) => match.contentHash && match.eventHash, () => false);
   const results = await Promise.all(events.map(isUnaltered));

@@ -3,7 +3,7 @@ import { ConnectionError, EventLogError } from "./errors.ts";
 
 /** A failed attempt that will be repeated. */
 export interface Retry<Reason = ConnectionError | EventLogError> {
-  /** Why it failed. */
+  /** Why the attempt failed. */
   reason: Reason;
   /** Consecutive failures, including this one. */
   failures: number;

@@ -15,7 +15,7 @@ export interface ApiRequest {
   body?: Uint8Array<ArrayBuffer>;
 }
 
-/** How long a client waits for the socket to appear. Before any response the path may be wrong. */
+/** How long a client waits for the socket before its first response: the path may be wrong. */
 const CLIENT_FIRST_CONNECT_MS = 1_000;
 
 /** `fetch` requires a host; the service ignores it. */

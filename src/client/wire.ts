@@ -17,7 +17,7 @@ export interface ReplayPage<Payload = unknown> {
 export interface FollowEvents<Payload = unknown> extends ReplayPage<Payload> {
   /** Record type. */
   type: "events";
-  /** `snapshot`: committed before this connection was made. `live`: after. */
+  /** `snapshot`: committed before this connection was made. `live`: committed afterwards. */
   phase: "snapshot" | "live";
 }
 
@@ -25,7 +25,7 @@ export interface FollowEvents<Payload = unknown> extends ReplayPage<Payload> {
 export interface FollowCaughtUp {
   /** Record type. */
   type: "caught_up";
-  /** Start of a later follow or replay. */
+  /** Position for a later follow or replay. */
   nextAfter: string | null;
   /** Last event of the log when the connection was made; null for an empty log. */
   snapshotThroughEventId: string | null;

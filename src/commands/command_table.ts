@@ -9,12 +9,12 @@ export type CommandName = "init" | "serve" | "seal" | "verify";
 export type OptionName = "config" | "chain" | "help" | "version" | "completions" | "man";
 export type Shell = "bash" | "zsh" | "fish";
 
-/** The name that the program was called by: Debian has another program `service`. */
+/** The name under which the program was called. Debian has another program named `service`. */
 export const PROGRAM: string = programName(process.argv);
 export const DEFAULT_CONFIG_PATH = "service.toml";
 export const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
 
-/** @param argv of an executable, or of a runtime and a script or a link to one. */
+/** @param argv begins with an executable, or with a runtime and a script or a link to it. */
 export function programName(argv: readonly string[]): string {
   const names = argv.slice(0, 2).map((path) => basename(path)).reverse();
   return names.find((name) => /^(?!(deno|node|bun)$)\w[\w-]*$/.test(name)) ?? "service";
@@ -37,14 +37,12 @@ export interface Example {
 export interface CommandEntry {
   /** Placeholder of the optional operand, if the command takes one. */
   operand?: string;
-  /** In the order of help. */
+  /** In the order in which help lists them. */
   options: readonly OptionName[];
   /** Description without a period. */
   summary: string;
-  /** Paragraphs. */
   description: readonly string[];
   examples: readonly Example[];
-  /** Meanings of the exit statuses. */
   exits: Readonly<Record<number, string>>;
 }
 
@@ -53,7 +51,7 @@ const UNSUPPORTED = "security mode governed or locked, integrity anchor signed, 
 
 export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Unix domain socket.";
 
-/** In the order of help. */
+/** In the order in which help lists them. */
 export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
   config: { value: "PATH", effect: `Configuration file (default: ./${DEFAULT_CONFIG_PATH})` },
   chain: { effect: "With verify, recompute every payload hash, event hash and the chain" },
@@ -86,7 +84,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     summary: "Lock the log as its writer and serve HTTP on the configured socket",
     description: [
       "Recovers from a crash if necessary, then accepts requests. SIGINT, SIGTERM or SIGHUP " +
-      "shuts it down after all accepted requests are done; a second signal exits at once.",
+      "shuts it down after all accepted requests are done. A second signal ends it immediately.",
       "Seals in the background: a tail that has grown large becomes a segment.",
     ],
     examples: [
@@ -118,7 +116,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       },
     ],
     exits: {
-      0: "everything is sealed, or a signal stopped it",
+      0: "everything is sealed, or a signal stopped the command",
       1: "there is nothing to seal, the lock is held, the log is corrupt, or the disk failed",
       2: "bad arguments or an unusable configuration",
       4: UNSUPPORTED,

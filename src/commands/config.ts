@@ -20,7 +20,7 @@ type TomlTable = Record<string, unknown>;
 /** Maximum length of a value quoted in a message, in UTF-16 code units. */
 const CONFIG_VALUE_SHOWN_MAX = 200;
 
-/** A larger file cannot be a configuration, which has only seven keys. */
+/** Maximum size of a configuration file. Its seven keys need far less. */
 export const CONFIG_FILE_BYTES_MAX: number = 64 * 1024;
 
 /** A validated configuration. Paths are absolute. */
@@ -46,7 +46,7 @@ const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<st
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
-/** Size of `sockaddr_un.sun_path` without its NUL: on Linux, otherwise on macOS and the BSDs. */
+/** Size of `sockaddr_un.sun_path` without its NUL; 103 is that of macOS and the BSDs. */
 export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
@@ -195,7 +195,7 @@ function replayLimits(reader: KeyReader): Config["replay"] {
 function checkSocketPath(config: Config, reader: KeyReader): void {
   const sizeBytes = Buffer.byteLength(config.socketPath);
   if (sizeBytes > SOCKET_PATH_BYTES_MAX) {
-    const rule = `must be a path of at most ${SOCKET_PATH_BYTES_MAX} bytes once it is absolute`;
+    const rule = `must be at most ${SOCKET_PATH_BYTES_MAX} bytes as an absolute path`;
     reader.fail("server", "socket", rule, `${sizeBytes} bytes: ${config.socketPath}`);
   }
   const logDir = join(config.dataDir, "log");

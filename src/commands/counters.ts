@@ -1,14 +1,14 @@
-/** What `serve` has done since its start, as one line of JSON. */
+/** Counters of `serve` since its start, printed as one line of JSON. */
 import process from "node:process";
 import type { HttpHandler } from "../http/message.ts";
 import type { Storage, StorageFile } from "../log/storage/storage.ts";
 import type { EventLog } from "../service/event_log.ts";
 
-/** The newest syncs, from which percentiles are computed. */
+/** Number of recent syncs from which percentiles are computed. */
 const SYNCS_KEPT = 1024;
 
 export class Counters {
-  /** Returns further members. */
+  /** Returns additional members of the line. */
   state: () => object = () => ({});
   readonly #committed = { batches: 0, events: 0, duplicates: 0 };
   readonly #refusals: Record<string, number> = {};

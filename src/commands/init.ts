@@ -54,7 +54,7 @@ async function initFolder(dir: string): Promise<InitOutcome> {
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
     throw operationalError(
-      `${paths.config}: differs from the file init writes; left unchanged; serve can use it`,
+      `${paths.config}: exists and differs from the file that init writes; to keep it, run serve`,
     );
   }
   await checkDeployment(paths);

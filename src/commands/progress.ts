@@ -5,13 +5,13 @@ import type { Terminal } from "./terminal.ts";
 export const PROGRESS_INTERVAL_MS: number = 200;
 
 export interface Progress {
-  /** Updates the number of events done, and the total as far as it is known. Throttled. */
+  /** Shows the number of events done and the total known so far. Throttled. */
   update(done: number, total: number): void;
   /** Clears the display; must precede other output. */
   end(): void;
 }
 
-/** Starts showing progress. @param verb what is done to the events: `verified`. */
+/** Starts showing progress. @param verb past participle for the events, such as `verified`. */
 export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: string): Progress {
   const startedAtMs = performance.now();
   let shownAtMs = startedAtMs;
@@ -30,7 +30,7 @@ export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: st
   };
 }
 
-/** Formats a number for people: `92,000`. */
+/** Formats a number with thousands separators: `92,000`. */
 export function counted(number: number): string {
   return number.toLocaleString("en-US");
 }

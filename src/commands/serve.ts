@@ -23,11 +23,10 @@ import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
-/** A start that takes longer reports it. */
+/** A startup that takes longer is reported. */
 const SLOW_START_MS = 2_000;
 
 export interface ServeOptions {
-  /** Reports to the operator. */
   report: (line: string) => void;
   /** Called once the service accepts requests. */
   onReady?: () => void;
@@ -94,7 +93,7 @@ async function serveFolder(
   }
 }
 
-/** Describes the log, and a recovery that took long. */
+/** Describes the log, and how long a slow startup took. */
 function opened(size: EventLogService["size"], durationMs: number): string {
   const { log_events, segments, tail_bytes } = size;
   const events = `${counted(log_events)} events`;

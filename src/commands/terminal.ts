@@ -31,8 +31,8 @@ export const TERMINAL: Terminal = {
 };
 
 /**
- * Puts the time before reported lines, unless standard error is a terminal or the journal, which
- * adds its own. Counters are JSON and hold theirs.
+ * Prefixes reported lines with the time, unless standard error is a terminal or the journal, which
+ * adds its own. Counters are JSON and contain the time.
  */
 export function addTimes(terminal: Terminal): void {
   const { report } = terminal;
@@ -41,7 +41,7 @@ export function addTimes(terminal: Terminal): void {
   terminal.report = (line) => report(line.startsWith("{") ? line : `${now()} ${line}`);
 }
 
-/** Whether standard error is the stream whose device and inode systemd has named. */
+/** Whether standard error is the journal, whose device and inode systemd passes in a variable. */
 function isJournal(): boolean {
   try {
     const { dev, ino } = fstatSync(STDERR);

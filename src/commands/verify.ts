@@ -22,7 +22,7 @@ export interface VerifyOptions {
 
 /**
  * Verifies the log and prints the report.
- * @throws {CommandError} exit status 3: a check failed; 1: there is no log, or a signal ended it;
+ * @throws {CommandError} exit status 3: a check failed; 1: there is no log, or a signal arrived;
  *   4: a mode or an anchor that `--chain` does not support.
  * @throws {UnsupportedFormatError} a newer program wrote the log.
  */

@@ -33,7 +33,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 export interface EventFault {
   /** Zero-based index of the event in the batch. */
   index: number;
-  /** The only code for invalid events. */
+  /** Code of every invalid event. */
   code: "invalid_event";
   /** Human-readable description of the violated rule. */
   message: string;

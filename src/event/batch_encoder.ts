@@ -1,8 +1,7 @@
 /**
  * Encodes the events of a batch as lines and envelopes and computes the batch digest. One scratch
- * buffer holds the pieces of the events in canonical JSON, then the output.
- *
- * Encodes one batch at a time: `begin()`, its events, `finish()`. `begin()` drops an open batch.
+ * buffer holds the pieces of the events in canonical JSON, followed by the output. Batches are
+ * encoded one at a time; `begin()` discards an unfinished batch.
  */
 import { Buffer } from "node:buffer";
 import { BATCH_EVENTS_MAX } from "../limits.ts";
@@ -31,8 +30,8 @@ const SCRATCH_BYTES = 64 * 1024;
 const SCRATCH_KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Integers per event in `BatchEncoder`: start and end of stream, record key, kind, occurred_at
- * (empty if absent), and the payload with its content hash.
+ * Integers per event in `BatchEncoder`: start and end of five pieces. The last piece contains the
+ * payload and its content hash. The piece of an absent `occurred_at` is empty.
  */
 const PIECES = 10;
 export const STREAM = 0;
@@ -85,7 +84,6 @@ const ID_PREFIX_BYTES = '","event_id":"'.length;
 class BatchEncoder {
   #writer = newScratch();
   #count = 0;
-  /** PIECES integers per event. */
   readonly #pieces = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
   begin(): void {
@@ -106,7 +104,7 @@ class BatchEncoder {
     return first;
   }
 
-  /** The scratch buffer, to which pieces are written. */
+  /** The scratch buffer; callers append pieces to it. */
   get writer(): ByteWriter {
     return this.#writer;
   }
@@ -125,7 +123,6 @@ class BatchEncoder {
     this.setPiece(event + PAYLOAD, start, writer.size);
   }
 
-  /** Encodes the batch from the events added. */
   finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
     const count = this.#count;
     const sourceText = this.#write(quoteString(source));
@@ -172,8 +169,8 @@ class BatchEncoder {
   }
 
   /**
-   * RFC 8785 order: batch_id, content_hash, event_id, kind, observed_at, occurred_at, record_key,
-   * source, stream.
+   * Members in RFC 8785 order: batch_id, content_hash, event_id, kind, observed_at, occurred_at,
+   * record_key, source, stream.
    */
   #envelopes(source: Part, batchId: Part, offsets: Int32Array): Buffer {
     const writer = this.#writer;

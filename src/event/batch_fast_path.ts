@@ -38,10 +38,10 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-/** Approximate bytes the encoder adds per event: content hash, and names and hashes of its line. */
+/** Approximate bytes that the encoder adds per event for hashes and member names. */
 const ADDED_BYTES = 480;
 
-/** Members of an event with their pieces. Each name starts with a different letter. */
+/** Members of an event and their pieces. Each name starts with a different letter. */
 const EVENT_MEMBERS = [
   { name: Buffer.from('"stream"'), piece: STREAM },
   { name: Buffer.from('"record_key"'), piece: RECORD_KEY },
@@ -71,7 +71,7 @@ class BatchReader {
   #events = 0;
   /** Index of the current event's pieces. */
   #pieces = 0;
-  /** Bit set of the current event's pieces seen so far. */
+  /** Bit set of the pieces seen so far in the current event. */
   #seenBits = 0;
 
   constructor(body: Uint8Array) {
@@ -104,9 +104,8 @@ class BatchReader {
   }
 
   /**
-   * Reads a non-empty object.
-   * @param readMember receives the start of name and value; returns the end of the value.
-   * @returns its end index.
+   * Reads a non-empty object and returns its end index.
+   * @param readMember receives the start of the name and of the value; returns the value's end.
    */
   #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {
     const body = this.#bytes;
@@ -163,7 +162,7 @@ class BatchReader {
     return body[at] === CLOSE_ARRAY ? at + 1 : NOT_TAKEN;
   }
 
-  /** Sets the piece of a member. */
+  /** Validates and records a member. @returns the end of its value. */
   readonly #readEventMember = (nameAt: number, at: number): number => {
     const piece = pieceOf(this.#bytes, nameAt);
     if (piece === NOT_TAKEN || (this.#seenBits & 1 << piece) !== 0) return NOT_TAKEN;
@@ -199,7 +198,6 @@ class BatchReader {
     }
   }
 
-  /** Decodes a string without escapes. */
   #text(start: number, end: number): string {
     return this.#bytes.toString("utf8", start + 1, end - 1);
   }

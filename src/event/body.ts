@@ -10,7 +10,7 @@ import {
 } from "./json/strict_json.ts";
 
 /**
- * Parses a body: an object whose members are all in `knownNames`. `v`, if present, is a number.
+ * Parses a body: an object whose members are all in `knownNames`. If present, `v` must be a number.
  * @param contextOf returns additional members of the error document for a fault.
  * @throws {ApiError} `invalid_request`.
  */
@@ -36,7 +36,6 @@ export function parseBody(
   return value;
 }
 
-/** Creates an `invalid_request` error. */
 export function requestError(message: string): ApiError {
   return new ApiError("invalid_request", message);
 }

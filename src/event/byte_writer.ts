@@ -11,7 +11,7 @@ const LOOPED_BYTES_MAX = 16;
 const POOLED_BYTES_MAX = 4 * 1024;
 
 export class ByteWriter {
-  /** The first `size` bytes are written. Replaced by a larger one in `reserve()`. */
+  /** The first `size` bytes are the contents. `reserve()` may replace the buffer. */
   bytes: Buffer;
   size = 0;
 
@@ -19,7 +19,6 @@ export class ByteWriter {
     this.bytes = Buffer.allocUnsafeSlow(capacityBytes);
   }
 
-  /** Ensures capacity for `moreBytes` more bytes. */
   reserve(moreBytes: number): void {
     const sizeBytes = this.size + moreBytes;
     if (sizeBytes <= this.bytes.length) return;
@@ -43,7 +42,6 @@ export class ByteWriter {
     this.size += bytes.length;
   }
 
-  /** Appends an ASCII string. */
   ascii(text: string): void {
     this.reserve(text.length);
     putAscii(text, this.bytes, this.size);
@@ -71,7 +69,6 @@ export class ByteWriter {
   }
 }
 
-/** Overwrites bytes with an ASCII string. */
 export function putAscii(text: string, into: Uint8Array, start: number): void {
   for (let at = 0; at < text.length; at++) into[start + at] = text.charCodeAt(at);
 }

@@ -19,13 +19,11 @@ export interface StreamShare {
   lastIndex: number;
 }
 
-/** Events ready to be stamped. */
 export interface EncodedEvents {
   count: number;
   streams: StreamShare[];
   /** One line per event, including its LF. */
   lines: Buffer;
-  /** Concatenated envelopes. */
   envelopes: Buffer;
   /** OFFSETS integers per event: offsets in `lines` and `envelopes`. */
   offsets: Int32Array;
@@ -39,7 +37,7 @@ export const ENVELOPE_ID = 2;
 export const ENVELOPE_OBSERVED_AT = 3;
 export const ENVELOPE_END = 4;
 
-/** Constant text before the id and after the hash of a line. */
+/** The parts of a line before its id and after its hash. */
 export const LINE_START = '{"event_id":"';
 export const LINE_CLOSE = '"}\n';
 
@@ -50,11 +48,10 @@ export const NO_HASH: string = "0".repeat(64);
 
 /** The values with which the events of a batch are stamped. */
 export interface Stamp {
-  /** One for each event. */
   eventIds: readonly string[];
   /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
   observedAt: string;
-  /** The hash of each event is appended to it. */
+  /** The chain to which the hash of each event is appended. */
   chain: HistoryChain;
 }
 

@@ -11,8 +11,8 @@ import type { LineageMarker, PreparedEvent } from "./types.ts";
 
 /**
  * Returns the lineage marker of a batch of valid events, or null if there is none.
- * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, not the first event,
- *   repeated, or names its own source.
+ * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, is not the first event of
+ *   the batch, or names the batch's own source.
  */
 export function lineageMarker(
   source: string,
@@ -20,7 +20,7 @@ export function lineageMarker(
 ): LineageMarker | null {
   for (let index = events.length - 1; index > 0; index--) {
     if (events[index]!.stream === SOURCE_LINEAGE_STREAM) {
-      throw lineageError(`it must be the first event of its batch, not events[${index}]`);
+      throw lineageError(`the marker must be events[0], not events[${index}]`);
     }
   }
   const first = events[0];
@@ -30,14 +30,16 @@ export function lineageMarker(
 
 function readMarker(source: string, event: PreparedEvent): LineageMarker {
   if (event.kind !== SOURCE_SUCCEEDED_KIND) {
-    throw lineageError(`its kind must be ${SOURCE_SUCCEEDED_KIND}`);
+    throw lineageError(`kind must be ${SOURCE_SUCCEEDED_KIND}`);
   }
-  if (event.occurredAt !== undefined) throw lineageError("it must not have occurred_at");
+  if (event.occurredAt !== undefined) throw lineageError("occurred_at must be absent");
   const marker = readPayload(JSON.parse(event.payload));
   if (event.recordKey !== marker.predecessorSource) {
-    throw lineageError("its record_key must equal predecessor_source");
+    throw lineageError("record_key must equal predecessor_source");
   }
-  if (marker.predecessorSource === source) throw lineageError("it names its own source");
+  if (marker.predecessorSource === source) {
+    throw lineageError("predecessor_source must not be the source of the batch");
+  }
   return marker;
 }
 
@@ -47,7 +49,7 @@ function readPayload(payload: JsonValue): LineageMarker {
   const predecessorFinalFrontier = isClosed ? payload.predecessor_final_frontier : undefined;
   if (typeof predecessorSource !== "string" || typeof predecessorFinalFrontier !== "string") {
     throw lineageError(
-      "its payload must be {v: 1, predecessor_source: string, predecessor_final_frontier: string}",
+      "payload must be {v: 1, predecessor_source: string, predecessor_final_frontier: string}",
     );
   }
   const fault = sourceFault(predecessorSource);

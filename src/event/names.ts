@@ -21,17 +21,14 @@ export function sourceFault(text: string): string | null {
     : nameFault(text);
 }
 
-/** Checks a `kind`. */
 export function kindFault(text: string): string | null {
   return lengthFault(text, NAME_BYTES_MAX);
 }
 
-/** Checks a `record_key`. */
 export function recordKeyFault(text: string): string | null {
   return lengthFault(text, RECORD_KEY_BYTES_MAX);
 }
 
-/** Checks a client's `batch_id`. */
 export function batchIdFault(text: string): string | null {
   if (text.startsWith(RESERVED_BATCH_PREFIX)) {
     return `must not start with the reserved prefix ${RESERVED_BATCH_PREFIX}`;

@@ -10,7 +10,6 @@ import type { PreparedEvent } from "./types.ts";
 const MEMBERS = new Set(["stream", "record_key", "kind", "payload", "occurred_at"]);
 const REQUIRED_MEMBERS = ["stream", "record_key", "kind", "payload"] as const;
 
-/** The rule for each string member. */
 const RULES = {
   stream: nameFault,
   record_key: recordKeyFault,

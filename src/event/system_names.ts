@@ -9,6 +9,6 @@ export const RESERVED_BATCH_PREFIX = "service/";
 export const SOURCE_LIFECYCLE_STREAM = "service.source_lifecycle";
 export const SOURCE_RETIRED_KIND = "source_retired";
 
-/** Every submitted event on this stream is a lineage marker. */
+/** Every submitted event in this stream is a lineage marker. */
 export const SOURCE_LINEAGE_STREAM = "service.source_lineage";
 export const SOURCE_SUCCEEDED_KIND = "source_succeeded";

@@ -33,7 +33,7 @@ export interface CheckedBatch {
   batchId: string;
   events: PreparedEvent[];
   precondition: StreamPrecondition | undefined;
-  /** Declared by the first event if it is in the lineage stream. */
+  /** Declared by the first event, if that event is in the lineage stream. */
   lineage: LineageMarker | undefined;
 }
 

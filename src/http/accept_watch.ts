@@ -1,7 +1,7 @@
 /**
  * Detects that clients can't reach a server: its socket file was removed, or it has stopped
- * accepting connections, which shows by connecting to it when idle. After accept(2) fails with
- * EMFILE, Deno 2.9 silently stops accepting connections.
+ * accepting connections, which an idle server finds out by connecting to itself. After accept(2)
+ * fails with EMFILE, Deno 2.9 silently stops accepting connections.
  */
 import { existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -71,7 +71,7 @@ export class AcceptWatch {
       await this.#reopen();
       this.#state = "idle";
     } catch {
-      // The next interval retries.
+      // As after a failed probe, the next interval reopens the socket.
       this.#state = "probing";
     }
   }

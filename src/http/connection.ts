@@ -31,7 +31,6 @@ export interface ConnectionHost {
   readonly headWatch: StallWatch;
   /** Whether the server is shutting down: each response then ends its connection. */
   readonly isClosing: boolean;
-  /** Reports to the operator. */
   report(line: string): void;
 }
 
@@ -49,7 +48,6 @@ export class Connection {
   #input: Buffer = NOTHING;
   /** Length of the input prefix already searched for the end of a head. */
   #searchedBytes = 0;
-  /** The body of the current request. */
   #body: IncomingBody | null = null;
   #isBusy = false;
   /** Resolves when the last request has been served. */
@@ -57,7 +55,7 @@ export class Connection {
   #isAnsweringEndlessly = false;
   /** Whether the client has ended its side. */
   #hasEnded = false;
-  /** Bytes dropped since the last response; null until then. */
+  /** Bytes dropped after the last response; null before that response. */
   #lingeredBytes: number | null = null;
 
   constructor(socket: Socket, host: ConnectionHost) {
@@ -82,7 +80,6 @@ export class Connection {
     await this.#serving;
   }
 
-  /** Resolves when the socket is closed. */
   async closed(): Promise<void> {
     const socket = this.#socket;
     if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));

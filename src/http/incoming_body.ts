@@ -36,8 +36,8 @@ export class IncomingBody {
   }
 
   /**
-   * Decodes received bytes and returns the offset where decoding stopped. After an error, which the
-   * reader receives, it consumes all bytes, since the start of the next request is unknown.
+   * Decodes received bytes and returns the offset where decoding stopped. The reader receives any
+   * error. After one, all bytes are consumed, since the start of the next request is unknown.
    */
   push(bytes: Buffer): number {
     if (this.error !== null) return bytes.length;

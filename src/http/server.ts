@@ -22,7 +22,6 @@ export interface ListenOptions {
   handler: HttpHandler;
   /** Creates the response to a malformed request. */
   refusal: (error: MalformedRequestError) => HttpResponse;
-  /** Reports to the operator. */
   report: (line: string) => void;
   /** How long `close()` waits for clients; default `SHUTDOWN_GRACE_MS`. */
   shutdownGraceMs?: number;
@@ -33,7 +32,7 @@ export interface ListenOptions {
 }
 
 /**
- * Starts a server, which accepts connections when this resolves.
+ * Starts a server. Resolves once it accepts connections.
  * @throws {Error} the socket cannot be bound, with a system `code` like `EADDRINUSE`.
  */
 export async function listen(options: ListenOptions): Promise<HttpServer> {
@@ -58,7 +57,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   let isReopening = false;
   const reopen = async () => {
     const reason = existsSync(path) ? "does not accept connections" : "was removed";
-    // An attempt that fails is repeated.
+    // Retries are not reported.
     if (!isReopening) report(`${path}: ${reason}; reopening the socket`);
     isReopening = true;
     await closeSocketFile(socketFile, () => Promise.resolve(void server.close()));

@@ -38,7 +38,7 @@ import { TailWriter } from "./wal/tail_writer.ts";
 /** Memory for the newest commits, which serve readers at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
-/** Maximum rotated tails waiting to be sealed. Bounds descriptors; beyond it, the tail grows. */
+/** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
 export const PENDING_FILES_MAX: number = 8;
 
 export interface LogOptions {
@@ -57,7 +57,6 @@ export interface LogOptions {
 
 export interface SealingOptions {
   maker: SegmentMaker;
-  /** Size at which the tail is rotated. */
   rotateBytes: number;
   /** See `BackgroundSealingOptions`. */
   pause?: BackgroundSealingOptions["pause"];
@@ -72,22 +71,19 @@ export async function openLog(options: LogOptions): Promise<Log> {
   return new Log(options, await recover(options.storage, options.report));
 }
 
-/** Thrown to stop `seal()`. */
 class SealStopped extends Error {}
 
 export class Log {
-  /** The sealed part of the log. */
   readonly sealed: SealedHistory;
   readonly #options: LogOptions;
   readonly #ids: EventIdSource;
   readonly #background: BackgroundSealing | null;
   #manifest: Manifest;
-  /** Rotated tails that are not yet sealed, from oldest to newest. */
+  /** Rotated tails that are not yet sealed, oldest first. */
   #pending: readonly CommitFile[];
   #tail: CommitFile;
   #writer: TailWriter;
   #snapshot: LogSnapshot;
-  /** Tail size that triggers the next rotation. */
   #rotateAtBytes: number;
   #head: string;
   #appending = false;
@@ -111,20 +107,18 @@ export class Log {
     this.#background?.start();
   }
 
-  /** The current durable state. */
   get snapshot(): LogSnapshot {
     return this.#snapshot;
   }
 
   /**
-   * The files that are not yet sealed, from oldest to newest. A file leaves this list in the same
-   * turn of the event loop in which its segments are added to `sealed`.
+   * The files that are not yet sealed, oldest first. A file leaves this list in the same turn of
+   * the event loop in which its segments are added to `sealed`.
    */
   get unsealed(): readonly CommitFile[] {
     return [...this.#pending, this.#tail];
   }
 
-  /** Whether any events are not sealed. */
   get hasUnsealed(): boolean {
     return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
@@ -134,7 +128,7 @@ export class Log {
     return this.#head;
   }
 
-  /** For people and dashboards, with the names of those. */
+  /** Sizes for operator reports, with the member names used there. */
   get size() {
     const { segments } = this.#manifest;
     return {
@@ -167,8 +161,8 @@ export class Log {
   }
 
   /**
-   * Commits batches that another log has committed, unchanged: for a replica, whose caller has
-   * verified them. The same `Log` must not call `append()`, whose ids would not follow these.
+   * Commits batches that another log has already committed, unchanged. Used by replicas. The caller
+   * has verified the batches and must not call `append()`, whose ids would not follow theirs.
    * @param lines the event lines of all batches.
    * @throws {StorageFullError} the disk is full; nothing was written.
    * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
@@ -242,7 +236,7 @@ export class Log {
    * appends a clean-shutdown marker: an empty commit proving that everything before it was durable.
    */
   async close(): Promise<void> {
-    assert(!this.#appending && !this.#closed, "a log is closed once, when nothing is appended");
+    assert(!this.#appending && !this.#closed, "a log is closed once, and not during an append");
     this.#closed = true;
     await this.#background?.close();
     const tail = this.#tail;
@@ -291,7 +285,7 @@ export class Log {
     } catch (cause) {
       await removeUnfinished(storage).catch((left: Error) => {
         const { message } = cause as Error;
-        const reason = `its temporary files could not be removed: ${left.message}`;
+        const reason = `temporary files could not be removed: ${left.message}`;
         throw new Error(`${message}; ${reason}`, { cause });
       });
       throw cause;
@@ -356,7 +350,6 @@ export class Log {
     });
   }
 
-  /** Keeps the current tail after a failed rotation. */
   #keepTail(failure: RotationError): void {
     if (failure.outcome === "torn") throw this.#writer.poisonBy("tail rename failed", failure);
     if (failure.outcome === "undone") this.#writer.markNameUnsynced();

@@ -29,7 +29,7 @@ import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./sto
 export interface RecoveredLog {
   manifest: Manifest;
   sealed: SealedHistory;
-  /** Rotated tails that are not yet sealed, from oldest to newest. */
+  /** Rotated tails that are not yet sealed, oldest first. */
   pending: CommitFile[];
   tail: CommitFile;
   /** Last event of the log; null for an empty one. */
@@ -107,7 +107,7 @@ async function recoverFiles(
 interface PendingNames {
   /** Files already sealed whose removal was interrupted by a crash. */
   covered: string[];
-  /** In log order, which is name order, since a name begins with the first id. */
+  /** In log order, which is also name order, since each name begins with the file's first id. */
   uncovered: string[];
 }
 
@@ -244,8 +244,8 @@ async function recoverTail(
 
 /**
  * Makes the previous process's writes durable before anything reads them. After a failed fsync, the
- * page cache may hold the last commit in pages that are marked clean but not on disk, so it is
- * rewritten. Truncation is also repeated, since the disk may still hold the truncated bytes.
+ * pages of the last commit may be marked clean in the page cache but not be on disk, so the commit
+ * is rewritten. Truncation is also repeated, since the disk may still hold the truncated bytes.
  */
 async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));

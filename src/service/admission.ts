@@ -23,11 +23,8 @@ const DEFAULT_LIMITS = {
   totalBytes: ADMITTED_BODY_BYTES_MAX,
   /** The largest single body; at most half of `totalBytes`. */
   bodyBytes: INGEST_BODY_BYTES_MAX,
-  /** Maximum number of bodies waiting to be admitted. */
   waitersMax: ADMISSION_WAITERS_MAX,
-  /** How long a body waits to be admitted. */
   admitWaitMs: ADMISSION_WAIT_MS,
-  /** How long an admitted body waits for more memory. */
   growWaitMs: BODY_ROOM_WAIT_MS,
 };
 

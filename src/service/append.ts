@@ -67,7 +67,7 @@ async function assertLineage(
       actual_predecessor_frontier: actual,
     });
   if (await state.sourceFrontier(source) !== null) {
-    throw conflict(`source ${source} has committed events; only its first batch declares lineage`);
+    throw conflict(`source ${source} has committed events; only a first batch may declare lineage`);
   }
   if (actual === null) throw conflict(`source ${predecessorSource} is not retired`);
   if (actual !== predecessorFinalFrontier) {

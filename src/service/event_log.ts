@@ -55,7 +55,7 @@ export class EventLogService {
     };
   }
 
-  /** For people and dashboards, with the names of those. */
+  /** Sizes for operator reports, with the member names used there. */
   get size() {
     return { followers: this.#followers, ...this.#log.size };
   }

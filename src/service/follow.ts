@@ -26,7 +26,6 @@ export interface FollowHub {
   ended(): { reason: FollowEndReason; detail: string } | null;
   readonly changes: ChangeSignal;
   readonly livePages: LivePages;
-  /** Reports to the operator. */
   report(line: string): void;
 }
 
@@ -34,7 +33,7 @@ export class FollowSession {
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
   readonly #queryKey: string;
-  /** Dropped once delivered, since it keeps files open that have since been sealed. */
+  /** Dropped once delivered, since a snapshot keeps files open after they are sealed. */
   #snapshot: LogSnapshot | null;
   readonly #onClose: () => void;
   #phase: "snapshot" | "caught_up" | "live" | "over" = "snapshot";

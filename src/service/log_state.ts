@@ -37,13 +37,11 @@ export class LogState {
       await this.#log.sealed.findBatch(source, batchId);
   }
 
-  /** Returns the last event of a source, or null if it has none. */
   async sourceFrontier(source: string): Promise<string | null> {
     return this.#findUnsealed((batches) => batches.sourceFrontier(source)) ??
       await this.#log.sealed.sourceFrontier(source);
   }
 
-  /** Returns the last event of a stream, or null if it has none. */
   async streamFrontier(source: string, stream: string): Promise<string | null> {
     return this.#findUnsealed(({ streams }) => streams.frontier(source, stream)) ??
       await this.#log.sealed.streamFrontier(source, stream);

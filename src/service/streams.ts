@@ -107,7 +107,7 @@ export class StreamPages {
     return counted;
   }
 
-  /** Counts the file that contains the event up to it; earlier files have stored counts. */
+  /** Counts up to `through` in the file that contains it. Earlier files have stored counts. */
   async #countThrough(through: string): Promise<StreamsAt> {
     const sealed = this.#log.sealed.files.map(({ streams, lastEventId }) => ({
       lastEventId,
@@ -196,7 +196,7 @@ function leastKey(cursors: readonly StreamCursor[]): string | null {
   return least;
 }
 
-/** Sums the counts of a stream and advances its cursors. The newest part has its last event. */
+/** Sums the counts of a stream and advances its cursors. Its last event is in the newest part. */
 async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
   const [source, stream] = namesOf(key);
   let frontier = "";

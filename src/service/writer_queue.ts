@@ -27,7 +27,7 @@ export class WriterQueue {
   readonly #onChange: () => void;
   readonly #queue: Queued[] = [];
   #running: Promise<void> | null = null;
-  /** Refusals since the last report of a full disk. */
+  /** Mutations refused since the last report of a full disk. */
   #refused = 0;
   #fullReportDueMs = 0;
   #stopped = false;
@@ -85,7 +85,7 @@ export class WriterQueue {
       const commitment = await this.#decide(queued);
       if (commitment !== null) {
         bytes += commitment.batch.events.lines.length;
-        // Left for the next commit, for which it is checked again.
+        // This mutation stays in the queue and is checked again for the next commit.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         const { source, batchId } = commitment.batch;
         group.add(source).add(batchKey(source, batchId));
@@ -133,7 +133,7 @@ export class WriterQueue {
     return writerPoisoned();
   }
 
-  /** A full disk refuses thousands of requests: reports the first, then how many there were. */
+  /** Reports refused requests as a count per interval, since a full disk can refuse thousands. */
   #reportFull(mutations: number, reason: string): void {
     this.#refused += mutations;
     const nowMs = performance.now();

@@ -1,8 +1,8 @@
 /**
  * Worker threads that run the same module and share a request queue. Each thread serves one request
  * at a time, so a thread that dies fails one request; the next request starts another thread.
- * Threads start when first needed. Nothing is sent before a thread runs, so if none can be started,
- * the caller still has the request's memory. The module must call `answerRequests()`.
+ * Threads start when first needed. Requests are sent only to running threads, so if none can be
+ * started, the caller still owns its buffers. The module must call `answerRequests()`.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
@@ -22,7 +22,7 @@ export interface ThreadPoolOptions {
   threadsMax: number;
   /** Passed to each thread as `workerData`. */
   workerData?: unknown;
-  /** Idle timeout of a thread; none by default. */
+  /** Idle timeout of a thread. By default, there is none. */
   idleMs?: number;
   /** Starts a worker; replaced by tests. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
@@ -217,7 +217,7 @@ export function answerRequests<Request, Response>(
       send({ failure: error instanceof Error ? error.message : String(error) });
     }
   });
-  // Otherwise the next response would be taken for the response to this request.
+  // Otherwise the next response would be mistaken for the response to this request.
   port.on("messageerror", (error) => {
     throw error;
   });

@@ -33,9 +33,9 @@ const FOUR_BYTE_LEAD = 0xf0;
 
 const LITERALS = ["true", "false", "null"].map((text) => new TextEncoder().encode(text));
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
-/** Any decimal of up to 15 digits survives conversion to binary64. */
+/** A decimal of up to 15 digits survives conversion to binary64 and back. */
 const KEPT_DIGITS_MAX = 15;
-/** Bound on a number that ECMAScript formats, such as `-1.2345678901234567e-308`. */
+/** Maximum length of a number formatted by ECMAScript, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
 const INSERTION_SORT_MAX = 16;
 
@@ -70,7 +70,7 @@ export class CanonicalCopy {
   readonly #out: ByteWriter;
   /** End of the input. */
   readonly #end: number;
-  /** Start and end of the name in `#out`, and end of the value, per member of the open objects. */
+  /** For each member of the open objects: start and end of its name in `#out`, end of its value. */
   readonly #members: number[] = [];
 
   /** @param out also holds the input, which ends at `end`. */
@@ -265,7 +265,7 @@ export class CanonicalCopy {
     for (let index = 1; index < order.length; index++) {
       if (this.#compareNames(order[index - 1]!, order[index]!) === 0) return false;
     }
-    // Written after the object, then copied over it.
+    // Write the sorted members after the object, then copy them over it.
     const out = this.#out;
     const outEnd = out.size;
     out.reserve(outEnd - outStart);

@@ -21,7 +21,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 
 /** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
-/** Maximum open containers beyond JSON_DEPTH_MAX. The names in so many take 64 MiB. */
+/** Maximum open containers beyond JSON_DEPTH_MAX. The sets of their member names take 64 MiB. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 /** Thrown for input that is not strict JSON. */
@@ -43,7 +43,7 @@ export class JsonError extends Error {
  * Parses a body. Containers nested deeper than JSON_DEPTH_MAX are checked but replaced by 0: every
  * caller rejects that depth, and building them would let a hostile body exhaust memory.
  *
- * @throws {JsonError} with the first fault.
+ * @throws {JsonError} for the first fault.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
   // This keeps a byte order mark, which is then rejected as an unexpected character.
@@ -90,9 +90,9 @@ export function numberFault(literal: string): string | null {
 const MAYBE_ESCAPED_NAME = /\\[^][^"\\]*"\s*:/;
 
 /**
- * Parses JSON that the service wrote, like `JSON.parse` but without its bug in escaped names.
+ * Parses JSON that the service wrote. Avoids the `JSON.parse` bug described above.
  *
- * @throws {SyntaxError} or {JsonError} if it is not JSON.
+ * @throws {SyntaxError | JsonError} if `text` is not JSON.
  */
 // deno-lint-ignore no-explicit-any -- replaces JSON.parse
 export function parseJsonText(text: string): any {
@@ -115,7 +115,7 @@ const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 class JsonReader {
   readonly #text: string;
   readonly #depthMax: number;
-  /** Why the input ends early; null if it does not. */
+  /** Why the input was cut off, for the error message; null for a complete input. */
   readonly #cutOffBy: string | null;
   #at = 0;
   /** Current member name or index of each open container. */

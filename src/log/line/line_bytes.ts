@@ -4,7 +4,7 @@ import { DIGIT_VALUES, NO_DIGIT } from "../../event/hash.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** JSON strings must escape the control characters, which are below this one. */
+/** The characters below this one are control characters, which JSON strings must escape. */
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 
@@ -34,7 +34,7 @@ export function sameBytes(
   return true;
 }
 
-/** Returns a view of a range, which is cheaper than a Buffer. */
+/** Returns a Uint8Array of a range, which is cheaper to create than a Buffer. */
 export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
 }
@@ -91,7 +91,7 @@ export interface Piece {
   sizeBytes: number;
 }
 
-/** Creates a piece from a copy of bytes, or from a string, encoded as UTF-8. */
+/** Creates a piece from a copy of bytes or from a string in UTF-8. */
 export function pieceOf(content: Uint8Array | string): Piece {
   const copied = Buffer.from(content);
   const sizeBytes = copied.length;
@@ -150,7 +150,6 @@ export function putUuid(into: DataView, at: number, from: Uint8Array, start: num
   return putHex(into, at, from, start + done, UUID_BYTES - done);
 }
 
-/** Returns the 36 characters of a UUID. */
 export function uuidText(bytes: Uint8Array, start = 0): string {
   const characters = Buffer.allocUnsafe(UUID_CHARS);
   putUuid(viewFor(characters), 0, bytes, start);

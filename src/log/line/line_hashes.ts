@@ -31,7 +31,6 @@ export class BatchDigester {
   /** The batch's source, escaped; null before its first event. */
   #source: Piece | null = null;
 
-  /** Adds the next event of the batch. */
   add(event: StoredEvent): void {
     const text = this.#text;
     text.reserve(EVENTS.sizeBytes + bytesOf(event));
@@ -61,13 +60,12 @@ export class EventHasher {
   }
 }
 
-/** Hash input in a buffer that is reused for the next input. */
+/** Reusable buffer for the input of a hash. */
 class HashedText {
   #bytes: Buffer = Buffer.allocUnsafeSlow(64 * 1024);
   #view = viewFor(this.#bytes);
   #length = 0;
 
-  /** Ensures capacity for `sizeBytes` more bytes. */
   reserve(sizeBytes: number): void {
     if (this.#length + sizeBytes <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(2 * (this.#length + sizeBytes));
@@ -109,7 +107,7 @@ function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: Sto
 function putItem(text: HashedText, event: StoredEvent): void {
   const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
   text.put(OPEN);
-  // This omits the comma, with which this piece begins instead of a closing quote.
+  // This piece begins with the comma, not with a closing quote, so `putMember()` omits the comma.
   text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
   // An `occurred_at` follows `kind` in the line as well.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
@@ -119,7 +117,6 @@ function putItem(text: HashedText, event: StoredEvent): void {
   text.put(CLOSE);
 }
 
-/** Appends the canonical envelope of an event. */
 function putEnvelope(text: HashedText, event: StoredEvent): void {
   const { batchIdStart, contentHashStart, eventIdStart, observedAtStart } = event;
   text.put(OPEN);

@@ -78,7 +78,7 @@ export function lineSourceAndStream(
   };
 }
 
-/** The record key of the line that starts at `offset`, as spelled there. */
+/** Returns the record key of the line that starts at `offset`, still escaped. */
 export function lineRecordKey(bytes: Buffer, offset: number): Uint8Array {
   const limit = bytes.length;
   const streamStart = stringEnd(bytes, offset + SOURCE_OFFSET, limit) + STREAM.sizeBytes;
@@ -112,7 +112,7 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
   };
 }
 
-/** Expected bytes of a member's value and the next name; `wanted` is null if any value matches. */
+/** Returns the expected bytes of a value and the next name. `wanted` is null for any value. */
 function memberStep(
   value: string | undefined,
   end: Buffer,

@@ -6,7 +6,6 @@
 import { Buffer } from "node:buffer";
 import { SegmentError } from "./segment_error.ts";
 
-/** Values per group. */
 const GROUP_VALUES = 8;
 /** Maximum bit width. A dictionary has at most as many values as a row group has rows. */
 const BIT_WIDTH_MAX = 16;

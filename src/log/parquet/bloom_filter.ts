@@ -1,6 +1,6 @@
 /**
  * The Bloom filters of row groups (parquet-format, BloomFilter.md, "split block"). A lookup in
- * thousands of filters takes one hash and allocates nothing.
+ * thousands of filters hashes the value once and allocates nothing.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -14,7 +14,7 @@ export type BloomFilter = Uint8Array;
 
 /**
  * Multipliers for the eight words of a block. The high half of a hash selects the block; the low
- * half selects one bit in each of its words.
+ * half selects one bit in each word of that block.
  */
 const SALT = Int32Array.of(
   0x47b6137b,
@@ -50,7 +50,6 @@ export function buildBloomFilter(values: Iterable<Uint8Array>, falseShare: numbe
   return filter;
 }
 
-/** Adds a hash to a filter. */
 export function addToFilter(filter: BloomFilter, hash: Hash64): void {
   addToBlock(filter, blockStart(filter, hash), hash);
 }
@@ -75,7 +74,6 @@ export function bloomBlock(blocks: number, { high }: Hash64): number {
   return Math.floor(high * blocks / 2 ** 32);
 }
 
-/** Adds a hash to the block at `start`. */
 export function addToBlock(bytes: Uint8Array, start: number, hash: Hash64): void {
   for (let word = 0; word < SALT.length; word++) {
     const bit = bitAt(hash, word);

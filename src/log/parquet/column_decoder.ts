@@ -35,7 +35,7 @@ export interface ChunkPages {
   /** File offset. */
   offset: number;
   rows: number;
-  /** Upper bound on their uncompressed size. */
+  /** Upper bound on the uncompressed size of the pages. */
   uncompressedBytes: number;
 }
 
@@ -68,7 +68,6 @@ export function decodeColumn(format: ColumnFormat, pages: ChunkPages): ColumnVal
   return indexedValues(values, page.content, rows);
 }
 
-/** Reads the page whose header starts at `start`. */
 function readPage({ bytes, offset, uncompressedBytes }: ChunkPages, start: number): Page {
   const { value: header, end: levelsStart } = decodeThrift(PAGE_HEADER, bytes, start);
   const levelBytes = header.data_page_header_v2?.definition_levels_byte_length ?? 0;
@@ -88,7 +87,6 @@ function readPage({ bytes, offset, uncompressedBytes }: ChunkPages, start: numbe
   return { header, levels: bytes.subarray(levelsStart, valuesStart), content, end };
 }
 
-/** Resolves dictionary indices to values. */
 function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number): ColumnValues {
   const [bitWidth] = content;
   if (bitWidth === undefined) throw new SegmentError("has no dictionary indices");
@@ -106,7 +104,7 @@ function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number):
   return { ...dictionary, starts, ends };
 }
 
-/** Locates the `count` plain values of a page; a value with level 0 is absent. */
+/** Locates the `count` plain values of a page. A row with level 0 has no value. */
 function plainValues(
   { fixedBytes, valueBytesMax }: ColumnFormat,
   content: Buffer,
@@ -134,12 +132,11 @@ function plainValues(
   return { bytes: content, view: viewFor(content), starts, ends };
 }
 
-/** Reads the length prefix of a plain value. */
 function lengthAt(content: Buffer, at: number, max: number): number {
   if (at + LENGTH_BYTES > content.length) throw new SegmentError("is truncated");
   const sizeBytes = (content[at]! | content[at + 1]! << 8 | content[at + 2]! << 16 |
     content[at + 3]! << 24) >>> 0;
-  if (sizeBytes > max) throw new SegmentError(`has a value of ${sizeBytes} bytes`);
+  if (sizeBytes > max) throw new SegmentError(`has a ${sizeBytes}-byte value, more than ${max}`);
   return sizeBytes;
 }
 

@@ -11,9 +11,8 @@ const DATE_MS_MAX = 8.64e15;
 /** One value per row: bytes [starts[row], ends[row]). */
 export interface ColumnValues {
   bytes: Buffer;
-  /** View of `bytes`. */
   view: DataView;
-  /** ABSENT for a row without a value; equal for rows that share a dictionary value. */
+  /** ABSENT for a row without a value. Rows with the same dictionary value have the same offset. */
   starts: Uint32Array;
   ends: Uint32Array;
 }
@@ -32,7 +31,6 @@ export function hexAt({ bytes, starts, ends }: ColumnValues, row: number): strin
   return bytes.toString("hex", starts[row]!, ends[row]!);
 }
 
-/** Returns the 36 characters of a UUID. */
 export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
   return uuidText(bytes, starts[row]!);
 }
@@ -47,7 +45,6 @@ export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   return Buffer.from(spelled);
 }
 
-/** Whether a row has the value `value`. */
 export function isValueAt(
   { bytes, starts, ends }: ColumnValues,
   row: number,

@@ -32,7 +32,7 @@ export interface ColumnContent {
 }
 
 export interface WrittenColumn {
-  /** Its footer entry, without the offsets of its page indexes, which follow all row groups. */
+  /** The footer entry, still without page index offsets: the indexes follow all row groups. */
   chunk: ColumnChunk;
   columnIndex: Buffer | null;
   offsetIndex: Buffer;

@@ -2,7 +2,6 @@
 import { ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 
 export class Dictionary {
-  /** The values by index. */
   readonly values: Uint8Array[] = [];
   readonly #indices = new Uint16Array(ROW_GROUP_EVENTS_MAX);
   #rows = 0;

@@ -31,7 +31,6 @@ export class FileSink {
     return offset;
   }
 
-  /** Writes the buffered bytes. */
   async flush(): Promise<void> {
     const bytes = Buffer.concat(this.#buffered);
     this.#buffered = [];

@@ -27,7 +27,7 @@ const LONG_LIST = 15;
 const FIELD_STEP_MAX = 15;
 /** Maximum nesting; Parquet's own structs nest up to ten levels deep. */
 const DEPTH_MAX = 16;
-/** Bounds the memory a malicious footer can use; four times the items in the largest footer. */
+/** Maximum list items: four times as many as in the largest footer. Limits a malicious footer. */
 const ITEMS_MAX = 128 * 1024;
 
 /** A type and its encoding. */
@@ -43,7 +43,6 @@ export const bool: ThriftType<boolean> = {
   read: (input) => input.byte() === TRUE,
 };
 
-/** A signed 32-bit integer. */
 export const i32: ThriftType<number> = integer(I32, -(2 ** 31), 2 ** 31 - 1);
 /** A non-negative integer of up to 31 bits; `size64` goes up to Number.MAX_SAFE_INTEGER. */
 export const size32: ThriftType<number> = integer(I32, 0, 2 ** 31 - 1);
@@ -86,7 +85,7 @@ export function choice<Name extends string>(numbers: Record<Name, number>): Thri
     read(input) {
       const number = input.integer();
       const name = names.get(number);
-      if (name === undefined) throw malformed(`has the unknown enum value ${number}`);
+      if (name === undefined) throw malformed(`has an unknown enum value: ${number}`);
       return name;
     },
   };
@@ -102,7 +101,7 @@ export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> 
     },
     read(input) {
       const { type, length } = input.listHeader();
-      if (type !== item.number) throw malformed(`has a list of type ${type}`);
+      if (type !== item.number) throw malformed(`has a list of the wrong type: ${type}`);
       const items: Item[] = [];
       while (items.length < length) items.push(item.read(input));
       return items;
@@ -110,9 +109,8 @@ export function list<Item>(item: ThriftType<Item>): ThriftType<readonly Item[]> 
   };
 }
 
-/** A field of a struct. */
 export interface ThriftField<Value, IsOptional extends boolean> {
-  /** Its field id. */
+  /** The field id. */
   field: number;
   type: ThriftType<Value>;
   isOptional: IsOptional;
@@ -165,7 +163,7 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
         if (declared === undefined) input.skipField(found, DEPTH_MAX);
         else if (declared.type === bool) value[declared.name] = found === TRUE;
         else if (declared.type.number === found) value[declared.name] = declared.type.read(input);
-        else throw malformed(`has a ${declared.name} of type ${found}`);
+        else throw malformed(`has ${declared.name} of the wrong type: ${found}`);
       });
       for (const [name, { isOptional }] of entries) {
         if (!isOptional && value[name] === undefined) throw malformed(`has no ${name}`);
@@ -175,7 +173,6 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
   };
 }
 
-/** Encodes a value. */
 export function encodeThrift<Value>(type: ThriftType<Value>, value: Value): Buffer {
   const out: number[] = [];
   type.write(out, value);
@@ -221,7 +218,7 @@ class Input {
   bytes(): Buffer {
     const sizeBytes = this.#varint();
     if (sizeBytes > this.#bytes.length - this.at) {
-      throw malformed(`has a value of ${sizeBytes} bytes`);
+      throw malformed(`has a ${sizeBytes}-byte value that extends past its end`);
     }
     this.at += sizeBytes;
     return this.#bytes.subarray(this.at - sizeBytes, this.at);
@@ -233,7 +230,7 @@ class Input {
     this.#items += length;
     // Every item takes at least one byte.
     if (length > this.#bytes.length - this.at || this.#items > ITEMS_MAX) {
-      throw malformed(`has a list of ${length} items`);
+      throw malformed(`has a list of ${length} items, which is too long`);
     }
     return { type: header & 0xf, length };
   }

@@ -31,7 +31,7 @@ export interface ScanOptions {
   after: string | undefined;
   filter: EventFilter;
   limitEvents: number;
-  /** The scan ends before an event that would exceed it, but returns at least one event. */
+  /** The scan ends before an event that would exceed this limit, but returns at least one event. */
   limitBytes: number;
 }
 
@@ -86,7 +86,8 @@ export class EventScan {
 
   /**
    * Returns the lines of the next events, joined by commas and valid until the next call; null at
-   * the end. Returns no bytes after SCAN_PAUSE_BYTES without a match, so the caller can give up.
+   * the end. Returns an empty buffer after SCAN_PAUSE_BYTES without a match, so that the caller can
+   * give up.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
@@ -104,8 +105,8 @@ export class EventScan {
   }
 
   /**
-   * Joins the wanted lines within `chunk` and returns them; null if there are none. Runs of lines
-   * are moved at once, and the first one stays where it is.
+   * Joins the wanted lines within `chunk` and returns them; null if there are none. Consecutive
+   * lines are moved together, and the first run stays in place.
    */
   #takeEvents(chunk: Buffer): Buffer | null {
     const view = viewFor(chunk);
@@ -145,7 +146,7 @@ export class EventScan {
     return this.#matcher === null || this.#matcher(chunk, lineStart);
   }
 
-  /** Bytes that hold the remaining events, if they are like those so far. */
+  /** Estimated size of the remaining events, from the average size so far. */
   #expectedBytes(): number {
     const bytesPerEvent = this.#scannedBytes === 0
       ? BYTES_PER_EVENT

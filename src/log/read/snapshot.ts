@@ -4,18 +4,17 @@ import type { EventFilter } from "../line/stored_line.ts";
 import type { ScanMemory } from "./scan_memory.ts";
 import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
-/** The events that a reader wants from a file, which may return more. */
+/** The events that a reader wants from a file. The file may return more. */
 export interface LinesWanted {
   /** Exclusive lower bound. */
   after: string | undefined;
   filter: EventFilter;
-  /** Estimated bytes still wanted, which size the next read of an unsealed file. */
+  /** Estimates the bytes still wanted, to size the next read of an unsealed file. */
   readBytes: () => number;
-  /** Read buffer for the lines. */
   memory: ScanMemory;
 }
 
-/** The lines of a file from oldest to newest. */
+/** The lines of a file in log order. */
 export interface LineSource {
   /**
    * Returns the next complete lines, including commit headers; null at the end. They are valid
@@ -40,11 +39,11 @@ export interface LogFile {
 export interface LogSnapshot {
   /** Last durable event; null for an empty log. */
   readonly frontier: string | null;
-  /** From oldest to newest; each has at least one event. */
+  /** All files that have events, oldest first. */
   readonly files: readonly LogFile[];
 }
 
-/** Reads files from oldest to newest, in chunks as returned by `LineSource.next()`. */
+/** Reads files one after another, in chunks as returned by `LineSource.next()`. */
 export async function* readLines(
   files: readonly LogFile[],
   wanted: LinesWanted,

@@ -46,13 +46,13 @@ export interface StreamCursor {
 
 export class StreamCounts implements StreamSource {
   #entries = new Map<string, StreamEntry>();
-  /** Whether a copy shares the map. */
+  /** Whether a copy shares `#entries`. */
   #isShared = false;
   /** The sorted keys, excluding those in `#unsorted`. */
   #sorted: readonly string[] = [];
   #unsorted: string[] = [];
 
-  /** Approximate memory; entries shared with a copy count in both. */
+  /** Approximate memory. Entries shared with a copy are counted in both. */
   get sizeBytes(): number {
     return this.#entries.size * STREAM_BYTES;
   }
@@ -62,7 +62,6 @@ export class StreamCounts implements StreamSource {
     this.#add(streamKey(source, stream), events, lastEventId);
   }
 
-  /** Returns the last event of a stream; null if it has none. */
   frontier(source: string, stream: string): string | null {
     return this.#entries.get(streamKey(source, stream))?.lastEventId ?? null;
   }
@@ -81,7 +80,7 @@ export class StreamCounts implements StreamSource {
     return copy;
   }
 
-  /** See `StreamSource`. Later additions invalidate the cursor: call it on a copy. */
+  /** See `StreamSource`. Later additions invalidate the cursor, so call this on a copy. */
   seek(key: string): StreamCursor {
     const sorted = this.#inOrder();
     return new CountsCursor(

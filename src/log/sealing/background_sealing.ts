@@ -7,7 +7,7 @@ import type { MakeSegment } from "./segment_maker.ts";
 
 const SEAL_RETRY_MS_MAX = 300_000;
 
-/** Backoff after the first failure; it doubles with each further one. */
+/** Backoff after the first failure. It doubles with each consecutive failure. */
 const SEAL_RETRY_MS = 1000;
 
 /** Builds segments on another thread while the log is being served. */
@@ -23,7 +23,6 @@ export interface BackgroundSealingOptions {
   nextPath: () => string | null;
   /** Seals that file. Leaves no temporary files if it fails. */
   sealNext: () => Promise<void>;
-  /** Reports to the operator. */
   report: (line: string) => void;
   /** Waits; rejects when the signal is aborted. Defaults to a timer. */
   pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;

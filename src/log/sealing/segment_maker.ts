@@ -16,7 +16,7 @@ import { SEGMENT_TEMPORARY_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
 
-/** The commits available to a segment, which ends once it is full. */
+/** The commits available for a segment. The segment ends once it is full. */
 export interface SegmentTask {
   /** The pending file. */
   path: string;
@@ -32,7 +32,7 @@ export interface SegmentTask {
 
 export interface MadeSegment {
   facts: SegmentFacts;
-  /** End of its last commit in the pending file. */
+  /** End of the segment's last commit in the pending file. */
   endBytes: number;
 }
 

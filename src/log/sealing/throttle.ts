@@ -1,7 +1,7 @@
 /**
- * Keeps the sealing thread from occupying a core: it sleeps after each row group, and longer the
- * smaller the backlog. Ingest and reads then wait for a few milliseconds of sealing instead of a
- * scheduler time slice, which can be a tenth of a second.
+ * Keeps the sealing thread from occupying a core. The thread sleeps after each row group; the
+ * smaller the backlog, the longer it sleeps. Ingest and reads then wait for a few milliseconds of
+ * sealing instead of a scheduler time slice, which can be a tenth of a second.
  */
 import { TAIL_ROTATE_BYTES } from "../../limits.ts";
 
@@ -14,11 +14,10 @@ const BACKLOG_BYTES_MAX = 4 * TAIL_ROTATE_BYTES;
 /** The thread's duty cycle when the backlog is small. */
 const WORK_SHARE_MIN = 1 / 4;
 
-/** Maximum duration of a sleep. */
 const SLEEP_MS_MAX = 100;
 
 /**
- * Creates the throttle for a task, which starts now.
+ * Creates the throttle for a task that starts now.
  * @param backlogBytes bytes of unsealed commits.
  * @returns a function that blocks the thread in proportion to the work since its last call.
  */

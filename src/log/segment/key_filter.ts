@@ -1,8 +1,8 @@
 /**
  * The key filter of a segment: a split-block Bloom filter (parquet-format, BloomFilter.md) over its
- * batches, sources and streams. The number of blocks need not be a power of two, which keeps
- * filters small, since a log holds hundreds in memory. A lookup needs one page, which has its own
- * CRC-32, so it can also read that page from the file.
+ * batches, sources and streams. The number of blocks need not be a power of two. This keeps filters
+ * small, because a log holds hundreds in memory. Each page has its own CRC-32, so a lookup can also
+ * read only the page that it needs from the file.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -14,11 +14,11 @@ import {
 } from "../parquet/bloom_filter.ts";
 import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 
-/** A page has blocks, 28 bytes of padding, and the CRC-32 of both. */
+/** A page consists of blocks, 28 bytes of padding, and the CRC-32 of both. */
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
 const CRC_START = KEY_PAGE_BYTES - 4;
-/** False-positive rate: one in 6,000 per filter, one in fifty over 110 segments. */
+/** With this size, the false-positive rate is 1 in 6,000 per filter, 1 in 50 over 110 segments. */
 const BITS_PER_KEY = 24;
 
 /** Hash of a batch's identity. Keys are unambiguous, since no source contains a space. */
@@ -31,7 +31,7 @@ export function streamKeyHash(key: string): Hash64 {
   return xxhash64(Buffer.from(`stream ${key}`));
 }
 
-/** Locates a key in a filter of `sizeBytes`: offset of its page, and of the block in the page. */
+/** Returns the offset of a key's page in a filter of `sizeBytes`, and of its block in that page. */
 export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block: number } {
   const block = bloomBlock(sizeBytes / KEY_PAGE_BYTES * PAGE_BLOCKS, hash);
   return {
@@ -42,7 +42,7 @@ export function keyPlace(sizeBytes: number, hash: Hash64): { page: number; block
 
 /**
  * Makes damaged pages match every key, so that lookups fall back to the rows. A damaged filter
- * slows requests down but fails none.
+ * slows requests down, but no request fails.
  * @returns where the first damaged page starts; null if there is none.
  */
 export function openDamagedPages(pages: Buffer): number | null {
@@ -62,7 +62,6 @@ export function mayHoldKey(filter: Uint8Array, hash: Hash64): boolean {
   return blockMayContain(filter, page + block, hash);
 }
 
-/** Builds the filter of `keys` in its file format. */
 export function buildKeyFilter(keys: readonly Hash64[]): Buffer {
   const pages = Math.ceil(keys.length * BITS_PER_KEY / (PAGE_BLOCKS * 8 * BLOOM_BLOCK_BYTES));
   const filter = Buffer.alloc(Math.max(1, pages) * KEY_PAGE_BYTES);

@@ -36,7 +36,7 @@ import { ABSENT, type ColumnValues, timeAt } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 
-/** The columns of a row group; lines do not contain `batch_digest`. */
+/** The columns of a row group. Lines do not contain `batch_digest`. */
 export type LineColumns = Record<ColumnName, ColumnValues>;
 
 /** Copies of at least this many bytes use `Uint8Array.set`. */
@@ -59,12 +59,13 @@ export function assembleLines(
   const valueBytes = COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
   // Lines can be larger than the columns, since rows may share a dictionary value.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
-    throw new SegmentError(`a row group has ${valueBytes} bytes of values`);
+    const limit = `more than ${COMMIT_BODY_BYTES_MAX}`;
+    throw new SegmentError(`a row group has ${valueBytes} bytes of values, ${limit}`);
   }
   return new LineAssembler(columns, rows, valueBytes, memory).assemble();
 }
 
-/** Total size of a column's values in some rows. */
+/** Total size of a column's values in `rows`. */
 function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number {
   let sizeBytes = 0;
   // An absent value has equal start and end, so it counts as empty.
@@ -76,12 +77,11 @@ class LineAssembler {
   readonly #columns: LineColumns;
   readonly #rows: readonly number[];
   #bytes: Buffer;
-  /** View of `#bytes`. */
   #view: DataView;
   #end = 0;
   /** Upper bound on the size of the lines; raised when strings need escapes. */
   #linesBytesMax: number;
-  /** The last formatted time and the start of its value, which rows of a batch share. */
+  /** The last formatted time, and where its value starts. Rows of a batch share the value. */
   #observedAt: Piece = OBSERVED_AT;
   #observedAtStart = ABSENT;
 

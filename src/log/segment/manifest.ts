@@ -32,7 +32,7 @@ export interface Manifest {
   min_reader: number;
   /** Lowest storage schema that a program must support to write to the log. */
   min_writer: number;
-  /** From oldest to newest. */
+  /** Oldest first. */
   segments: readonly SegmentEntry[];
 }
 
@@ -66,7 +66,7 @@ export async function readManifest(
   return assertManifest(value, bytes);
 }
 
-/** @throws {Error} it exceeds the size that readers accept; the previous manifest is kept. */
+/** @throws {Error} the manifest is larger than readers accept; the previous one is kept. */
 export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
   const bytes = encodeManifest(manifest);
   if (bytes.length > MANIFEST_BYTES_MAX) {

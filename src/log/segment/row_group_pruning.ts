@@ -1,6 +1,6 @@
 /**
- * Prunes row groups: excludes those that cannot contain a match, by Bloom filters and min/max
- * statistics, without reading them.
+ * Prunes row groups: uses Bloom filters and min/max statistics to skip row groups that cannot
+ * contain a match.
  */
 import { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
@@ -12,7 +12,7 @@ import type { Segment } from "./segment_reader.ts";
 import type { FilteredColumn } from "./segment_schema.ts";
 
 /**
- * Returns the row groups, in log order, that may contain events after `after` that match a filter.
+ * Returns the row groups that may contain matching events after `after`, in log order.
  * @throws {SegmentError}
  */
 export async function pruneRowGroups(
@@ -22,7 +22,7 @@ export async function pruneRowGroups(
   const tests: ((number: number) => boolean)[] = [];
   for (const [column, hash] of hashesOf(filter)) {
     const filters = await segment.filters(column);
-    // Most segments of a large log return here, without reading the footer if filters are cached.
+    // Most segments of a large log are skipped here. If filters are cached, no footer is read.
     if (!filters.some((filter) => mayContain(filter, hash))) return [];
     tests.push((number) => mayContain(filters[number]!, hash));
   }
@@ -36,10 +36,9 @@ export async function pruneRowGroups(
 
 type ColumnHash = [column: FilteredColumn, hash: Hash64];
 
-/** Hashes by filter, since a scan looks up the same values in every segment. */
+/** Hashes cached by filter. A scan looks up the same values in every segment. */
 const knownHashes = new WeakMap<EventFilter, ColumnHash[]>();
 
-/** The hashes to look up in Bloom filters. */
 function hashesOf(filter: EventFilter): ColumnHash[] {
   let hashes = knownHashes.get(filter);
   if (hashes === undefined) {

@@ -66,7 +66,7 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** Writes the end of the file. @param indexes the indexes of all rows written. */
+  /** Writes the indexes and the footer. @param indexes indexes of all rows written. */
   async finish(facts: EventFacts, indexes: IndexRecord<Buffer>): Promise<void> {
     this.#writeIndexes();
     for (const name of INDEX_NAMES) this.#sink.append(indexes[name]);
@@ -129,7 +129,7 @@ export class RowGroupWriter {
     };
   }
 
-  /** Writes indexes grouped by kind, in the order of row groups and columns. */
+  /** Writes indexes grouped by kind, each kind ordered by row group and column. */
   #writeIndexes(): void {
     for (const { chunk, columnIndex } of this.#columns) {
       if (columnIndex === null) continue;

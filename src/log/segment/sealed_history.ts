@@ -1,5 +1,5 @@
 /**
- * All segments of a log. Finds batches and frontiers, skipping segments by their filters. Files are
+ * All segments of a log. Finds batches and frontiers, using key filters to skip segments. Files are
  * opened on first use, and the memory of filters and caches is bounded.
  */
 import type { BatchEntry } from "../wal/commit_frame.ts";
@@ -14,12 +14,12 @@ import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 import { Segment } from "./segment_reader.ts";
 import { findEntry, sourceKey } from "./stream_index.ts";
 
-/** Number of files whose sizes are checked concurrently, since the checks mostly wait for I/O. */
+/** Number of files whose sizes are checked concurrently. The checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;
 
 /**
- * Memory for key filters: those of ten million single-event batches and their streams take 57 MiB.
- * Filters beyond this limit are read from their files, one page per new batch.
+ * Memory for key filters. Those of ten million single-event batches and their streams take 57 MiB.
+ * For a segment beyond this limit, each lookup reads one page of the filter from the file.
  */
 const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
 
@@ -36,7 +36,7 @@ export class SealedHistory {
   readonly #caches = new SegmentCaches();
   readonly #report: (line: string) => void;
   readonly #keyFiltersBytesMax: number;
-  /** From oldest to newest. */
+  /** Oldest first. */
   readonly #segments: Segment[] = [];
   /**
    * The key filters in memory by segment number, up to the limit. None is evicted, because a lookup
@@ -57,7 +57,7 @@ export class SealedHistory {
     this.#keyFiltersBytesMax = keyFiltersBytesMax;
   }
 
-  /** The segments as readers see them, from oldest to newest. `add()` replaces the list. */
+  /** The segments as readers see them, oldest first. `add()` replaces the array. */
   get files(): readonly SealedSegment[] {
     return this.#files;
   }
@@ -67,7 +67,6 @@ export class SealedHistory {
     return this.#files.at(-1)?.lastEventId ?? null;
   }
 
-  /** Appends the next segments. */
   add(entries: readonly SegmentEntry[]): void {
     const files = entries.map((entry) => {
       const file = this.#openFiles.fileOf(entry);
@@ -115,7 +114,6 @@ export class SealedHistory {
     return this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
   }
 
-  /** Closes all files. */
   async close(): Promise<void> {
     await this.#openFiles.close();
   }
@@ -125,7 +123,7 @@ export class SealedHistory {
     return entry?.lastEventId ?? null;
   }
 
-  /** Returns the result of `find` in the newest segment that has one; null if none has. */
+  /** Returns the first result of `find` that is not null, searching the newest segment first. */
   async #findNewest<Found>(
     hash: Hash64,
     find: (segment: Segment) => Promise<Found | null>,
@@ -149,7 +147,7 @@ export class SealedHistory {
     const hasRoom = () => this.#keyFiltersBytes + bytes <= this.#keyFiltersBytesMax;
     if (!hasRoom()) return await segment.mayHoldKey(hash);
     const filter = await segment.readKeyPages(0, bytes);
-    // A concurrent lookup may also have loaded it, or exhausted the limit.
+    // A concurrent lookup may have loaded the filter or exhausted the limit.
     if (this.#keyFilters[number] === undefined && hasRoom()) {
       this.#keyFilters[number] = filter;
       this.#keyFiltersBytes += bytes;

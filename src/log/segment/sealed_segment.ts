@@ -1,6 +1,6 @@
 /**
- * A segment as a file in a snapshot. Readers get the lines of the row groups that may match their
- * filter.
+ * Presents a segment as a file of a snapshot. Readers get the lines of the row groups that may
+ * match their filter.
  */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
@@ -43,7 +43,7 @@ async function* readChunks(
     if (recordKey !== undefined) {
       const lines = await segment.readLinesOfKey(number, recordKey);
       const start = lines !== null && after !== undefined ? firstLineAfter(lines, after) : 0;
-      // An empty chunk would mean the end to a reader.
+      // Readers would take an empty chunk for the end.
       if (lines !== null && start < lines.length) yield lines.subarray(start);
       continue;
     }

@@ -21,11 +21,9 @@ export interface BatchRun {
   batch_id: string;
   /** 64 lowercase hex digits. */
   batch_digest: string;
-  /** Number of rows. */
   rows: number;
 }
 
-/** The columns that identify batches. */
 type BatchColumns = Record<"source" | "batch_id" | "batch_digest", ColumnValues>;
 
 /**

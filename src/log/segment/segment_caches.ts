@@ -16,11 +16,10 @@ import type { BlockPlace } from "./stream_index.ts";
 const OPEN_SEGMENTS_MAX = 128;
 /** Limit on cached Bloom filters. Those of ten million record keys take 20 MiB. */
 export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Maximum cached entries of stream indexes, and of their blocks: about 8 MiB for each. */
+/** Maximum cached entries of stream indexes, and of their blocks. Each limit allows about 8 MiB. */
 const STREAM_ENTRIES_MAX = 40_000;
-/** Limit on cached lines: fifty typical row groups. One spare buffer is not counted. */
+/** Limit on cached lines: fifty typical row groups. Excludes the spare buffer. */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Maximum size of the spare buffer. */
 const SPARE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** The Bloom filters of one column of a segment, by row group. */
@@ -65,7 +64,7 @@ export class RowGroupCache {
   #decoding: Promise<unknown> = Promise.resolve();
 
   /**
-   * Calls `use` with the lines of a row group, which are read-only and valid until it returns.
+   * Calls `use` with the lines of a row group, which are read-only and valid until `use` returns.
    * @param decode decodes the lines, into `memory` if they fit.
    */
   async use<Result>(
@@ -80,7 +79,7 @@ export class RowGroupCache {
     }
   }
 
-  /** Decodes something that is not cached, after all decodes that were requested before. */
+  /** Runs an uncached decode once all previously requested decodes have settled. */
   decodeInTurn<Decoded>(decode: () => Promise<Decoded>): Promise<Decoded> {
     const decoded = this.#decoding.then(decode);
     // The caller of this decode gets its error; the next decode must not fail with it.
@@ -101,7 +100,6 @@ export class RowGroupCache {
   }
 }
 
-/** A segment file as listed in the manifest. */
 export interface ListedFile {
   path: string;
   bytes: number;
@@ -126,7 +124,7 @@ export async function openListedFile(
   }
 }
 
-/** Table cache: reads open segment files; beyond the limit, the LRU file is closed. */
+/** Table cache of segment files. Beyond the limit, the least recently used file is closed. */
 export class OpenFiles {
   readonly #storage: Storage;
   readonly #files: LruCache<StorageFile>;

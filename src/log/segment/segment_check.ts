@@ -71,11 +71,10 @@ export interface BatchRows extends BatchRun {
   isStart: boolean;
 }
 
-/** The content of a row group. */
 export interface CheckedRowGroup {
-  /** Its stored lines, each with its LF. */
+  /** The stored lines, each with its LF. */
   lines: Buffer;
-  /** Its rows, grouped by batch. */
+  /** The rows, grouped by batch. */
   batches: BatchRows[];
 }
 
@@ -93,12 +92,12 @@ export class SegmentRowsCheck {
   readonly #index = new SegmentIndex();
   #lastRun: BatchRun | null = null;
   #batches = 0;
-  /** Buffer of the previous lines, which is reused. */
+  /** Reusable buffer of the previous lines. */
   #memory: Buffer = NO_MEMORY;
 
   /**
-   * @param full whether to read payloads and event hashes, for which lines otherwise have
-   *   placeholders, and to look up every `record_key`. This doubles the time.
+   * @param full whether to look up every `record_key`, and to read payloads and event hashes
+   *   instead of using placeholders. This doubles the time.
    */
   constructor(segment: Segment, { full }: { full: boolean }) {
     this.#segment = segment;
@@ -106,7 +105,7 @@ export class SegmentRowsCheck {
   }
 
   /**
-   * Yields the row groups in log order. The indexes of each are checked after the caller has
+   * Yields the row groups in log order. A row group's indexes are checked after the caller has
    * checked its rows, since errors in rows are more specific.
    * @throws {SegmentError}
    */
@@ -122,7 +121,7 @@ export class SegmentRowsCheck {
     }
   }
 
-  /** Checks the whole segment; called after the last row group. @throws {SegmentError} */
+  /** Checks the segment's indexes and batch count. Called after the last row group. */
   async finish(): Promise<void> {
     const segment = this.#segment;
     const { metadata, indexes } = await segment.footer();
@@ -136,7 +135,7 @@ export class SegmentRowsCheck {
     }
     if (this.#batches === metadata.batches) return;
     throw new SegmentError(
-      `${segment.path}: ${this.#batches} batches, but the footer says ${metadata.batches}`,
+      `${segment.path}: has ${this.#batches} batches, but the footer says ${metadata.batches}`,
     );
   }
 

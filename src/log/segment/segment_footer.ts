@@ -53,7 +53,6 @@ interface ColumnBounds {
 }
 
 export interface RowGroup {
-  /** Number of events. */
   rows: number;
   firstEventId: string;
   lastEventId: string;
@@ -95,7 +94,7 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
   return { metadata, indexes };
 }
 
-/** Reads the row groups from a footer, from oldest to newest. @throws {SegmentError} */
+/** Reads the row groups from a footer, oldest first. @throws {SegmentError} */
 export async function readRowGroups(
   reader: FileReader,
   sizeBytes: number,
@@ -103,7 +102,7 @@ export async function readRowGroups(
 ): Promise<RowGroup[]> {
   const file = decodeFooter(FILE_META_DATA, await readCheckedFooter(reader, sizeBytes));
   if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
-    throw new SegmentError("the schema is not that of a segment");
+    throw new SegmentError("the schema differs from the segment schema");
   }
   const rowGroups = checkRowGroups(file, indexes.key_filter.start);
   checkCounts(metadata, rowGroups, file.num_rows);
@@ -138,7 +137,9 @@ function checkRowGroup(
     throw new SegmentError(`a row group has ${rows} rows, expected 1 to ${ROW_GROUP_EVENTS_MAX}`);
   }
   if (chunks.length !== COLUMN_NAMES.length) {
-    throw new SegmentError(`a row group has ${chunks.length} columns`);
+    throw new SegmentError(
+      `a row group has ${chunks.length} columns, expected ${COLUMN_NAMES.length}`,
+    );
   }
   const columns: ColumnPlace[] = [];
   chunks.forEach((chunk, place) => {
@@ -177,14 +178,15 @@ function checkColumn(
   const { path_in_schema: path, total_uncompressed_size: uncompressedBytes } = meta;
   const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
     meta.num_values === rows;
-  if (!isOurs) throw new SegmentError(`${name}: not a column of a segment`);
+  if (!isOurs) throw new SegmentError(`${name}: the column chunk has a wrong path or row count`);
   const start = meta.dictionary_page_offset ?? meta.data_page_offset;
   const end = start + meta.total_compressed_size;
   const isPossible = start < end && end <= rowsEnd &&
     uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
     uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
   if (!isPossible) {
-    throw new SegmentError(`${name}: ${uncompressedBytes} bytes in range ${start} to ${end}`);
+    const range = `${uncompressedBytes} uncompressed bytes in [${start}, ${end})`;
+    throw new SegmentError(`${name}: invalid column chunk: ${range}`);
   }
   return { start, end, uncompressedBytes };
 }
@@ -192,7 +194,7 @@ function checkColumn(
 function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds {
   const { min_value: min, max_value: max } = meta_data.statistics ?? {};
   if (min === undefined || max === undefined) {
-    throw new SegmentError(`${name}: a row group has no statistics`);
+    throw new SegmentError(`${name}: a row group has no min/max statistics`);
   }
   // Copy them, since views would keep the whole footer in memory.
   return { min: Buffer.from(min), max: Buffer.from(max) };
@@ -213,7 +215,8 @@ function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: numb
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
   const counted = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
   if (counted !== rows || counted !== metadata.events) {
-    throw new SegmentError(`${metadata.events} events in ${rows} rows, ${counted} in row groups`);
+    const found = `the footer has ${rows} rows, and its row groups ${counted}`;
+    throw new SegmentError(`${found}, but ${METADATA_KEY} says ${metadata.events} events`);
   }
   const first = rowGroups[0]!.firstEventId;
   const last = rowGroups.at(-1)!.lastEventId;

@@ -1,6 +1,6 @@
 /**
- * Collects the streams, sources and keys of a segment into its indexes. The writer writes them;
- * `verify` and the read-back compare them with the file.
+ * Builds a segment's indexes from its streams, sources and batches. The writer writes the indexes;
+ * `verify` and the read-back compare them with those in the file.
  */
 import type { Buffer } from "node:buffer";
 import type { Hash64 } from "../parquet/xxhash64.ts";
@@ -13,7 +13,7 @@ export class SegmentIndex {
   readonly #streams = new StreamCounts();
   readonly #keys: Hash64[] = [];
 
-  /** Adds a batch. Called once per batch. */
+  /** Called once per batch. */
   addBatch(source: string, batchId: string): void {
     this.#keys.push(batchKeyHash(source, batchId));
   }

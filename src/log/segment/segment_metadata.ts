@@ -39,11 +39,10 @@ export type IndexRecord<Value> = Record<IndexName, Value>;
 
 export type SegmentMetadata = EventFacts & Record<`${IndexName}_bytes`, number>;
 
-/** The manifest's metadata about a segment file, without path and time. */
+/** The manifest's metadata about a segment file, without its path and seal time. */
 export interface SegmentFacts extends EventFacts {
   /** SHA-256 of the whole file, 64 lowercase hex digits. */
   sha256: string;
-  /** Size of the file. */
   bytes: number;
 }
 
@@ -81,7 +80,7 @@ export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFac
   }
 }
 
-/** Whether a value has exactly the members of `EventFacts`, all valid, and those in `others`. */
+/** Whether a value has exactly the members of `EventFacts`, all valid, and those named `others`. */
 export function hasEventFacts(
   value: unknown,
   others: readonly string[],

@@ -34,7 +34,7 @@ import {
 /** A segment's file, opened by the caller. */
 type SegmentFile = Pick<StorageFile, "read" | "close">;
 
-/** A segment. Reads its file on demand; methods may be called concurrently. */
+/** Reads a segment's file on demand. Methods may be called concurrently. */
 export class Segment implements StreamIndex {
   readonly path: string;
   readonly #listed: ListedFile & Partial<EventFacts>;
@@ -71,7 +71,7 @@ export class Segment implements StreamIndex {
       }));
   }
 
-  /** Returns its row groups, from oldest to newest. @throws {SegmentError} */
+  /** Returns the row groups, oldest first. @throws {SegmentError} */
   rowGroups(): Promise<readonly RowGroup[]> {
     return this.#caches.rowGroups.load(this.path, async () => {
       const footer = await this.footer();
@@ -80,8 +80,8 @@ export class Segment implements StreamIndex {
   }
 
   /**
-   * Calls `use` with the stored lines of a row group, each with its LF, in log order. They are
-   * cached, read-only and valid until `use` returns. @throws {SegmentError}
+   * Calls `use` with the stored lines of a row group, each with its LF, in log order. The lines are
+   * read-only and valid until `use` returns. @throws {SegmentError}
    */
   useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
     const decode = (memory: Buffer | undefined) => this.readRowGroup(number, memory);
@@ -96,7 +96,8 @@ export class Segment implements StreamIndex {
   /** Returns the lines of a row group with this `record_key`; null if there are none. */
   async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
     const bytes = Buffer.from(recordKey);
-    // A large log has about ten false positives; the key column is a tenth of a row group.
+    // Read only the keys first: they are a tenth of a row group, and most matches of the Bloom
+    // filters in a large log are false positives.
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
     if (rows.length === 0) return null;
@@ -105,7 +106,6 @@ export class Segment implements StreamIndex {
     );
   }
 
-  /** Assembles lines from columns. @throws {SegmentError} */
   assemble(columns: LineColumns, options: AssembleOptions): Promise<Buffer> {
     return this.#named(() => assembleLines(columns, options));
   }
@@ -173,7 +173,7 @@ export class Segment implements StreamIndex {
     return this.#named(() => readRange(this.#file, start, end));
   }
 
-  /** Reads bytes [start, end) of its key filter; damaged pages match all. @throws {SegmentError} */
+  /** Reads bytes [start, end) of the key filter. Damaged pages match all. @throws {SegmentError} */
   async readKeyPages(start: number, end: number): Promise<Buffer> {
     const { key_filter } = (await this.footer()).indexes;
     const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
@@ -188,7 +188,7 @@ export class Segment implements StreamIndex {
     return pages;
   }
 
-  /** Whether it may contain a key; reads one page of its key filter. @throws {SegmentError} */
+  /** Whether the segment may contain a key. Reads one key filter page. @throws {SegmentError} */
   async mayHoldKey(hash: Hash64): Promise<boolean> {
     const { metadata } = await this.footer();
     const { page, block } = keyPlace(metadata.key_filter_bytes, hash);
@@ -218,7 +218,7 @@ export class Segment implements StreamIndex {
   }
 }
 
-/** Prefixes a SegmentError of `decode`. */
+/** Prefixes a SegmentError thrown by `decode` with `where`. */
 function within<Result>(where: string, decode: () => Result): Result {
   try {
     return decode();

@@ -23,14 +23,13 @@ import { COLUMN_NAMES } from "./segment_schema.ts";
 import type { StoredEvent } from "../line/stored_event.ts";
 
 export class RowGroupRows {
-  /** Number of rows. */
   rows = 0;
   readonly event_id = new PlainValues();
   readonly source = new Dictionary();
   readonly stream = new Dictionary();
   readonly record_key = new PlainValues();
   readonly kind = new Dictionary();
-  /** Values of the rows that have one. */
+  /** Only the values that are present. */
   readonly occurred_at = new PlainValues();
   readonly observed_at = new Dictionary();
   readonly payload = new PlainValues();
@@ -97,7 +96,7 @@ function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end
   column.add(text);
 }
 
-/** Unescapes a JSON string. @param spelled its UTF-8 bytes as Latin-1. */
+/** Unescapes a JSON string. @param spelled the string's UTF-8 bytes, decoded as Latin-1. */
 function decodeText(spelled: string): Uint8Array {
   const bytes = Buffer.from(spelled, "latin1");
   const text = unescapedText(bytes, 0, bytes.length);
@@ -115,5 +114,5 @@ function decodeTime(spelled: string): Uint8Array {
 }
 
 function malformed(spelled: string): CorruptLogError {
-  return new CorruptLogError(`an event has the malformed value "${spelled}"`);
+  return new CorruptLogError(`an event has a malformed value: "${spelled}"`);
 }

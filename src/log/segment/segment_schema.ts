@@ -63,10 +63,9 @@ function fixed(type_length: number, others: Partial<Column["element"]> = {}): Co
 
 export type ColumnName = keyof typeof COLUMNS;
 
-/** In the order of the schema and row groups. */
+/** In schema order, which is also the order in row groups. */
 export const COLUMN_NAMES: readonly ColumnName[] = Object.keys(COLUMNS) as ColumnName[];
 
-/** Position of a column in the schema and in row groups. */
 export function columnNumber(name: ColumnName): number {
   return COLUMN_NAMES.indexOf(name);
 }
@@ -92,8 +91,8 @@ export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
 ];
 
 /**
- * Columns with a Bloom filter per row group, and its maximum false-positive rate. Filter sizes are
- * powers of two, so most filters have a lower rate.
+ * Columns with a Bloom filter per row group, and the maximum false-positive rate of each. Filter
+ * sizes are powers of two, so most filters have a lower rate.
  *
  * A `record_key` lookup probes every row group, thousands in a large log. A batch lookup probes
  * only segments whose key filter matches, but each false positive there decodes four columns.

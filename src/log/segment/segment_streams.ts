@@ -56,7 +56,7 @@ export async function countThrough(
   return counts;
 }
 
-/** Returns the number of rows up to and including an event; null if it is not among them. */
+/** Returns the number of rows up to and including an event; null if no row has its id. */
 function rowsThrough(ids: ColumnValues, eventId: string): number | null {
   const rows = ids.starts.length;
   const row = firstIndex(rows, (row) => uuidAt(ids, row) >= eventId);

@@ -31,7 +31,6 @@ export const ROW_GROUP_BYTES_SOFT_MAX: number = 8 * 1024 * 1024;
 
 const LF = 0x0a;
 
-/** A commit that is sealed. */
 export type CommitLines = Pick<WholeCommit, "commit" | "lines">;
 
 export interface SegmentBounds {
@@ -53,7 +52,7 @@ const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_
 
 export interface WrittenSegment {
   facts: SegmentFacts;
-  /** SHA-256 of all its lines, 64 hex digits, for the read-back. */
+  /** SHA-256 of all lines, 64 hex digits, for the read-back. */
   linesSha256: string;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The stream index of a segment (docs/format.md): event count and last event of each source and
  * each stream. It is a sorted table as in LevelDB: blocks of entries in byte order of their keys,
- * then an index with the last key of each block. A lookup reads the index and one block. Both are
- * JSON and end with a CRC-32.
+ * then an index with the last key of each block. A lookup reads the index and one block. Blocks and
+ * index are JSON and end with a CRC-32.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -23,10 +23,9 @@ export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + ENTRY_BYTES_MAX;
 /** A row of a block: the key, then its values. */
 type Row = [key: string, ...values: (number | string)[]];
 
-/** The location of a block. */
 export interface BlockPlace {
   lastKey: string;
-  /** Its end, relative to the first block. It starts at the end of the previous block. */
+  /** End offset, relative to the first block. The block starts where the previous one ends. */
   end: number;
 }
 

@@ -31,7 +31,6 @@ export function parsePendingName(name: string): IdRange | null {
   return parseName(PENDING_NAME, name);
 }
 
-/** Returns the path of a segment. */
 export function segmentPath(
   segment: { first_event_id: string; last_event_id: string; sha256: string },
 ): string {

@@ -11,8 +11,8 @@ import { CorruptLogError } from "./errors.ts";
 export type OpenMode = "read" | "write" | "create";
 
 /**
- * Where a system call runs: on the thread pool by default, or on this thread, which saves the hops
- * there and back but blocks every client until the call returns.
+ * Where a system call runs. The default is the thread pool. A blocking call runs on this thread: it
+ * saves the round trip to the pool, but blocks every client until it returns.
  */
 export type CallMode = "pooled" | "blocking";
 
@@ -45,7 +45,6 @@ export interface Storage {
   syncFolder(path: string): Promise<void>;
 }
 
-/** Error codes of writes that fail because the disk is full. */
 const NO_ROOM_CODES = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
 
 /** Whether a write failed because the disk is full. */
@@ -65,12 +64,12 @@ export function isInterrupted(error: unknown): boolean {
 
 /** The `code` of an error that libuv has no name for, such as EDQUOT. */
 const UNNAMED_CODE = /^Unknown system error -(\d+)$/;
-/** How the message of an error without a `code` ends. */
+/** End of the message of an error without a `code`. */
 const TEXT_END = /\(os error (\d+)\)$/;
 
 /**
  * Returns the errno name of a system error, like `ENOENT`; empty for other errors. Neither runtime
- * names all of them; the others are looked up by number.
+ * names all errors; the others are looked up by number.
  */
 export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
@@ -84,7 +83,6 @@ function errnoName(errno: number): string {
   return known?.[0] ?? "";
 }
 
-/** Removes a file if it exists. */
 export async function removeIfThere(storage: Storage, path: string): Promise<void> {
   try {
     await storage.remove(path);

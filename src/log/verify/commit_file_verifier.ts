@@ -26,9 +26,9 @@ export async function verifyPending(listed: ListedFile, history: HistoryCheck): 
 }
 
 export interface VerifiedTail {
-  /** Whether it has no complete commit. */
+  /** Whether the file has no complete commit. */
   isEmpty: boolean;
-  /** Whether it ends with an incomplete commit, torn or still being written. */
+  /** Whether the file ends with an incomplete commit, torn or still being written. */
   isRemnant: boolean;
 }
 
@@ -47,7 +47,7 @@ export async function verifyTail(
       return { isEmpty: endBytes === 0, isRemnant };
     }
     if (isRetry) throw frameFailure(reader, history);
-    // A writer may have undone the commit and written another one while it was being read.
+    // While this commit was being read, a writer may have truncated it and written another one.
     reader = new CommitReader(file, endBytes, sizeBytes);
   }
 }

@@ -21,11 +21,10 @@ export interface FailureDetail {
   eventId?: string | null;
   /** The value recorded in the log. */
   expected?: string | number;
-  /** The value computed from its events. */
+  /** The value computed from the events. */
   found?: string | number;
 }
 
-/** A failed check. */
 export class VerifyFailure extends Error {
   override name = "VerifyFailure";
   readonly code: FailureCode;

@@ -30,7 +30,6 @@ export interface HistoryCheckOptions {
   onBatch?: (batch: BatchIdentity) => void;
 }
 
-/** Identifies a batch. */
 export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id">;
 
 /** A batch whose lines are being checked. */
@@ -42,20 +41,18 @@ interface OpenBatch extends BatchIdentity {
 }
 
 export class HistoryCheck {
-  /** Whether hashes and the chain are recomputed. */
   readonly chain: boolean;
   readonly #onBatch: HistoryCheckOptions["onBatch"];
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  /** Null while the head is unknown. Without `chain`, it is unknown once a batch has started. */
+  /** Null while the chain head is unknown: without `chain`, after a batch until `checkHead()`. */
   #history: HistoryChain | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";
   #batch: OpenBatch | null = null;
   /** Id of the last event; zeros before the first one. */
   #lastId = new Uint8Array(UUID_BYTES);
-  /** Buffer for the next id. */
   #nextId = new Uint8Array(UUID_BYTES);
   eventsChecked = 0;
 
@@ -92,7 +89,7 @@ export class HistoryCheck {
       this.#checkEntryId(entry, "first_event_id", firstEventId);
       this.#checkEntryId(entry, "last_event_id", this.lastEventId!);
     }
-    if (at < lines.length) throw this.failure("a commit with more lines than events");
+    if (at < lines.length) throw this.failure("the commit has more lines than events");
     this.checkHead(head);
   }
 
@@ -114,12 +111,10 @@ export class HistoryCheck {
     const event = this.#event;
     assert(batch !== null, "a line belongs to a started batch");
     const end = lines.indexOf(LF, start);
-    if (end < 0) throw this.failure("a commit with fewer lines than events");
+    if (end < 0) throw this.failure("the commit has fewer lines than events");
     if (!event.take(lines, start, end)) throw this.failure("a line is not a valid event");
     if (!batch.spelling.holds(event)) {
-      throw this.failure("an event that belongs to a different batch", {
-        eventId: event.eventId,
-      });
+      throw this.failure("the event belongs to a different batch", { eventId: event.eventId });
     }
     this.#checkId(event);
     if (this.chain) {
@@ -141,15 +136,15 @@ export class HistoryCheck {
     const found = this.#digester.finish();
     if (found !== batch.batch_digest) {
       const values = { eventId: batch.firstEventId, expected: batch.batch_digest, found };
-      const what = `the digest of batch ${batch.batch_id}`;
+      const what = `digest of batch ${batch.batch_id}`;
       throw this.failure(what, values, "batch_commitment_mismatch");
     }
     this.#onBatch?.(batch);
   }
 
   /**
-   * Checks the chain head recorded after all events so far. Without `chain`, it is compared only if
-   * no events follow the previously recorded head.
+   * Checks the chain head recorded after all events so far. Without `chain`, compares it only with
+   * the previously recorded head, and only if no events lie between the two.
    * @throws {VerifyFailure}
    */
   checkHead(expected: string): void {
@@ -164,7 +159,7 @@ export class HistoryCheck {
   #checkId(event: StoredEvent): void {
     const id = this.#nextId;
     if (!takeUuid(event.bytes, event.eventIdStart, id, 0) || !isEventIdBytes(id)) {
-      throw this.failure("a malformed event id", { eventId: event.eventId });
+      throw this.failure("malformed event id", { eventId: event.eventId });
     }
     if (!isBefore(this.#lastId, id)) {
       const { eventId } = event;
@@ -194,7 +189,7 @@ export class HistoryCheck {
   ): void {
     const expected = entry[member];
     if (expected === found) return;
-    throw this.failure(`the ${member} of batch ${entry.batch_id}`, { expected, found });
+    throw this.failure(`${member} of batch ${entry.batch_id}`, { expected, found });
   }
 
   /** Creates a failure in the current file, at the last event unless `detail` names another. */

@@ -23,7 +23,7 @@ import { VerifyFailure } from "./failure.ts";
 /** Maximum attempts to get a stable listing while a writer may move files. */
 const LISTING_ATTEMPTS_MAX = 100;
 
-/** The tail or a pending file, open, and read up to the size it had when opened. */
+/** The open tail or an open pending file, of which only the first `sizeBytes` are read. */
 export interface ListedFile {
   path: string;
   file: StorageFile;
@@ -131,7 +131,7 @@ function isUncovered(name: string, names: Names): boolean {
   return range === null || range.lastEventId > lastSealedOf(names);
 }
 
-/** Returns the last sealed event, or an empty string, which sorts before every id, if none. */
+/** Returns the id of the last sealed event. If there is none, returns "", the lowest string. */
 function lastSealedOf({ manifest }: Names): string {
   return manifest?.segments.at(-1)?.last_event_id ?? "";
 }

@@ -5,9 +5,7 @@ import { fileStorage } from "../storage/file_storage.ts";
 import { type CheckedSegment, checkSegment } from "./segment_verifier.ts";
 
 export interface SegmentRequest {
-  /** The log directory. */
   folder: string;
-  /** Whether to recompute all hashes. */
   chain: boolean;
   expected: ExpectedSegment;
 }

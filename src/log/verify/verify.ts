@@ -36,16 +36,15 @@ export interface Verification {
   report: VerifyReport;
   /** The first failure in log order; null if all checks pass. */
   failure: Damage<FailureCode> | null;
-  /** Other damaged files. */
   others: Damage[];
 }
 
 export interface VerifyOptions {
   /** Whether to recompute every content hash, event hash and the history chain. */
   chain: boolean;
-  /** The log directory, for threads that verify its segments; none are started if absent. */
+  /** The log directory, which verification threads open. If absent, no threads are started. */
   folder?: string;
-  /** Called after each file, with the number of sealed events, which are checked first. */
+  /** Called after each file. Sealed events are checked first. */
   onProgress?: (eventsChecked: number, eventsSealed: number) => void;
 }
 

@@ -41,18 +41,15 @@ export class BatchIndex {
     this.streams.add(source, stream, events, lastEventId);
   }
 
-  /** Returns the batch with this identity; null if this file does not contain it. */
   findBatch(source: string, batchId: string): BatchEntry | null {
     return this.#batches.get(source)?.get(batchId) ?? null;
   }
 
-  /** Returns the last event of a source in this file; null if it has none. */
   sourceFrontier(source: string): string | null {
     return this.#frontiers.get(source) ?? null;
   }
 }
 
-/** Creates the error for a log with two batches of the same identity. */
 export function committedTwice({ source, batch_id, first_event_id }: BatchEntry): CorruptLogError {
   return new CorruptLogError(
     `batch ${batch_id} of source ${source} is committed twice, ` +

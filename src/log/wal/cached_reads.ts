@@ -1,22 +1,21 @@
 /**
- * Reads files that are likely in the page cache, such as the tail: on this thread, which costs less
- * than the hops to the thread pool. A pooled read after every BLOCKING_READ_BYTES_MAX lets other
- * clients run. After a read that took too long, which came from the disk, reads are pooled for a
- * while.
+ * Reads files that are likely in the page cache, such as the tail. A blocking read of cached bytes
+ * costs less than the round trip to the thread pool. After BLOCKING_READ_BYTES_MAX, a pooled read
+ * lets other clients run. A slow read came from the disk, so the reads that follow are pooled.
  */
 import type { FileReader } from "../storage/storage.ts";
 
-/** Reading this much, and searching it, takes about a millisecond. */
+/** Reading and searching this many cached bytes takes about a millisecond. */
 export const BLOCKING_READ_BYTES_MAX: number = 1024 * 1024;
-/** Longest time of a read of a few hundred KiB from the page cache. */
+/** Maximum duration of a read of a few hundred KiB from the page cache. */
 const CACHED_READ_MS = 1;
-/** Pooled reads after a slow one. */
+/** Number of reads that are pooled after a slow one. */
 const POOLED_READS_MIN = 16;
 
 export class CachedReads {
   /** Bytes read on this thread since the last pooled read. */
   #blockingBytes = 0;
-  /** Reads to pool before one blocks again. */
+  /** Number of reads that are still to be pooled. */
   #pooledReads = 0;
 
   /** See `StorageFile.read()`. */

@@ -1,6 +1,6 @@
 /**
- * Builds a commit from prepared batches: assigns ids and observed time, computes event hashes and
- * chain, completes the lines. Its only state is `ids`.
+ * Builds a commit from prepared batches: assigns ids and `observed_at`, computes event hashes and
+ * the chain, and completes the lines. The only state is `ids`.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -16,10 +16,8 @@ import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame
 /** Events stamped per slice: a few milliseconds of work. */
 const SLICE_EVENTS = 2000;
 
-/** A commit ready to be written. */
 export interface BuiltCommit {
   commit: Commit;
-  /** The header line. */
   header: Buffer;
   /** The event lines of each batch, in the batch's own buffer. */
   lines: readonly Buffer[];
@@ -27,7 +25,6 @@ export interface BuiltCommit {
   growth: readonly StreamGrowth[];
 }
 
-/** Inputs of a commit. */
 export interface CommitParts {
   batches: readonly PreparedBatch[];
   ids: EventIdSource;
@@ -92,7 +89,7 @@ function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEnt
   };
 }
 
-/** Frames event lines that are complete, with the batches that they belong to. */
+/** Frames stamped event lines and the entries of their batches as a commit. */
 export function frameCommit(
   { batches, head }: Pick<Commit, "batches" | "head">,
   lines: readonly Buffer[],

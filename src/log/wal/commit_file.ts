@@ -2,8 +2,8 @@
  * An open tail or pending file, valid up to `endBytes`. Readers read it; the writer appends to the
  * tail. Only durable commits are added.
  *
- * One object exists from the first commit of a tail until its pending file is sealed and has no
- * readers left; readers then continue in the segments.
+ * One object represents a tail from its first commit until the pending file that it became is
+ * sealed and no longer read.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -24,7 +24,7 @@ const LF = 0x0a;
 export class CommitFile {
   path: string;
   file: StorageFile;
-  /** In-memory copy of its newest commits; null for a pending file. */
+  /** In-memory copy of the newest commits; null for a pending file. */
   recent: RecentCommits | null = null;
   readonly index: SparseIndex = new SparseIndex();
   /** Empty once the file is sealed. */
@@ -48,7 +48,7 @@ export class CommitFile {
     this.file = file;
   }
 
-  /** Switches readers to `file`, the same file renamed. Returns the old one, to be closed. */
+  /** Switches readers to the renamed file. Returns the old handle, which the caller closes. */
   moveTo(path: string, file: StorageFile): StorageFile {
     const before = this.file;
     this.path = path;
@@ -66,8 +66,8 @@ export class CommitFile {
 
   /**
    * Adds the next durable commit.
-   * @param frame its bytes in the file.
-   * @param growth the events it adds to each stream.
+   * @param frame the commit's bytes in the file.
+   * @param growth the events that the commit adds to each stream.
    * @throws {CorruptLogError} the file already contains one of its batches.
    */
   add(commit: Commit, frame: Buffer, growth: Iterable<StreamGrowth>): void {

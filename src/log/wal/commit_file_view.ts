@@ -1,7 +1,7 @@
 /**
  * A snapshot's view of a tail or pending file, up to a fixed end. The file may be sealed while it
- * is being read; the reader then continues in the segments, after the last event it returned. Both
- * contain the same lines, byte for byte.
+ * is being read; the reader then continues in the segments, after the last event it returned. The
+ * segments contain the same lines, byte for byte.
  */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -16,10 +16,10 @@ import { CachedReads } from "./cached_reads.ts";
 import type { Block } from "./sparse_index.ts";
 
 const LF = 0x0a;
-/** The size to ask for when the following blocks are not wanted. */
+/** Requested size if the blocks that follow are not wanted. */
 const ONE_BLOCK_BYTES = 1;
 
-/** The budget of all readers together. */
+/** Shared by all readers, so that their blocking reads have one budget. */
 const cachedReads = new CachedReads();
 
 /** Returns a view of a file that has at least one event. */
@@ -69,12 +69,12 @@ class CommitLines implements LineSource {
     if (this.#position >= this.#range.end) return null;
     if (sealedIn !== null) return await this.#readSealed(sealedIn);
     const lines = await this.#readLines();
-    // Must come first: the caller may overwrite the lines.
+    // Read the last id now, since the caller may overwrite the lines.
     this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
     return lines;
   }
 
-  /** The lines of the next blocks; those of the file are checked, unlike those in memory. */
+  /** Returns the lines of the next blocks. Checks the CRCs of blocks read from the file. */
   async #readLines(): Promise<Buffer> {
     const { recent, index } = this.#target;
     const position = this.#position;
@@ -92,7 +92,7 @@ class CommitLines implements LineSource {
     return whole.subarray(position - start, this.#position - start);
   }
 
-  /** Reads blocks up to the first damaged one. @throws {CorruptLogError} that is the first. */
+  /** Reads blocks until one is damaged. @throws {CorruptLogError} the first one is damaged. */
   async #readBlocks(blocks: readonly Block[]): Promise<Buffer> {
     const { file, path } = this.#target;
     const [{ start }] = blocks as [Block];

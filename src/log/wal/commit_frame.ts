@@ -16,7 +16,6 @@ import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
 export interface BatchEntry {
   batch_digest: string;
   batch_id: string;
-  /** Number of events. */
   events: number;
   first_event_id: string;
   last_event_id: string;
@@ -31,7 +30,6 @@ export interface Commit {
   head: string;
 }
 
-/** A parsed header line. */
 export interface CommitHeader {
   commit: Commit;
   /** Hash of the frame, as recorded in the header. */
@@ -83,8 +81,8 @@ export function parseCommitHeader(
 }
 
 /**
- * Hashes the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Meanwhile the
- * commit object covers the `sha256` member: one range is cheaper to hash than three.
+ * Hashes the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Temporarily
+ * moves the commit object over the `sha256` member, since one range is cheaper to hash than three.
  */
 export function hashFrame(bytes: Buffer, start: number, lineEnd: number, end: number): string {
   const commitStart = start + HEADER_PREFIX.length;

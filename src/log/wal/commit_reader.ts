@@ -15,11 +15,11 @@ const CHUNK_BYTES = 1024 * 1024;
 /** A commit with a valid frame. */
 export interface WholeCommit {
   commit: Commit;
-  /** Its bytes; valid until the next call. */
+  /** The commit's bytes, valid until the next call. */
   frame: Buffer;
-  /** Its event lines, each with its LF; part of `frame`. */
+  /** The event lines, each with its LF; a view of `frame`. */
   lines: Buffer;
-  /** Its end in the file. */
+  /** End of the commit in the file. */
   endBytes: number;
 }
 
@@ -61,7 +61,9 @@ export class CommitReader {
     const frameBytes = headerBytes + commit.bytes;
     const endBytes = this.#endBytes + frameBytes;
     if (endBytes > this.#sizeBytes) {
-      return this.#stop(`the commit ends at byte ${endBytes}, the file at ${this.#sizeBytes}`);
+      return this.#stop(
+        `the commit ends at byte ${endBytes}, but the file at byte ${this.#sizeBytes}`,
+      );
     }
     const isWhole = this.#unreadBytes >= frameBytes || await this.#fill(frameBytes);
     if (!isWhole || this.#hashFrame(headerBytes, frameBytes) !== sha256) {

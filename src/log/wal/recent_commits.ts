@@ -1,6 +1,6 @@
 /**
- * An in-memory copy of the newest commits of a file, which spares followers and replays of the
- * newest events file reads. Readers copy the bytes, so an evicted commit is freed immediately.
+ * An in-memory copy of a file's newest commits, so that followers and replays of the newest events
+ * need no file reads. Readers copy the bytes, so an evicted commit is freed immediately.
  *
  * Invariant: the cached commits are the last ones of the file, without a gap.
  */
@@ -18,13 +18,13 @@ interface RecentCommit {
 }
 
 export class RecentCommits {
-  /** From oldest to newest. */
+  /** Oldest first. */
   readonly #commits: RecentCommit[] = [];
   readonly #limitBytes: number;
   /** Last event of the file before these commits; null if there is none. */
   #lastEventIdBefore: string | null;
 
-  /** @param lastEventId of the file so far. */
+  /** @param lastEventId last event of the file so far; null if there is none. */
   constructor(limitBytes: number, lastEventId: string | null) {
     this.#limitBytes = limitBytes;
     this.#lastEventIdBefore = lastEventId;
@@ -43,7 +43,7 @@ export class RecentCommits {
     }
   }
 
-  /** Offset of the commit with the first event after `after`; null if it is an older commit. */
+  /** Offset of the commit with the first event after `after`; null if it is not cached. */
   seek(after: string): number | null {
     const commits = this.#commits;
     if (after < (this.#lastEventIdBefore ?? "")) return null;

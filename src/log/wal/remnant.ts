@@ -1,7 +1,7 @@
 /**
  * Distinguishes the remnant of a torn last commit from corruption. A commit is written only after
  * the previous one is synced, so invalid bytes are a remnant only if they can be part of a single
- * commit: no valid commit follows, no other begins in them, and a commit can be that long.
+ * commit: no valid commit follows, no other commit begins in them, and they fit in one commit.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";

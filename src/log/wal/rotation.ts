@@ -21,7 +21,6 @@ export async function createTail(storage: Storage): Promise<void> {
   await file.close();
 }
 
-/** The renamed tail and the new one. */
 export interface Rotated {
   /** New name of the old tail. */
   path: string;
@@ -31,7 +30,6 @@ export interface Rotated {
   tail: StorageFile;
 }
 
-/** A rotation that failed. */
 export class RotationError extends Error {
   override name = "RotationError";
   /**

@@ -1,8 +1,8 @@
 /**
- * Sparse index of a commit file: blocks of about 64 KiB that start at an event line, each with its
- * first event, a filter of its record keys and the CRC-32 of its bytes. It takes a few bytes per
- * event. A page of replay costs the same anywhere in the file, a replay of one key reads few
- * blocks, and bytes that were altered on disk are not served.
+ * Sparse index of a commit file. It has one entry for each block of about 64 KiB: the first event,
+ * a filter of the record keys, and the CRC-32 of the bytes. It takes a few bytes per event. A
+ * replay page costs the same at any offset, a replay of one key reads few blocks, and bytes that
+ * were altered on disk are not served.
  */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -14,12 +14,12 @@ import { type BloomFilter, mayContain } from "../parquet/bloom_filter.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
 import { addKeys, emptyKeyFilter } from "./key_filter.ts";
 
-/** A block ends with the line that reaches this size; four blocks of typical lines fit a read. */
+/** A block ends with the line that reaches this size. A read fits four blocks of typical lines. */
 export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
 
 const LF = 0x0a;
 
-/** Bytes [start, end) of the file: whole lines. */
+/** Complete lines, at bytes [start, end) of the file. */
 export interface Block {
   start: number;
   end: number;
@@ -28,21 +28,21 @@ export interface Block {
 }
 
 export class SparseIndex {
-  /** First event id of each block; the first block precedes every event. */
+  /** First event id of each block, except that the first block has "", which sorts before all. */
   readonly #eventIds: string[] = [""];
   readonly #starts: number[] = [0];
   readonly #crcs: number[] = [0];
   readonly #keys: BloomFilter[] = [emptyKeyFilter()];
-  /** Where the last block ends so far. */
+  /** Current end of the last block. */
   #endBytes = 0;
 
-  /** Adds the next commit; `frame` is its header and, from `linesStart` on, its event lines. */
+  /** Adds the next commit. Its event lines start at `linesStart` in `frame`. */
   add(frame: Buffer, linesStart: number): void {
     const offset = this.#endBytes;
     let added = 0;
     while (added < frame.length) {
       const due = Math.max(this.#starts.at(-1)! + INDEX_INTERVAL_BYTES - offset, linesStart);
-      // The first line that starts when the next block is due, or later.
+      // The first line that starts at or after the offset where the next block is due.
       const start = due === linesStart ? due : frame.indexOf(LF, due - 1) + 1;
       const isNext = due < frame.length && start < frame.length;
       const end = isNext ? start : frame.length;
@@ -55,14 +55,14 @@ export class SparseIndex {
     this.#endBytes = offset + frame.length;
   }
 
-  /** Start of the block that holds the first event after `after`, or of the one before it. */
+  /** Start of the block with the first event after `after`, or of the block that precedes it. */
   seek(after: string | undefined): number {
     if (after === undefined) return 0;
     const later = firstIndex(this.#eventIds.length, (i) => this.#eventIds[i]! > after);
     return this.#starts[Math.max(later - 1, 0)]!;
   }
 
-  /** `position` if its block may hold a record key, else the start of the next block that may. */
+  /** Returns the first offset from `position` on whose block may contain a record key. */
   seekKey(position: number, key: Hash64): number {
     const starts = this.#starts;
     for (let i = this.#blockAt(position); i < starts.length; i++) {
@@ -71,7 +71,7 @@ export class SparseIndex {
     return this.#endBytes;
   }
 
-  /** The block that holds `position`, and those that follow up to about `sizeBytes` in one read. */
+  /** Returns the blocks for one read of about `sizeBytes`, from the block that holds `position`. */
   blocks(position: number, sizeBytes: number): Block[] {
     assert(position < this.#endBytes, "a block is read within the file");
     const starts = this.#starts;

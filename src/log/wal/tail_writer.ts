@@ -60,7 +60,7 @@ export class TailWriter {
     });
   }
 
-  /** Updates the state after a commit. Failure poisons the writer, since the commit is durable. */
+  /** Updates the state after a durable commit. A failure poisons the writer. */
   #takeIn(update: () => void): void {
     try {
       update();

@@ -207,12 +207,12 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ],
     [
       "a commit with fewer lines than events",
-      /event .*: a commit with fewer lines than events$/,
+      /event .*: the commit has fewer lines than events$/,
       withBadLines((lines) => lines.slice(0, -1)),
     ],
     [
       "a commit with more lines than events",
-      /event .*: a commit with more lines than events$/,
+      /event .*: the commit has more lines than events$/,
       withBadLines((lines) => [...lines, "{}"]),
     ],
     [
@@ -223,18 +223,18 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ],
     [
       "a malformed event id",
-      /event .*: a malformed event id$/,
+      /event .*: malformed event id$/,
       withBadLines((lines) => lines.with(1, lines[1]!.replace("-7", "-x"))),
     ],
     [
       "an event of another batch",
-      /event .*: an event that belongs to a different batch$/,
+      /event .*: the event belongs to a different batch$/,
       withBadLines((lines) => lines.with(1, lines[1]!.replace("shop", "shed"))),
       withEntry(PENDING_2, (entry) => ({ ...entry, batch_id: "another" })),
     ],
     [
       "a batch entry with the wrong last event",
-      /the last_event_id of batch p1-1\/1: expected .*, found /,
+      /last_event_id of batch p1-1\/1: expected .*, found /,
       withEntry(PENDING_2, (entry) => ({ ...entry, last_event_id: entry.first_event_id })),
     ],
   ]],
@@ -247,7 +247,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ],
     [
       "a batch entry with the wrong first event",
-      /the first_event_id of batch t0-1: expected .*, found /,
+      /first_event_id of batch t0-1: expected .*, found /,
       withEntry(TAIL_FILE, (entry) => ({ ...entry, first_event_id: entry.last_event_id })),
     ],
     ...commitOffsets(TAIL).slice(0, -2).map((offset): Finding => [
@@ -280,7 +280,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
   ]]],
   ["batch_commitment_mismatch", "batch_commitment_mismatch", [[
     "the digest is wrong",
-    /, event .*: the digest of batch .*: expected 0{64}, found [0-9a-f]{64}$/,
+    /, event .*: digest of batch .*: expected 0{64}, found [0-9a-f]{64}$/,
     withEntry(TAIL_FILE, (entry) => ({ ...entry, batch_digest: ZEROS })),
     await withRows(FULL, 0, (rows) => {
       for (const { entry } of rows) entry.batch_digest = ZEROS;
