@@ -1,13 +1,13 @@
 /**
  * Publishes events in order and without gaps, with many messages in flight.
  *
- * Each message names its predecessor's id, and the server rejects it unless that is the stream's
- * last message. A stored message therefore proves that all earlier ones are stored, so only some
- * messages request an acknowledgement, and late messages from an abandoned connection are rejected.
- * The first message names the stream's last sequence instead, after its event was found in the log.
+ * Each message names its predecessor's id, and the server rejects a message whose predecessor is not
+ * the stream's last message. A stored message therefore proves that all earlier ones are stored, so
+ * only some messages request an acknowledgement. Late messages from an abandoned connection are
+ * rejected. The first message names the stream's last sequence instead of an id.
  *
- * If the stream accepts atomic batches, they are published one after another, because replicated
- * servers store them faster. The first message of each batch names the stream's last sequence.
+ * If the stream accepts atomic batches, events are published in such batches, one batch at a time:
+ * replicated servers store them faster. The first message of each names the last sequence.
  */
 import { headers, type Msg, type MsgHdrs } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";

@@ -35,7 +35,7 @@ export async function push(options: PushOptions): Promise<void> {
   await runSessions(session, options.stop, options.report);
 }
 
-/** Runs one session: pushes until `stop`, a failure or, with `once`, catching up. */
+/** Runs one session, which ends on `stop`, on a failure or, with `once`, after catching up. */
 async function pushOver(stream: MirrorStream, options: PushOptions): Promise<void> {
   const { socket, token, after, stop } = options;
   // A single attempt: if the service is not running, `runSessions` retries the session.

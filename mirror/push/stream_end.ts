@@ -65,7 +65,7 @@ async function eventBeforeBatch(
   for (let seq = sequence - 1; !facts.endsBatch; seq--) {
     const isLost = sequence - seq > BATCH_EVENTS_MAX;
     const message = isLost ? null : await stream.message(seq);
-    // Sequence 0 is the start of the stream; otherwise, the start of the batch has expired.
+    // At sequence 0, the batch is the stream's first. Otherwise, its start has expired.
     if (message === null) return seq === 0 ? null : last.eventId;
     facts = stream.factsOf(message);
   }
@@ -95,7 +95,7 @@ async function parted(
   // Invariant: messages before `low` are in the log, and `high` and later ones are not.
   let low = state.first_seq;
   let high = state.last_seq;
-  let common = "no longer in the stream";
+  let common = "unknown, as the stream has no event of this log";
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const message = await stream.message(middle);

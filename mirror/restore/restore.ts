@@ -71,7 +71,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
   });
 }
 
-/** Runs one session: follows the stream until `stop`, a failure or, with `once`, catching up. */
+/** Runs one session, which ends on `stop`, on a failure or, with `once`, after catching up. */
 async function followStream(
   log: Log,
   watch: HeadWatch,

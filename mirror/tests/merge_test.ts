@@ -11,7 +11,7 @@ import { NEEDS_NATS, withNats } from "./support/nats_server.ts";
 const MERGE = fileURLToPath(new URL("../examples/merge.ts", import.meta.url));
 const BATCHES = 20;
 
-/** Runs `use` with `count` running services. */
+/** Starts `count` services and passes them to `use`. */
 function withServices(
   count: number,
   use: (services: Deployment[]) => Promise<void>,
