@@ -82,22 +82,19 @@ testWithNats(`push survives kills of itself and NATS (SEED=${seed})`, async (mir
   for (const subject of subjects) assert.match(subject, /^ground\.(shop|crm%2Eeu)\.[^.]+$/);
 });
 
-testWithNats(
-  `a second pusher takes over when the first is killed (SEED=${seed})`,
-  async (mirrored) => {
-    const { nats } = mirrored;
-    const [first, second] = [startPush(mirrored), startPush(mirrored)];
-    let isOver = false;
-    const ingesting = ingest(mirrored, seededRandom(seed), () => isOver);
-    await untilSequence(nats, 1500, second);
-    await end(first, "SIGKILL");
-    await untilSequence(nats, 3000, second);
-    isOver = true;
-    await untilSequence(nats, await ingesting, second);
-    await end(second, "SIGTERM");
-    await assertMirrors(mirrored);
-  },
-);
+testWithNats(`a second pusher takes over after a kill (SEED=${seed})`, async (mirrored) => {
+  const { nats } = mirrored;
+  const [first, second] = [startPush(mirrored), startPush(mirrored)];
+  let isOver = false;
+  const ingesting = ingest(mirrored, seededRandom(seed), () => isOver);
+  await untilSequence(nats, 1500, second);
+  await end(first, "SIGKILL");
+  await untilSequence(nats, 3000, second);
+  isOver = true;
+  await untilSequence(nats, await ingesting, second);
+  await end(second, "SIGTERM");
+  await assertMirrors(mirrored);
+});
 
 testWithNats("push waits for NATS and the service", async (mirrored) => {
   const { served, nats } = mirrored;

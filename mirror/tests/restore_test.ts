@@ -173,30 +173,27 @@ testWithNats("restore omits an incomplete batch at the end of the stream", async
   });
 });
 
-testWithNats(
-  "restore uses segments for events that have expired from the stream",
-  async (mirrored) => {
-    const { served, nats } = mirrored;
-    const members = { events: [event(), event({ record_key: "2" })] };
-    await commit(served.socketPath, batchWith({ batch_id: "b1", ...members }));
-    await pushAll(mirrored);
-    await served.stop();
-    await sealedHead(served);
-    const kept = join(served.folder, "kept");
-    await runMirror(["segments", "--to", kept, served.dir]);
-    await served.start();
-    await commit(served.socketPath, batchWith({ batch_id: "b2" }));
-    await pushAll(mirrored);
-    const { streams } = await jetstreamManager(await nats.connect());
-    await streams.purge(STREAM, { seq: await lastSequence(nats) });
-    assert.match(await refusalOf(restoring(mirrored)), /events between are missing/);
-    await runMirror([...restoring(mirrored, "--segments", kept)]);
-    await withRestored(served.folder, copyOf(served), async (copy) => {
-      await copy.verify();
-      await copy.start();
-      assert.deepEqual(await allEvents(copy.socketPath), await allEvents(served.socketPath));
-      const repeated = await ingest(copy.socketPath, batchWith({ batch_id: "b1", ...members }));
-      assert.equal(repeated.json().status, "duplicate");
-    });
-  },
-);
+testWithNats("restore uses segments for events that have expired", async (mirrored) => {
+  const { served, nats } = mirrored;
+  const members = { events: [event(), event({ record_key: "2" })] };
+  await commit(served.socketPath, batchWith({ batch_id: "b1", ...members }));
+  await pushAll(mirrored);
+  await served.stop();
+  await sealedHead(served);
+  const kept = join(served.folder, "kept");
+  await runMirror(["segments", "--to", kept, served.dir]);
+  await served.start();
+  await commit(served.socketPath, batchWith({ batch_id: "b2" }));
+  await pushAll(mirrored);
+  const { streams } = await jetstreamManager(await nats.connect());
+  await streams.purge(STREAM, { seq: await lastSequence(nats) });
+  assert.match(await refusalOf(restoring(mirrored)), /events between are missing/);
+  await runMirror([...restoring(mirrored, "--segments", kept)]);
+  await withRestored(served.folder, copyOf(served), async (copy) => {
+    await copy.verify();
+    await copy.start();
+    assert.deepEqual(await allEvents(copy.socketPath), await allEvents(served.socketPath));
+    const repeated = await ingest(copy.socketPath, batchWith({ batch_id: "b1", ...members }));
+    assert.equal(repeated.json().status, "duplicate");
+  });
+});
