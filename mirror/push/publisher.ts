@@ -2,8 +2,8 @@
  * Publishes events in order and without gaps, with many messages in flight.
  *
  * Each message names its predecessor's id, and the server rejects it if the predecessor is not the
- * stream's last message. A stored message therefore proves that all earlier ones are stored, so only
- * some messages request an acknowledgement. Late messages from an abandoned connection are
+ * stream's last message. A stored message therefore proves that all earlier ones are stored, and
+ * only some messages request an acknowledgement. Late messages from an abandoned connection are
  * rejected. The first message names the stream's last sequence instead of an id.
  *
  * If the stream accepts atomic batches, events are published in such batches, one batch at a time:
