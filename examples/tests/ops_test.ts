@@ -52,7 +52,7 @@ test(
       await served.stop();
       const [down, reason] = probe(served);
       assert.equal(down, 2);
-      assert.match(reason, /^EVENTLOG CRITICAL - no answer at .*ground\.sock: /);
+      assert.match(reason, /^EVENTLOG CRITICAL - no response from .*ground\.sock: /);
       assert.equal(probe(served, "--lag-max", "soon")[0], 3);
     }),
 );
@@ -135,7 +135,7 @@ test(
 
       const unverified = backup("--program", "false");
       assert.equal(unverified.status, 1);
-      assert.match(unverified.stderr, /does not verify/);
+      assert.match(unverified.stderr, /failed verification/);
       await served.serving.exited;
       const { status, stderr } = backup("--stop", "false", "--start", `echo started >&2`);
       assert.deepEqual([status, stderr], [1, "started\n"]);

@@ -95,7 +95,7 @@ async function testConnector(served: Deployment, appending: () => Spawned): Prom
   assert.match(first.stdout, /^committed 1000 events .*\ncommitted 500 events /, first.stderr);
   await served.stop("SIGKILL");
   const second = appending();
-  await untilPrinted(second, ({ stderr }) => stderr.includes("trying again"));
+  await untilPrinted(second, ({ stderr }) => stderr.includes("retrying"));
   await served.start();
   const { code, stdout } = await second.exited;
   assert.equal(code, 0);
@@ -179,7 +179,7 @@ const PROGRAMS = ["ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
 
 test("every example has a line in examples/README.md", () => {
   const readme = readFileSync(exampleAt("README.md"), "utf8");
-  for (const name of PROGRAMS) assert.ok(readme.includes(`(${name})`), `no line of ${name}`);
+  for (const name of PROGRAMS) assert.ok(readme.includes(`(${name})`), `no line for ${name}`);
 });
 
 for (const path of PROGRAMS) {
