@@ -112,11 +112,11 @@ def follow(session, cursor_path, filters, once):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--socket", required=True, help="socket of the service")
-    parser.add_argument("--cursor", required=True, help="file that stores the position to resume from")
+    parser.add_argument("--cursor", required=True, help="file that stores the position")
     parser.add_argument("--once", action="store_true", help="stop at the end of the log")
     parser.add_argument("--token", help="bearer token, if the service requires one")
     for name in ("source", "stream", "record_key", "kind"):
-        parser.add_argument(f"--{name.replace('_', '-')}", help=f"only events with this {name}")
+        parser.add_argument(f"--{name.replace('_', '-')}", help="event filter")
     args = parser.parse_args()
     if not os.path.exists(args.socket):
         raise Refused(f"{args.socket}: no such socket; is the service running?")
