@@ -52,13 +52,13 @@ export class RecordView {
 
   /**
    * Applies the events from the position to `nextAfter` atomically.
-   * @throws {Error} if a different process has moved the position; nothing is changed.
+   * @throws {Error} if another process has moved the position; nothing is changed.
    */
   apply(events: readonly CommittedEvent[], nextAfter: string | null): void {
     this.#database.exec("BEGIN IMMEDIATE");
     try {
       if (this.#move.run(nextAfter, this.#position).changes !== 1) {
-        throw new Error("a different process has updated this database; run only one at a time");
+        throw new Error("another process has updated this database; run only one at a time");
       }
       for (const event of events) this.#applyEvent(event);
       this.#database.exec("COMMIT");

@@ -20,7 +20,7 @@ for (const name of scripts) {
   });
 }
 
-test("examples/README.md has a line for each example", () => {
+test("examples/README.md has an entry for each example", () => {
   const listed = readFileSync(join(FOLDER, "README.md"), "utf8");
   const named = new Set(["README.md", "deno.json", "package.json", "support", "tests"]);
   for (const name of readdirSync(FOLDER).filter((name) => !named.has(name))) {

@@ -125,7 +125,7 @@ test(
 );
 
 test(
-  "append.sh appends lines of JSON once, no matter how often it runs",
+  "append.sh appends JSON lines once, no matter how often it runs",
   NEEDS_SHELL,
   () =>
     withServing(async (served) => {
@@ -169,16 +169,16 @@ test(
     }),
 );
 
-/** The programs in subdirectories of `examples/`. */
+/** Paths of the programs in subdirectories of `examples/`. */
 const PROGRAMS = ["ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
   readdirSync(exampleAt(folder))
     .filter((name) => /\.(py|sh)$|^server\.ts$/.test(name))
     .map((name) => folder + name)
 );
 
-test("every example has a line in examples/README.md", () => {
+test("every example has an entry in examples/README.md", () => {
   const readme = readFileSync(exampleAt("README.md"), "utf8");
-  for (const name of PROGRAMS) assert.ok(readme.includes(`(${name})`), `no line for ${name}`);
+  for (const name of PROGRAMS) assert.ok(readme.includes(`(${name})`), `no entry for ${name}`);
 });
 
 for (const path of PROGRAMS) {
