@@ -91,6 +91,10 @@ stopped_ms=$(((${EPOCHREALTIME/[.,]/} - ${stopped_at/[.,]/}) / 1000))
   refuse "the backup in $copy failed verification: $(cat "$copy/verify.json")"
 sync --file-system "$to"
 name=$(date -u +%Y-%m-%dT%H-%M-%SZ)
+while [[ -e $to/$name ]]; do
+  sleep 0.1
+  name=$(date -u +%Y-%m-%dT%H-%M-%SZ)
+done
 mv --no-target-directory "$copy" "$to/$name"
 ln --symbolic --force --no-dereference "$name" "$to/latest"
 sync --file-system "$to"

@@ -126,10 +126,10 @@ test("every route accepts the token", async () => {
 });
 
 test("a token is compared as UTF-8 bytes", () =>
-  withService(async ({ socketPath }) => {
+  withServedLog(async ({ socketPath }) => {
     const headers = { authorization: "Bearer cl\u00c3\u00a9" };
     assert.equal((await request(socketPath, { headers })).status, 200);
-  }, { token: "clé" }));
+  }, { handler: { token: "clé" } }));
 
 test("errors take precedence: token, path, method, query, media type, length, memory", async () => {
   const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });

@@ -24,7 +24,7 @@ const CLIENTS = 8;
 /** Prefix of the fuzzing clients' sources. */
 const FUZZED = "x.c";
 /** Lines that a server prints when nothing has failed. */
-const CALM_LINES = /^(serving .*|shutting down)$/;
+const CALM_LINES = /^(opened .*|serving .*|shutting down)$/;
 const CLOSING_MS_MAX = 30_000;
 
 function complaints({ served }: Scene): string[] {
