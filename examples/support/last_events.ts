@@ -1,5 +1,5 @@
 /**
- * Finds the last events of a log, which can only be read forwards: reads an ever longer window at
+ * Finds the last events of a log, which can only be read forward: reads an ever longer window at
  * the end of the log until the window contains enough events.
  */
 import type { CommittedEvent } from "../../event.ts";

@@ -15,7 +15,7 @@ const SCHEMA = `
     stream TEXT NOT NULL,
     record_key TEXT NOT NULL,
     payload TEXT NOT NULL,   -- canonical JSON
-    event_id TEXT NOT NULL,  -- the last upsert
+    event_id TEXT NOT NULL,  -- id of the last upsert
     PRIMARY KEY (source, stream, record_key)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS position (
