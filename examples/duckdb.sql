@@ -2,12 +2,12 @@
 --
 --     duckdb -cmd "SET VARIABLE log = 'demo/data/log'" -f examples/duckdb.sql
 --
--- or `.read examples/duckdb.sql` in a session, to run queries of your own. It only reads the log,
--- even while the service runs. To export the records:
+-- or `.read examples/duckdb.sql` in a session, to run your own queries. It never writes to the log,
+-- so the service may be running. To export the records:
 --
 --     COPY (FROM records ORDER BY source, stream, record_key) TO 'records.parquet';
 --
--- It omits the tail: to see the newest events, run it again after the next seal.
+-- Events in the tail are missing until they are sealed: run it again after the next seal.
 
 SET VARIABLE log = coalesce(getvariable('log'), 'demo/data/log');
 
@@ -21,7 +21,7 @@ SET VARIABLE segments = (
   )
 );
 
--- read_parquet() takes no empty list.
+-- read_parquet() rejects an empty list.
 SET VARIABLE history = if(
   getvariable('segments') IS NULL,
   'SELECT
@@ -32,12 +32,12 @@ SET VARIABLE history = if(
   'FROM read_parquet(getvariable(''segments''))'
 );
 
-SELECT 'nothing is sealed yet: stop the service, run seal, and start it again' AS note
+SELECT 'nothing is sealed yet: stop the service, run seal, and restart it' AS note
 WHERE getvariable('segments') IS NULL;
 
--- Events, with types for queries. `occurred_at` is as the client wrote it, with up to nine
--- fractional digits; `occurred_time` is its value in microseconds. Filter by source, stream, record_key,
--- batch_id or event_id: DuckDB prunes row groups by these.
+-- Events, with types suited to queries. `occurred_at` is the client's string, with up to nine
+-- fractional digits; `occurred_time` is its value in microseconds. DuckDB prunes row groups when you
+-- filter by source, stream, record_key, batch_id or event_id.
 CREATE OR REPLACE TEMP VIEW events AS
 SELECT
   event_id, source, stream, record_key, kind, occurred_at,
@@ -72,7 +72,7 @@ WHERE newest.kind = 'upserted';
 
 FROM streams ORDER BY source, stream;
 
--- Payload members as typed columns: `->>` returns a string, or null if there is none.
+-- Payload members as typed columns: `->>` returns a string, or NULL if the member is missing.
 SELECT record_key, TRY_CAST(payload ->> '$.total' AS DOUBLE) AS total
 FROM records
 WHERE source = 'shop' AND stream = 'orders'

@@ -4,9 +4,9 @@
  *     node examples/git_history.ts --socket demo/data/ground.sock --repo .
  *     deno task example:git-history demo/data/ground.sock .
  *
- * Events have source `git`, stream `commits` and the commit's hash as record key, parents before
+ * Events have source `git`, stream `commits` and the commit's hash as record key. Parents precede
  * children. This program and the service may be killed at any time: the next run completes the
- * import, because known batches are duplicates. When the repository has grown, run it again.
+ * import, because the service ignores batches it already has. Run it again to import new commits.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -59,7 +59,7 @@ interface Import {
   excluded: string[];
 }
 
-/** The imports in order: earlier ones, then a new one if the tip is new. */
+/** Yields the earlier imports in order, then a new one if the tip is new. */
 async function* planImports(
   client: EventLogClient,
   repository: string,
@@ -93,11 +93,11 @@ async function importHistory({ socket, repository, ref, token }: Options): Promi
   let frontier = imported.frontier;
   for await (const { tip, excluded } of planImports(client, repository, tips)) {
     for await (const batch of commitBatches(tip, readCommits(repository, tip, excluded))) {
-      // If another import writes concurrently, one of the two fails here.
+      // If two imports run concurrently, one of them fails here.
       const precondition = { stream: COMMIT_STREAM, expectedFrontier: frontier };
       const receipt = await client.append({ ...batch, precondition });
       counts[receipt.status] += receipt.events;
-      // Ids sort like history. A duplicate can be the newest batch if its first response was lost.
+      // Ids sort chronologically. If a response was lost, the newest batch can be a duplicate.
       if (frontier === null || receipt.last_event_id > frontier) frontier = receipt.last_event_id;
     }
   }

@@ -1,9 +1,9 @@
-"""Adds the sealed segments of a log to the Iceberg table log.events, in place.
+"""Adds the sealed segments of a log to the Iceberg table log.events, without copying them.
 
     python3 examples/iceberg.py demo/data/log
 
-The catalog is `default` in ~/.pyiceberg.yaml or PYICEBERG_CATALOG__DEFAULT__*. Run it again to add
-new segments; those in the table are skipped. The folder may be a copy that `mirror segments` made.
+The catalog is `default`, configured in ~/.pyiceberg.yaml or PYICEBERG_CATALOG__DEFAULT__*. Run it
+again to add new segments. The directory may also be a copy made by `mirror segments`.
 """
 
 import json
@@ -17,7 +17,7 @@ log = Path(sys.argv[1]).resolve()
 segments = json.loads((log / "manifest.json").read_text())["segments"]
 listed = [(log / segment["path"]).as_uri() for segment in segments]
 if not listed:
-    sys.exit(f"{log} has no sealed segments")
+    sys.exit(f"no sealed segments in {log}")
 catalog = load_catalog("default")
 catalog.create_namespace_if_not_exists("log")
 table = catalog.create_table_if_not_exists(

@@ -5,8 +5,8 @@
  *     deno task example:sqlite-view demo/data/ground.sock view.db
  *     sqlite3 view.db "SELECT payload ->> 'subject' FROM records WHERE stream = 'commits'"
  *
- * It may be killed and restarted at any time: the table always equals a view built from the
- * beginning to the same position.
+ * It may be killed and restarted at any time: the table always equals a view built from scratch up
+ * to the same position.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -27,14 +27,14 @@ const USAGE =
   --socket SOCKET  socket of the service
   --database FILE  SQLite database, created if missing
   --once           stop at the end of the log instead of waiting for more
-  --limit N        most events in a transaction
+  --limit N        maximum events per transaction
   --token TOKEN    bearer token, if the service requires one`;
 
 interface Options {
   client: EventLogClient;
   databasePath: string;
   once: boolean;
-  /** Maximum events per transaction; null for as many as the service sends at a time. */
+  /** Maximum events per transaction; null to use the service's page size. */
   limit: number | null;
 }
 
@@ -60,7 +60,7 @@ function parseOptions(args: string[]): Options {
   return {
     client: new EventLogClient(unixFetch(socket), {
       ...(token === undefined ? {} : { token }),
-      // A client that waits for new events retries while the service is down.
+      // When following, retry for as long as the service is down.
       ...(once ? {} : { attemptsMax: Infinity }),
       onRetry: report,
     }),
@@ -70,7 +70,7 @@ function parseOptions(args: string[]): Options {
   };
 }
 
-/** Events after the view's position. */
+/** Options that select the events after the view's position. */
 function rest({ limit }: Options, view: RecordView): ReplayOptions {
   return { after: view.position, ...(limit === null ? {} : { limit }) };
 }
@@ -80,7 +80,7 @@ async function catchUp(options: Options, view: RecordView): Promise<void> {
   for await (const page of options.client.replayPages(rest(options, view))) takeIn(page, view);
 }
 
-/** Keeps the view up to date until the service ends the follow for good. */
+/** Keeps the view up to date until the service ends the follow permanently. */
 async function follow(options: Options, view: RecordView): Promise<void> {
   const records = options.client.followRecords({ ...rest(options, view), onReconnect: report });
   for await (const record of records) {

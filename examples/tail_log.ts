@@ -7,8 +7,8 @@
  *     node examples/tail_log.ts demo/data/ground.sock --once --since "yesterday 14:00"
  *     node examples/tail_log.ts demo/data/ground.sock --once --record-key 1001 --json
  *
- * The cursor file with the position is written after the lines are printed: a crash in between
- * repeats lines, but never skips one.
+ * The position is written to the cursor file after the lines are printed: a crash in between
+ * repeats lines, but never skips any.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -32,19 +32,19 @@ const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE | --last N | --sin
        tail_log SOCKET
 
   --socket SOCKET      socket of the service
-  --cursor FILE        file with the position, to resume from
-  --last N             start with the last N events that match
+  --cursor FILE        file that stores the position to resume from
+  --last N             start with the last N matching events
   --since TIME         start with the events committed since TIME: 90m, 2d (ago), 14:00,
                        yesterday 14:00, 2026-01-31 14:00, 2026-01-31T14:00:00Z
   --once               stop at the end of the log instead of waiting for more
   --interval SECONDS   polling interval (default: 1)
-  --limit N            most events per request
-  --json               print whole events as JSON
+  --limit N            maximum events per request
+  --json               print complete events as JSON
   --token TOKEN        bearer token, if the service requires one
 
 filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
 
-/** The next poll retries. */
+/** A failed request is retried by the next poll. */
 const ATTEMPTS_MAX = 1;
 
 interface Options {
@@ -52,9 +52,9 @@ interface Options {
   cursorPath: string | undefined;
   /** Number of events to start with; null to start at a position. */
   lastCount: number | null;
-  /** Position to start at. */
+  /** Position to start at; null for the beginning. */
   since: string | null;
-  /** Null to stop at the end of the log. */
+  /** Polling interval; null to stop at the end of the log. */
   intervalMs: number | null;
   format: typeof formatEvent;
   filter: ReplayOptions;
@@ -94,7 +94,7 @@ function parseOptions(args: string[]): Options {
   }
   const lastCount = values.last === undefined ? null : Number(values.last);
   if (lastCount !== null && !(Number.isInteger(lastCount) && lastCount > 0)) {
-    throw new UsageError(`--last must be a whole number above 0, got ${values.last}`);
+    throw new UsageError(`--last must be a positive integer, got ${values.last}`);
   }
   const since = values.since === undefined ? undefined : parseSince(values.since, Date.now());
   if (since === null) throw new UsageError(`--since must be a time, got ${values.since}`);
@@ -129,14 +129,14 @@ async function frontierOf(client: EventLogClient): Promise<string | null> {
   return page?.snapshotThroughEventId ?? null;
 }
 
-/** Prints the last events, if asked for. @returns where to go on. */
+/** Prints the last events if requested. @returns the position to continue from. */
 async function start({ client, filter, format, ...options }: Options): Promise<string | null> {
   const { cursorPath, lastCount, since } = options;
   if (cursorPath !== undefined) return await readCursor(cursorPath);
   if (lastCount === null && since === null) return null;
   const frontier = await frontierOf(client);
   if (frontier === null) return null;
-  // A position beyond the log would be a fault.
+  // The service rejects a position beyond the end of the log.
   if (lastCount === null) return since! < frontier ? since : frontier;
   async function* readAfter(after: string) {
     for await (const { events } of client.replayPages({ ...filter, after })) yield events;

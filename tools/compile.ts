@@ -1,6 +1,6 @@
 /**
- * Compiles the program to an executable, as `deno task compile`. Dependencies of tests, benchmarks
- * and examples are not embedded.
+ * Implements `deno task compile`, which builds an executable. Dependencies of tests, benchmarks and
+ * examples are not embedded.
  *
  * `deno compile` downloads the runtime that it embeds; to use a local one, set DENORT_BIN.
  */
@@ -36,22 +36,22 @@ import { requireVersion } from "./compile/trial_run.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIB = 1024 * 1024;
-/** What accompanies an executable for people. */
+/** Documents and examples distributed with an executable. */
 const DOCUMENTS = ["README.md", "docs", "examples", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
 
 const USAGE = `Usage: deno task compile [--target NAME] [--output PATH]
 
-Makes one executable that needs no runtime: ./service for this machine, or
+Builds a self-contained executable: ./service for this machine, or
 dist/service-NAME for a target.
 
 Options:
   --target NAME  ${TARGETS.map(({ name }) => name).join(", ")},
-                 one of their triples, or all
-  --output PATH  Where to put the executable
+                 a target triple, or all
+  --output PATH  Path of the executable
   --help         Print this help
 
-The runtime that is embedded is downloaded by deno compile. Where it cannot be, DENORT_BIN names
-the file of a denort of this version of Deno and of the target.
+deno compile downloads the runtime that it embeds. If the download fails, set DENORT_BIN to the path
+of a denort of the same Deno version, built for the target.
 `;
 
 /** An executable to build. */
@@ -61,7 +61,7 @@ interface Job {
   output: string;
 }
 
-/** @throws {Error} an option is unknown or invalid. */
+/** @throws {Error} if an option is unknown or invalid. */
 function jobsOf(values: { target?: string | undefined; output?: string | undefined }): Job[] {
   const targets = values.target === undefined ? [undefined] : targetsNamed(values.target);
   if (values.output !== undefined && targets.length > 1) {
@@ -75,13 +75,13 @@ function jobsOf(values: { target?: string | undefined; output?: string | undefin
   }));
 }
 
-/** The compiler uses DENORT_BIN for any target. @throws {Error} it was built for another one. */
+/** `deno compile` embeds DENORT_BIN unchecked. @throws {Error} if its target differs. */
 function refuseOtherRuntime({ target }: Job): void {
   const path = process.env.DENORT_BIN;
   if (path === undefined || target === undefined) return;
   const found = headerOf(path).target;
   if (found === target.name) return;
-  throw new Error(`DENORT_BIN is built for ${found ?? "an unknown platform"}, not ${target.name}`);
+  throw new Error(`DENORT_BIN is for ${found ?? "an unknown platform"}, expected ${target.name}`);
 }
 
 function headerOf(path: string): ExecutableHeader {
@@ -94,7 +94,7 @@ function headerOf(path: string): ExecutableHeader {
   }
 }
 
-/** @throws {Error} the compiler did not write the file. */
+/** @throws {Error} if compilation fails. */
 function compile(job: Job, folder: string): void {
   refuseOtherRuntime(job);
   mkdirSync(dirname(job.output), { recursive: true });
@@ -109,7 +109,7 @@ function compile(job: Job, folder: string): void {
   );
 }
 
-/** Removes an executable that does not run. @throws {Error} why it does not. */
+/** Runs the executable, and removes it if that fails. @throws {Error} with the reason. */
 function tryOut({ output }: Job, revision: string): void {
   try {
     requireVersion(output, revision === "" ? FULL_VERSION : `${FULL_VERSION}+${revision}`);
@@ -122,7 +122,7 @@ function tryOut({ output }: Job, revision: string): void {
   }
 }
 
-/** Whether this machine runs executables for the target. */
+/** Whether this machine can run executables built for the target. */
 function isNative({ target }: Job): boolean {
   return target === undefined || target.name === headerOf(process.execPath).target;
 }
@@ -136,7 +136,7 @@ function describe(job: Job): string {
   const parts = runtimeBytes === null
     ? ""
     : `: ${mib(runtimeBytes)} runtime, ${mib(sizeBytes - runtimeBytes)} program`;
-  const untried = isNative(job) ? "" : " (not run, because it is for another machine)";
+  const untried = isNative(job) ? "" : " (not run: built for a different platform)";
   return `${relative(ROOT, output)}: ${mib(sizeBytes)}${parts}${untried}\n`;
 }
 

@@ -1,21 +1,20 @@
 #!/usr/bin/env bash
-# Copies a deployment into a new directory, with the service stopped for seconds only: sealed
-# segments, which never change, are copied while it serves; then it is stopped, the rest is copied,
-# and it is started again, even if the copy failed. Segments of the previous copy are hard-linked, so
-# each copy is complete and takes only the space of what is new. Needs jq and flock.
+# Backs up a deployment to a new directory, and stops the service only for seconds: immutable
+# segments are copied beforehand, and hard-linked between backups. The service is restarted even if
+# the copy fails. Each backup is complete, but takes only the space of new data. Needs jq and flock.
 set -euo pipefail
 
 usage() {
   cat << 'END'
 usage: backup.sh --deployment DIR --to DIR [OPTION...]
 
-  --deployment DIR   directory of service.toml, with the data in DIR/data
-  --to DIR           directory of the copies, each named by its time; latest links to the last one
-  --stop COMMAND     stops the service (default: systemctl stop eventlog)
-  --start COMMAND    starts it (default: systemctl start eventlog)
-  --program PROGRAM  verifies the copy (default: eventlog)
+  --deployment DIR   directory with service.toml and data/
+  --to DIR           directory for backups, named by timestamp; `latest` links to the newest
+  --stop COMMAND     command that stops the service (default: systemctl stop eventlog)
+  --start COMMAND    command that starts it (default: systemctl start eventlog)
+  --program PROGRAM  executable that verifies the backup (default: eventlog)
 
-exit status: 0 the copy is whole and verified, 1 it is not, 2 bad arguments
+exit status: 0 the backup is complete and verified, 1 failure, 2 bad arguments
 END
 }
 
@@ -38,12 +37,12 @@ while (($# > 0)); do
 done
 [[ -n $deployment && -n $to ]] || refuse "--deployment and --to are required" 2
 log=$deployment/data/log
-[[ -f $log/manifest.json ]] || refuse "no log in $log" 2
+[[ -f $log/manifest.json ]] || refuse "no manifest.json in $log" 2
 if grep -E '^[[:space:]]*dir[[:space:]]*=' "$deployment/service.toml" | grep -qvE '"(\./)?data/?"'; then
-  refuse "data.dir in $deployment/service.toml is not ./data" 2
+  refuse "data.dir in $deployment/service.toml must be ./data" 2
 fi
 
-# The copy holds all payloads and the token.
+# The backup contains all payloads and the token.
 umask 077
 mkdir -p "$to"
 exec 8> "$to/.lock"
@@ -63,19 +62,19 @@ copy_segments() {
   done <<< "$paths"
 }
 
-# The locks are not for what it starts to hold.
+# Closes the lock descriptors, so that the service does not inherit the locks.
 start_service() {
   bash -c "$start" 8>&- 9<&- || refuse "the service did not start"
 }
 
 copy_segments
-# Else the stop would wait for the disk to write what was copied before it.
+# Flush the copied segments now; otherwise the service would be stopped while they are written.
 sync --file-system "$to"
 
 stopped_at=$EPOCHREALTIME
 trap start_service EXIT
 bash -c "$stop" 8>&-
-# Held while copying, so that nothing else starts to write.
+# Held while copying, so that no service starts writing.
 exec 9< "$log/.lock"
 flock --timeout "$lock_timeout_s" 9 || refuse "the service still holds $log/.lock"
 copy_segments
@@ -89,7 +88,7 @@ start_service
 stopped_ms=$(((${EPOCHREALTIME/[.,]/} - ${stopped_at/[.,]/}) / 1000))
 
 "$program" --config "$copy/service.toml" verify > "$copy/verify.json" ||
-  refuse "the copy in $copy does not verify: $(cat "$copy/verify.json")"
+  refuse "the backup in $copy failed verification: $(cat "$copy/verify.json")"
 sync --file-system "$to"
 name=$(date -u +%Y-%m-%dT%H-%M-%SZ)
 while [[ -e $to/$name ]]; do

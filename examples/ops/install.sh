@@ -1,15 +1,15 @@
 #!/bin/sh
-# Installs the program as `eventlog` (Debian has another `service`), with its manual page, its
-# completions, the unit of the service and the weekly check of its history.
+# Installs the program as `eventlog` (Debian already has a `service` command), with its manual page,
+# shell completions, systemd unit and weekly verification timer.
 set -eu
 
 usage() {
   cat << 'END'
 usage: install.sh [--prefix DIR] [--destdir DIR] PROGRAM
 
-  PROGRAM        the executable
-  --prefix DIR   where it goes (default: /usr/local)
-  --destdir DIR  root of a package to build: only writes files below it
+  PROGRAM        executable to install
+  --prefix DIR   installation prefix (default: /usr/local)
+  --destdir DIR  staging root for packaging; nothing is written outside it
 END
 }
 
@@ -27,17 +27,17 @@ while [ $# -gt 0 ]; do
       case $1 in --prefix) prefix=$2 ;; *) destdir=$2 ;; esac
       shift ;;
     -*) refuse "unknown option $1; see --help" ;;
-    *) [ -z "$program" ] || refuse "one program is installed, got $program and $1"; program=$1 ;;
+    *) [ -z "$program" ] || refuse "expected one program, got $program and $1"; program=$1 ;;
   esac
   shift
 done
-[ -n "$program" ] || refuse "the program is required; see --help"
-[ -x "$program" ] || refuse "$program is no executable"
+[ -n "$program" ] || refuse "PROGRAM is required; see --help"
+[ -x "$program" ] || refuse "$program is not an executable"
 
 here=$(dirname "$0")
 share=$destdir$prefix/share
 units=$destdir/etc/systemd/system
-# Its own output below names the program as it is called, so it is called by the new name.
+# Run the installed copy: the manual page and the completions use the name it is invoked by.
 installed=$destdir$prefix/bin/eventlog
 
 install -D --mode=0755 "$program" "$installed"
@@ -63,7 +63,7 @@ fi
 install --directory --owner=eventlog --mode=0750 /srv/log
 systemctl daemon-reload
 cat << 'END'
-install: installed. Next, as root:
+install: done. Next, as root:
   setpriv --reuid=eventlog --regid=eventlog --clear-groups eventlog init /srv/log
   systemctl enable --now eventlog.service eventlog-verify.timer
 END

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Reports the state of a log: to Nagios and similar monitors on one line and by exit status, or to
-# Prometheus as a file for the textfile collector of node_exporter. Needs curl and jq.
+# Reports the state of a log: to Nagios and similar monitors with a status line and an exit code, or
+# to Prometheus in a file for node_exporter's textfile collector. Needs curl and jq.
 set -euo pipefail
-# Ids compare byte by byte.
+# Compare ids bytewise.
 export LC_ALL=C
 
 usage() {
@@ -12,17 +12,17 @@ usage: probe.sh --socket SOCKET --log DIR [--cursor NAME=FILE]... [LIMIT...]
 
   --socket SOCKET      socket of the service
   --log DIR            directory of the log: data/log in the deployment
-  --cursor NAME=FILE   a consumer, and the file with the event id that it has reached
+  --cursor NAME=FILE   a consumer, and the file with its position (an event id)
   --token-file FILE    file with the bearer token, if the service requires one
-  --prometheus FILE    replace FILE with the metrics instead; - for standard output
+  --prometheus FILE    write metrics to FILE instead; - is standard output
 
-limits, each a warning but for the last:
+limits (too little free space is critical; the others are warnings):
   --age-max SECONDS    age of the last event (default: none)
-  --lag-max SECONDS    a consumer's distance from the last event (default: none)
-  --tail-max BYTES     size of the tail (default: 128 MiB; it is sealed at 64 MiB)
-  --free-min BYTES     free space on the disk beyond the size of the tail (default: 200 MiB)
+  --lag-max SECONDS    how far a consumer may lag behind the last event (default: none)
+  --tail-max BYTES     size of the tail, which is sealed at 64 MiB (default: 128 MiB)
+  --free-min BYTES     free disk space in excess of the tail's size (default: 200 MiB)
 
-exit status: 0 fine, 1 warning, 2 critical, 3 the probe itself failed
+exit status: 0 OK, 1 warning, 2 critical, 3 unknown: the probe itself failed
 END
 }
 
@@ -58,10 +58,10 @@ done
 [[ -n $socket && -n $log ]] || fail "--socket and --log are required"
 [[ -z $token_file || -r $token_file ]] || fail "cannot read $token_file"
 
-# The time in an event id, in milliseconds since 1970.
+# Timestamp of an event id, in Unix milliseconds.
 ms_of() { echo $((16#${1:0:8}${1:9:4})); }
 
-# The token goes through a pipe, not through the list of processes.
+# Passes the token through a pipe, because arguments are visible in the process list.
 authorization() { [[ -z $token_file ]] || printf 'Authorization: Bearer %s\n' "$(< "$token_file")"; }
 
 up=1 frontier=''
@@ -84,12 +84,12 @@ if [[ -n $frontier ]]; then
 fi
 for cursor in "${cursors[@]}"; do
   name=${cursor%%=*} file=${cursor#*=}
-  [[ $name =~ ^[A-Za-z0-9_.-]+$ ]] || fail "the name of a consumer may have letters, digits, _ . -, got $name"
-  [[ -r $file ]] || fail "cannot read $file, the cursor of $name"
+  [[ $name =~ ^[A-Za-z0-9_.-]+$ ]] || fail "consumer names consist of letters, digits, _ . and -, got $name"
+  [[ -r $file ]] || fail "cannot read $file, the cursor file of $name"
   position=$(tr -d '[:space:]' < "$file")
-  [[ $position =~ ^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$ ]] || fail "$file holds no event id"
+  [[ $position =~ ^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$ ]] || fail "$file does not contain an event id"
   ((up)) || continue
-  # As after a restore from an older backup: the consumer has seen what the log no longer has.
+  # After a restore from an older backup, a consumer may be ahead of the log.
   if [[ $position > $frontier ]]; then beyond+="${beyond:+, }$name"; fi
   lag_ms=$((${frontier_ms:-0} - $(ms_of "$position")))
   lags+=("$name=$((lag_ms > 0 ? (lag_ms + 999) / 1000 : 0))")
@@ -98,7 +98,7 @@ done
 if [[ -n $prometheus ]]; then
   metrics() {
     metric() { printf '# HELP eventlog_%s %s\n# TYPE eventlog_%s gauge\n' "$1" "$2" "$1"; }
-    metric up 'Whether the service answers.'
+    metric up 'Whether the service responds.'
     echo "eventlog_up $up"
     if [[ -n $age_s ]]; then
       metric frontier_age_seconds 'Time since the last event was committed.'
@@ -108,9 +108,9 @@ if [[ -n $prometheus ]]; then
     echo "eventlog_tail_bytes $tail_bytes"
     metric segments 'Number of sealed segments.'
     echo "eventlog_segments $segments"
-    metric free_bytes 'Free space on the disk of the log.'
+    metric free_bytes 'Free space on the disk that holds the log.'
     echo "eventlog_free_bytes $free_bytes"
-    ((${#lags[@]} == 0)) || metric consumer_lag_seconds 'Time from the event a consumer reached to the last one.'
+    ((${#lags[@]} == 0)) || metric consumer_lag_seconds 'Time between the consumer position and the last event.'
     for lag in "${lags[@]}"; do echo "eventlog_consumer_lag_seconds{consumer=\"${lag%=*}\"} ${lag##*=}"; done
   }
   if [[ $prometheus == - ]]; then
@@ -123,15 +123,15 @@ if [[ -n $prometheus ]]; then
 fi
 
 status=0 words=(OK WARNING CRITICAL) findings=''
-# found STATUS TEXT: the worst status counts
+# found STATUS TEXT: adds a finding; the worst status becomes the exit status
 found() {
   status=$(($1 > status ? $1 : status))
   findings+="${findings:+, }$2"
 }
-((up)) || found 2 "no answer at $socket: ${answer//$'\n'/ }"
+((up)) || found 2 "no response from $socket: ${answer//$'\n'/ }"
 [[ -z $beyond ]] || found 2 "the log ends before the cursor of $beyond"
 if ((free_bytes < tail_bytes + free_min)); then found 2 "$free_bytes bytes free"; fi
-if ((tail_bytes > tail_max)); then found 1 "tail of $tail_bytes bytes"; fi
+if ((tail_bytes > tail_max)); then found 1 "tail is $tail_bytes bytes"; fi
 if [[ -n $age_max && -n $age_s ]] && ((age_s > age_max)); then found 1 "last event $age_s s ago"; fi
 for lag in "${lags[@]}"; do
   if [[ -n $lag_max ]] && ((${lag##*=} > lag_max)); then found 1 "${lag%=*} is ${lag##*=} s behind"; fi

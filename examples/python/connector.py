@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A connector: appends the rows of a CSV file, with the standard library alone.
+"""A connector: appends the rows of a CSV file, using only the standard library.
 
     python3 examples/python/connector.py --socket demo/data/ground.sock --stream contacts contacts.csv
 
-The record key is the first column. A batch is named by the file, its time and the first row, so
-that a second run, or a retry after a lost response, appends nothing twice: the service answers
-`duplicate`. A file that was written again is appended again.
+The record key is the first column. A batch id consists of the file's name, its modification time
+and the number of the batch's first row, so a second run, or a retry after a lost response, appends
+nothing twice: the service returns `duplicate`. A modified file is appended again in full.
 """
 
 import argparse
@@ -24,7 +24,7 @@ PAUSE_S_MAX = 5.0
 
 
 class UnixConnection(http.client.HTTPConnection):
-    """HTTP over the Unix socket of the service."""
+    """An HTTP connection over the service's Unix socket."""
 
     def __init__(self, path, timeout=60):
         super().__init__("localhost", timeout=timeout)
@@ -37,7 +37,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Refused(Exception):
-    """The service refuses the batch; sending it again would not help."""
+    """The batch was not appended, and a retry would not help."""
 
 
 def post(socket_path, token, body):
@@ -55,8 +55,8 @@ def post(socket_path, token, body):
 
 
 def append(socket_path, token, batch):
-    """Appends a batch durably, however often that takes. Returns the receipt."""
-    # Non-ASCII text as UTF-8; the same bytes in each attempt.
+    """Appends a batch durably, with retries. Returns the receipt."""
+    # Encoded once, so that every attempt sends the same bytes.
     body = json.dumps(batch, ensure_ascii=False, allow_nan=False).encode()
     for attempt in itertools.count(1):
         pause = min(0.1 * 2**attempt, PAUSE_S_MAX)
@@ -65,16 +65,16 @@ def append(socket_path, token, batch):
             if status == 200:
                 return document
             failure = f"{document['error']}: {document['message']}"
-            # 429 and 500 storage_full: nothing was written. 503: until the service is restarted.
+            # 429 and 500 storage_full: nothing was written. 503: lasts until a restart.
             if status != 429 and status < 500:
                 raise Refused(failure)
             pause = max(pause, float(headers.get("Retry-After", 0)))
         except (OSError, http.client.HTTPException, ValueError) as error:
-            # Committed or not: the same batch again finds out.
+            # The batch may be committed. Resending it is safe.
             failure = f"{socket_path}: {error}"
         if attempt == ATTEMPTS_MAX:
             raise Refused(f"{failure}; gave up after {attempt} attempts")
-        print(f"{failure}; trying again in {pause:.1f} s", file=sys.stderr)
+        print(f"{failure}; retrying in {pause:.1f} s", file=sys.stderr)
         time.sleep(pause)
 
 
@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--source", default="csv", help="source of the batches (default: csv)")
     parser.add_argument("--stream", required=True, help="stream of the events")
     parser.add_argument("--token", help="bearer token, if the service requires one")
-    parser.add_argument("file", help="CSV file in UTF-8, with a header")
+    parser.add_argument("file", help="UTF-8 CSV file with a header row")
     args = parser.parse_args()
     if not os.path.exists(args.socket):
         raise Refused(f"{args.socket}: no such socket; is the service running?")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A consumer: follows the log with `requests` and prints each event as a line of JSON.
+"""A consumer: follows the log with `requests`, and prints each event as one line of JSON.
 
     python3 examples/python/consumer.py --socket demo/data/ground.sock --cursor /tmp/cursor
 
-It resumes after the position in the cursor file, which is written after the events are printed: a
-crash in between repeats events, but never skips one.
+It resumes from the position in the cursor file, which is written after the events are printed: a
+crash in between repeats events, but never skips any.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 
 PAUSE_S_MAX = 5.0
-# The service sends nothing while nothing is committed, so reads wait for ever.
+# Connect and read timeouts. An idle log sends nothing, so reads never time out.
 TIMEOUT_S = (5, None)
 
 
 class UnixAdapter(HTTPAdapter):
-    """Sends the requests of a session to a Unix socket, whatever their host."""
+    """Sends all requests of a session to a Unix socket, regardless of their host."""
 
     def __init__(self, path):
         super().__init__()
@@ -47,7 +47,7 @@ class UnixAdapter(HTTPAdapter):
 
 
 class Refused(Exception):
-    """The service refuses the request; sending it again would not help."""
+    """The service rejected the request, and a retry would not help."""
 
 
 def read_cursor(path):
@@ -74,7 +74,7 @@ def records_of(session, params):
             document = response.json()
             failure = f"{document['error']}: {document['message']}"
             raise (Refused if response.status_code < 429 else ConnectionError)(failure)
-        # Lines end with LF alone; str.splitlines() would also cut at U+2028 in a payload.
+        # Only LF ends a line; str.splitlines() would also split at U+2028 in a payload.
         for line in response.iter_lines(chunk_size=None, delimiter=b"\n"):
             if line:
                 yield json.loads(line)
@@ -112,11 +112,11 @@ def follow(session, cursor_path, filters, once):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--socket", required=True, help="socket of the service")
-    parser.add_argument("--cursor", required=True, help="file with the position, to resume from")
+    parser.add_argument("--cursor", required=True, help="file that stores the position")
     parser.add_argument("--once", action="store_true", help="stop at the end of the log")
     parser.add_argument("--token", help="bearer token, if the service requires one")
     for name in ("source", "stream", "record_key", "kind"):
-        parser.add_argument(f"--{name.replace('_', '-')}", help="only these events")
+        parser.add_argument(f"--{name.replace('_', '-')}", help="event filter")
     args = parser.parse_args()
     if not os.path.exists(args.socket):
         raise Refused(f"{args.socket}: no such socket; is the service running?")

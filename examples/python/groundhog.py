@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Appends and reads with the public groundhog-sdk 0.3.0, which works here unmodified.
+"""Appends and reads events with the public groundhog-sdk 0.3.0, which works unmodified.
 
     pip install groundhog-sdk==0.3.0
     python3 examples/python/groundhog.py --socket demo/data/ground.sock
 
-Appends a batch (again in a second run: it is a `duplicate`), lists the streams, and replays the
-stream page by page. The service has no queries, catalog and projections: those calls are answered
-with 404 `not_found`.
+Appends a batch (a second run gets `duplicate`), lists the streams, and replays the stream page by
+page. The service has no queries, catalog or projections: those calls return 404 `not_found`.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A connector of curl and jq: appends the events on standard input, a JSON object on each line.
+# A connector in curl and jq: appends events from standard input, one JSON object per line.
 #
 #     jq -c '{stream: "logs", record_key: .id, kind: "upserted", payload: .}' rows.ndjson |
 #       examples/shell/append.sh --socket demo/data/ground.sock --source import --batch 2026-01-31
 #
-# A second run with the same name and the same lines appends nothing twice.
+# A second run with the same batch ID and the same lines appends nothing.
 set -euo pipefail
 
 usage() {
@@ -13,7 +13,7 @@ usage: append.sh --socket SOCKET --source NAME --batch ID < EVENTS
 
   --socket SOCKET    socket of the service
   --source NAME      source of the events
-  --batch ID         name of this input; batch ids are ID/0, ID/1000 and so on
+  --batch ID         prefix of the batch ids, which are ID/0, ID/1000 and so on
   --token-file FILE  file with the bearer token, if the service requires one
 END
 }
@@ -46,22 +46,22 @@ trap 'rm -rf "$scratch"' EXIT
   [[ -z $token_file ]] || printf 'Authorization: Bearer %s\n' "$(< "$token_file")"
 } > "$scratch/headers"
 
-# Sends the batch in $scratch/body until it is committed.
+# Sends the batch in $scratch/body, with retries, until it is committed.
 append() {
   local attempt status why
   for ((attempt = 1; attempt <= attempts_max; attempt++)); do
-    # 000: no response. It is committed or not; the same batch again finds out.
+    # 000: no response. The batch may be committed, and resending it is safe.
     status=$(curl --silent --max-time 60 --unix-socket "$socket" --header "@$scratch/headers" \
       --data-binary "@$scratch/body" --output "$scratch/answer" --write-out '%{http_code}' \
       http://localhost/v1/events) || status=000
     case $status in
       200) jq -r '"\(.status) \(.events) events through \(.last_event_id)"' "$scratch/answer"; return ;;
-      000) why="$socket does not answer" ;;
+      000) why="no response from $socket" ;;
       *) why=$(jq -r '[.error, .message] | join(": ")' "$scratch/answer") ;;
     esac
-    # 429 and 500 storage_full: nothing was written. 503: until the service is restarted.
+    # 429 and 500 storage_full: nothing was written. 503: lasts until a restart.
     [[ $status == 000 || $status == 429 || $status == 5* ]] || refuse "$why"
-    echo "append: $why; trying again" >&2
+    echo "append: $why; retrying" >&2
     sleep "$((attempt < 5 ? attempt : 5))"
   done
   refuse "$why; gave up after $attempts_max attempts"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A consumer of curl and jq: prints each event as a line of JSON, and resumes where it stopped.
+# A consumer in curl and jq: prints each event as one line of JSON, and resumes where it stopped.
 #
 #     examples/shell/follow.sh --socket demo/data/ground.sock --cursor /tmp/cursor 'stream=orders' |
 #       jq -r '[.observed_at, .record_key, .payload.total] | @tsv'
 #
 # The position is written after the events are printed: a crash in between repeats events, but never
-# skips one. jq may spell a number differently than the service: to check hashes, use the client.
+# skips any. jq may reformat numbers, so use the TypeScript client to verify hashes.
 set -euo pipefail
 
 usage() {
@@ -13,7 +13,7 @@ usage() {
 usage: follow.sh --socket SOCKET --cursor FILE [--once] [FILTER...]
 
   --socket SOCKET    socket of the service
-  --cursor FILE      file with the position, to resume from
+  --cursor FILE      file that stores the position to resume from
   --once             stop at the end of the log
   --token-file FILE  file with the bearer token, if the service requires one
   FILTER             source=NAME, stream=NAME, record_key=KEY or kind=KIND
@@ -47,7 +47,7 @@ done
 scratch=$(mktemp -d)
 mkfifo "$scratch/records"
 job=
-# curl would follow the log for ever. In a process group of its own, it ends with what reads from it.
+# curl follows the log forever. Job control gives the pipeline a process group, which end_job kills.
 set -m
 end_job() {
   [[ -z $job ]] || kill -- "-$job" 2> /dev/null || true
@@ -55,8 +55,8 @@ end_job() {
 }
 trap 'end_job; rm -rf "$scratch"' EXIT
 
-# One response, as lines of three kinds: `event JSON`, `position ID` after the events of a record,
-# and what ends it.
+# Prints one response as lines: `event JSON`, `position ID` after the events of each record, and
+# `caught_up`, `end REASON` or `refused REASON`.
 records() {
   local position='' after=()
   if [[ -s $cursor ]]; then

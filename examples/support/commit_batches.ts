@@ -2,12 +2,12 @@
  * Groups commits into batches that a later run can rebuild byte for byte, so that the service
  * returns `duplicate`.
  *
- * The repository alone does not suffice for that: new commits may appear anywhere in git's order,
- * and the last, partial batch would grow. So the log stores the state of the import. A batch id is
- * `<tip>/<position>`: the newest commit when an import began, and the number of commits of that
- * import before the batch. An import covers the commits reachable from its tip but from no earlier
- * tip, a set that never changes. A later run reads the tips from the log, repeats their imports in
- * the same order, and only then starts a new one.
+ * The repository alone is not enough: new commits may appear anywhere in git's order, and the last,
+ * partial batch would grow. Therefore the log stores the import state. A batch id is
+ * `<tip>/<position>`: the newest commit when an import began, and the number of that import's
+ * commits that precede the batch. An import covers the commits reachable from its tip but not from
+ * any earlier tip, and this set never changes. A later run reads the tips from the log, repeats
+ * their imports in the same order, and only then starts a new one.
  */
 import type { Batch } from "../../mod.ts";
 import { COMMIT_SOURCE, type CommitEvent, toCommitEvent } from "./commit_event.ts";

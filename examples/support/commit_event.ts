@@ -1,4 +1,4 @@
-/** The event of a commit. It depends only on the commit. */
+/** Converts commits to events. */
 import type { Commit } from "./git_commits.ts";
 
 export const COMMIT_SOURCE = "git";
@@ -23,7 +23,7 @@ export interface CommitEvent {
   };
 }
 
-/** The event of a commit: the same bytes each time. */
+/** Converts a commit to an event. The result depends only on the commit. */
 export function toCommitEvent(commit: Commit): CommitEvent {
   const occurredAt = utcTimestamp(commit.authorSeconds);
   const committedAt = utcTimestamp(commit.committerSeconds);

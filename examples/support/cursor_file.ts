@@ -1,7 +1,7 @@
-/** A position in the log, kept in a file that is replaced atomically. */
+/** Stores a position in the log in a file, which is replaced atomically. */
 import { open, readFile, rename } from "node:fs/promises";
 
-/** The event id in the file; null for the beginning of the log if there is no file yet. */
+/** Reads the event id; null, for the beginning of the log, if the file does not exist. */
 export async function readCursor(path: string): Promise<string | null> {
   try {
     return (await readFile(path, "utf8")).trim();
@@ -11,7 +11,7 @@ export async function readCursor(path: string): Promise<string | null> {
   }
 }
 
-/** Replaces the file: writes a temporary file, syncs it, renames it. */
+/** Replaces the file: writes a temporary file, syncs it and renames it. */
 export async function writeCursor(
   path: string,
   eventId: string,

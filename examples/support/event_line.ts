@@ -1,4 +1,4 @@
-/** Formats any event on one line. */
+/** Formats an event as one line. */
 import type { CommittedEvent } from "../../mod.ts";
 
 /** Id, source and stream, kind and record key, separated by spaces. */
@@ -13,7 +13,7 @@ export function formatEventJson(event: CommittedEvent): string {
 }
 
 /**
- * Escapes control characters, invisible characters and line breaks, which could affect a terminal.
+ * Escapes control and format characters and line separators, which could affect a terminal.
  */
 function printable(text: string): string {
   return text.replace(

@@ -1,9 +1,9 @@
 /**
- * Reads commits of a git repository as a stream: memory stays bounded for any history.
+ * Streams commits from a git repository, so that memory use is bounded for any history.
  *
- * The order is topological, parents before children. For the same tip and exclusions it is always
- * the same, so a list of commits can be rebuilt later. For another tip it may differ: a merge may
- * put new commits between old ones.
+ * The order is topological, parents before children. It is deterministic for a given tip and
+ * exclusions, so a list of commits can be rebuilt later. It may differ for a different tip: a merge
+ * may insert new commits between old ones.
  */
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
@@ -25,16 +25,16 @@ export interface Commit {
   isCut: boolean;
 }
 
-/** Longest field of a commit; longer ones are truncated. */
+/** Maximum field size; longer fields are truncated. */
 export const COMMIT_FIELD_BYTES_MAX = 256 * 1024;
 
-/** Requested in this order, each followed by NUL, which no field can contain. */
+/** Commit fields in order, each terminated by NUL, which no field can contain. */
 const FORMAT = ["%H", "%P", "%an", "%ae", "%at", "%ct", "%s", "%b"].join("%x00") + "%x00";
 const FIELDS = 8;
 
 /**
  * Full hash of the commit that a name such as `HEAD` or `main` refers to.
- * @throws {Error} there is no such commit or no repository.
+ * @throws {Error} if the commit or the repository does not exist.
  */
 export async function resolveCommit(
   repository: string,
@@ -44,7 +44,7 @@ export async function resolveCommit(
   return (await readAll(git(repository, ["rev-parse", ...revision]))).trim();
 }
 
-/** Those hashes that are commits in the repository, in the given order. */
+/** Returns the hashes that exist as commits in the repository, in the given order. */
 export async function presentCommits(
   repository: string,
   hashes: string[],
@@ -58,8 +58,8 @@ export async function presentCommits(
 }
 
 /**
- * Commits reachable from `tip` but not from `excluded`, parents first.
- * @throws {Error} git fails; includes its message.
+ * Yields commits reachable from `tip` but not from `excluded`, parents first.
+ * @throws {Error} if git fails; includes git's error message.
  */
 export async function* readCommits(
   repository: string,
@@ -123,13 +123,13 @@ function toCommit(fields: string[], isCut: boolean): Commit {
   };
 }
 
-/** Output of a git command with `lines` as its input. Throws at the end if git failed. */
+/** Yields the output of a git command, and throws at the end if git failed. */
 async function* git(
   repository: string,
   args: string[],
   inputLines: string[] = [],
 ): AsyncGenerator<Uint8Array> {
-  // Replacement objects would show other commits under the same hashes.
+  // Replacement objects would substitute different commits under the same hashes.
   const child = spawn("git", [
     "--no-replace-objects",
     "-C",
@@ -142,10 +142,10 @@ async function* git(
     child.once("error", reject);
     child.once("close", resolve);
   });
-  // Awaited below; until then a rejection must not be unhandled.
+  // `exit` is awaited below. Without a handler, an earlier rejection would be unhandled.
   exit.catch(() => {});
   const complaint = readStart(child.stderr, 4096);
-  // If git exits early, it closes its input; its exit status tells why.
+  // If git exits early, writes to its input fail. The exit status is checked below.
   child.stdin.on("error", () => {});
   child.stdin.end(inputLines.map((line) => `${line}\n`).join(""));
   try {
@@ -167,7 +167,7 @@ async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(pieces).toString("utf8");
 }
 
-/** Reads to the end, but keeps only the beginning. */
+/** Reads to the end, but keeps only the first `keptCharsMax` characters. */
 async function readStart(
   stream: Readable,
   keptCharsMax: number,

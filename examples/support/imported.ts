@@ -1,4 +1,4 @@
-/** The part of a repository's history that is already in the log; see commit_batches.ts. */
+/** Reads which commits the log already contains; see commit_batches.ts. */
 import { COMMIT_SOURCE, COMMIT_STREAM } from "./commit_event.ts";
 import { tipOf } from "./commit_batches.ts";
 import type { EventLogClient } from "../../mod.ts";
@@ -12,7 +12,7 @@ export interface Imported {
   frontier: string | null;
 }
 
-/** Reads the earlier imports. Memory grows with their number, not with the number of commits. */
+/** Reads the earlier imports. Memory use grows with their number, not with that of commits. */
 export async function readImported(client: EventLogClient): Promise<Imported> {
   const tips = new Set<string>();
   let frontier: string | null = null;
@@ -25,8 +25,8 @@ export async function readImported(client: EventLogClient): Promise<Imported> {
 }
 
 /**
- * Hashes of the commits that were imported for these tips. Needed only for tips that the repository
- * has lost, such as after a rebase, because git can no longer list them.
+ * Returns the hashes of the commits imported for each tip. This is needed only for tips that are no
+ * longer in the repository, for example after a rebase, because git cannot list their commits.
  */
 export async function readCommitsOfTips(
   client: EventLogClient,

@@ -1,6 +1,6 @@
 /**
- * The last events of a log, which only reads forwards: read an ever longer time before its end
- * until that holds enough of them.
+ * Finds the last events of a log, which can only be read forward: reads an ever longer window at
+ * the end of the log until the window contains enough events.
  */
 import type { CommittedEvent } from "../../event.ts";
 import { positionAt, timeOf } from "./event_time.ts";
@@ -12,8 +12,8 @@ const FIRST_WINDOW_MS = 1000;
 const WINDOW_GROWTH = 8;
 
 /**
- * Returns the last `count` matching events, fewer if the log has no more.
- * @param frontier Id of the last event of the log.
+ * Returns the last `count` matching events, or all of them if there are fewer.
+ * @param frontier id of the log's last event.
  */
 export async function lastEvents(
   read: ReadAfter,

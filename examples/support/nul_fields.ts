@@ -1,13 +1,13 @@
-/** Splits bytes into NUL-terminated fields, buffering at most one field up to a limit. */
+/** Splits a byte stream into NUL-terminated fields, and truncates fields that are too long. */
 
 export interface NulField {
-  /** UTF-8; malformed bytes become U+FFFD. */
+  /** Decoded UTF-8, with U+FFFD for malformed bytes. */
   text: string;
   /** Whether the field exceeded the limit and was truncated. */
   isCut: boolean;
 }
 
-/** Bytes after the last NUL are dropped. */
+/** Yields each field. Bytes after the last NUL are ignored. */
 export async function* nulFields(
   chunks: AsyncIterable<Uint8Array>,
   fieldBytesMax: number,

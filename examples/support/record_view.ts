@@ -1,12 +1,12 @@
 /**
- * The current state of every record in a SQLite database, and its position in the log. Both change
- * in one transaction: after any crash the table matches the events up to the position.
+ * Stores the current state of every record, and the log position it reflects, in a SQLite database.
+ * Both are updated in one transaction, so after a crash the table matches the position.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { canonicalize, type CommittedEvent } from "../../mod.ts";
 
-// With synchronous = NORMAL, a power failure may undo transactions, but also their positions, so
-// the events are read again.
+// With synchronous = NORMAL, a power failure may roll back transactions. It also rolls back their
+// positions, so the events are replayed.
 const SCHEMA = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -15,7 +15,7 @@ const SCHEMA = `
     stream TEXT NOT NULL,
     record_key TEXT NOT NULL,
     payload TEXT NOT NULL,   -- canonical JSON
-    event_id TEXT NOT NULL,  -- the event that led to it
+    event_id TEXT NOT NULL,  -- id of the last upsert
     PRIMARY KEY (source, stream, record_key)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS position (
@@ -45,20 +45,20 @@ export class RecordView {
     this.#position = row!.next_after as string | null;
   }
 
-  /** Where to resume reading; null for the beginning of the log. */
+  /** Position to resume from; null for the beginning of the log. */
   get position(): string | null {
     return this.#position;
   }
 
   /**
    * Applies the events from the position to `nextAfter` atomically.
-   * @throws {Error} another process has moved the position; nothing is changed.
+   * @throws {Error} if another process has moved the position; nothing is changed.
    */
   apply(events: readonly CommittedEvent[], nextAfter: string | null): void {
     this.#database.exec("BEGIN IMMEDIATE");
     try {
       if (this.#move.run(nextAfter, this.#position).changes !== 1) {
-        throw new Error("another process writes to this database; stop one of the two");
+        throw new Error("another process has updated this database; run only one at a time");
       }
       for (const event of events) this.#applyEvent(event);
       this.#database.exec("COMMIT");
@@ -73,7 +73,7 @@ export class RecordView {
     this.#database.close();
   }
 
-  /** Other kinds do not affect a record's state. */
+  /** Other event kinds do not affect the record's state. */
   #applyEvent({ source, stream, record_key, kind, payload, event_id }: CommittedEvent): void {
     if (kind === "upserted") {
       this.#upsert.run(source, stream, record_key, canonicalize(payload), event_id);

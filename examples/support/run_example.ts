@@ -1,4 +1,4 @@
-/** Shared by the examples: help, errors, exit status. */
+/** Help, error messages and exit status, shared by all examples. */
 import process from "node:process";
 import { EventLogError } from "../../mod.ts";
 
@@ -8,14 +8,14 @@ export class UsageError extends Error {
 }
 
 /**
- * Runs an example, or prints its usage for `--help`. Exit status 0; 1 on failure; 2, with the
- * usage, for a bad command line.
+ * Runs an example, or prints its usage for `--help`. The exit status is 0 on success, 1 on failure
+ * and 2 for a bad command line, after printing the usage.
  */
 export async function runExample(
   usage: string,
   work: () => Promise<void>,
 ): Promise<void> {
-  // The reader has closed our standard output.
+  // The reader of standard output may close the pipe, as `head` does.
   process.stdout.on("error", (error: { code?: string }) => {
     if (error.code !== "EPIPE") throw error;
     process.exit();
@@ -35,9 +35,9 @@ export async function runExample(
   }
 }
 
-/** Says which end refused: the service, or what the example reads or writes besides. */
+/** Formats an error, and names the service or SQLite if the error comes from there. */
 function describe(error: Error): string {
-  if (error instanceof EventLogError) return `the service refused: ${error.message}`;
+  if (error instanceof EventLogError) return `service error: ${error.message}`;
   const isOfDatabase = "code" in error && String(error.code).startsWith("ERR_SQLITE");
-  return isOfDatabase ? `SQLite refused: ${error.message}` : error.message;
+  return isOfDatabase ? `SQLite error: ${error.message}` : error.message;
 }

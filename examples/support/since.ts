@@ -1,12 +1,12 @@
-/** Points in time as people say them, in the time zone of this machine. */
+/** Parses human-readable times in the local time zone. */
 
 const UNITS_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
  * Parses `90m`, `2d` (ago), `14:00`, `yesterday 14:00`, `2026-01-31`, `2026-01-31 14:00` or a
- * timestamp with its zone, such as `2026-01-31T14:00:00Z`.
+ * timestamp with a time zone, such as `2026-01-31T14:00:00Z`.
  *
- * @returns milliseconds since 1970; null for anything else.
+ * @returns Unix milliseconds; null if `text` is in none of these formats.
  */
 export function parseSince(text: string, nowMs: number): number | null {
   const ago = /^(\d{1,9})([smhd])$/.exec(text);
@@ -20,7 +20,7 @@ export function parseSince(text: string, nowMs: number): number | null {
     return date.setHours(Number(hour), Number(minute), 0, 0);
   }
   if (!/^\d{4}-\d\d-\d\d/.test(text)) return null;
-  // A date alone would be taken for UTC.
+  // Date.parse() would interpret a bare date as UTC.
   const ms = Date.parse(text.length === 10 ? `${text}T00:00` : text);
   return Number.isNaN(ms) ? null : ms;
 }

@@ -1,4 +1,4 @@
-/** For options that an argument parser leaves undefined but a library expects to be absent. */
+/** Drops undefined members: a parser sets them, but the client's options must omit them. */
 export function withoutUndefined<T extends object>(
   options: T,
 ): { [Name in keyof T]?: Exclude<T[Name], undefined> } {

@@ -44,7 +44,7 @@ function makeBase(folder: string): void {
 }
 
 test(
-  "the Containerfile builds an image that serves a volume as another user",
+  "the Containerfile builds an image that serves a volume as a different user",
   NEEDS_BUILDAH,
   (context) =>
     withFolder(async (folder) => {

@@ -30,7 +30,7 @@ async function appendChanges({ serving }: Deployment, random: () => number, batc
   }
 }
 
-/** Creates foreign files next to the segments. */
+/** Creates files next to the segments that are not part of the log. */
 async function addForeignFiles(logDir: string): Promise<void> {
   const dir = join(logDir, "segments");
   const [segment] = await readdir(dir);
@@ -58,7 +58,7 @@ function withScript(
   });
 }
 
-/** The state of every record according to replay. */
+/** Returns the state of every record according to replay. */
 function recordsOf(log: CommittedEvent[]): Row[] {
   const records = new Map<string, Row>();
   for (const { source, stream, record_key, kind, payload, event_id } of log) {
@@ -70,7 +70,7 @@ function recordsOf(log: CommittedEvent[]): Row[] {
   return [...records.values()];
 }
 
-/** The list of streams according to replay. */
+/** Returns the list of streams according to replay. */
 function streamsOf(log: CommittedEvent[]): Row[] {
   const streams = new Map<string, Row>();
   for (const { source, stream, event_id } of log) {
@@ -81,7 +81,7 @@ function streamsOf(log: CommittedEvent[]): Row[] {
   return [...streams.keys()].sort().map((key) => streams.get(key)!);
 }
 
-/** An event as a row of view `events`, without the batch digest, which replay does not return. */
+/** Converts an event to a row of view `events`, except the batch digest, which replay omits. */
 function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): Row {
   return {
     ...event,

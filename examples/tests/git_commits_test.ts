@@ -1,4 +1,4 @@
-/** Reads commits of generated repositories and converts them to events. */
+/** Tests reading commits from generated repositories and converting them to events. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ async function readOne(repository: GitRepository, object: string | Uint8Array): 
   return commit;
 }
 
-/** A commit object, encoded as latin1 so that a test can write any byte. */
+/** Encodes a commit object as Latin-1, so that a test can include any byte. */
 function commitObject(author: string, message: string, header = ""): Uint8Array {
   const committer = "committer C <c@example.invalid> 1700000001 +0000";
   const tree = "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904";
@@ -96,7 +96,7 @@ test("toCommitEvent() uses the valid parts of a malformed author line", async ()
   });
 });
 
-test("nulFields() returns the same fields however its input is split", async () => {
+test("nulFields() returns the same fields regardless of how its input is split", async () => {
   const bytes = new TextEncoder().encode("\u{feff}ab\0\0äöü\u{1f600}\0longer\0rest without end");
   for (let size = 1; size <= bytes.length; size++) {
     const chunks = async function* () {

@@ -1,4 +1,4 @@
-/** What all examples have in common: help, a line in their README, refusals that name an end. */
+/** Behavior shared by all examples: help, a README entry, and errors that name their origin. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ for (const name of scripts) {
   });
 }
 
-test("examples/README.md has a line for each example", () => {
+test("examples/README.md has an entry for each example", () => {
   const listed = readFileSync(join(FOLDER, "README.md"), "utf8");
   const named = new Set(["README.md", "deno.json", "package.json", "support", "tests"]);
   for (const name of readdirSync(FOLDER).filter((name) => !named.has(name))) {
@@ -34,7 +34,7 @@ const UNREACHABLE: [name: string, args: string[]][] = [
   ["sqlite_view", ["--database", ":memory:"]],
 ];
 for (const [name, args] of UNREACHABLE) {
-  test(`${name} names the socket that it does not find`, () =>
+  test(`${name} names a missing socket in its error message`, () =>
     withFolder(async (folder) => {
       const socket = join(folder, "none.sock");
       const { code, stderr } = await runExample(name, ["--socket", socket, ...args]);
@@ -43,13 +43,13 @@ for (const [name, args] of UNREACHABLE) {
     }));
 }
 
-test("sqlite_view says whether the service or the database refused", () =>
+test("sqlite_view reports whether an error comes from the service or the database", () =>
   withServing(async (served) => {
     const { folder, socketPath: socket } = served;
     const run = (...args: string[]) => runExample("sqlite_view", ["--socket", socket, ...args]);
     const database = await run("--database", join(folder, "none", "view.db"));
-    assert.deepEqual([database.code, database.stderr.split(":")[0]], [1, "SQLite refused"]);
+    assert.deepEqual([database.code, database.stderr.split(":")[0]], [1, "SQLite error"]);
     const service = await run("--database", join(folder, "view.db"), "--limit", "0");
     assert.equal(service.code, 1);
-    assert.match(service.stderr, /^the service refused: invalid_replay_request: /);
+    assert.match(service.stderr, /^service error: invalid_replay_request: /);
   }));

@@ -1,4 +1,4 @@
-/** `examples/iceberg.py` with PyIceberg, where it is installed. */
+/** Runs `examples/iceberg.py` if PyIceberg is installed. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -11,10 +11,10 @@ const SCRIPT = fileURLToPath(new URL("../iceberg.py", import.meta.url));
 const IMPORTS = "import pyiceberg.catalog.sql, pyarrow.parquet";
 const skip = spawnSync("python3", ["-c", IMPORTS]).status === 0
   ? false
-  : "no PyIceberg here: pip install 'pyiceberg[pyarrow,sql-sqlite]'";
+  : "PyIceberg is not installed: pip install 'pyiceberg[pyarrow,sql-sqlite]'";
 
 test(
-  "iceberg.py adds each sealed segment once to a table",
+  "iceberg.py adds each sealed segment to a table exactly once",
   { skip },
   () =>
     withDeployment(async (deployment) => {

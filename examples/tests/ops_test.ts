@@ -1,4 +1,4 @@
-/** `examples/ops/`: the probe, the backup, the weekly check and the installation. */
+/** Tests the scripts and systemd units in `examples/ops/`. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -52,7 +52,7 @@ test(
       await served.stop();
       const [down, reason] = probe(served);
       assert.equal(down, 2);
-      assert.match(reason, /^EVENTLOG CRITICAL - no answer at .*ground\.sock: /);
+      assert.match(reason, /^EVENTLOG CRITICAL - no response from .*ground\.sock: /);
       assert.equal(probe(served, "--lag-max", "soon")[0], 3);
     }),
 );
@@ -100,7 +100,7 @@ test(
         const paths = ["--deployment", served.dir, "--to", to, "--stop", stop, "--start", start];
         return run([exampleAt("ops/backup.sh"), ...paths, "--program", program, ...args]);
       };
-      /** Makes a backup, after which the service runs again. @returns a deployment of the copy. */
+      /** Makes a backup and restarts the service. @returns a deployment of the copy. */
       const copied = async () => {
         const { status, stdout, stderr } = backup();
         assert.equal(status, 0, stderr);
@@ -135,7 +135,7 @@ test(
 
       const unverified = backup("--program", "false");
       assert.equal(unverified.status, 1);
-      assert.match(unverified.stderr, /does not verify/);
+      assert.match(unverified.stderr, /failed verification/);
       await served.serving.exited;
       const { status, stderr } = backup("--stop", "false", "--start", `echo started >&2`);
       assert.deepEqual([status, stderr], [1, "started\n"]);
@@ -167,7 +167,7 @@ test("install.sh installs the program, its units, its manual page and its comple
     assert.equal(run([exampleAt("ops/install.sh"), "--destdir", root, folder + "/no"]).status, 2);
   }));
 
-test("the weekly check runs verify --chain", (context) =>
+test("the weekly verification unit runs verify --chain", (context) =>
   withDeployment(async (deployment) => {
     const unit = readFileSync(exampleAt("ops/eventlog-verify.service"), "utf8");
     const [, line] = /^ExecStart=\/usr\/local\/bin\/eventlog (.*)$/m.exec(unit)!;

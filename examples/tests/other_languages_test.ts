@@ -1,4 +1,4 @@
-/** `examples/python/` and `examples/shell/` against a served deployment. */
+/** Runs `examples/python/` and `examples/shell/` against a served deployment. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -16,15 +16,14 @@ const NEEDS_PYTHON = needs("python3");
 
 const POLL_MS = 5;
 
-/** Options of a test that needs a Python package. */
+/** Options for a test that needs a Python package. */
 function needsPackage(name: string, version: string): { skip: string | false } {
   if (NEEDS_PYTHON.skip !== false) return NEEDS_PYTHON;
   const code = `import importlib.metadata as m; print(m.version("${name}"))`;
   const installed = run(["python3", "-c", code]).stdout.trim();
   const isFit = version === "" ? installed !== "" : installed === version;
-  return {
-    skip: !isFit && `no ${name} ${version} here: pip install -r examples/python/requirements.txt`,
-  };
+  const install = "pip install -r examples/python/requirements.txt";
+  return { skip: !isFit && `${name} ${version} is not installed: ${install}` };
 }
 
 /** Starts an example and collects its output. */
@@ -42,7 +41,7 @@ const EVENTS = ["1", "2", "3"].map((record_key) => ({
   payload: { "€": ["a\u2028b\\n", 1e21, 0.1, null] },
 }));
 
-/** Follows the log with an example, even across a kill of the service. */
+/** Checks that an example follows the log and resumes after the service is killed. */
 async function testConsumer(served: Deployment, path: string): Promise<void> {
   const cursor = join(served.folder, "cursor");
   const args = ["--socket", served.socketPath, "--cursor", cursor];
@@ -89,13 +88,13 @@ test(
   () => withServing((served) => testConsumer(served, "shell/follow.sh")),
 );
 
-/** Appends batches with an example, before and after a kill of the service. */
+/** Checks that an example appends each batch once although the service is killed. */
 async function testConnector(served: Deployment, appending: () => Spawned): Promise<void> {
   const first = await appending().exited;
   assert.match(first.stdout, /^committed 1000 events .*\ncommitted 500 events /, first.stderr);
   await served.stop("SIGKILL");
   const second = appending();
-  await untilPrinted(second, ({ stderr }) => stderr.includes("trying again"));
+  await untilPrinted(second, ({ stderr }) => stderr.includes("retrying"));
   await served.start();
   const { code, stdout } = await second.exited;
   assert.equal(code, 0);
@@ -126,7 +125,7 @@ test(
 );
 
 test(
-  "append.sh appends lines of JSON once, no matter how often it runs",
+  "append.sh appends JSON lines once, no matter how often it runs",
   NEEDS_SHELL,
   () =>
     withServing(async (served) => {
@@ -170,16 +169,16 @@ test(
     }),
 );
 
-/** The programs in subdirectories of `examples/`. */
+/** Paths of the programs in subdirectories of `examples/`. */
 const PROGRAMS = ["ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
   readdirSync(exampleAt(folder))
     .filter((name) => /\.(py|sh)$|^server\.ts$/.test(name))
     .map((name) => folder + name)
 );
 
-test("every example has a line in examples/README.md", () => {
+test("every example has an entry in examples/README.md", () => {
   const readme = readFileSync(exampleAt("README.md"), "utf8");
-  for (const name of PROGRAMS) assert.ok(readme.includes(`(${name})`), `no line of ${name}`);
+  for (const name of PROGRAMS) assert.ok(readme.includes(`(${name})`), `no entry for ${name}`);
 });
 
 for (const path of PROGRAMS) {

@@ -26,7 +26,7 @@ async function completeView(served: Deployment, database: string): Promise<ViewC
   return readView(join(served.folder, database));
 }
 
-/** The expected view of a log, computed independently of the example. */
+/** Computes the expected view of a log independently of the example. */
 function expectedView(log: CommittedEvent[]): ViewContents {
   const records = new Map<string, string>();
   for (const { source, stream, record_key, kind, payload } of log) {

@@ -167,7 +167,7 @@ test("tail_log reports errors and exits 1 or 2", async () => {
     }
     const refused = await runExample("tail_log", [socketPath, "--once", "--limit", "0"]);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /^the service refused: invalid_replay_request: /);
+    assert.match(refused.stderr, /^service error: invalid_replay_request: /);
     await served.stop();
     const unreachable = await runExample("tail_log", [socketPath, "--once"]);
     assert.equal(unreachable.code, 1);

@@ -1,23 +1,23 @@
-/** A headless Chromium for the test. */
+/** Runs tests in headless Chromium. */
 import puppeteer, { type Page } from "puppeteer-core";
 import { findProgram } from "../../tools/support/find_program.ts";
 
 const PROGRAM = findProgram("chromium");
 
-/** Options of a test that needs a browser. */
+/** Options for a test that needs a browser. */
 export const NEEDS_CHROMIUM = {
-  skip: PROGRAM === null ? "no chromium here; Debian has it as a package" : false,
+  skip: PROGRAM === null ? "chromium is not installed (Debian package: chromium)" : false,
 };
 
-/** Other tests may keep the machine busy. */
+/** Generous, because other tests may load the machine. */
 const TIMEOUT_MS = 120_000;
 
-/** Runs `use` with an empty page of a browser of its own. */
+/** Runs `use` with an empty page in a new browser. */
 export async function withPage(use: (page: Page) => Promise<void>): Promise<void> {
   const browser = await puppeteer.launch({
     executablePath: PROGRAM!,
     timeout: TIMEOUT_MS,
-    // The sandbox does not start as root or in a container; the page is ours.
+    // The sandbox fails to start as root or in a container, and the page is trusted.
     args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
   });
   try {

@@ -1,14 +1,14 @@
 /**
- * Events per minute of the last hour. The service counts by stream only, so the events are read,
- * once: a later request reads on from there.
+ * Counts events per minute over the last hour. The service only provides counts per stream, so this
+ * replays the events. Each read resumes where the previous one ended.
  */
 import type { EventLogClient } from "../../mod.ts";
 import { minuteOf, MINUTES, positionAt, startOf, timeOf } from "../support/event_time.ts";
 
 export interface CountedMinutes {
-  /** Events up to this one are counted; null for none. */
+  /** Id of the last event counted; null if none was. */
   through: string | null;
-  /** Count by minute since 1970. */
+  /** Event count by minute since the Unix epoch. */
   counts: [minute: number, count: number][];
 }
 
@@ -22,11 +22,11 @@ export class MinuteCounts {
     this.#client = client;
   }
 
-  /** Counts to the end of the log; requests at the same time wait for each other. */
+  /** Counts events up to the end of the log. Concurrent calls run one after another. */
   read(): Promise<CountedMinutes> {
     const reading = this.#reading.then(() => this.#readOn());
     this.#reading = reading.catch(() => {
-      // As after a restore from an older backup, what was counted may be of another log.
+      // Start over: if the log was restored from an older backup, the counts may be stale.
       this.#through = null;
       this.#counts.clear();
     });
@@ -39,7 +39,7 @@ export class MinuteCounts {
     const frontier = page?.snapshotThroughEventId ?? null;
     const hourAgo = positionAt(startOf(first));
     const from = this.#through !== null && this.#through > hourAgo ? this.#through : hourAgo;
-    // A position beyond the log would be a fault.
+    // The service rejects a position beyond the end of the log.
     if (frontier !== null && from < frontier) {
       for await (const { events, nextAfter } of this.#client.replayPages({ after: from })) {
         for (const { event_id } of events) {

@@ -1,15 +1,15 @@
 /**
- * A web page over a log. Like any consumer, it reads the socket of the service; it has no route
- * that writes.
+ * Serves a web page that shows a log. Like any consumer, it connects to the service's socket. Its
+ * routes are all read-only.
  *
  *     node examples/viewer/server.ts --socket demo/data/ground.sock
  *     deno task example:viewer demo/data/ground.sock
  *
- * It listens on 127.0.0.1 and refuses requests under another host name, so that no other page can
- * read the log through the browser (DNS rebinding). Everyone with a login on this machine can.
+ * It listens on 127.0.0.1 and rejects requests for other host names, so that no other website can
+ * read the log by DNS rebinding. Anyone with a login on this machine can read the log through it.
  *
- * The browser gets the sources of the page and of `event.ts`, with their types stripped, under
- * their paths in this repository.
+ * It serves the sources of the page and of `event.ts`, with types stripped, at their paths in this
+ * repository.
  */
 import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -27,17 +27,17 @@ const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--token TOKEN]
        viewer SOCKET
 
   --socket SOCKET  socket of the service
-  --port PORT      port on 127.0.0.1; 0 for any (default: 8787)
+  --port PORT      port on 127.0.0.1; 0 picks a free one (default: 8787)
   --token TOKEN    bearer token, if the service requires one`;
 
 const HOST = "127.0.0.1";
 const ROOT = new URL("../../", import.meta.url);
 const PAGE = "examples/viewer/page";
 
-/** The sources that the page imports. */
+/** Paths of the modules that the page imports. */
 const SOURCE =
   /^\/(event|src\/limits|src\/event\/[\w/]+|examples\/(support|viewer\/page)\/\w+)\.ts$/;
-/** The reading routes of the service. */
+/** Read-only routes of the service. */
 const READING = /^\/v1\/(events|streams)$/;
 
 const SECURITY_HEADERS = {
@@ -72,7 +72,7 @@ function parseOptions(args: string[]): Options {
   }
   const fetch = unixFetch(socket);
   const { token } = values;
-  // The page retries.
+  // The page itself retries.
   const client = new EventLogClient(fetch, {
     attemptsMax: 1,
     ...(token !== undefined && { token }),
@@ -84,12 +84,12 @@ function send(response: ServerResponse, status: number, type: string, body: stri
   response.writeHead(status, { "content-type": `${type}; charset=utf-8` }).end(body);
 }
 
-/** Answers with an error document of the service's form. */
+/** Sends an error document in the service's format. */
 function refuse(response: ServerResponse, status: number, error: string, message: string): void {
   send(response, status, "application/json", JSON.stringify({ error, message }));
 }
 
-/** Passes a reading request on to the service, and its response back as it arrives. */
+/** Forwards a read request to the service, and streams the response back. */
 async function forward(
   { fetch, token }: Options,
   target: string,
@@ -109,9 +109,9 @@ async function forward(
     "content-type": answer.headers.get("content-type") ?? "application/json",
     "cache-control": "no-store",
   });
-  // A follower whose log is silent still learns that it is connected.
+  // Confirms a follow connection even if the log is idle.
   response.flushHeaders();
-  // Either end may close at any time; the page reconnects.
+  // Either side may close the connection at any time; the page reconnects.
   await pipeline(Readable.fromWeb(answer.body as never), response).catch(() => {});
 }
 
@@ -135,7 +135,7 @@ async function respond(
   }
   if (method !== "GET") {
     response.setHeader("allow", "GET");
-    return refuse(response, 405, "method_not_allowed", "the viewer only reads");
+    return refuse(response, 405, "method_not_allowed", "the viewer is read-only");
   }
   const path = url.split("?")[0]!;
   if (READING.test(path)) return await forward(options, url, response);
@@ -146,10 +146,10 @@ async function respond(
   if (path === "/") return await serveFile(`${PAGE}/index.html`, response);
   if (path === "/viewer.css") return await serveFile(`${PAGE}/viewer.css`, response);
   if (SOURCE.test(path)) return await serveFile(path.slice(1), response);
-  refuse(response, 404, "not_found", `no ${path} here`);
+  refuse(response, 404, "not_found", `no such path: ${path}`);
 }
 
-/** Resolves once it listens; rejects if it cannot. */
+/** Resolves once the server is listening, and rejects if it cannot listen. */
 function listen(server: Server, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);

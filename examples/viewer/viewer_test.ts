@@ -1,4 +1,4 @@
-/** The viewer in a real browser, over a served deployment. */
+/** Tests the viewer in a real browser against a served deployment. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { NEEDS_CHROMIUM, withPage } from "./browser.ts";
 
 const SERVER = fileURLToPath(new URL("server.ts", import.meta.url));
 
-/** Orders, the same record in every fifth event. */
+/** Returns `count` events for five records. */
 function orders(count: number, first = 0): SubmittedEvent[] {
   return Array.from({ length: count }, (_, index) => ({
     stream: index % 2 === 0 ? "orders" : "returns",
@@ -25,7 +25,7 @@ async function append({ serving }: Deployment, batchId: string, events: Submitte
   await new EventLogClient(serving.fetch).append({ source: "shop", batchId, events });
 }
 
-/** Runs `use` with the address of a viewer. */
+/** Runs `use` with the URL of a running viewer. */
 async function withViewer(
   { socketPath }: Deployment,
   use: (url: string) => Promise<void>,
@@ -51,7 +51,7 @@ async function untilShown(page: Page, selector: string, pattern: RegExp): Promis
     const text = await page.$eval(selector, ({ textContent }) => textContent).catch(() =>
       "nothing"
     );
-    throw new Error(`${selector} shows ${text}, not ${pattern}`, { cause: error });
+    throw new Error(`${selector} shows ${text}, expected ${pattern}`, { cause: error });
   });
 }
 
@@ -59,7 +59,7 @@ function textsOf(page: Page, selector: string): Promise<(string | null)[]> {
   return page.$$eval(selector, (found) => found.map(({ textContent }) => textContent));
 }
 
-/** Opens the page; what goes wrong in it fails the test. */
+/** Opens the page, collects its uncaught errors in `faults`, and waits until it is connected. */
 async function openViewer(page: Page, url: string, faults: string[]): Promise<void> {
   page.on("pageerror", (error) => faults.push(String(error)));
   await page.goto(url);
@@ -67,7 +67,7 @@ async function openViewer(page: Page, url: string, faults: string[]): Promise<vo
 }
 
 test(
-  "the viewer shows and verifies what is committed, before and after a kill",
+  "the viewer shows and verifies committed events, before and after the service is killed",
   NEEDS_CHROMIUM,
   () =>
     withServing((served) =>
@@ -91,7 +91,7 @@ test(
             "#events .mark",
             (found) => found.map((mark) => mark.getAttribute("aria-label")),
           );
-          assert.deepEqual(marks, Array(200).fill("hashes verify"));
+          assert.deepEqual(marks, Array(200).fill("hashes match"));
 
           await served.stop("SIGKILL");
           await untilShown(page, "#connection", /^Not connected: /);
@@ -106,7 +106,7 @@ test(
 );
 
 test(
-  "the viewer is used by keyboard: pause, the history of a record, a lookup",
+  "the viewer's pause button, record history and lookup work from the keyboard",
   NEEDS_CHROMIUM,
   () =>
     withServing((served) =>
@@ -143,12 +143,12 @@ test(
           await untilShown(page, "#history-summary", /^3 events, oldest first$/);
           assert.deepEqual(faults, []);
           const tree = JSON.stringify(await page.accessibility.snapshot());
-          for (const name of ["hashes verify", "Close"]) assert.ok(tree.includes(name), name);
+          for (const name of ["hashes match", "Close"]) assert.ok(tree.includes(name), name);
         }))
     ),
 );
 
-/** Changes each payload of a response, as someone would who edits files and framing. */
+/** Alters a payload in responses, like an attacker who edits the files and repairs framing. */
 const ALTERING = `
   const plain = window.fetch;
   window.fetch = async (...args) => {
@@ -162,7 +162,7 @@ const ALTERING = `
   };`;
 
 test(
-  "the viewer marks an event whose payload was altered, in light and dark",
+  "the viewer flags an event with an altered payload, in both color schemes",
   NEEDS_CHROMIUM,
   () =>
     withServing((served) =>
@@ -184,7 +184,7 @@ test(
     ),
 );
 
-/** @returns the status of a response. */
+/** Sends a request. @returns the status code of the response. */
 function statusOf(url: string, path: string, method: string, host?: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = host === undefined ? {} : { host };
@@ -195,7 +195,7 @@ function statusOf(url: string, path: string, method: string, host?: string): Pro
   });
 }
 
-test("the viewer's server writes nothing, serves nothing else, and knows its own name", () =>
+test("the viewer's server is read-only, serves only its own paths and rejects other hosts", () =>
   withServing((served) =>
     withViewer(served, async (url) => {
       assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/$/);

@@ -1,18 +1,18 @@
 /**
- * Converts the program to JavaScript: types are blanked out, so that every statement keeps its line
- * and column, and `.ts` specifiers become `.js`.
+ * Converts the program to JavaScript. Types are replaced with spaces, so that every statement keeps
+ * its line and column, and `.ts` specifiers become `.js`.
  */
 import { transformSync } from "amaro";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** A module specifier after an import, an export, or in the URL of a worker. */
+/** A relative module specifier in an import, an export or a worker URL. */
 const SPECIFIER = /(\b(?:from|import|import\(|new URL\()\s*")(\.{1,2}\/[^"\n]+)\.ts"/g;
 
-/** The type stripper that Node uses. */
+/** Options of the type stripper that Node uses. */
 const STRIP = { mode: "strip-only" } as const;
 
-/** The JavaScript of a module. */
+/** Path of a module's JavaScript. */
 export function scriptOf(path: string): string {
   return path.replace(/\.ts$/, ".js");
 }
@@ -23,8 +23,8 @@ export function renameModules(text: string): string {
 }
 
 /**
- * Writes the JavaScript of modules under `from` to the same paths under `to`.
- * @param paths modules, and directories of modules.
+ * Writes the JavaScript of modules under `from` to the corresponding paths under `to`.
+ * @param paths modules or directories of modules, relative to `from`.
  */
 export function writeJavaScript(from: string, to: string, paths: readonly string[]): void {
   for (const path of paths.flatMap((path) => modulesIn(from, path))) {

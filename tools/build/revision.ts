@@ -1,14 +1,14 @@
-/** The revision of a build, from git; a tree without git has none. */
+/** Determines the git revision of a build, and generates the module that contains it. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
-/** The build's replacement of `src/revision.ts`. */
+/** The generated module that replaces `src/revision.ts`. */
 const REVISION_FILE = join("src", "revision.js");
 
 /**
  * The short revision of the tree at `root`, with `-dirty` appended if a tracked file was modified.
- * @returns an empty string if git is missing or `root` is not the top of a repository: sources
- *   unpacked inside another project must not get that project's revision.
+ * @returns an empty string if git is missing or `root` is not the root of a repository, so that
+ *   sources unpacked inside a different project do not get that project's revision.
  */
 export function revisionOf(root: string): string {
   const git = (...args: string[]) =>
@@ -24,7 +24,7 @@ export function revisionOf(root: string): string {
   return revision.stdout.trim() + (changes.stdout === "" ? "" : "-dirty");
 }
 
-/** The module with which a build replaces `src/revision.ts`. */
+/** Generates the replacement for `src/revision.ts`. */
 export function revisionModule(revision: string): { path: string; text: string } {
   return { path: REVISION_FILE, text: `export const REVISION = ${JSON.stringify(revision)};\n` };
 }

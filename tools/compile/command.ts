@@ -1,4 +1,4 @@
-/** The command line of the compiler. */
+/** Builds the `deno compile` command line. */
 import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
 
 /**
@@ -12,15 +12,15 @@ export interface Compilation {
   triple: string | undefined;
   /** Path of the executable. */
   output: string;
-  /** Worker modules, which the compiler does not find through imports. */
+  /** Worker modules, which the compiler cannot discover through imports. */
   workers: string[];
 }
 
 /**
- * Arguments of `deno` to compile in a staging directory.
+ * Arguments to `deno` that compile a staging directory.
  *
- * There is no code cache: it would be loaded from a predictable path in the system's temporary
- * directory, where anyone could plant a file.
+ * The code cache is disabled: it would be loaded from a predictable path in the system's temporary
+ * directory, where any user could plant a file.
  */
 export function compileArguments({ triple, output, workers }: Compilation): string[] {
   return [
@@ -31,7 +31,7 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-code-cache",
     "--no-prompt",
     ...PERMISSIONS,
-    // This flag has no effect after startup (src/commands/heap_bounds.ts).
+    // These flags have no effect after startup (src/commands/heap_bounds.ts).
     `--v8-flags=${HEAP_FLAGS.join(",")}`,
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),

@@ -4,11 +4,11 @@
  */
 import type { Buffer } from "node:buffer";
 
-/** Bytes of a 64-bit header that are read. */
+/** Number of bytes read from the start of the file: the size of a 64-bit ELF header. */
 export const HEADER_BYTES = 64;
 
 export interface ExecutableHeader {
-  /** Name of a target; null for other platforms. */
+  /** Target name; null if the platform is not supported. */
   target: string | null;
   /** Size of the runtime alone; null if unknown. */
   runtimeBytes: number | null;

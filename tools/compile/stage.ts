@@ -1,7 +1,7 @@
 /**
- * Stages the executable's contents, so that nothing else is embedded: the program as JavaScript,
- * and only the JavaScript of its packages. Otherwise the compiler would embed whole packages, with
- * types, source maps and documentation.
+ * Stages the executable's contents: the program as JavaScript, and only the JavaScript files of its
+ * packages. Otherwise the compiler would embed entire packages, including types, source maps and
+ * documentation.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
@@ -24,13 +24,13 @@ interface Package {
 
 /**
  * Copies the program at `root` to `folder`.
- * @param revision appended to the version by `--version`.
+ * @param revision the revision that `--version` appends to the version.
  */
 export function stage(root: string, folder: string, revision: string): void {
   writeJavaScript(root, folder, ["cli.ts", "src"]);
   const { path, text } = revisionModule(revision);
   writeText(join(folder, path), text);
-  // Packages may import the runtime's built-in modules without the prefix.
+  // Packages may import built-in modules without the `node:` prefix.
   const imports = Object.fromEntries(builtinModules.map((name) => [name, `node:${name}`]));
   for (const { name, folder: from, main } of packagesOf(root)) {
     const to = join(VENDOR, name);
@@ -48,11 +48,11 @@ export function workersOf(root: string): string[] {
     .map((path) => scriptOf(relative(root, path))).sort();
 }
 
-/** The licenses of everything embedded; they must accompany every copy. */
+/** Licenses of all embedded packages, which must be distributed with every executable. */
 export function licencesOf(root: string): string {
   return packagesOf(root).map(({ name, folder }) => {
     const file = ["LICENSE", "LICENSE.md"].find((file) => existsSync(join(folder, file)));
-    if (file === undefined) throw new Error(`${folder}: no LICENSE`);
+    if (file === undefined) throw new Error(`${folder}: LICENSE file not found`);
     const text = readFileSync(join(folder, file), "utf8").trim();
     return `${name}\n\n${text}\n`;
   }).join(`\n${"-".repeat(72)}\n\n`);
@@ -72,7 +72,7 @@ function packageFolder(module: string, name: string): string {
     const manifest = join(folder, "package.json");
     if (existsSync(manifest) && readJson(manifest).name === name) return folder;
   }
-  throw new Error(`${module}: no package.json of ${name} found; install the dependencies`);
+  throw new Error(`${module}: package.json of ${name} not found; install the dependencies`);
 }
 
 function copyJavaScript(from: string, to: string): void {

@@ -1,9 +1,9 @@
 /** The platforms that executables are built for. */
 
 export interface Target {
-  /** Used in the output file name. */
+  /** Name used in the output file name. */
   name: string;
-  /** Target triple of the compiler. */
+  /** Rust target triple, as passed to `deno compile`. */
   triple: string;
 }
 
@@ -15,15 +15,15 @@ export const TARGETS: readonly Target[] = [
 ];
 
 /**
- * The targets with this name: `all`, or one by name or triple.
- * @throws {Error} the target is unknown.
+ * Returns all targets for `all`, or the one with the given name or triple.
+ * @throws {Error} if the target is unknown.
  */
 export function targetsNamed(name: string): readonly Target[] {
   if (name === "all") return TARGETS;
   const found = TARGETS.filter((target) => target.name === name || target.triple === name);
   if (found.length > 0) return found;
   throw new Error(
-    `unknown target ${JSON.stringify(name)}; use all,  ` +
+    `unknown target ${JSON.stringify(name)}; use all, ` +
       TARGETS.map((target) => `${target.name} (${target.triple})`).join(", "),
   );
 }

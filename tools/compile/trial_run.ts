@@ -1,10 +1,10 @@
-/** Runs an executable that was just built: the compiler also succeeds when the runtime is wrong. */
+/** Runs a new executable, because the compiler succeeds even if the runtime does not match. */
 import { spawnSync } from "node:child_process";
 import process from "node:process";
 
 const TRIAL_TIMEOUT_MS = 60_000;
 
-/** @throws {Error} `--version` does not print `version`; the message says what happened. */
+/** @throws {Error} if `--version` does not print `version`. The message gives the reason. */
 export function requireVersion(path: string, version: string): void {
   const { status, signal, error, stdout, stderr } = spawnSync(path, ["--version"], {
     encoding: "utf8",

@@ -9,7 +9,7 @@ const FIRST_SECOND = 1_700_000_000;
 
 const GROWN_REF = "refs/heads/grown";
 
-/** A commit command for `git fast-import`, which assigns the commit `mark`. */
+/** Formats a `git fast-import` command that creates a commit and assigns it `mark`. */
 function commitCommand(mark: number, parents: string[], second: number): string {
   const [from, merge] = parents;
   return [
@@ -87,7 +87,7 @@ export class GitRepository {
     this.git(["update-ref", `refs/heads/${name}`, hash]);
   }
 
-  /** The hashes that `git log` lists, oldest first. */
+  /** Returns the hashes that `git log` lists, oldest first. */
   list(revision: string): string[] {
     return this.git(["rev-list", "--reverse", "--topo-order", revision]).split("\n");
   }

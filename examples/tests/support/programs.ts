@@ -1,4 +1,4 @@
-/** Runs the examples that are not in TypeScript, with the programs they need. */
+/** Runs the examples that are not TypeScript, if the programs they need are installed. */
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { findProgram } from "../../../tools/support/find_program.ts";
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 120_000;
 /** Options for a test that needs these programs. */
 export function needs(...names: string[]): { skip: string | false } {
   const missing = names.filter((name) => findProgram(name) === null);
-  return { skip: missing.length > 0 && `no ${missing.join(", ")} here; Debian has packages` };
+  return { skip: missing.length > 0 && `${missing.join(", ")} not installed (packaged in Debian)` };
 }
 
 /** The path of an example. */
@@ -19,7 +19,7 @@ export function exampleAt(path: string): string {
   return EXAMPLES + path;
 }
 
-/** Runs a command and blocks until it ends, so a service in this process cannot respond. */
+/** Runs a command and blocks until it exits, so a service in this process cannot respond. */
 export function run(command: string[], input = ""): SpawnSyncReturns<string> {
   const [program, ...args] = command;
   return spawnSync(program!, args, { encoding: "utf8", input, timeout: TIMEOUT_MS });

@@ -1,4 +1,4 @@
-/** Appends to a served deployment and reads it, as a client does. */
+/** Appends to and reads from a served deployment, through the client. */
 import { type CommittedEvent, EventLogClient, type SubmittedEvent } from "../../../mod.ts";
 import type { Deployment } from "../../../tests/support/deployment.ts";
 
@@ -11,7 +11,7 @@ export async function append(
   await new EventLogClient(serving.fetch).append({ source: "test", batchId, events });
 }
 
-/** All events of a small log. */
+/** Reads all events of a small log. */
 export async function readLog({ serving }: Deployment): Promise<CommittedEvent[]> {
   const events: CommittedEvent[] = [];
   for await (const event of new EventLogClient(serving.fetch).replay()) events.push(event);

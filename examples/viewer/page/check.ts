@@ -1,4 +1,4 @@
-/** Verifies an event in the browser, with the same code as the library. */
+/** Verifies an event's hashes in the browser, with the library's code. */
 import { type CommittedEvent, verifyEvent } from "../../../event.ts";
 import type { CheckedEvent } from "./elements.ts";
 

@@ -1,4 +1,4 @@
-/** Elements of the page. Text from the log only ever becomes text nodes. */
+/** Creates page elements. Strings from the log become text nodes, never markup. */
 import type { CommittedEvent } from "../../../event.ts";
 import { timeOf } from "../../support/event_time.ts";
 
@@ -19,11 +19,11 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 
 export interface CheckedEvent {
   event: CommittedEvent;
-  /** What doesn't match; null if both hashes do. */
+  /** Description of the mismatch; null if both hashes match. */
   fault: string | null;
 }
 
-/** A sign for the eye and words for a screen reader. */
+/** Creates a check mark or a cross, with a label for screen readers. */
 export function markOf({ fault }: CheckedEvent): HTMLElement {
   const mark = element(
     "span",
@@ -31,12 +31,12 @@ export function markOf({ fault }: CheckedEvent): HTMLElement {
     fault === null ? "✓" : "✗",
   );
   mark.setAttribute("role", "img");
-  mark.setAttribute("aria-label", fault ?? "hashes verify");
-  mark.title = fault ?? "hashes verify";
+  mark.setAttribute("aria-label", fault ?? "hashes match");
+  mark.title = fault ?? "hashes match";
   return mark;
 }
 
-/** When an event was committed: the time alone if that was today. */
+/** Shows an event's commit time, without the date if it was committed today. */
 export function committedAt(eventId: string): HTMLTimeElement {
   const date = new Date(timeOf(eventId));
   const isToday = date.toDateString() === new Date().toDateString();

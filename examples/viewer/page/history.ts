@@ -1,4 +1,4 @@
-/** The history of one record, in a dialog: Escape closes it and the focus returns. */
+/** Shows the history of one record in a modal dialog. */
 import type { CommittedEvent } from "../../../event.ts";
 import { byId, committedAt, element, markOf } from "./elements.ts";
 import { readPage } from "./log_reader.ts";
@@ -30,7 +30,7 @@ export class History {
   }
 
   async #showPage(): Promise<void> {
-    this.#summary.textContent = "Reading";
+    this.#summary.textContent = "Loading…";
     const record = this.#record;
     try {
       const page = await readPage({ ...record, after: this.#after, limit: PAGE_EVENTS_MAX });
@@ -41,7 +41,7 @@ export class History {
       const isEnd = page.next_after === null || page.next_after >= page.snapshot_through_event_id!;
       this.#more.hidden = isEnd;
       const count = this.#list.children.length;
-      this.#summary.textContent = `${isEnd ? "" : "the first "}${count.toLocaleString()} ${
+      this.#summary.textContent = `${isEnd ? "" : "first "}${count.toLocaleString()} ${
         count === 1 ? "event" : "events"
       }, oldest first`;
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * The newest events. The table holds a bounded number of rows and changes a few times a second at
- * most, however fast the log grows. It does not change while it is paused or has the focus.
+ * The table of the newest events. Its row count and its update rate are bounded, no matter how fast
+ * the log grows. It is not updated while it is paused or has the focus.
  */
 import type { CommittedEvent } from "../../../event.ts";
 import { byId, type CheckedEvent, committedAt, element, markOf } from "./elements.ts";
@@ -15,7 +15,7 @@ export class LiveList {
   readonly #held = byId("held");
   readonly #newer = byId("newer");
   readonly #onRecord: (event: CommittedEvent) => void;
-  /** Not shown yet, oldest first. */
+  /** Events not yet shown, oldest first. */
   #waiting: CheckedEvent[] = [];
   #waitingCount = 0;
 
@@ -39,7 +39,7 @@ export class LiveList {
 
   #refresh(): void {
     if (this.#isPaused || this.#rows.contains(document.activeElement)) {
-      // Announced once; the number is not.
+      // Screen readers announce this status once; the count below is not announced.
       if (this.#held.textContent === "") this.#held.textContent = "The list is paused";
       this.#newer.textContent = `${this.#waitingCount.toLocaleString()} newer events`;
       return;

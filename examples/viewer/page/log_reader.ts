@@ -1,4 +1,4 @@
-/** Reads the log through the viewer's server: pages, streams, and a follow that reconnects. */
+/** Reads the log through the viewer's server: replays, lists streams and follows. */
 import type { CommittedEvent, StreamSummary } from "../../../event.ts";
 
 export interface Page {
@@ -64,15 +64,15 @@ async function* linesOf(response: Response): AsyncGenerator<FollowLine> {
 }
 
 export interface Follower {
-  /** Takes in events; the next are read once it resolves. */
+  /** Processes events. The next events are read once it resolves. */
   onEvents(events: CommittedEvent[]): Promise<void>;
   onConnected(): void;
   onLost(reason: string, pauseMs: number): void;
-  /** The log ends before what was already read of it, as after a restore from an older backup. */
+  /** The log now ends before `position`, for example after a restore from an older backup. */
   onShorter(): void;
 }
 
-/** Follows the log after a position for ever; resumes after every lost connection. */
+/** Follows the log from a position forever, and resumes whenever the connection is lost. */
 export async function follow(after: string | null, follower: Follower): Promise<never> {
   let position = after;
   for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {

@@ -1,4 +1,4 @@
-/** The page: reads where the log stands, then follows it for as long as it is open. */
+/** Entry point of the page: loads the current state, then follows the log. */
 import type { CommittedEvent } from "../../../event.ts";
 import { lastEvents } from "../../support/last_events.ts";
 import { check } from "./check.ts";
@@ -15,7 +15,7 @@ const records = new History();
 const list = new LiveList((event) => records.show(event));
 const minutes = new Minutes();
 const streams = new Streams();
-/** Events up to this one are in the first counts of the streams. */
+/** Id of the last event included in the initial stream counts. */
 let countedThrough = "";
 let seen = 0;
 let faults = 0;
@@ -44,7 +44,7 @@ async function takeIn(events: CommittedEvent[]): Promise<void> {
   byId("totals").textContent = `${seen.toLocaleString()} events seen, ${verdict}`;
 }
 
-/** Reads the counts and finds the last events. @returns where to follow from. */
+/** Loads stream counts and finds the last events. @returns the position to follow from. */
 async function readStanding(): Promise<string | null> {
   const page = await readStreams({ limit: 1000 });
   const frontier = page.snapshot_through_event_id;
@@ -62,7 +62,7 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      showConnection(`${(error as Error).message}; trying again`);
+      showConnection(`${(error as Error).message}; retrying`);
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
@@ -82,7 +82,7 @@ await follow(start, {
   onEvents: takeIn,
   onConnected: () => showConnection(LIVE),
   onLost: (reason, pauseMs) =>
-    showConnection(`Not connected: ${reason}; trying again in ${pauseMs / 1000} s`),
-  // Counts and rows are of a log that is gone.
+    showConnection(`Not connected: ${reason}; retrying in ${pauseMs / 1000} s`),
+  // The counts and rows shown no longer match the log.
   onShorter: () => location.reload(),
 });

@@ -1,4 +1,4 @@
-/** The picture of events per minute: counted by the server when the page opens, then here. */
+/** The chart of events per minute: initial counts from the server, updated by live events. */
 import { minuteOf, MINUTES, startOf, timeOf } from "../../support/event_time.ts";
 import type { CountedMinutes } from "../minute_counts.ts";
 import { byId } from "./elements.ts";
@@ -9,14 +9,14 @@ const GAP = 0.15;
 const REFRESH_MS = 1000;
 
 export class Minutes {
-  /** Events by minute since 1970. */
+  /** Event count by minute since the Unix epoch. */
   readonly #counts = new Map<number, number>();
   readonly #svg = byId<SVGSVGElement>("minutes");
   readonly #summary = byId("minutes-summary");
 
-  /** Events that came before the counts of the server did; null once they are here. */
+  /** Ids of events received before the server's counts; null once the counts are loaded. */
   #early: string[] | null = [];
-  /** Events up to this one are in the counts of the server. */
+  /** Id of the last event included in the server's counts. */
   #through = "";
 
   constructor() {
@@ -33,7 +33,7 @@ export class Minutes {
     this.#counts.set(minute, (this.#counts.get(minute) ?? 0) + 1);
   }
 
-  /** Takes over the counts of the server. */
+  /** Loads the server's counts, then adds the events received earlier. */
   async load(): Promise<void> {
     const { through, counts }: CountedMinutes = await (await open("/minutes", {})).json();
     for (const [minute, count] of counts) this.#counts.set(minute, count);
@@ -70,9 +70,9 @@ export class Minutes {
       return bar;
     }));
     const sum = counts.reduce((total, count) => total + count, 0);
-    const text = `The last ${MINUTES} minutes: ${sum.toLocaleString()} events, at most ${
+    const text = `Last ${MINUTES} minutes: ${sum.toLocaleString()} events, peak ${
       Math.max(0, ...counts).toLocaleString()
-    } in a minute, ${counts.at(-1)!.toLocaleString()} in this one`;
+    } per minute, ${counts.at(-1)!.toLocaleString()} in the current minute`;
     if (this.#summary.textContent !== text) this.#summary.textContent = text;
   }
 }

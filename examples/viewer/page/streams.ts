@@ -1,4 +1,4 @@
-/** The streams with their counts, kept up to date by the live events. */
+/** The table of streams and their event counts, updated by live events. */
 import type { CommittedEvent, StreamSummary } from "../../../event.ts";
 import { byId, committedAt, element } from "./elements.ts";
 
@@ -43,7 +43,7 @@ export class Streams {
     this.#changed.add(row);
   }
 
-  /** Null for a stream beyond those shown. */
+  /** Returns the stream's row, added if new; null if the table is full. */
   #rowOf(source: string, stream: string): Row | null {
     const key = `${source}/${stream}`;
     const known = this.#rows.get(key);
