@@ -11,24 +11,24 @@ export const USAGE =
        mirror standby [--nats URL] [--stream NAME] [--segments URL] [--once] DIR
        mirror segments --to URL DIR
 
-push      carries the log of a service into a NATS JetStream stream
+push      copies the log of a running service to a NATS JetStream stream, continuously
 restore   builds the log of the deployment DIR from the stream
-standby   the same, and goes on following the stream
-segments  copies the sealed history of the deployment DIR to a directory or S3-compatible store
+standby   does the same, then keeps following the stream
+segments  copies the sealed segments of the deployment DIR to a directory or S3-compatible store
 
-  --socket SOCKET   socket of the service
-  --nats URL        nats://[user:password@]host[:port], several separated by commas (default:
-                    NATS_URL, else nats://127.0.0.1:4222)
-  --stream NAME     NATS stream; push creates it if it is missing (default: ground)
+  --socket SOCKET   Unix socket of the service
+  --nats URL        nats://[user:password@]host[:port], or a comma-separated list (default:
+                    NATS_URL if set, otherwise nats://127.0.0.1:4222)
+  --stream NAME     NATS stream; push creates it if it does not exist (default: ground)
   --token TOKEN     bearer token, if the service requires one
-  --after EVENT_ID  the last event that was in a stream whose messages have all expired
-  --once            exit with status 0 when it has caught up
-  --head HEX        fail unless this chain head comes out
-  --segments URL    begin with the segments there
-  --to URL          a directory, or s3://BUCKET[/PREFIX] (AWS_ENDPOINT_URL names the store)
+  --after EVENT_ID  the last event pushed to a stream whose messages have all expired
+  --once            exit with status 0 after catching up
+  --head HEX        fail unless the restored log reaches this chain head
+  --segments URL    restore the segments stored at URL first
+  --to URL          a directory, or s3://BUCKET[/PREFIX] (endpoint: AWS_ENDPOINT_URL)
 `;
 
-/** Valid for streams. */
+/** Accepted stream names: a subset of what NATS allows. */
 const NATS_NAME = /^[A-Za-z0-9_-]{1,128}$/;
 const CHAIN_HEAD = /^[0-9a-f]{64}$/;
 
@@ -78,33 +78,33 @@ const OPTIONS_OF: Record<Exclude<Invocation["command"], "help">, readonly Option
   segments: ["to"],
 };
 
-/** @throws {CommandError} exit status 2. */
+/** @throws {CommandError} with exit status 2 if the arguments are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { values, positionals } = split(args);
   const [command, dir, ...more] = positionals;
   if (values.help === true) return { command: "help" };
   if (command === undefined || !isCommand(command)) {
-    throw usageError(`${command ?? "no command"}: name push, restore, standby or segments`);
+    throw usageError(`${command ?? "no command"}: expected push, restore, standby or segments`);
   }
   for (const name of Object.keys(values)) {
     if (OPTIONS_OF[command].includes(name as Option)) continue;
     throw usageError(`${command} does not accept --${name}`);
   }
-  if (more.length > 0) throw usageError(`${more[0]}: ${command} accepts one directory`);
+  if (more.length > 0) throw usageError(`${more[0]}: ${command} takes one directory`);
   if (command === "push") {
-    if (dir !== undefined) throw usageError(`${dir}: push accepts no directory`);
+    if (dir !== undefined) throw usageError(`${dir}: push does not take a directory`);
     const { socket, token, after, once = false } = values;
-    if (socket === undefined) throw usageError("push needs --socket");
+    if (socket === undefined) throw usageError("push requires --socket");
     return { command, socket, ...(token && { token }), after, once, ...streamOf(values) };
   }
-  if (dir === undefined) throw usageError(`${command} needs the directory of a deployment`);
+  if (dir === undefined) throw usageError(`${command} requires a deployment directory`);
   if (command === "segments") {
-    if (values.to === undefined) throw usageError("segments needs --to");
+    if (values.to === undefined) throw usageError("segments requires --to");
     return { command, dir, to: values.to };
   }
   const { head, segments, once = command === "restore" } = values;
   if (head !== undefined && !CHAIN_HEAD.test(head)) {
-    throw usageError(`${head}: a chain head has 64 lowercase hex digits`);
+    throw usageError(`${head}: a chain head is 64 lowercase hex digits`);
   }
   return { command, dir, head, segments, once, ...streamOf(values) };
 }
@@ -125,7 +125,7 @@ function streamOf({ nats, stream = "ground" }: { nats?: string; stream?: string 
   if (!NATS_NAME.test(stream)) throw usageError(`${stream} is not a valid NATS name`);
   const servers = nats ?? process.env.NATS_URL ?? "nats://127.0.0.1:4222";
   if (!servers.split(",").every((url) => URL.canParse(url))) {
-    throw usageError("--nats must be a list of URLs");
+    throw usageError("--nats must be a comma-separated list of URLs");
   }
   return { servers, stream };
 }

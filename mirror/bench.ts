@@ -3,9 +3,9 @@
  *
  *     node mirror/bench.ts [EVENTS]
  *
- * Events/s and peak memory of `push` and `restore` with 300 bytes of payload; then, at 1,000
- * events/s, the time from an event's commit until its message can be consumed, and until a standby
- * has it on its disk.
+ * First prints events/s and peak memory of `push` and `restore` with 300-byte payloads. Then, at
+ * 1,000 events/s, prints the latency from an event's commit until its message can be consumed and
+ * until a standby has written the event to disk.
  */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ function events(count: number) {
   }));
 }
 
-/** Waits for a command and reports its speed and memory. */
+/** Waits for a command to exit, and prints its throughput and peak memory. */
 async function report(name: string, command: Spawned): Promise<void> {
   const startedMs = performance.now();
   let peakKib = 0;
@@ -50,7 +50,7 @@ async function report(name: string, command: Spawned): Promise<void> {
   if (code !== 0) throw new Error(`${name}: ${stderr}`);
   const seconds = (performance.now() - startedMs) / 1000;
   const perSecond = Math.round(EVENTS / seconds);
-  print(`${name}: ${perSecond} events/s with its start, ${Math.round(peakKib / 1024)} MiB`);
+  print(`${name}: ${perSecond} events/s including startup, ${Math.round(peakKib / 1024)} MiB`);
 }
 
 function print(line: string): void {
@@ -60,7 +60,7 @@ function print(line: string): void {
 function percentiles(name: string, delaysMs: number[]): void {
   const sorted = delaysMs.sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(1);
-  print(`${name}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`);
+  print(`${name}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms`);
 }
 
 await withServing((served) =>
@@ -101,7 +101,7 @@ await withServing((served) =>
       }
     }, 1);
     await delay(2000);
-    // Both tails grow by the same lines; headers of commits differ by less than an event each.
+    // Both tails get the same lines. Commit headers may differ, by less than an event per commit.
     const aheadBytes = statSync(source).size - statSync(tail).size;
     for (let number = 0; number < LIVE_SECONDS * LIVE_BATCHES_PER_SECOND; number++) {
       const batch = { source: "live", batchId: `${number}`, events: events(LIVE_BATCH_EVENTS) };

@@ -1,4 +1,4 @@
-/** Which failures a retry can fix, and which an operator must fix. */
+/** Distinguishes failures worth retrying from failures that need an operator. */
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import { AuthorizationError } from "@nats-io/transport-node";
 import { EventLogError, ProtocolError } from "../mod.ts";
@@ -13,18 +13,18 @@ import {
 const BAD_REQUEST = 400;
 const TOO_MANY_REQUESTS = 429;
 
-/** Codes of errors that the next session does not meet. Most are not in `JetStreamApiCodes`. */
+/** Codes of errors that a new session resolves. `JetStreamApiCodes` lacks most of them. */
 const PASSING_CODES: number[] = [
-  // The stream ends with another message than the publisher expected.
+  // The stream's last message is not the one that the publisher expected.
   JetStreamApiCodes.StreamWrongLastSequence,
   10070,
-  // Another publisher has stored a message of an atomic batch.
+  // The stream already contains a message of the atomic batch, from another publisher.
   10201,
-  // The start of an atomic batch was lost with a leader.
+  // The first messages of an atomic batch were lost when the leader failed.
   10176,
 ];
 
-/** Whether NATS refused a message for good, with this status and code. */
+/** Whether a NATS error with this status and code is permanent. */
 export function isRefusal(status: number, code: number): boolean {
   return status === BAD_REQUEST && !PASSING_CODES.includes(code);
 }
@@ -34,7 +34,7 @@ const FINAL_KINDS = [
   ...[EventLogError, ProtocolError, CorruptLogError, UnsupportedFormatError, WriterPoisonedError],
 ];
 
-/** Connections, timeouts and servers that are not ready yet are retried. */
+/** Whether a retry is pointless. Lost connections, timeouts and unready servers are retried. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return isRefusal(error.status, error.code);
   if (error instanceof EventLogError && error.status === TOO_MANY_REQUESTS) return false;

@@ -1,16 +1,16 @@
-/** Repeats sessions with a server until one succeeds, with a growing pause between failures. */
+/** Retries sessions with a server, with exponential backoff, until one succeeds. */
 import { setTimeout as delay } from "node:timers/promises";
 import { isFinal } from "./failures.ts";
 
-/** The pause after the first failure; it doubles with each further one. */
+/** Backoff after the first failure. It doubles with each consecutive failure. */
 const PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
-/** A session this long counts as a success. */
+/** A session that lasted this long resets the backoff. */
 const SOUND_SESSION_MS = PAUSE_MS_MAX;
 
 /**
- * Runs sessions until one returns or the signal fires.
- * @throws errors that a retry cannot fix.
+ * Runs sessions until one returns or `stop` is aborted.
+ * @throws an error that a retry cannot fix.
  */
 export async function runSessions(
   session: () => Promise<void>,
@@ -25,7 +25,7 @@ export async function runSessions(
       if (isFinal(error)) throw error;
       if (stop.aborted) return;
       if (performance.now() - startedMs > SOUND_SESSION_MS) failures = 0;
-      // Half of it is jitter, so that mirrors that failed together do not reconnect together.
+      // Half of the pause is jitter, so that mirrors that fail together do not retry together.
       const wholeMs = Math.min(PAUSE_MS * 2 ** failures, PAUSE_MS_MAX);
       const pauseMs = wholeMs * (1 + Math.random()) / 2;
       const reason = error instanceof Error ? error.message : error;

@@ -1,12 +1,12 @@
 /**
- * A consumer of several logs, each with its own service, pusher and stream:
+ * Consumes several logs, each with its own service, pusher and stream:
  *
  *     node mirror/examples/merge.ts --streams ground-a,ground-b,ground-c [--nats URL] [--once]
  *
- * Prints `<stream> <sequence> <event>` for each event. A source lives in one log, so its events are
- * in order. Between logs, ids decide, as far as the clocks of their machines agree: an event is
- * printed once every stream has a later one or has no more. A consumer that keeps results stores
- * the sequence of each stream with them, and starts after it.
+ * Prints `<stream> <sequence> <event>` for each event. Each source belongs to one log, so its
+ * events are in order. Across logs, events are ordered by id, as accurately as the machines' clocks
+ * agree: an event is printed once every other stream has a later event or no more events. To
+ * resume, a consumer stores each stream's sequence with its results and starts after it.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -19,15 +19,15 @@ interface Message {
   line: string;
 }
 
-/** A stream, and what has arrived of it. */
+/** A stream and its undelivered messages. */
 interface Input {
   name: string;
   waiting: Message[];
-  /** Whether it had no more when its last message was delivered. */
+  /** Whether the stream had no further messages when the last one was delivered. */
   isAtEnd: boolean;
 }
 
-/** Takes the messages that are due, in order of their ids. */
+/** Removes and yields messages in id order, while the next one in order is known. */
 function* due(inputs: Input[]): Generator<[Input, Message]> {
   while (inputs.every(({ waiting, isAtEnd }) => waiting.length > 0 || isAtEnd)) {
     const filled = inputs.filter(({ waiting }) => waiting.length > 0);

@@ -1,4 +1,4 @@
-/** Connects to NATS, once: a lost connection ends the session, and the next one connects again. */
+/** Connects to NATS without automatic reconnects: each session opens its own connection. */
 import {
   connect as connectNats,
   type ConnectionOptions,
@@ -6,10 +6,10 @@ import {
 } from "@nats-io/transport-node";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A server that answers no ping for twice this long counts as gone. */
+/** A server that leaves pings unanswered for twice this long is considered lost. */
 const PING_INTERVAL_MS = 10_000;
 
-/** @param servers `nats://[user:password@]host[:port]`, several separated by commas. */
+/** @param servers `nats://[user:password@]host[:port]`, or a comma-separated list. */
 export function connect(servers: string): Promise<NatsConnection> {
   return connectNats(connectionOptions(servers));
 }

@@ -1,15 +1,15 @@
 /**
- * The NATS stream that mirrors a log. A message is an event, byte for byte; its headers name the
- * event and the message before it, so that the server stores it only after that one:
+ * The NATS stream that mirrors a log. Each message body is an event, byte for byte. The headers
+ * name the event and its predecessor, so that the server stores messages only in log order:
  *
  *     Nats-Msg-Id: <event id>
- *     Nats-Expected-Last-Msg-Id: <id of the event before>
- *     Ground-After: <id of the event before, or start>   instead, in the first message of a
- *                                                        session, and in an atomic batch
- *     Ground-Batch: end                                  on the last event of a batch
+ *     Nats-Expected-Last-Msg-Id: <id of the preceding event>
+ *     Ground-After: <id of the preceding event, or start>   instead, in the first message of a
+ *                                                           session and in atomic batches
+ *     Ground-Batch: end                                     on the last event of a batch
  *
- * If the event before is not that of the message before, the messages between belong to a batch
- * that was lost with its log.
+ * If the preceding event is not the event of the preceding message, the messages between the two
+ * belong to a batch that was lost with its log.
  */
 import {
   JetStreamApiCodes,
@@ -29,41 +29,41 @@ import { connect } from "./connection.ts";
 export const MESSAGE_ID = "Nats-Msg-Id";
 export const EXPECTED_LAST_MESSAGE_ID = "Nats-Expected-Last-Msg-Id";
 export const EXPECTED_LAST_SEQUENCE = "Nats-Expected-Last-Sequence";
-/** An atomic batch: its messages are stored together or not at all. */
+/** Headers of a NATS atomic batch, whose messages are stored together or not at all. */
 export const ATOMIC_ID = "Nats-Batch-Id";
 export const ATOMIC_SEQUENCE = "Nats-Batch-Sequence";
 export const ATOMIC_COMMIT = "Nats-Batch-Commit";
 export const BATCH = "Ground-Batch";
 export const BATCH_END = "end";
 export const AFTER = "Ground-After";
-/** Stands for the position before the first event. */
+/** Value of `Ground-After` on the first event of a log. */
 export const START = "start";
 
 /**
- * Nanoseconds for which the server remembers message ids. The expected last id already refuses a
- * repeated message; the default of two minutes would keep millions of ids in memory.
+ * How long the server remembers message ids, in nanoseconds. `Nats-Expected-Last-Msg-Id` already
+ * prevents duplicates, and the default of two minutes would keep millions of ids in memory.
  */
 const DUPLICATE_WINDOW_NS = 1e9;
 
 const API_LEVEL_OF_ATOMIC_BATCHES = 2;
 
-/** Names a stream. */
+/** A NATS stream and its servers. */
 export interface StreamOptions {
-  /** `nats://[user:password@]host[:port]`, several separated by commas. */
+  /** `nats://[user:password@]host[:port]`, or a comma-separated list. */
   servers: string;
-  /** Name of the stream, and first token of its subjects. */
+  /** Stream name, which is also the first token of its subjects. */
   stream: string;
 }
 
-/** The headers of a message, as far as the mirror reads them. */
+/** Metadata of an event, from the headers of its message. */
 export interface MessageFacts {
   eventId: string;
-  /** The event before it in the log; null for the first one. */
+  /** The preceding event in the log; null for the first event. */
   previousId: string | null;
   endsBatch: boolean;
 }
 
-/** Reads the headers of a message; null if it is no event. */
+/** Parses the headers of a message. Returns null if it was not published by a mirror. */
 export function messageFacts(headers: MsgHdrs | undefined): MessageFacts | null {
   const eventId = headers?.get(MESSAGE_ID) ?? "";
   const named = headers?.get(AFTER) || headers?.get(EXPECTED_LAST_MESSAGE_ID) || "";
@@ -78,7 +78,7 @@ export class MirrorStream {
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
   readonly name: string;
-  /** Whether it accepts atomic batches. */
+  /** Whether the stream accepts atomic batches. */
   readonly isAtomic: boolean;
 
   constructor(connection: NatsConnection, manager: JetStreamManager, config: StreamConfig) {
@@ -92,18 +92,18 @@ export class MirrorStream {
     return this.manager.streams.info(this.name);
   }
 
-  /** The message with this sequence; null if it expired or was removed. */
+  /** Returns the message with this sequence, or null if it has expired or was deleted. */
   message(seq: number): Promise<StoredMsg | null> {
     return this.manager.streams.getMessage(this.name, { seq });
   }
 
-  /** The event of a message. @throws {CommandError} something else publishes to the stream. */
+  /** Parses a message's headers. @throws {CommandError} if it was not published by a mirror. */
   factsOf({ seq, header }: Pick<StoredMsg, "seq" | "header">): MessageFacts {
     const facts = messageFacts(header);
     if (facts !== null) return facts;
     throw operationalError(
-      `message ${seq} of stream ${this.name} is not from a mirror: something else publishes ` +
-        "there; give the mirror its own stream",
+      `message ${seq} of stream ${this.name} is not from a mirror: another publisher ` +
+        "writes to the stream; use a dedicated stream for the mirror",
     );
   }
 
@@ -114,8 +114,8 @@ export class MirrorStream {
 
 /**
  * Connects to an existing stream.
- * @param isCreated whether to create it if it does not exist.
- * @throws {CommandError} the stream does not exist or does not suit.
+ * @param isCreated whether to create the stream if it does not exist.
+ * @throws {CommandError} if the stream does not exist or its configuration is unsuitable.
  */
 export async function openStream(
   { servers, stream }: StreamOptions,
@@ -144,7 +144,9 @@ async function streamInfo(
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }
-  if (!isCreated) throw operationalError(`there is no stream ${name}; name one with --stream`);
+  if (!isCreated) {
+    throw operationalError(`stream ${name} does not exist; run push first, or set --stream`);
+  }
   const [retention, storage] = [RetentionPolicy.Limits, StorageType.File];
   const subjects = [subjectsOf(name)];
   const duplicate_window = DUPLICATE_WINDOW_NS;
@@ -154,7 +156,7 @@ async function streamInfo(
   });
 }
 
-/** Whether a server has NATS 2.12 or later. */
+/** Whether the server supports atomic batches (NATS 2.12 or later). */
 export async function hasAtomicBatches(manager: JetStreamManager): Promise<boolean> {
   return ((await manager.getAccountInfo()).api.level ?? 0) >= API_LEVEL_OF_ATOMIC_BATCHES;
 }
@@ -167,7 +169,7 @@ function subjectsOf(stream: string): string {
   return `${stream}.*.*`;
 }
 
-/** An existing stream is used unchanged, if possible. */
+/** @throws {CommandError} if a stream's subjects or retention policy are unsuitable. */
 function checkConfig({ name, subjects = [], retention }: StreamConfig): void {
   if (!subjects.includes(subjectsOf(name)) && !subjects.includes(`${name}.>`)) {
     throw operationalError(
@@ -178,8 +180,8 @@ function checkConfig({ name, subjects = [], retention }: StreamConfig): void {
   }
   if (retention !== RetentionPolicy.Limits) {
     throw operationalError(
-      `stream ${name} has ${retention} retention, which removes the last message: ` +
-        "use a stream with limits retention, and feed a work queue from it",
+      `stream ${name} has ${retention} retention, which deletes consumed messages: ` +
+        "use limits retention; for a work queue, create a second stream that sources it",
     );
   }
 }

@@ -1,20 +1,20 @@
 /**
- * The NATS subject of an event: `<stream>.<source>.<stream of the log>`, always three tokens, so
- * that `ground.shop.*` is one source and `ground.*.orders` one stream of all sources.
+ * The NATS subject of an event: `<NATS stream>.<source>.<stream>`, always three tokens, so that
+ * `ground.shop.*` selects one source and `ground.*.orders` one stream of every source.
  *
- * A token is the percent-encoded name: `decodeURIComponent` returns the name, and two names never
- * share a token. It escapes what has a meaning in a subject: dots, which names of the log may
- * contain (`a.b` becomes `a%2Eb`), and blanks, `*`, `>` and everything outside ASCII, which they
- * may not contain today.
+ * Tokens are percent-encoded names: `decodeURIComponent` returns the name, so two names never share
+ * a token. The encoding escapes characters that are special in a subject: dots, which names in the
+ * log may contain (`a.b` becomes `a%2Eb`), and whitespace, `*`, `>` and non-ASCII characters, which
+ * names currently cannot contain.
  */
 import type { CommittedEvent } from "../../mod.ts";
 
-/** Characters that `encodeURIComponent` keeps, besides letters, digits, `-` and `_`. */
+/** Characters that `encodeURIComponent` leaves unescaped, except letters, digits, `-` and `_`. */
 const LEFT_OVER = /[.!~*'()]/g;
 
 /**
- * A token of a subject, of letters, digits, `-`, `_` and `%`.
- * @param name well-formed and not empty.
+ * Encodes a name as a subject token, using only letters, digits, `-`, `_` and `%`.
+ * @param name a non-empty, well-formed string.
  */
 export function subjectToken(name: string): string {
   return encodeURIComponent(name).replace(LEFT_OVER, percentEncoded);
@@ -24,7 +24,7 @@ function percentEncoded(char: string): string {
   return `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
-/** The subject of an event in a NATS stream. */
+/** Returns the subject of an event in a NATS stream. */
 export function subjectOf(
   natsStream: string,
   { source, stream }: Pick<CommittedEvent, "source" | "stream">,

@@ -1,6 +1,6 @@
 /**
- * Follows a log in its own bytes: `EventLogClient` parses events, which would cost more than
- * publishing them.
+ * Follows a log and returns events as raw bytes. `EventLogClient` parses events, which would cost
+ * more than publishing them.
  */
 import { Buffer } from "node:buffer";
 import { ProtocolError, unixFetch } from "../../mod.ts";
@@ -16,7 +16,7 @@ export interface LogEvent {
   eventId: string;
   source: string;
   stream: string;
-  /** The same for all events of a batch, and for no neighbor of another one. */
+  /** Source and batch id. Equal for all events of a batch, and different in adjacent batches. */
   batch: string;
   /** The stored line, without LF. */
   data: Buffer;
@@ -28,7 +28,7 @@ export type LogRecord =
   | { type: "caught_up" }
   | { type: "end"; reason: string; detail?: string };
 
-/** Where the log is served. */
+/** How to connect to the service. */
 export interface ServiceAddress {
   socket: string;
   token?: string;
@@ -36,8 +36,8 @@ export interface ServiceAddress {
 
 /**
  * Yields the records of one follow response.
- * @throws {ConnectionError} the connection failed.
- * @throws {EventLogError} the service refused.
+ * @throws {ConnectionError} if the connection fails.
+ * @throws {EventLogError} if the service returns an error.
  */
 export async function* followLog(
   { socket, token }: ServiceAddress,
@@ -57,7 +57,7 @@ export async function* followLog(
 const EVENTS_RECORD = Buffer.from('{"type":"events"');
 const EVENTS_MEMBER = Buffer.from(',"events":[');
 
-/** Parses a line of a follow response; its events are views of it. */
+/** Parses a line of a follow response. The events' `data` are views of `line`. */
 export function parseRecord(line: Buffer): LogRecord {
   if (!line.subarray(0, EVENTS_RECORD.length).equals(EVENTS_RECORD)) {
     return JSON.parse(line.toString());
@@ -68,12 +68,14 @@ export function parseRecord(line: Buffer): LogRecord {
   let at = member + EVENTS_MEMBER.length;
   while (line[at] === OPENING_BRACE) {
     const end = objectEnd(line, at);
-    if (!stored.take(line, at, end)) throw new ProtocolError("an event is not a stored line");
+    if (!stored.take(line, at, end)) {
+      throw new ProtocolError("malformed event in the follow response");
+    }
     events.push(toLogEvent(stored, line.subarray(at, end)));
     at = line[end] === COMMA ? end + 1 : end;
   }
   if (member < 0 || line[at] !== CLOSING_BRACKET) {
-    throw new ProtocolError("a record of events is malformed");
+    throw new ProtocolError("malformed events record in the follow response");
   }
   const rest = JSON.parse(`{${line.toString("latin1", at + 2)}`);
   return { ...rest, type: "events", events };
@@ -98,7 +100,7 @@ const CLOSING_BRACKET = 0x5d;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** Where the JSON object that starts at `start` ends. @throws {ProtocolError} it does not. */
+/** End index of the JSON object at `start`. @throws {ProtocolError} if it is not terminated. */
 function objectEnd(bytes: Buffer, start: number): number {
   let depth = 0;
   for (let at = start; at < bytes.length; at++) {
@@ -112,5 +114,5 @@ function objectEnd(bytes: Buffer, start: number): number {
       return at + 1;
     }
   }
-  throw new ProtocolError("a record of events ends within an event");
+  throw new ProtocolError("the follow response contains an unterminated event");
 }

@@ -1,10 +1,10 @@
-/** Checks whether an event is from this log. */
+/** Checks whether a log contains an event. */
 import { type EventLogClient, PositionError } from "../../mod.ts";
 
-/** Trailing hex digits of an id within the random bits of a UUIDv7. */
+/** Number of trailing hex digits to decrement. All of them are random bits of the UUIDv7. */
 const COUNTED_DIGITS = 12;
 
-/** Whether the log has an event with this id. An id that ends in zeros is trusted. */
+/** Whether the log contains this event. For an id that ends in 12 zeros, returns true unchecked. */
 export async function isInLog(
   client: EventLogClient,
   eventId: string,
@@ -22,7 +22,7 @@ export async function isInLog(
   return false;
 }
 
-/** The preceding id; `after` need not be an existing event. */
+/** The largest smaller id. It can be passed as `after`, which need not be an existing event. */
 function idBefore(eventId: string): string | null {
   const digits = eventId.slice(-COUNTED_DIGITS);
   const number = parseInt(digits, 16);

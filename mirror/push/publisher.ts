@@ -1,13 +1,13 @@
 /**
- * Publishes events, many at a time, in order and without gaps.
+ * Publishes events in order and without gaps, with many messages in flight.
  *
- * Each message names the id of the message before it, and the server stores it only after that one.
- * So a message is stored only if all before it are: only every so many asks for an acknowledgement.
- * A message that arrives late, from an abandoned connection, is refused. The first message names
- * the sequence of the last message instead, whose event has been looked up in the log.
+ * Each message names its predecessor's id, and the server rejects it if the predecessor is not the
+ * stream's last message. A stored message therefore proves that all earlier ones are stored, and
+ * only some messages request an acknowledgement. Late messages from an abandoned connection are
+ * rejected. The first message names the stream's last sequence instead of an id.
  *
- * A stream that accepts atomic batches gets them, one after the other: servers with replicas store
- * them faster. The first message of each names the sequence, which its predecessor has made known.
+ * If the stream accepts atomic batches, events are published in such batches, one batch at a time:
+ * replicated servers store them faster. The first message of each names the last sequence.
  */
 import { headers, type Msg, type MsgHdrs } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";
@@ -29,24 +29,24 @@ import { subjectOf } from "../nats/subject.ts";
 import type { LogEvent } from "./follow.ts";
 import type { StreamEnd } from "./stream_end.ts";
 
-/** Most messages that may be lost with the connection. */
+/** Maximum number of unacknowledged messages. */
 const IN_FLIGHT_MAX = 4096;
-/** Their total size; a single event may be larger. */
+/** Maximum total size of unacknowledged messages. A single event may be larger. */
 const IN_FLIGHT_BYTES_MAX = 4 * 1024 * 1024;
-/** Messages and bytes after which an acknowledgement is requested. */
+/** An acknowledgement is requested after this many messages or bytes. */
 const ACK_MESSAGES = 256;
 const ACK_BYTES = 1024 * 1024;
-/** Without an acknowledgement for this long, all messages in flight count as lost. */
+/** If no acknowledgement arrives for this long, all messages in flight are considered lost. */
 const ACK_TIMEOUT_MS = 5000;
-/** The server's limit on the messages of an atomic batch. */
+/** The server's maximum number of messages in an atomic batch. */
 const ATOMIC_MESSAGES_MAX = 1000;
-/** Generous estimate of a message's headers, which count towards the server's limit. */
+/** Upper estimate of the size of a message's headers, which the server's limit includes. */
 const HEADER_BYTES_MAX = 512;
 
-/** A message that asked for an acknowledgement. */
+/** A message that requested an acknowledgement. */
 interface Asked {
   event: LogEvent;
-  /** Messages and bytes that had been sent with it. */
+  /** Totals sent in this session, up to and including this message. */
   messages: number;
   bytes: number;
 }
@@ -61,12 +61,12 @@ export class Publisher {
   readonly #start: StreamEnd;
   readonly #failed: AbortController;
   readonly #inbox: string;
-  /** The event before the next one. */
+  /** The last event that was sent. */
   #lastId: string | null;
   #sent = { messages: 0, bytes: 0 };
-  /** Messages of the current atomic batch, which all name its id. */
+  /** Id of the current atomic batch, and the number of messages sent in it. */
   #atomic = { id: "", messages: 0 };
-  /** From oldest to newest. */
+  /** Pending acknowledgement requests, oldest first. */
   #asked: Asked[] = [];
   #acknowledged = { messages: 0, bytes: 0 };
   /** The last event that is known to be stored. */
@@ -74,7 +74,7 @@ export class Publisher {
   #answered = Promise.withResolvers<void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param failed aborted when a message was not stored; later ones are not either. */
+  /** @param failed aborted if a message was not stored, in which case no later one is either. */
   constructor(stream: MirrorStream, start: StreamEnd, failed: AbortController) {
     this.#stream = stream;
     this.#start = start;
@@ -87,16 +87,17 @@ export class Publisher {
     });
   }
 
-  /** Events known to be stored since the start, and the last of them. */
+  /** The number of events known to be stored in this session, and the last of them. */
   get stored(): { events: number; eventId: string | null } {
     return { events: this.#acknowledged.messages, eventId: this.#storedId };
   }
 
   /**
-   * Sends an event once there is capacity. `stored` and `failed` report its outcome.
-   * @param isLast whether nothing more is waiting to be sent.
-   * @throws {CommandError} it exceeds the server's limit.
-   * @throws the reason of a failure.
+   * Sends an event as soon as the limits on messages in flight allow. The outcome is visible in
+   * `stored` or `failed`.
+   * @param isLast whether no other event is ready to be sent.
+   * @throws {CommandError} if the event exceeds the server's limit.
+   * @throws the abort reason of `failed`.
    */
   async publish(event: LogEvent, endsBatch: boolean, isLast: boolean): Promise<void> {
     const sizeBytes = event.data.length;
@@ -111,20 +112,20 @@ export class Publisher {
     this.#lastId = event.eventId;
   }
 
-  /** Waits until every message has been sent, and acknowledged if it asked for it. */
+  /** Waits until all messages are sent and all requested acknowledgements have arrived. */
   async drain(): Promise<void> {
     await this.#stream.connection.flush();
     while (this.#asked.length > 0) await this.#progress();
   }
 
-  /** Waits for an acknowledgement. @throws the reason of the signal. */
+  /** Waits for an acknowledgement. @throws the abort reason of `failed`. */
   async #progress(): Promise<void> {
     this.#failed.signal.throwIfAborted();
     await this.#answered.promise;
     this.#failed.signal.throwIfAborted();
   }
 
-  /** Whether the server would not accept an event. */
+  /** Whether an event exceeds the server's message size limit. */
   isTooLarge({ data }: LogEvent): boolean {
     return data.length + HEADER_BYTES_MAX > this.#limitBytes;
   }
@@ -140,7 +141,7 @@ export class Publisher {
     return messages === 0 || messages < IN_FLIGHT_MAX && bytes + sizeBytes <= IN_FLIGHT_BYTES_MAX;
   }
 
-  /** The first message asks too: if the server refuses it for good, it says why. */
+  /** The first message always requests one, so that a permanent error is reported early. */
   #isAckDue(): boolean {
     const before = this.#asked.at(-1) ?? this.#acknowledged;
     if (this.#stream.isAtomic) {
@@ -152,7 +153,7 @@ export class Publisher {
       this.#sent.bytes - before.bytes >= ACK_BYTES;
   }
 
-  /** Returns the subject to which the server replies once this message is stored. */
+  /** Registers an acknowledgement request. Returns the subject for the server's reply. */
   #ask(event: LogEvent): string {
     if (this.#asked.length === 0) this.#startTimer();
     this.#asked.push({ event, ...this.#sent });
@@ -165,7 +166,7 @@ export class Publisher {
     if (endsBatch) described.append(BATCH, BATCH_END);
     const { isAtomic } = this.#stream;
     if (isAtomic ? this.#atomic.messages === 0 : this.#sent.messages === 1) {
-      // A restarted server does not know the id of its last message.
+      // A restarted server does not know its last message's id, so name the sequence.
       const lastSequence = this.#start.sequence + this.#sent.messages - 1;
       described.append(EXPECTED_LAST_SEQUENCE, `${lastSequence}`);
     }
@@ -188,7 +189,7 @@ export class Publisher {
   #take(error: Error | null, message: Msg): void {
     const messages = Number(message.subject.slice(this.#inbox.length + 1));
     const asked = this.#asked.find((known) => known.messages === messages);
-    // Abandoned, or acknowledged with a later one.
+    // The request was abandoned, or a later acknowledgement covered it.
     if (asked === undefined) return;
     const failure = error ?? this.#failureOf(asked, message);
     if (failure !== null) return this.#failed.abort(failure);
@@ -201,7 +202,7 @@ export class Publisher {
   }
 
   #failureOf({ event, messages }: Asked, message: Msg): Error | null {
-    if (message.data.length === 0) return new Error("the stream has no leader");
+    if (message.data.length === 0) return new Error("no acknowledgement: the stream has no leader");
     const { seq, error } = message.json<Acknowledgement>();
     const { eventId, source, stream } = event;
     if (error !== undefined) {
@@ -211,11 +212,11 @@ export class Publisher {
     }
     const expected = this.#start.sequence + messages;
     if (seq === expected) return null;
-    return new Error(`event ${eventId} became message ${seq}, not ${expected}`);
+    return new Error(`event ${eventId} was stored as message ${seq}, expected ${expected}`);
   }
 
   #startTimer(): void {
-    const lost = new Error(`no acknowledgement in ${ACK_TIMEOUT_MS} ms`);
+    const lost = new Error(`no acknowledgement from NATS within ${ACK_TIMEOUT_MS} ms`);
     this.#timer = setTimeout(() => this.#failed.abort(lost), ACK_TIMEOUT_MS);
   }
 
@@ -232,8 +233,8 @@ export class Publisher {
 
 function tooLarge({ eventId, source, stream, data }: LogEvent, limitBytes: number): Error {
   return operationalError(
-    `event ${eventId} of ${source}/${stream} has ${data.length} bytes, but the server accepts ` +
-      `messages of ${limitBytes} with ${HEADER_BYTES_MAX} for headers: raise its max_payload; ` +
-      "after a restart the mirror resumes with this event",
+    `event ${eventId} of ${source}/${stream} has ${data.length} bytes, but the server's limit is ` +
+      `${limitBytes}, including ${HEADER_BYTES_MAX} for headers: raise its max_payload and run ` +
+      "push again; it resumes with this event",
   );
 }

@@ -1,6 +1,6 @@
 /**
- * `push`: carries a log into a stream for as long as it runs. Pusher, service and NATS may be
- * killed at any time: every event is in the stream once and in order.
+ * `push`: copies a log to a stream until it is stopped. Even if the pusher, the service or NATS is
+ * killed at any time, the stream contains every event exactly once, in order.
  */
 import { EventLogClient, unixFetch } from "../../mod.ts";
 import { operationalError } from "../../src/commands/exit.ts";
@@ -13,16 +13,16 @@ import { findStreamEnd } from "./stream_end.ts";
 const REPORT_INTERVAL_MS = 500;
 
 export interface PushOptions extends StreamOptions, ServiceAddress {
-  /** The last event that was in a stream whose messages have all expired. */
+  /** The last event pushed to a stream whose messages have all expired. */
   after: string | undefined;
-  /** Whether to return once the stream has all that the log had when it was opened. */
+  /** Whether to return once the stream contains all events that the log had at the start. */
   once: boolean;
   stop: AbortSignal;
   print: (text: string) => void;
   report: (line: string) => void;
 }
 
-/** Pushes until the signal. @throws errors that a retry cannot fix. */
+/** Pushes until `stop` is aborted. @throws an error that a retry cannot fix. */
 export async function push(options: PushOptions): Promise<void> {
   const session = async () => {
     const stream = await openStream(options, { isCreated: true });
@@ -35,10 +35,10 @@ export async function push(options: PushOptions): Promise<void> {
   await runSessions(session, options.stop, options.report);
 }
 
-/** Pushes over one connection to NATS until the signal, a failure, or once it has caught up. */
+/** Runs one session, which ends on `stop`, on a failure or, with `once`, after catching up. */
 async function pushOver(stream: MirrorStream, options: PushOptions): Promise<void> {
   const { socket, token, after, stop } = options;
-  // The first requests find out whether the service is there; the session is repeated if not.
+  // A single attempt: if the service is not running, `runSessions` retries the session.
   const client = new EventLogClient(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
   const start = await findStreamEnd(stream, { client, after, stop });
   const failed = new AbortController();
@@ -56,7 +56,7 @@ async function pushOver(stream: MirrorStream, options: PushOptions): Promise<voi
   } catch (error) {
     failed.signal.throwIfAborted();
     await publisher.drain();
-    // The records end with the reason of the signal.
+    // An aborted `stop` makes the follow throw its reason, which is not a failure.
     if (!stop.aborted) throw error;
   } finally {
     reporting.end();
@@ -68,7 +68,7 @@ async function publishRecords(
   publisher: Publisher,
   { once, stop }: PushOptions,
 ): Promise<void> {
-  /** An event that may not be the last one of its batch. */
+  /** Last event of the previous record, if its batch may continue in the next one. */
   let held: LogEvent | null = null;
   for await (const record of records) {
     if (record.type === "end") throw ended(record);
@@ -89,7 +89,7 @@ async function publishRecords(
   }
 }
 
-/** These need an operator. */
+/** Reasons that need an operator. */
 const FINAL_REASONS = ["writer_poisoned", "replay_failed"];
 
 function ended({ reason, detail }: Extract<LogRecord, { type: "end" }>): Error {
@@ -97,7 +97,7 @@ function ended({ reason, detail }: Extract<LogRecord, { type: "end" }>): Error {
   return FINAL_REASONS.includes(reason) ? operationalError(text) : new Error(text);
 }
 
-/** Prints how many events are stored, now and then and at the end. */
+/** Prints the number of newly stored events, periodically and at the end. */
 function reportProgress(publisher: Publisher, print: PushOptions["print"]) {
   let printed = 0;
   const tell = () => {

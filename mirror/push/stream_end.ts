@@ -1,7 +1,6 @@
 /**
- * Where a pusher resumes: after the last message of the stream, however old, and not from a memory
- * of its own. That is right whatever the pusher lost, and also when NATS lost the end of the
- * stream.
+ * Finds where a pusher resumes. The position is the stream's last message rather than local state,
+ * so it is correct even if the pusher lost its state or NATS lost the end of the stream.
  */
 import type { StreamInfo } from "@nats-io/jetstream";
 import type { EventLogClient } from "../../mod.ts";
@@ -11,31 +10,31 @@ import type { MessageFacts, MirrorStream } from "../nats/stream.ts";
 import { isInLog } from "./is_in_log.ts";
 
 export interface StreamEnd {
-  /** Sequence of the last message; 0 before the first. */
+  /** Sequence of the stream's last message; 0 if nothing was ever published. */
   sequence: number;
   /**
-   * The event of the log to resume after; null for its start. It is not that of the last message if
-   * the stream ends within a batch that the log does not have.
+   * The event to resume after; null for the start of the log. It is the event of the last message,
+   * unless the stream ends within a batch that the log does not contain.
    */
   resumeAfter: string | null;
 }
 
-/** The log, and the operator's word for an empty stream. */
+/** The log, and the position that an operator set for an expired stream. */
 export interface PushedLog {
   client: EventLogClient;
-  /** The last event that was in a stream whose messages have all expired. */
+  /** The last event pushed to a stream whose messages have all expired. */
   after: string | undefined;
   stop: AbortSignal;
 }
 
 /**
- * Finds the end of the stream in the log.
- * @throws {CommandError} the log has parted from the stream.
+ * Finds the position in the log that matches the end of the stream.
+ * @throws {CommandError} if the log has diverged from the stream.
  */
 export async function findStreamEnd(stream: MirrorStream, log: PushedLog): Promise<StreamEnd> {
   const info = await stream.info();
   const sequence = info.state.last_seq;
-  // A recreated stream is filled from the start.
+  // An empty stream, new or recreated, is filled from the start of the log.
   if (sequence === 0) return { sequence, resumeAfter: null };
   const last = await stream.message(sequence);
   if (last === null) return { sequence, resumeAfter: await expiredEnd(info, log) };
@@ -53,7 +52,10 @@ function hasEvent({ client, stop }: PushedLog, eventId: string): Promise<boolean
   return isInLog(client, eventId, stop);
 }
 
-/** The last event before the batch that the stream ends within; the last one if it ends whole. */
+/**
+ * The last event before the stream's last batch if that batch is incomplete; otherwise, or if the
+ * start of the batch has expired, the last event.
+ */
 async function eventBeforeBatch(
   stream: MirrorStream,
   sequence: number,
@@ -63,37 +65,37 @@ async function eventBeforeBatch(
   for (let seq = sequence - 1; !facts.endsBatch; seq--) {
     const isLost = sequence - seq > BATCH_EVENTS_MAX;
     const message = isLost ? null : await stream.message(seq);
-    // Without the start of the batch nothing is known about what precedes it.
+    // At sequence 0, the batch is the stream's first. Otherwise, its start has expired.
     if (message === null) return seq === 0 ? null : last.eventId;
     facts = stream.factsOf(message);
   }
   return facts.eventId;
 }
 
-/** The event of a last message that is gone. @throws {CommandError} it can't be told. */
+/** The event of an expired last message. @throws {CommandError} if it cannot be determined. */
 async function expiredEnd({ config, state }: StreamInfo, log: PushedLog): Promise<string | null> {
   if (log.after !== undefined) return log.after;
   const listed = await log.client.streams({ signal: log.stop });
-  // Message n is event n of the log, until a batch is lost.
+  // Message n is event n of the log, unless a batch was lost.
   const events = listed.streams.reduce((sum, { event_count: count }) => sum + count, 0);
   if (events === state.last_seq) return listed.snapshotThroughEventId;
   throw operationalError(
-    `message ${state.last_seq}, the last of stream ${config.name}, is gone, and the log has ` +
-      `${events} events: name the last event that was in the stream with --after`,
+    `message ${state.last_seq}, the last of stream ${config.name}, has expired, and the log has ` +
+      `${events} events: pass the last event that was pushed with --after`,
   );
 }
 
-/** Says how far log and stream agree. */
+/** Creates the error for a log that has diverged, with the last event that log and stream share. */
 async function parted(
   stream: MirrorStream,
   { state }: StreamInfo,
   log: PushedLog,
   lastId: string,
 ): Promise<Error> {
-  // All messages before `low` are in the log; those from `high` on are not.
+  // Invariant: messages before `low` are in the log, and `high` and later ones are not.
   let low = state.first_seq;
   let high = state.last_seq;
-  let common = "none that the stream still has";
+  let common = "unknown, as the stream has no event of this log";
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const message = await stream.message(middle);
@@ -105,7 +107,7 @@ async function parted(
   }
   return operationalError(
     `event ${lastId}, message ${state.last_seq} and the last of stream ${stream.name}, is not in ` +
-      `this log; the last event in both is ${common}. The log is a different one, was restored ` +
-      "from an older copy, or another service has taken over: nothing was pushed",
+      `this log; the last event in both is ${common}. Either this is a different log, it was ` +
+      "restored from an older copy, or another service has taken over; nothing was pushed",
   );
 }

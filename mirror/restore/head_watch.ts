@@ -1,4 +1,4 @@
-/** Waits for a chain head that an operator has noted, as `seal` prints it. */
+/** Checks that a log reaches an expected chain head, such as one that `seal` printed. */
 import { operationalError } from "../../src/commands/exit.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../src/event/chain.ts";
 import { eventLineEnd } from "../../src/log/line/stored_line.ts";
@@ -16,7 +16,7 @@ export class HeadWatch {
     this.#isSeen = isSeen;
   }
 
-  /** Starts with what a log already holds. @param wanted 64 lowercase hex digits. */
+  /** Checks the events already in a log. @param wanted 64 lowercase hex digits, or undefined. */
   static async over(log: Log, wanted: string | undefined): Promise<HeadWatch> {
     return new HeadWatch(wanted, wanted === undefined || await passesHead(log, wanted));
   }
@@ -25,17 +25,17 @@ export class HeadWatch {
     if (!this.#isSeen) this.#isSeen = head === this.#wanted;
   }
 
-  /** @throws {CommandError} the head was not seen. */
+  /** @throws {CommandError} if the wanted head was not reached. */
   conclude({ head, snapshot }: Log): void {
     if (this.#isSeen) return;
     throw operationalError(
-      `the chain head ${this.#wanted} did not come out: the log ends with event ` +
-        `${snapshot.frontier} and head ${head}; the stream is another log's, or lacks its end`,
+      `chain head ${this.#wanted} was not reached: the log ends with event ` +
+        `${snapshot.frontier} and head ${head}; the stream is incomplete or from a different log`,
     );
   }
 }
 
-/** Whether a log has this chain head after any of its events. */
+/** Whether this is the chain head after any event of a log. */
 async function passesHead(log: Log, wanted: string): Promise<boolean> {
   const known = [GENESIS_HEAD_HEX, log.head];
   if (known.includes(wanted)) return true;
@@ -45,7 +45,9 @@ async function passesHead(log: Log, wanted: string): Promise<boolean> {
   for (const file of log.snapshot.files) {
     await walkEvents(file, (chunk, start) => {
       const end = eventLineEnd(viewFor(chunk), start) - 1;
-      if (!event.take(chunk, start, end)) throw operationalError("the log has a malformed event");
+      if (!event.take(chunk, start, end)) {
+        throw operationalError("the log contains a malformed event");
+      }
       chain.append(event.eventHash);
       isSeen = chain.head === wanted;
       return !isSeen;

@@ -1,7 +1,7 @@
 /**
- * A log built from the messages of a stream: the same ids, hashes, batches and order. A batch is
- * the run of events with one source and batch id; its digest and the chain are computed again, and
- * the hashes of each event are verified. Only whole batches are committed.
+ * Builds a log from the messages of a stream, with the same ids, hashes, batches and order. A batch
+ * is a run of events with the same source and batch id. Batch digests and the chain are recomputed,
+ * and the hashes of each event are verified. Only complete batches are committed.
  */
 import { Buffer } from "node:buffer";
 import { operationalError } from "../../src/commands/exit.ts";
@@ -19,9 +19,9 @@ import type { MessageFacts } from "../nats/stream.ts";
 const LF = 0x0a;
 const BUFFER_BYTES_MIN = 2 * COMMIT_BYTES_SOFT_MAX;
 
-/** A batch whose end has not been seen. */
+/** A batch whose last event has not arrived. */
 interface OpenBatch {
-  /** Spelled as in the stored line. */
+  /** Source and batch id as two JSON strings, encoded as in the stored line. */
   identity: string;
   events: number;
   firstEventId: string;
@@ -35,17 +35,17 @@ export class Replica {
   readonly #hasher = new EventHasher();
   #digester = new BatchDigester();
   #chain: HistoryChain;
-  /** Chain head after the last whole batch. */
+  /** Chain head after the last complete batch. */
   #head: string;
-  /** Last event of the last whole batch. */
+  /** Last event of the last complete batch. */
   #lastEventId: string | null;
-  /** Whole batches that are not committed, then the open one. */
+  /** Lines of the uncommitted complete batches, followed by those of the open batch. */
   #lines: Buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES_MIN);
   #wholeBytes = 0;
   #bytes = 0;
   #whole: BatchEntry[] = [];
   #open: OpenBatch | null = null;
-  /** Events that were committed. */
+  /** Number of events committed. */
   events = 0;
 
   /** @param onHead called with the chain head after each batch. */
@@ -62,20 +62,20 @@ export class Replica {
     return this.#open?.lastEventId ?? this.#lastEventId;
   }
 
-  /** Events of a batch whose end is not in the stream. */
+  /** Number of events in the open batch. */
   get openEvents(): number {
     return this.#open?.events ?? 0;
   }
 
-  /** Whether enough is waiting for a commit. */
+  /** Whether a commit is due. */
   get isFull(): boolean {
     return this.#wholeBytes >= COMMIT_BYTES_SOFT_MAX || this.#whole.length === COMMIT_BATCHES_MAX;
   }
 
   /**
    * Adds the next event.
-   * @param data its stored line, without LF.
-   * @throws {CommandError} it was altered, or does not follow.
+   * @param data the event's stored line, without LF.
+   * @throws {CommandError} if the event was altered or does not continue the log.
    */
   add(facts: MessageFacts, data: Uint8Array): void {
     const { eventId, previousId } = facts;
@@ -83,13 +83,13 @@ export class Replica {
     if (previousId !== this.lastEventId) {
       throw operationalError(
         `event ${eventId} of the stream follows event ${previousId}, but the log ends with ` +
-          `${this.lastEventId}: the stream lacks what lies between, or is another log's`,
+          `${this.lastEventId}: events between are missing, or the stream is from a different log`,
       );
     }
     const start = this.#append(data);
     const event = this.#event;
     if (!event.take(this.#lines, start, this.#bytes - 1) || event.eventId !== eventId) {
-      throw operationalError(`event ${eventId} of the stream is not a stored event`);
+      throw operationalError(`event ${eventId} of the stream is malformed`);
     }
     this.#verify(event);
     const identity = identityOf(event);
@@ -102,7 +102,7 @@ export class Replica {
     if (facts.endsBatch) this.#endBatch(this.#bytes);
   }
 
-  /** Commits all whole batches. */
+  /** Commits all complete batches. */
   async commit(): Promise<void> {
     if (this.#whole.length === 0) return;
     const batches = this.#whole;
@@ -115,7 +115,7 @@ export class Replica {
     this.#wholeBytes = 0;
   }
 
-  /** Appends a line to the buffer; returns where it starts. */
+  /** Appends a line to the buffer and returns its offset. */
   #append(data: Uint8Array): number {
     const start = this.#bytes;
     const end = start + data.length + 1;
@@ -136,11 +136,11 @@ export class Replica {
     if (!isNext) throw operationalError(`event ${eventId} of the stream is out of order`);
     const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
     if (event.contentHash !== content || event.eventHash !== this.#hasher.hash(event)) {
-      throw operationalError(`event ${eventId} of the stream was altered: its hashes differ`);
+      throw operationalError(`event ${eventId} of the stream was altered: its hashes do not match`);
     }
   }
 
-  /** Ends the open batch, whose lines end at `endBytes`. */
+  /** Completes the open batch, whose lines end at `endBytes`. */
   #endBatch(endBytes: number): void {
     const { identity, events, firstEventId, lastEventId } = this.#open!;
     const [source, batch_id] = JSON.parse(`[${identity}]`) as [string, string];
@@ -159,7 +159,7 @@ export class Replica {
     this.#onHead(this.#head);
   }
 
-  /** Drops the events of a batch of which the stream has no more. */
+  /** Drops the open batch, whose remaining events were never pushed. */
   #dropOpen(): void {
     this.#open = null;
     this.#digester = new BatchDigester();
@@ -168,7 +168,7 @@ export class Replica {
   }
 }
 
-/** Source and batch id of an event, as two JSON strings. */
+/** Returns an event's source and batch id as two JSON strings. */
 function identityOf({ bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd }: StoredEvent) {
   const source = bytes.toString("utf8", sourceStart, sourceEnd);
   return `"${source}","${bytes.toString("utf8", batchIdStart, batchIdEnd)}"`;

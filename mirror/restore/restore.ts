@@ -1,6 +1,7 @@
 /**
- * `restore` and `standby`: build a deployment's log from a stream, and go on following it. Any
- * moment is a good one to stop: the directory holds a valid log, and the next run continues it.
+ * `restore` and `standby`: build a deployment's log from a stream; `standby` then keeps following
+ * it. Both can be stopped at any time: the directory contains a valid log, which the next run
+ * continues.
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
@@ -23,25 +24,25 @@ import { Replica } from "./replica.ts";
 import { findStart, StreamBehindError } from "./start_sequence.ts";
 import { readStream } from "./stream_reader.ts";
 
-/** Committed at least this often, however fast messages arrive. */
+/** Maximum time between commits while messages arrive. */
 const COMMIT_INTERVAL_MS = 200;
 
 export interface RestoreOptions extends StreamOptions {
-  /** The deployment; created if it does not exist. */
+  /** Directory of the deployment, which is initialized if it does not exist. */
   dir: string;
-  /** A chain head that must come out, 64 lowercase hex digits. */
+  /** A chain head that the log must reach, as 64 lowercase hex digits. */
   head: string | undefined;
-  /** Where `segments` has put the start of the log. */
+  /** URL of segments stored by the `segments` command, which are restored first. */
   segments: string | undefined;
-  /** Whether to return once the log has all that the stream had when it was opened. */
+  /** Whether to return once the log contains all messages that the stream had at the start. */
   once: boolean;
   terminal: Terminal;
 }
 
 /**
  * Builds the log of a deployment from a stream.
- * @throws {CommandError} the stream does not continue the log, an event was altered, or `head` did
- *   not come out.
+ * @throws {CommandError} if the stream does not continue the log, an event was altered, or `head`
+ *   was not reached.
  */
 export async function restore(options: RestoreOptions): Promise<void> {
   const { dir, terminal: { report } } = options;
@@ -70,7 +71,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
   });
 }
 
-/** Follows the stream over one connection until the signal, a failure, or once it has caught up. */
+/** Runs one session, which ends on `stop`, on a failure or, with `once`, after catching up. */
 async function followStream(
   log: Log,
   watch: HeadWatch,
@@ -88,7 +89,7 @@ async function followStream(
     if (log.poison === null) await replica.commit();
     if (replica.openEvents > 0 && options.once) {
       options.terminal.report(
-        `the stream ends within a batch: its last ${replica.openEvents} events are left out`,
+        `the stream ends within a batch: its last ${replica.openEvents} events were not restored`,
       );
     }
   }

@@ -1,17 +1,18 @@
-/** Finds the message that continues a log. */
+/** Finds the message from which to continue a log. */
 import type { StreamInfo } from "@nats-io/jetstream";
 import { operationalError } from "../../src/commands/exit.ts";
 import type { MirrorStream } from "../nats/stream.ts";
 
-/** The stream has no message after the log's last event, or not that event either. */
+/** The stream ends before the log's last event. */
 export class StreamBehindError extends Error {
   override name = "StreamBehindError";
 }
 
 /**
- * The sequence of the first message after event `frontier`; null: start of the log.
- * @throws {StreamBehindError} the stream ends before `frontier`.
- * @throws {CommandError} the stream has later events, but not the next one.
+ * Returns the sequence of the message that follows event `frontier`.
+ * @param frontier the log's last event; null if the log is empty.
+ * @throws {StreamBehindError} if the stream ends before `frontier`.
+ * @throws {CommandError} if the stream has later events, but not the next one.
  */
 export async function findStart(
   stream: MirrorStream,
@@ -19,7 +20,7 @@ export async function findStart(
   frontier: string | null,
 ): Promise<number> {
   if (frontier === null || state.messages === 0) return state.first_seq;
-  // Ids increase from message to message: find the first one after `frontier`.
+  // Ids are in ascending order: binary search for the first one after `frontier`.
   let low = state.first_seq;
   let high = state.last_seq + 1;
   while (low < high) {
@@ -40,8 +41,8 @@ export async function findStart(
   }
   throw operationalError(
     `the log ends with event ${frontier}, but message ${low} of the stream, event ` +
-      `${next.eventId}, follows event ${next.previousId}: the stream no longer has what lies ` +
-      "between, or is another log's",
+      `${next.eventId}, follows event ${next.previousId}: events between have expired, or ` +
+      "the stream is from a different log",
   );
 }
 

@@ -1,30 +1,30 @@
 /**
- * Reads a stream's messages in order from a sequence on, over one connection.
+ * Reads a stream's messages in order, starting at a given sequence, over one connection.
  *
- * It pulls from a consumer of its own, with bounded messages and bytes on the way: the library's
- * `consume()` costs twice as much per message, and bounds one of the two.
+ * It creates a consumer and pulls with limits on both messages and bytes in flight. The library's
+ * `consume()` takes twice as much CPU time per message and limits only one of the two.
  */
 import { AckPolicy, DeliverPolicy } from "@nats-io/jetstream";
 import type { Msg } from "@nats-io/transport-node";
 import type { MirrorStream } from "../nats/stream.ts";
 
-/** Messages and bytes of a request; the next is sent while this many are outstanding. */
+/** Maximum messages and bytes per pull request. Two requests may overlap. */
 const PULL_MESSAGES = 1024;
 const PULL_BYTES = 4 * 1024 * 1024;
 const PULL_EXPIRES_MS = 30_000;
 const HEARTBEAT_MS = 1000;
-/** Without a message or heartbeat for this long, the consumer counts as gone. */
+/** A consumer that sends no message or heartbeat for this long is considered lost. */
 const SILENCE_MS_MAX = 5 * HEARTBEAT_MS;
-/** The server removes a consumer that nobody pulls from. */
+/** The server deletes the consumer if no client pulls from it for this long. */
 const CONSUMER_IDLE_MS = 60_000;
 const NS_PER_MS = 1e6;
 
 const STATUS_HEARTBEAT = 100;
 const STATUS_EXPIRED = 408;
-/** Among others: the request has been answered, or the next message exceeds its bytes. */
+/** One of several conditions. Those in `END_OF_PULL` end a request normally. */
 const STATUS_CONFLICT = 409;
 const END_OF_PULL = /exceeds maxbytes|batch completed/i;
-/** Header of a status: how many messages its request may no longer be answered with. */
+/** Header of a status message: number of messages that its request did not deliver. */
 const PENDING_MESSAGES = "Nats-Pending-Messages";
 
 // Reply subject of a message: $JS.ACK[.<domain>.<account>].<stream>.<consumer>.<deliveries>
@@ -37,13 +37,14 @@ const LONG_REPLY_SEQUENCE = 7;
 export interface StreamMessage {
   seq: number;
   message: Msg;
-  /** Messages after it, when it was delivered. */
+  /** Number of later messages in the stream at the time of delivery. */
   pending: number;
 }
 
 /**
- * Yields the messages from `startSeq` on, as many at a time as have arrived; never ends.
- * @throws {Error} the connection, the consumer or a message was lost.
+ * Yields messages from `startSeq` on, in groups as they arrive. It never returns on its own.
+ * @throws {Error} if the connection, the consumer or a message is lost.
+ * @throws the signal's abort reason.
  */
 export async function* readStream(
   stream: MirrorStream,
@@ -78,14 +79,14 @@ class Pulls {
   readonly #subject: string;
   readonly #inbox = `_INBOX.mirror.${crypto.randomUUID()}`;
   readonly #subscription: { unsubscribe(): void };
-  /** Larger than the largest message, which could not be delivered otherwise. */
+  /** Exceeds the size of the largest message; otherwise that message could not be delivered. */
   readonly #pullBytes: number;
-  /** Messages that were requested and may still come. */
+  /** Number of requested messages that may still arrive. */
   #outstanding = 0;
   #arrived: StreamMessage[] = [];
   #delivered = 0;
   #failure: unknown = null;
-  /** Resumes `next()` while it waits. */
+  /** Resolves the promise that `next()` is waiting for. */
   #resume: (() => void) | null = null;
   #heardMs = performance.now();
   readonly #watch: ReturnType<typeof setInterval>;
@@ -100,7 +101,7 @@ class Pulls {
     this.#watch = setInterval(() => this.#checkSilence(), HEARTBEAT_MS);
   }
 
-  /** The messages that have arrived, at least one. */
+  /** Waits for at least one message, and returns all that have arrived. */
   async next(): Promise<StreamMessage[]> {
     for (;;) {
       if (this.#failure !== null) throw this.#failure;
@@ -124,7 +125,7 @@ class Pulls {
   }
 
   #pull(): void {
-    // A closed connection is reported by `closed()`.
+    // `closed()` reports a closed connection.
     if (this.#stream.connection.isClosed()) return;
     const request = {
       batch: PULL_MESSAGES,
@@ -144,7 +145,7 @@ class Pulls {
     const at = tokens.length < LONG_REPLY_TOKENS ? SHORT_REPLY_SEQUENCE : LONG_REPLY_SEQUENCE;
     this.#delivered += 1;
     if (Number(tokens[at + 1]) !== this.#delivered) {
-      return this.fail(new Error(`delivery ${this.#delivered} of the stream was lost`));
+      return this.fail(new Error(`message ${this.#delivered} of the stream's consumer was lost`));
     }
     this.#outstanding -= 1;
     const [seq, pending] = [Number(tokens[at]), Number(tokens[at + 3])];
@@ -164,7 +165,9 @@ class Pulls {
 
   #checkSilence(): void {
     const silenceMs = performance.now() - this.#heardMs;
-    if (silenceMs > SILENCE_MS_MAX) this.fail(new Error("the stream's consumer is silent"));
+    if (silenceMs > SILENCE_MS_MAX) {
+      this.fail(new Error(`no heartbeat from the stream's consumer in ${SILENCE_MS_MAX} ms`));
+    }
   }
 
   #wake(): void {

@@ -1,4 +1,4 @@
-/** Starts a log with the segments of a store. */
+/** Fills an empty log with segments from a store. */
 import { lstat, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { operationalError } from "../../src/commands/exit.ts";
@@ -17,9 +17,9 @@ import { createTail } from "../../src/log/wal/rotation.ts";
 import { copyVerified, openStore, readStored } from "./store.ts";
 
 /**
- * Copies all segments of a store into an empty log, its manifest last; an interrupted run is
- * continued by the next one. A log with events is left alone.
- * @throws {CommandError} the store has no manifest, or a segment is damaged.
+ * Copies all segments from a store, then the manifest. After an interruption, the next run
+ * continues. A log that contains events is left unchanged.
+ * @throws {CommandError} if the store has no manifest, or a segment is missing or damaged.
  */
 export async function fetchSegments(
   url: string,
@@ -35,12 +35,14 @@ export async function fetchSegments(
   await mkdir(join(logDir, SEGMENTS_FOLDER), { recursive: true, mode: 0o700 });
   for (const { path, bytes, sha256 } of segments) {
     if (parseSegmentName(path.slice(SEGMENTS_FOLDER.length + 1)) === null) {
-      throw operationalError(`${url}: ${path} in ${MANIFEST_FILE} is not the name of a segment`);
+      throw operationalError(`${url}: ${path} in ${MANIFEST_FILE} is not a segment name`);
     }
-    // A verified copy is renamed into place, and its name has its hash.
+    // Only verified copies are renamed into place, and the name contains the hash.
     if (await sizeOf(join(logDir, path)) === bytes) continue;
     const content = await store.get(path);
-    if (content === null) throw operationalError(`${url} has no ${path}`);
+    if (content === null) {
+      throw operationalError(`${url} has no ${path}, which its ${MANIFEST_FILE} lists`);
+    }
     await copyVerified(content, join(logDir, path), { bytes, sha256 });
   }
   if (await sizeOf(join(logDir, TAIL_FILE)) === null) await createTail(storage);
@@ -55,7 +57,7 @@ async function holdsEvents(storage: Storage, logDir: string): Promise<boolean> {
   return pending.length > 0 || tailBytes > 0 || (manifest?.segments.length ?? 0) > 0;
 }
 
-/** Size of a file in bytes; null if there is none. */
+/** Returns the size of a file in bytes, or null if it does not exist. */
 async function sizeOf(path: string): Promise<number | null> {
   try {
     return (await lstat(path)).size;

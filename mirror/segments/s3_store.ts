@@ -1,9 +1,9 @@
 /**
- * A bucket of an S3-compatible store. The signature of a PUT covers the SHA-256 of its content, so
- * that the store refuses what was altered on the way.
+ * A bucket in an S3-compatible store. The signature of a PUT covers the SHA-256 of its body, so the
+ * store rejects a body that was altered in transit.
  *
- * Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and, for any store
- * but Amazon's, AWS_ENDPOINT_URL.
+ * Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION and, for stores
+ * other than Amazon S3, AWS_ENDPOINT_URL.
  */
 import { AwsV4Signer } from "aws4fetch";
 import { Buffer } from "node:buffer";
@@ -18,11 +18,11 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import type { SegmentStore } from "./store.ts";
 
 const DEFAULT_REGION = "us-east-1";
-/** A connection without any byte for this long is given up. */
+/** A connection that transfers no data for this long is closed. */
 const STALL_TIMEOUT_MS = 60_000;
 const OK = 200;
 const NOT_FOUND = 404;
-/** The part of an error document that is shown. */
+/** Maximum length of the response body quoted in an error message. */
 const ERROR_CHARS_MAX = 500;
 
 interface Content {
@@ -73,7 +73,7 @@ class Bucket {
     (await this.send("PUT", key, content)).resume();
   }
 
-  /** @throws {Error} the status is neither 200 nor, for reads, 404. */
+  /** @throws {Error} unless the status is 200 or, for GET and HEAD, 404. */
   async send(
     method: "GET" | "HEAD" | "PUT",
     key: string,
@@ -94,7 +94,7 @@ class Bucket {
       AWS_SESSION_TOKEN: sessionToken,
     } = process.env;
     if (accessKeyId === undefined || secretAccessKey === undefined) {
-      throw usageError("s3: needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+      throw usageError("s3: URLs require AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
     }
     const sha256 = content?.sha256 ?? sha256Hex("");
     return new AwsV4Signer({
@@ -112,7 +112,7 @@ class Bucket {
 
 type Signed = Awaited<ReturnType<AwsV4Signer["sign"]>>;
 
-/** `fetch` can't send a stream with a declared length, which stores require. */
+/** Sends a request with `node:http`: stores require a Content-Length, which `fetch` cannot set. */
 function exchange({ method, url, headers }: Signed, content?: Content): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? httpsRequest : httpRequest;

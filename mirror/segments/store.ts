@@ -1,4 +1,4 @@
-/** Where sealed segments are kept besides the log: a directory, or an S3-compatible store. */
+/** Storage for copies of sealed segments: a directory or an S3-compatible object store. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -11,7 +11,7 @@ import { operationalError, usageError } from "../../src/commands/exit.ts";
 import { isNotFound } from "../../src/log/storage/storage.ts";
 import { s3Store } from "./s3_store.ts";
 
-/** A file to be stored. */
+/** A local file to copy, with its expected size and hash. */
 export interface SourceFile {
   path: string;
   bytes: number;
@@ -19,14 +19,14 @@ export interface SourceFile {
   sha256: string;
 }
 
-/** Names are relative, with slashes. A file is stored whole or not at all. */
+/** A file store. Names are relative paths with slashes; writes are atomic. */
 export interface SegmentStore {
-  /** Size of a file in bytes; null if there is none. */
+  /** Returns the size of a file in bytes, or null if it does not exist. */
   size(name: string): Promise<number | null>;
-  /** @throws {Error} what arrived has another hash. */
+  /** @throws {Error} if the stored bytes do not match the hash. */
   put(name: string, source: SourceFile): Promise<void>;
   putSmall(name: string, bytes: Uint8Array): Promise<void>;
-  /** Reads a file; null if there is none. */
+  /** Opens a file for reading. Returns null if it does not exist. */
   get(name: string): Promise<Readable | null>;
 }
 
@@ -38,7 +38,7 @@ export function openStore(url: string): SegmentStore {
   return folderStore(url);
 }
 
-/** Reads a small file of a store; null if there is none. */
+/** Reads a small file into memory. Returns null if it does not exist. */
 export async function readStored(store: SegmentStore, name: string): Promise<Buffer | null> {
   const content = await store.get(name);
   return content === null ? null : Buffer.concat(await content.toArray());
@@ -46,7 +46,7 @@ export async function readStored(store: SegmentStore, name: string): Promise<Buf
 
 /**
  * Copies a file, durably and atomically.
- * @throws {CommandError} the content has another hash or size; nothing was left.
+ * @throws {CommandError} if the size or hash differs from the expected one. `path` is not created.
  */
 export async function copyVerified(
   content: Readable,
@@ -66,13 +66,13 @@ export async function copyVerified(
   const found = hash.digest("hex");
   if (found !== sha256 || copied !== bytes) {
     throw operationalError(
-      `${path}: a copy of ${copied} bytes has the SHA-256 ${found}, not ${bytes} and ${sha256}`,
+      `${path}: copied ${copied} bytes with SHA-256 ${found}, expected ${bytes} with ${sha256}`,
     );
   }
   await publish(asidePath, path);
 }
 
-/** Syncs a file, renames it and syncs its directory. */
+/** Syncs a file, renames it and syncs the directory. */
 async function publish(asidePath: string, path: string): Promise<void> {
   await sync(asidePath);
   await rename(asidePath, path);

@@ -1,6 +1,6 @@
 /**
- * `segments`: copies sealed history to a store, each segment once, the manifest last. The log may
- * be served meanwhile: its segments never change.
+ * `segments`: copies each sealed segment to a store once, then the manifest. Segments are
+ * immutable, so the service may keep running.
  */
 import { join } from "node:path";
 import { loadConfig } from "../../src/commands/config.ts";
@@ -13,9 +13,9 @@ import { canonicalize } from "../../mod.ts";
 import { openStore, readStored } from "./store.ts";
 
 /**
- * Copies what the store lacks; an interrupted run is continued by the next one.
- * @param dir A deployment.
- * @throws {CommandError} the store has another log, or a segment is damaged.
+ * Copies the segments that the store lacks. After an interruption, the next run continues.
+ * @param dir The deployment's directory.
+ * @throws {CommandError} if the store holds a different log or a segment is damaged.
  */
 export async function uploadSegments(
   dir: string,
@@ -25,21 +25,23 @@ export async function uploadSegments(
   const { dataDir } = await loadConfig(join(dir, CONFIG_FILE));
   const logDir = join(dataDir, "log");
   const manifest = await readManifest(fileStorage(logDir), "read");
-  if (manifest === null) throw operationalError(`${logDir}: has no ${MANIFEST_FILE}`);
+  if (manifest === null) throw operationalError(`${logDir} has no ${MANIFEST_FILE}`);
   const store = openStore(url);
   const bytes = await readStored(store, MANIFEST_FILE);
   const stored = bytes === null ? [] : (JSON.parse(`${bytes}`) as Manifest).segments;
   stored.forEach(({ path }, index) => {
     if (manifest.segments[index]?.path === path) return;
-    throw operationalError(`${url} has ${path}, which is not segment ${index} of ${logDir}`);
+    throw operationalError(
+      `${url} holds a different log: ${path} is not segment ${index} of ${logDir}`,
+    );
   });
   for (const segment of manifest.segments.slice(stored.length)) {
-    // Its name has its hash, and a store has no half-written files.
+    // The name contains the hash, and a store has no partially written files.
     if (await store.size(segment.path) === segment.bytes) continue;
     await store.put(segment.path, { ...segment, path: join(logDir, segment.path) });
     report(`stored ${segment.path}`);
   }
   await store.putSmall(MANIFEST_FILE, new TextEncoder().encode(`${canonicalize(manifest)}\n`));
   const events = manifest.segments.reduce((sum, segment) => sum + segment.events, 0);
-  report(`${url} has ${manifest.segments.length} segments, ${events} events`);
+  report(`${url} holds ${manifest.segments.length} segments, ${events} events`);
 }

@@ -1,6 +1,6 @@
 /**
- * A stream with three replicas on three servers. Whatever is killed, the stream holds each event
- * once, in order: a restore from it has the chain head of the log.
+ * A stream with three replicas on three servers. Even if servers and pushers are killed, the stream
+ * contains each event once, in order: a log restored from it has the original's chain head.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -21,11 +21,11 @@ const EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
 const BATCH_EVENTS = 500;
 const LEADER_KILLS = 4;
 const PUSHER_KILLS = 4;
-/** How far ingest may be ahead of the stream, so that the kills fall into it. */
+/** How many events ingest may be ahead of the stream, so that it is still running at each kill. */
 const AHEAD_MAX = 5000;
 const CONNECT_TIMEOUT_MS = 2000;
 
-/** Asks the servers until one that has a leader answers. */
+/** Retries a request on each server in turn until one succeeds, which requires a leader. */
 async function onCluster<Result>(
   servers: readonly NatsServer[],
   ask: (manager: Awaited<ReturnType<typeof jetstreamManager>>) => Promise<Result>,

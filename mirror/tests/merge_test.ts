@@ -1,4 +1,4 @@
-/** `examples/merge.ts`: three services, three pushers, a stream for each, and one consumer. */
+/** `examples/merge.ts`: one consumer of three services, each with its own pusher and stream. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ import { NEEDS_NATS, withNats } from "./support/nats_server.ts";
 const MERGE = fileURLToPath(new URL("../examples/merge.ts", import.meta.url));
 const BATCHES = 20;
 
-/** Runs `use` with this many services. */
+/** Starts `count` services and passes them to `use`. */
 function withServices(
   count: number,
   use: (services: Deployment[]) => Promise<void>,
@@ -22,7 +22,7 @@ function withServices(
 }
 
 test(
-  "merge.ts prints the events of three logs, each once, each source in order",
+  "merge.ts prints each event of three logs once, in id order",
   NEEDS_NATS,
   () =>
     withServices(3, (services) =>

@@ -1,4 +1,4 @@
-/** Conditions under which `push` exits with status 1 and says what to do. */
+/** Conditions under which `push` exits with status 1 and a remedy. */
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import { test } from "node:test";
@@ -17,7 +17,7 @@ import { assertMirrors, lastSequence, STREAM } from "./support/nats_stream.ts";
 import { untilPrinted } from "../../tools/support/program.ts";
 import { withDeployment, withServing } from "../../tests/support/deployment.ts";
 
-/** Runs a pusher that exits by itself. @returns its standard error. */
+/** Runs a pusher that is expected to fail. @returns its standard error. */
 async function refusal(mirrored: Mirrored, url?: string): Promise<string> {
   const { code, stderr } = await startPush(mirrored, url).exited;
   assert.equal(code, 1, stderr);
@@ -36,7 +36,7 @@ testWithNats("push reports an oversized event and does not skip it", async (mirr
   await appendPayloads(mirrored, "b3", [4]);
   const told = await refusal(mirrored);
   assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders has 4\\d{3} b`));
-  assert.match(told, /accepts messages of 4096 .*: raise its max_payload/);
+  assert.match(told, /the server's limit is 4096, .*: raise its max_payload/);
   assert.equal(await lastSequence(nats), 2);
 
   await nats.stop("SIGTERM");
@@ -45,7 +45,7 @@ testWithNats("push reports an oversized event and does not skip it", async (mirr
   await assertMirrors(mirrored);
 }, "max_payload: 4096");
 
-testWithNats("push does not copy a different log into a stream", async (mirrored) => {
+testWithNats("push refuses a stream that holds a different log", async (mirrored) => {
   await appendPayloads(mirrored, "b1", [1, 2]);
   await pushAll(mirrored);
   await withServing(async (served) => {
@@ -56,7 +56,7 @@ testWithNats("push does not copy a different log into a stream", async (mirrored
   assert.equal(await lastSequence(mirrored.nats), 2);
 });
 
-testWithNats("push says where a log and its stream parted", async (mirrored) => {
+testWithNats("push reports where the log diverged from the stream", async (mirrored) => {
   const { served } = mirrored;
   const { last_event_id: common } = await appendPayloads(mirrored, "b1", [1, 2]);
   await pushAll(mirrored);
@@ -76,7 +76,7 @@ testWithNats("push says where a log and its stream parted", async (mirrored) => 
   assert.equal(await lastSequence(mirrored.nats), 3);
 });
 
-testWithNats("push goes on when all messages have expired", async (mirrored) => {
+testWithNats("push continues after all messages have expired", async (mirrored) => {
   const { nats } = mirrored;
   await appendPayloads(mirrored, "b1", [1, 2]);
   const pusher = startPush(mirrored);
@@ -90,7 +90,7 @@ testWithNats("push goes on when all messages have expired", async (mirrored) => 
 });
 
 testWithNats(
-  "push asks for the last event when messages have expired meanwhile",
+  "push requires --after when messages expired while it was stopped",
   async (mirrored) => {
     const { nats } = mirrored;
     const { last_event_id } = await appendPayloads(mirrored, "b1", [1, 2]);
@@ -99,7 +99,7 @@ testWithNats(
     await appendPayloads(mirrored, "b2", [3]);
     assert.match(
       await refusal(mirrored),
-      /^message 2, .* is gone, and the log has 3 events: .*--after/,
+      /^message 2, .* has expired, and the log has 3 events: .*--after/,
     );
     const pusher = startPush(mirrored, nats.url, ["--after", last_event_id, "--once"]);
     assert.equal((await pusher.exited).code, 0);
@@ -107,7 +107,7 @@ testWithNats(
   },
 );
 
-testWithNats("push logs in with the user and password of the URL", async (mirrored) => {
+testWithNats("push authenticates with the user and password from the URL", async (mirrored) => {
   const { url } = mirrored.nats;
   const as = (who: string) => url.replace("//", `//${who}@`);
   await appendPayloads(mirrored, "b1", [1]);
@@ -128,15 +128,15 @@ testWithNats("push refuses a stream that does not accept its subjects", async (m
   );
 });
 
-test("mirror exits 2 for invalid arguments", async () => {
+test("mirror exits with status 2 for invalid arguments", async () => {
   const refused: [string[], RegExp][] = [
-    [[], /no command: name push/],
-    [["push"], /push needs --socket/],
+    [[], /no command: expected push/],
+    [["push"], /push requires --socket/],
     [["push", "--socket", "s", "--stream", "a.b"], /a\.b is not a valid NATS name/],
     [["restore", "--once", "d"], /restore does not accept --once/],
-    [["restore", "--head", "AB", "d"], /AB: a chain head has 64 lowercase hex digits/],
-    [["segments", "d"], /segments needs --to/],
-    [["standby"], /standby needs the directory of a deployment/],
+    [["restore", "--head", "AB", "d"], /AB: a chain head is 64 lowercase hex digits/],
+    [["segments", "d"], /segments requires --to/],
+    [["standby"], /standby requires a deployment directory/],
   ];
   for (const [args, reason] of refused) {
     const { code, stderr } = await startMirror(args).exited;

@@ -1,4 +1,4 @@
-/** `push` under failures: the stream holds each event once, in order. */
+/** `push` under failures: the stream contains each event once, in order. */
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
@@ -24,7 +24,7 @@ import { signalChild, untilPrinted } from "../../tools/support/program.ts";
 
 const seed = testSeed();
 
-/** Payloads whose text is easily changed in transit: member order, escapes, numbers, nesting. */
+/** Payloads that re-encoding would change: member order, escapes, numbers and nesting. */
 const PAYLOADS: unknown[] = [
   { "10": 1, "9": 2, a: { "2": [], "1": {} } },
   { "\u{20ac}": "\r\n\u0000\u{1f600}\u2028</x>", "": null },
@@ -33,11 +33,11 @@ const PAYLOADS: unknown[] = [
   { event_id: [{}, { event_id: '],"last_event_id":"' }] },
 ];
 
-/** How often the pusher is killed; in one round NATS is, too. */
+/** Number of times the pusher is killed. In one round, NATS is killed as well. */
 const ROUNDS = 20;
 const NATS_KILL_ROUND = 10;
 
-/** Appends until `isOver()`, never far ahead of the stream. @returns the number of events. */
+/** Appends until `isOver()`, at most 300 events and a batch ahead. @returns the event count. */
 async function ingest(mirrored: Mirrored, random: () => number, isOver: () => boolean) {
   let count = 0;
   for (let batch = 0; !isOver(); batch++) {
@@ -82,7 +82,7 @@ testWithNats(`push survives kills of itself and NATS (SEED=${seed})`, async (mir
   for (const subject of subjects) assert.match(subject, /^ground\.(shop|crm%2Eeu)\.[^.]+$/);
 });
 
-testWithNats(`push has a hot standby in a second pusher (SEED=${seed})`, async (mirrored) => {
+testWithNats(`a second pusher takes over after a kill (SEED=${seed})`, async (mirrored) => {
   const { nats } = mirrored;
   const [first, second] = [startPush(mirrored), startPush(mirrored)];
   let isOver = false;
@@ -124,10 +124,10 @@ testWithNats("push exits on SIGINT and with --once", async (mirrored) => {
   await assertMirrors(mirrored);
 });
 
-/** The duplicate window of NATS, short enough for a test to outlast it. */
+/** The NATS duplicate window, kept short so that the test outlasts it. */
 const WINDOW_MS = 100;
 
-testWithNats("push repeats no other instance's messages after SIGSTOP", async (mirrored) => {
+testWithNats("push does not repeat another instance's messages after SIGSTOP", async (mirrored) => {
   const { nats } = mirrored;
   const { streams } = await jetstreamManager(await nats.connect());
   const duplicate_window = WINDOW_MS * 1e6;

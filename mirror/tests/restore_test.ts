@@ -1,4 +1,4 @@
-/** `restore`: the log that it builds from a stream is the log that was pushed. */
+/** `restore`: the log built from a stream is identical to the one that was pushed. */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -28,11 +28,11 @@ import {
 import { lastSequence, pause, STREAM } from "./support/nats_stream.ts";
 
 const seed = testSeed();
-/** Events of the log whose restore is killed. */
+/** Number of events in the log whose restore is killed. */
 const KILLED_EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
 const KILLS = 6;
 
-/** The arguments of a restore into a folder beside the deployment. */
+/** Arguments that restore into a directory next to the deployment. */
 function restoring({ served, nats }: Mirrored, ...more: string[]): string[] {
   return ["restore", "--nats", nats.url, ...more, copyOf(served)];
 }
@@ -41,7 +41,7 @@ function copyOf({ folder }: Deployment): string {
   return join(folder, "copy");
 }
 
-/** Observes a log that nobody serves. */
+/** Observes a log while its service is stopped. */
 async function observed({ logDir }: Deployment, history: MixedHistory) {
   const { service } = await openTestService(fileStorage(logDir));
   const seen = await observe(service, history);
@@ -57,7 +57,7 @@ async function sealedHead(deployment: Deployment): Promise<string> {
 }
 
 testWithNats(
-  "restore builds a log that answers every request as the original",
+  "restore builds a log that answers every request like the original",
   async (mirrored) => {
     const { served } = mirrored;
     const history = new MixedHistory();
@@ -78,7 +78,7 @@ testWithNats(
   },
 );
 
-testWithNats("restore notes whether a chain head comes out", async (mirrored) => {
+testWithNats("restore --head fails unless the log reaches the chain head", async (mirrored) => {
   const { served } = mirrored;
   await appendPayloads(mirrored, "b1", [1, 2]);
   await pushAll(mirrored);
@@ -91,7 +91,7 @@ testWithNats("restore notes whether a chain head comes out", async (mirrored) =>
   for (const run of ["first", "second"]) {
     assert.match(
       await refusalOf(restoring(mirrored, "--head", other)),
-      new RegExp(`the chain head ${other} did not come out: the log ends with event`),
+      new RegExp(`chain head ${other} was not reached: the log ends with event`),
       run,
     );
   }
@@ -133,10 +133,10 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
     return { headers, data: data.replace('"payload":"b"', '"payload":"d"') };
   });
   const altered = await refusalOf(restoring(mirrored, "--stream", "altered"));
-  assert.match(altered, /^event \S+ of the stream was altered: its hashes differ/m);
+  assert.match(altered, /^event \S+ of the stream was altered: its hashes do not match/m);
   await copyStream(nats, "missing", ({ headers, data }, seq) => {
     if (seq === 2) return null;
-    // Otherwise the server refuses it.
+    // Otherwise the server would reject the message.
     if (seq === 3) headers.set(AFTER, headers.get(EXPECTED_LAST_MESSAGE_ID) || headers.get(AFTER));
     headers.delete(EXPECTED_LAST_MESSAGE_ID);
     return { headers, data };
@@ -145,7 +145,7 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
   assert.match(missing, new RegExp(`^event ${last_event_id} of the stream follows event`, "m"));
 });
 
-testWithNats("restore leaves out a batch that the stream ends within", async (mirrored) => {
+testWithNats("restore omits an incomplete batch at the end of the stream", async (mirrored) => {
   const { served, nats } = mirrored;
   const { last_event_id } = await appendPayloads(mirrored, "b1", [1, 2]);
   await appendPayloads(mirrored, "b2", [3, 4, 5]);
@@ -153,7 +153,7 @@ testWithNats("restore leaves out a batch that the stream ends within", async (mi
   await copyStream(nats, "cut", (message, seq) => seq === 5 ? null : message);
   const cut = restoring(mirrored, "--stream", "cut");
   const { stderr } = await runMirror(cut);
-  assert.match(stderr, /^the stream ends within a batch: its last 2 events are left out$/m);
+  assert.match(stderr, /^the stream ends within a batch: its last 2 events were not restored$/m);
   assert.match(stderr, new RegExp(`^the log ends with event ${last_event_id}`, "m"));
   await withRestored(served.folder, copyOf(served), async (copy) => {
     await copy.start();
@@ -173,7 +173,7 @@ testWithNats("restore leaves out a batch that the stream ends within", async (mi
   });
 });
 
-testWithNats("restore begins with segments where the stream has expired", async (mirrored) => {
+testWithNats("restore uses segments for events that have expired", async (mirrored) => {
   const { served, nats } = mirrored;
   const members = { events: [event(), event({ record_key: "2" })] };
   await commit(served.socketPath, batchWith({ batch_id: "b1", ...members }));
@@ -187,7 +187,7 @@ testWithNats("restore begins with segments where the stream has expired", async 
   await pushAll(mirrored);
   const { streams } = await jetstreamManager(await nats.connect());
   await streams.purge(STREAM, { seq: await lastSequence(nats) });
-  assert.match(await refusalOf(restoring(mirrored)), /the stream lacks what lies between/);
+  assert.match(await refusalOf(restoring(mirrored)), /events between are missing/);
   await runMirror([...restoring(mirrored, "--segments", kept)]);
   await withRestored(served.folder, copyOf(served), async (copy) => {
     await copy.verify();

@@ -1,4 +1,4 @@
-/** `segments`: sealed history in a folder or an S3-compatible store. */
+/** `segments`: copies of sealed segments in a directory or an S3-compatible store. */
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { refusalOf, runMirror } from "./support/mirrored.ts";
 import { NEEDS_S3, withS3 } from "./support/s3_server.ts";
 import { openStore } from "../segments/store.ts";
 
-/** Appends a batch and seals it, so that the log has one more segment. */
+/** Appends a batch and seals it into a new segment. */
 async function addSegment(deployment: Deployment, batchId: string): Promise<void> {
   await deployment.start();
   await deployment.append(batchId);
@@ -17,7 +17,7 @@ async function addSegment(deployment: Deployment, batchId: string): Promise<void
   assert.equal(code, 0, stderr);
 }
 
-/** The files of a folder with segments, by name. */
+/** Contents of the manifest and segments in a directory, by name. */
 async function filesIn(folder: string): Promise<Map<string, string>> {
   const names = (await readdir(join(folder, "segments"))).map((name) => `segments/${name}`);
   const files = ["manifest.json", ...names.filter((name) => name.endsWith(".parquet"))].sort();
@@ -37,11 +37,11 @@ async function stores(deployment: Deployment, url: string, folder: string): Prom
   await utimes(join(folder, first!), old, old);
   await addSegment(deployment, "b2");
   const { stderr } = await runMirror(upload);
-  assert.match(stderr, / has 2 segments, 2 events$/m);
+  assert.match(stderr, / holds 2 segments, 2 events$/m);
   assert.deepEqual(await filesIn(folder), await filesIn(deployment.logDir));
   assert.deepEqual((await stat(join(folder, first!))).mtime, old, "stored once");
 
-  // As after an interruption: the manifest and a segment are missing.
+  // The state after an interruption: the manifest and a segment are missing.
   await rm(join(folder, "manifest.json"));
   await rm(join(folder, first!));
   await runMirror(upload);
@@ -51,19 +51,19 @@ async function stores(deployment: Deployment, url: string, folder: string): Prom
     await addSegment(other, "b1");
     assert.match(
       await refusalOf(["segments", "--to", url, other.dir]),
-      /which is not segment 0 of/,
+      /holds a different log: \S+ is not segment 0 of/,
     );
   });
 }
 
-test("segments copies sealed history to a folder, each file once", () =>
+test("segments copies each sealed segment to a directory once", () =>
   withDeployment(async (deployment) => {
     const kept = join(deployment.folder, "kept");
     await stores(deployment, kept, kept);
   }));
 
 test(
-  "segments copies sealed history to an S3-compatible store",
+  "segments copies sealed segments to an S3-compatible store",
   NEEDS_S3,
   () =>
     withDeployment((deployment) =>
@@ -80,16 +80,19 @@ test("segments does not copy a damaged segment", () =>
     const bytes = await readFile(path);
     bytes[100]! ^= 1;
     await writeFile(path, bytes);
-    assert.match(await refusalOf(["segments", "--to", kept, deployment.dir]), /has the SHA-256/);
+    assert.match(
+      await refusalOf(["segments", "--to", kept, deployment.dir]),
+      /copied \d+ bytes with SHA-256/,
+    );
     await truncate(path, 100);
     assert.match(
       await refusalOf(["segments", "--to", kept, deployment.dir]),
-      /a copy of 100 bytes/,
+      /copied 100 bytes/,
     );
   }));
 
 test(
-  "an S3-compatible store refuses content with another hash",
+  "an S3-compatible store rejects content with a different hash",
   NEEDS_S3,
   () =>
     withDeployment((deployment) =>

@@ -1,4 +1,4 @@
-/** `standby` while the service is under load, and its promotion when the service is lost. */
+/** `standby` under load, and its promotion after the service is lost. */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,12 +23,12 @@ import { pause, readStream, untilSequence } from "./support/nats_stream.ts";
 
 const seed = testSeed();
 const CLIENTS = 4;
-/** Messages after which the service is lost. */
+/** Number of messages after which the service is killed. */
 const LOST_AT = 2000;
 const BATCH_EVENTS_MAX = 40;
 const ONCE = { attemptsMax: 1 };
 
-/** Appends batches until the service is lost. @returns what was acknowledged, by batch id. */
+/** Appends until the service is killed. @returns each batch, and its receipt if it got one. */
 async function appendUntilLost(mirrored: Mirrored, client: number, random: () => number) {
   const receipts = new Map<string, { payloads: number[]; receipt: Receipt | null }>();
   for (let batch = 0;; batch++) {
@@ -93,7 +93,7 @@ testWithNats(`standby is promoted under load (SEED=${seed})`, async (mirrored) =
   });
 });
 
-testWithNats("standby survives a restart of NATS and follows on", async (mirrored) => {
+testWithNats("standby keeps following after a restart of NATS", async (mirrored) => {
   const { served, nats } = mirrored;
   await appendPayloads(mirrored, "b1", [1, 2]);
   await pushAll(mirrored);

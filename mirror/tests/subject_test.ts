@@ -1,4 +1,4 @@
-/** Subjects of a stream. */
+/** NATS subjects of events. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { subjectOf, subjectToken } from "../nats/subject.ts";

@@ -1,4 +1,4 @@
-/** A stream with the messages of another, cut off or changed. */
+/** Copies a stream, with messages changed or left out. */
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
 import {
@@ -11,7 +11,7 @@ import { subjectOf } from "../../nats/subject.ts";
 import type { NatsServer } from "./nats_server.ts";
 import { STREAM } from "./nats_stream.ts";
 
-/** Headers that only make sense where the message was published. */
+/** Headers that only apply when a message is first published. */
 const OF_ITS_PUBLISHER = [EXPECTED_LAST_SEQUENCE, ATOMIC_ID, ATOMIC_SEQUENCE, ATOMIC_COMMIT];
 
 export interface StoredMessage {
@@ -19,7 +19,7 @@ export interface StoredMessage {
   data: string;
 }
 
-/** @param change Returns the message to store in place of number `seq`; null leaves it out. */
+/** @param change Returns the message to store in place of message `seq`, or null to omit it. */
 export async function copyStream(
   nats: NatsServer,
   name: string,

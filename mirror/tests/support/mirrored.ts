@@ -1,4 +1,4 @@
-/** A served deployment and a real `nats-server`, and the mirror between them. */
+/** Runs the mirror between a running service and a real `nats-server`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,7 @@ import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 
-/** A cluster may take minutes on a busy machine. */
+/** The cluster test can take minutes on a busy machine. */
 const MIRROR_TIMEOUT_MS = 600_000;
 
 export interface Mirrored {
@@ -23,7 +23,7 @@ export interface Mirrored {
   nats: NatsServer;
 }
 
-/** A test with both, without a pusher. @param natsConfig Lines of the configuration of NATS. */
+/** Defines a test with a service and NATS. @param natsConfig Lines of the NATS configuration. */
 export function testWithNats(
   name: string,
   use: (mirrored: Mirrored) => Promise<void>,
@@ -34,26 +34,26 @@ export function testWithNats(
   });
 }
 
-/** Starts a command of the mirror. */
+/** Starts a mirror command. */
 export function startMirror(args: string[], permissions = ["--allow-all"]): Spawned {
   return spawnScript(CLI, args, { permissions, timeoutMs: MIRROR_TIMEOUT_MS });
 }
 
-/** Runs a command of the mirror that must succeed. */
+/** Runs a mirror command that must succeed. */
 export async function runMirror(args: string[]): Promise<CliExit> {
   const exit = await startMirror(args).exited;
   assert.equal(exit.code, 0, describeExit(exit));
   return exit;
 }
 
-/** Runs a command of the mirror that must fail. @returns its standard error. */
+/** Runs a mirror command that must fail. @returns its standard error. */
 export async function refusalOf(args: string[]): Promise<string> {
   const { code, stderr } = await startMirror(args).exited;
   assert.equal(code, 1, stderr);
   return stderr;
 }
 
-/** Starts a pusher with permissions for both ends only. */
+/** Starts a pusher with permissions only for the service's socket and NATS. */
 export function startPush({ served, nats }: Mirrored, url = nats.url, more: string[] = []) {
   const { socketPath } = served;
   return startMirror(["push", "--socket", socketPath, "--nats", url, ...more], [
@@ -64,17 +64,17 @@ export function startPush({ served, nats }: Mirrored, url = nats.url, more: stri
   ]);
 }
 
-/** Pushes all that the log has now. */
+/** Pushes all events that the log contains now. */
 export async function pushAll({ served, nats }: Mirrored): Promise<void> {
   await runMirror(["push", "--socket", served.socketPath, "--nats", nats.url, "--once"]);
 }
 
-/** The last chain head that a command has reported. */
+/** Returns the last chain head in a command's standard error. */
 export function headIn(stderr: string): string {
   return stderr.match(/(?<=head )[0-9a-f]{64}/g)!.at(-1)!;
 }
 
-/** Stops a process. @returns its exit code. */
+/** Signals a process and waits for it to exit. @returns its exit code. */
 export async function end(
   { child, exited }: Spawned,
   signal: "SIGTERM" | "SIGINT" | "SIGKILL",
@@ -89,7 +89,7 @@ interface AppendOptions {
   attemptsMax?: number;
 }
 
-/** Appends a batch of events with these payloads. */
+/** Appends a batch with one event per payload. */
 export function appendPayloads(
   { served }: Pick<Mirrored, "served">,
   batchId: string,
@@ -105,7 +105,7 @@ export function appendPayloads(
   return new EventLogClient(served.serving.fetch, means).append({ source, batchId, events });
 }
 
-/** Runs `use` with the deployment that `restore` or `standby` has made in a folder. */
+/** Runs `use` with the deployment that `restore` or `standby` created in `dir`. */
 export async function withRestored<T>(
   folder: string,
   dir: string,

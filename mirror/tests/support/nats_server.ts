@@ -1,4 +1,4 @@
-/** Real servers of NATS JetStream, one or a cluster of three, which can be killed and restarted. */
+/** Real NATS servers, one or a cluster of three, which tests can kill and restart. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -12,7 +12,7 @@ const PROGRAM = process.env.MIRROR_TEST_NATS_SERVER ?? findProgram("nats-server"
 
 /** Options for a test that needs `nats-server`. */
 export const NEEDS_NATS = {
-  skip: PROGRAM === null ? "no nats-server here; Debian has it as a package" : false,
+  skip: PROGRAM === null ? "nats-server is not installed (Debian package: nats-server)" : false,
 };
 
 const HOST = "127.0.0.1";
@@ -28,7 +28,7 @@ export class NatsServer {
   #exited = Promise.resolve();
   #connection: Promise<NatsConnection> | undefined;
 
-  /** @param config Lines of its configuration. */
+  /** @param config Lines of the server's configuration. */
   constructor(folder: string, port: number, config: string) {
     this.storeDir = join(folder, "store");
     this.#configPath = join(folder, "nats.conf");
@@ -36,12 +36,11 @@ export class NatsServer {
     this.#config = config;
   }
 
-  /** Its address. */
   get url(): string {
     return `nats://${HOST}:${this.#port}`;
   }
 
-  /** Starts it; resolves once it accepts clients. @param config Replaces its configuration. */
+  /** Starts the server and waits until it accepts clients. @param config New configuration. */
   async start(config = this.#config): Promise<void> {
     this.#config = config;
     await mkdir(this.storeDir, { recursive: true });
@@ -58,13 +57,13 @@ export class NatsServer {
       log += text;
       if (log.includes("Server is ready")) ready.resolve();
     });
-    const ended = this.#exited.then(() => Promise.reject(new Error(`nats-server ended: ${log}`)));
+    const ended = this.#exited.then(() => Promise.reject(new Error(`nats-server exited: ${log}`)));
     await Promise.race([ready.promise, ended]);
     ended.catch(() => {});
     this.#connection = undefined;
   }
 
-  /** The test's own connection, which is closed by the next stop. */
+  /** Returns the test's connection to the server. `stop()` closes it. */
   connect(): Promise<NatsConnection> {
     this.#connection ??= connect({ servers: this.url, reconnect: false });
     return this.#connection;
@@ -80,7 +79,7 @@ export class NatsServer {
   }
 }
 
-/** Runs `use` with a server. @param config extra configuration lines. */
+/** Runs `use` with one server. @param config Lines of the server's configuration. */
 export async function withNats(
   use: (server: NatsServer) => Promise<void>,
   config = "",
@@ -96,7 +95,7 @@ export async function withNats(
   });
 }
 
-/** Runs `use` with the servers of a cluster, named n0 to n2. */
+/** Runs `use` with a cluster of three servers, named n0 to n2. */
 export async function withCluster(use: (servers: NatsServer[]) => Promise<void>): Promise<void> {
   await withFolder(async (folder) => {
     const numbers = Array.from({ length: CLUSTER_SERVERS }, (_, number) => number);
@@ -118,7 +117,7 @@ export async function withCluster(use: (servers: NatsServer[]) => Promise<void>)
   });
 }
 
-/** A port that nobody listens on now. */
+/** Returns a port that is currently free. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer().once("error", reject).listen(0, HOST, () => {

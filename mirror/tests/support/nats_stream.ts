@@ -1,4 +1,4 @@
-/** Reads the stream that `push` fills. */
+/** Reads the stream that `push` writes, and compares it with the log. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,13 +16,13 @@ const POLL_MS = 5;
 
 export interface Message {
   subject: string;
-  /** Id of the event, from the header. */
+  /** Event id from the header. */
   id: string;
   endsBatch: boolean;
   data: string;
 }
 
-/** Sequence of the last message; 0 while there is no stream. */
+/** Returns the sequence of the last message, or 0 if the stream does not exist yet. */
 export async function lastSequence(server: NatsServer): Promise<number> {
   const { streams } = await jetstreamManager(await server.connect(), { checkAPI: false });
   try {
@@ -35,8 +35,8 @@ export async function lastSequence(server: NatsServer): Promise<number> {
 }
 
 /**
- * Waits until the pusher has copied this many events into the stream.
- * @throws {Error} the pusher exited before.
+ * Waits until the stream's last sequence is at least `sequence`.
+ * @throws {Error} if the pusher exits first.
  */
 export async function untilSequence(
   server: NatsServer,
@@ -46,7 +46,7 @@ export async function untilSequence(
   let isGone = false;
   exited.then(() => isGone = true);
   while (await lastSequence(server) < sequence) {
-    if (isGone) throw new Error(`the pusher ended early: ${output.stderr}`);
+    if (isGone) throw new Error(`the pusher exited early: ${output.stderr}`);
     await pause();
   }
 }
@@ -55,7 +55,7 @@ export function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** All messages of a complete stream. */
+/** Reads all messages of a stream from which none has expired. */
 export async function readStream({ url }: Pick<NatsServer, "url">): Promise<Message[]> {
   const stream = await openStream({ servers: url, stream: STREAM }, { isCreated: false });
   try {
@@ -76,13 +76,13 @@ export async function readStream({ url }: Pick<NatsServer, "url">): Promise<Mess
   }
 }
 
-/** The events of a log that was never sealed, byte for byte. */
+/** Reads the event lines of a log that has no segments. */
 async function readLines({ logDir }: Deployment): Promise<string[]> {
   const lines = (await readFile(join(logDir, "tail.ndjson"), "utf8")).split("\n");
   return lines.filter((line) => line.startsWith('{"event_id":'));
 }
 
-/** Asserts that the stream has each event of the log once, in order, byte for byte. */
+/** Asserts that the stream contains each event of the log once, in order, byte for byte. */
 export async function assertMirrors({ served, nats }: Mirrored): Promise<void> {
   const lines = await readLines(served);
   const events: CommittedEvent[] = lines.map((line) => JSON.parse(line));

@@ -1,4 +1,4 @@
-/** A real S3-compatible store: `versitygw`, a Go module, over a folder. */
+/** A real S3-compatible store: `versitygw`, a Go program that serves a directory. */
 import { spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,10 +9,10 @@ import { pause } from "./nats_stream.ts";
 
 const PROGRAM = process.env.MIRROR_TEST_VERSITYGW ?? findProgram("versitygw");
 
-/** Options of a test that needs a store. */
+/** Options for a test that needs `versitygw`. */
 export const NEEDS_S3 = {
   skip: PROGRAM === null
-    ? "no versitygw here: go install github.com/versity/versitygw/cmd/versitygw@latest"
+    ? "versitygw is not installed: go install github.com/versity/versitygw/cmd/versitygw@latest"
     : false,
 };
 
@@ -20,8 +20,9 @@ const CREDENTIALS = { AWS_ACCESS_KEY_ID: "tester", AWS_SECRET_ACCESS_KEY: "not-a
 const BUCKET = "logs";
 
 /**
- * Runs `use` with a store that the environment of this process and its children names.
- * @param folder An existing folder. `use` gets the bucket's URL and the folder of its objects.
+ * Runs `use` with a store, configured through the environment of this process and its children.
+ * @param folder An existing directory for the store's files.
+ * @param use Receives the URL of a prefix, and the directory that holds its objects.
  */
 export async function withS3(
   folder: string,
