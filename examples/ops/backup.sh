@@ -42,6 +42,8 @@ if grep -E '^[[:space:]]*dir[[:space:]]*=' "$deployment/service.toml" | grep -qv
   refuse "data.dir in $deployment/service.toml must be ./data" 2
 fi
 
+command -v "$program" > /dev/null || refuse "$program: no such program" 2
+
 # The backup contains all payloads and the token.
 umask 077
 mkdir -p "$to"
@@ -73,12 +75,12 @@ sync --file-system "$to"
 
 stopped_at=$EPOCHREALTIME
 trap start_service EXIT
-bash -c "$stop" 8>&-
+bash -c "$stop" 8>&- || refuse "the service did not stop"
 # Held while copying, so that no service starts writing.
 exec 9< "$log/.lock"
 flock --timeout "$lock_timeout_s" 9 || refuse "the service still holds $log/.lock"
 copy_segments
-cp --archive "$deployment/service.toml" "$copy/"
+cp --archive --dereference "$deployment/service.toml" "$copy/"
 for name in .lock manifest.json tail.ndjson pending; do
   [[ ! -e $log/$name ]] || cp --archive "$log/$name" "$copy/data/log/"
 done

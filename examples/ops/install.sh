@@ -32,7 +32,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ -n "$program" ] || refuse "PROGRAM is required; see --help"
-[ -x "$program" ] || refuse "$program is not an executable"
+[ -f "$program" ] && [ -x "$program" ] || refuse "$program is not an executable"
 
 here=$(dirname "$0")
 share=$destdir$prefix/share

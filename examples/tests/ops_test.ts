@@ -138,7 +138,7 @@ test(
       assert.match(unverified.stderr, /failed verification/);
       await served.serving.exited;
       const { status, stderr } = backup("--stop", "false", "--start", `echo started >&2`);
-      assert.deepEqual([status, stderr], [1, "started\n"]);
+      assert.deepEqual([status, stderr], [1, "backup: the service did not stop\nstarted\n"]);
       assert.equal(readdirSync(to).filter((name) => name.startsWith("20")).length, 2);
     }),
 );
