@@ -23,6 +23,7 @@ import {
 import { readCursor, writeCursor } from "./support/cursor_file.ts";
 import { formatEvent, formatEventJson } from "./support/event_line.ts";
 import { positionAt } from "./support/event_time.ts";
+import { frontierOf } from "./support/frontier.ts";
 import { lastEvents } from "./support/last_events.ts";
 import { runExample, UsageError } from "./support/run_example.ts";
 import { parseSince } from "./support/since.ts";
@@ -122,13 +123,6 @@ function printEvents(events: CommittedEvent[], format: typeof formatEvent): Prom
   });
 }
 
-/** Id of the last event of the log; null if there is none. */
-async function frontierOf(client: EventLogClient): Promise<string | null> {
-  const pages = client.replayPages({ limit: 1 });
-  const { value: page } = await pages.next();
-  return page?.snapshotThroughEventId ?? null;
-}
-
 /** Prints the last events if requested. @returns the position to continue from. */
 async function start({ client, filter, format, ...options }: Options): Promise<string | null> {
   const { cursorPath, lastCount, since } = options;
@@ -136,7 +130,7 @@ async function start({ client, filter, format, ...options }: Options): Promise<s
   if (lastCount === null && since === null) return null;
   const frontier = await frontierOf(client);
   if (frontier === null) return null;
-  // The service rejects a position beyond the end of the log.
+  // The client throws for a position beyond the end of the log.
   if (lastCount === null) return since! < frontier ? since : frontier;
   async function* readAfter(after: string) {
     for await (const { events } of client.replayPages({ ...filter, after })) yield events;

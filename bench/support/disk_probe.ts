@@ -1,4 +1,4 @@
-/** Latency of a durable append without a server: a lower bound for every commit. */
+/** Measures a durable append without a server, a lower bound for the latency of a commit. */
 import { Buffer } from "node:buffer";
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";

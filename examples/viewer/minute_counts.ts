@@ -4,6 +4,7 @@
  */
 import type { EventLogClient } from "../../mod.ts";
 import { minuteOf, MINUTES, positionAt, startOf, timeOf } from "../support/event_time.ts";
+import { frontierOf } from "../support/frontier.ts";
 
 export interface CountedMinutes {
   /** Id of the last event counted; null if none was. */
@@ -35,11 +36,10 @@ export class MinuteCounts {
 
   async #readOn(): Promise<CountedMinutes> {
     const first = minuteOf(Date.now()) - MINUTES + 1;
-    const { value: page } = await this.#client.replayPages({ limit: 1 }).next();
-    const frontier = page?.snapshotThroughEventId ?? null;
+    const frontier = await frontierOf(this.#client);
     const hourAgo = positionAt(startOf(first));
     const from = this.#through !== null && this.#through > hourAgo ? this.#through : hourAgo;
-    // The service rejects a position beyond the end of the log.
+    // The client throws for a position beyond the end of the log.
     if (frontier !== null && from < frontier) {
       for await (const { events, nextAfter } of this.#client.replayPages({ after: from })) {
         for (const { event_id } of events) {

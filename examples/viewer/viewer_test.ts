@@ -59,93 +59,96 @@ function textsOf(page: Page, selector: string): Promise<(string | null)[]> {
   return page.$$eval(selector, (found) => found.map(({ textContent }) => textContent));
 }
 
-/** Opens the page, collects its uncaught errors in `faults`, and waits until it is connected. */
-async function openViewer(page: Page, url: string, faults: string[]): Promise<void> {
-  page.on("pageerror", (error) => faults.push(String(error)));
-  await page.goto(url);
-  await untilShown(page, "#connection", /^Live$/);
+/** A test of the page, which must have no uncaught errors. `open` waits until it is connected. */
+function testPage(
+  title: string,
+  use: (served: Deployment, page: Page, open: () => Promise<void>) => Promise<void>,
+): void {
+  test(
+    title,
+    NEEDS_CHROMIUM,
+    () =>
+      withServing((served) =>
+        withViewer(served, (url) =>
+          withPage(async (page) => {
+            const faults: string[] = [];
+            page.on("pageerror", (error) => faults.push(String(error)));
+            await use(served, page, async () => {
+              await page.goto(url);
+              await untilShown(page, "#connection", /^Live$/);
+            });
+            assert.deepEqual(faults, []);
+          }))
+      ),
+  );
 }
 
-test(
+testPage(
   "the viewer shows and verifies committed events, before and after the service is killed",
-  NEEDS_CHROMIUM,
-  () =>
-    withServing((served) =>
-      withViewer(served, (url) =>
-        withPage(async (page) => {
-          await append(served, "1", orders(1000));
-          const faults: string[] = [];
-          await openViewer(page, url, faults);
-          await untilShown(page, "#totals", /^200 events seen, all verified$/);
-          await untilShown(page, "#minutes-summary", /: 1,000 events/);
-          await untilShown(page, "#streams", /^shoporders500.*shopreturns500/);
+  async (served, page, open) => {
+    await append(served, "1", orders(1000));
+    await open();
+    await untilShown(page, "#totals", /^200 events seen, all verified$/);
+    await untilShown(page, "#minutes-summary", /: 1,000 events/);
+    await untilShown(page, "#streams", /^shoporders500.*shopreturns500/);
 
-          for (let second = 0; second < 10; second++) {
-            await append(served, `live ${second}`, orders(200, 1000 + second * 200));
-          }
-          await untilShown(page, "#totals", /^2,200 events seen, all verified$/);
-          await untilShown(page, "#streams", /^shoporders1,500.*shopreturns1,500/);
-          await untilShown(page, "#minutes-summary", /: 3,000 events/);
-          await untilShown(page, "#events", /"at":2999/);
-          const marks = await page.$$eval(
-            "#events .mark",
-            (found) => found.map((mark) => mark.getAttribute("aria-label")),
-          );
-          assert.deepEqual(marks, Array(200).fill("hashes match"));
+    for (let second = 0; second < 10; second++) {
+      await append(served, `live ${second}`, orders(200, 1000 + second * 200));
+    }
+    await untilShown(page, "#totals", /^2,200 events seen, all verified$/);
+    await untilShown(page, "#streams", /^shoporders1,500.*shopreturns1,500/);
+    await untilShown(page, "#minutes-summary", /: 3,000 events/);
+    await untilShown(page, "#events", /"at":2999/);
+    const marks = await page.$$eval(
+      "#events .mark",
+      (found) => found.map((mark) => mark.getAttribute("aria-label")),
+    );
+    assert.deepEqual(marks, Array(200).fill("hashes match"));
 
-          await served.stop("SIGKILL");
-          await untilShown(page, "#connection", /^Not connected: /);
-          await served.start();
-          await append(served, "after", orders(3, 3000));
-          await untilShown(page, "#connection", /^Live$/);
-          await untilShown(page, "#totals", /^2,203 events seen, all verified$/);
-          await untilShown(page, "#events", /"at":3002/);
-          assert.deepEqual(faults, []);
-        }))
-    ),
+    await served.stop("SIGKILL");
+    await untilShown(page, "#connection", /^Not connected: /);
+    await served.start();
+    await append(served, "after", orders(3, 3000));
+    await untilShown(page, "#connection", /^Live$/);
+    await untilShown(page, "#totals", /^2,203 events seen, all verified$/);
+    await untilShown(page, "#events", /"at":3002/);
+  },
 );
 
-test(
+testPage(
   "the viewer's pause button, record history and lookup work from the keyboard",
-  NEEDS_CHROMIUM,
-  () =>
-    withServing((served) =>
-      withViewer(served, (url) =>
-        withPage(async (page) => {
-          await append(served, "1", orders(10));
-          const faults: string[] = [];
-          await openViewer(page, url, faults);
-          await untilShown(page, "#events", /"at":9/);
+  async (served, page, open) => {
+    await append(served, "1", orders(10));
+    await open();
+    await untilShown(page, "#events", /"at":9/);
 
-          await page.focus("#pause");
-          await page.keyboard.press("Space");
-          await append(served, "2", orders(10, 10));
-          await untilShown(page, "#newer", /^10 newer events$/);
-          await page.keyboard.press("Space");
-          await untilShown(page, "#events", /"at":19/);
+    await page.focus("#pause");
+    await page.keyboard.press("Space");
+    await append(served, "2", orders(10, 10));
+    await untilShown(page, "#newer", /^10 newer events$/);
+    await page.keyboard.press("Space");
+    await untilShown(page, "#events", /"at":19/);
 
-          await page.focus("#events tr:first-child button");
-          await page.keyboard.press("Enter");
-          await untilShown(page, "#history-heading", /^History of shop \/ returns \/ r4$/);
-          await untilShown(page, "#history-summary", /^2 events, oldest first$/);
-          assert.match((await textsOf(page, "#history-events pre")).join(), /"at": 9,.*"at": 19,/s);
-          await append(served, "3", orders(1, 20));
-          await page.keyboard.press("Escape");
-          assert.equal(await page.$eval(":focus", ({ textContent }) => textContent), "r4");
-          await untilShown(page, "#held", /^The list is paused$/);
+    await page.focus("#events tr:first-child button");
+    await page.keyboard.press("Enter");
+    await untilShown(page, "#history-heading", /^History of shop \/ returns \/ r4$/);
+    await untilShown(page, "#history-summary", /^2 events, oldest first$/);
+    assert.match((await textsOf(page, "#history-events pre")).join(), /"at": 9,.*"at": 19,/s);
+    await append(served, "3", orders(1, 20));
+    await page.keyboard.press("Escape");
+    assert.equal(await page.$eval(":focus", ({ textContent }) => textContent), "r4");
+    await untilShown(page, "#held", /^The list is paused$/);
 
-          await page.focus("#lookup input");
-          for (const word of ["shop", "orders", "r0"]) {
-            await page.keyboard.type(word);
-            await page.keyboard.press("Tab");
-          }
-          await page.keyboard.press("Enter");
-          await untilShown(page, "#history-summary", /^3 events, oldest first$/);
-          assert.deepEqual(faults, []);
-          const tree = JSON.stringify(await page.accessibility.snapshot());
-          for (const name of ["hashes match", "Close"]) assert.ok(tree.includes(name), name);
-        }))
-    ),
+    await page.focus("#lookup input");
+    for (const word of ["shop", "orders", "r0"]) {
+      await page.keyboard.type(word);
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Enter");
+    await untilShown(page, "#history-summary", /^3 events, oldest first$/);
+    const tree = JSON.stringify(await page.accessibility.snapshot());
+    for (const name of ["hashes match", "Close"]) assert.ok(tree.includes(name), name);
+  },
 );
 
 /** Alters a payload in responses, like an attacker who edits the files and repairs framing. */
@@ -161,27 +164,22 @@ const ALTERING = `
     return new Response(body, response);
   };`;
 
-test(
+testPage(
   "the viewer flags an event with an altered payload, in both color schemes",
-  NEEDS_CHROMIUM,
-  () =>
-    withServing((served) =>
-      withViewer(served, (url) =>
-        withPage(async (page) => {
-          await append(served, "1", orders(10));
-          await page.evaluateOnNewDocument(ALTERING);
-          await openViewer(page, url, []);
-          await untilShown(page, "#totals", /^10 events seen, 1 altered$/);
-          await untilShown(page, "#alarm", /was altered: the payload does not match content_hash/);
-          await untilShown(page, "#events", /✗/);
-          const colors = [];
-          for (const value of ["light", "dark"]) {
-            await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
-            colors.push(await page.$eval("body", (body) => getComputedStyle(body).backgroundColor));
-          }
-          assert.notEqual(colors[0], colors[1]);
-        }))
-    ),
+  async (served, page, open) => {
+    await append(served, "1", orders(10));
+    await page.evaluateOnNewDocument(ALTERING);
+    await open();
+    await untilShown(page, "#totals", /^10 events seen, 1 altered$/);
+    await untilShown(page, "#alarm", /was altered: the payload does not match content_hash/);
+    await untilShown(page, "#events", /✗/);
+    const colors = [];
+    for (const value of ["light", "dark"]) {
+      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value }]);
+      colors.push(await page.$eval("body", (body) => getComputedStyle(body).backgroundColor));
+    }
+    assert.notEqual(colors[0], colors[1]);
+  },
 );
 
 /** Sends a request. @returns the status code of the response. */

@@ -143,14 +143,11 @@ export class Publisher {
 
   /** The first message always requests one, so that a permanent error is reported early. */
   #isAckDue(): boolean {
-    const before = this.#asked.at(-1) ?? this.#acknowledged;
-    if (this.#stream.isAtomic) {
-      return this.#sent.messages === 1 || this.#atomic.messages === ATOMIC_MESSAGES_MAX - 1 ||
-        this.#sent.bytes - before.bytes >= ACK_BYTES;
-    }
-    return this.#sent.messages === 1 ||
-      this.#sent.messages - before.messages >= ACK_MESSAGES ||
-      this.#sent.bytes - before.bytes >= ACK_BYTES;
+    const { messages, bytes } = this.#asked.at(-1) ?? this.#acknowledged;
+    const isEnough = this.#stream.isAtomic
+      ? this.#atomic.messages === ATOMIC_MESSAGES_MAX - 1
+      : this.#sent.messages - messages >= ACK_MESSAGES;
+    return isEnough || this.#sent.messages === 1 || this.#sent.bytes - bytes >= ACK_BYTES;
   }
 
   /** Registers an acknowledgement request. Returns the subject for the server's reply. */

@@ -8,6 +8,7 @@ import { operationalError } from "../../src/commands/exit.ts";
 import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
 import type { MessageFacts, MirrorStream } from "../nats/stream.ts";
 import { isInLog } from "./is_in_log.ts";
+import { sumOf } from "../../src/sum.ts";
 
 export interface StreamEnd {
   /** Sequence of the stream's last message; 0 if nothing was ever published. */
@@ -77,7 +78,7 @@ async function expiredEnd({ config, state }: StreamInfo, log: PushedLog): Promis
   if (log.after !== undefined) return log.after;
   const listed = await log.client.streams({ signal: log.stop });
   // Message n is event n of the log, unless a batch was lost.
-  const events = listed.streams.reduce((sum, { event_count: count }) => sum + count, 0);
+  const events = sumOf(listed.streams, ({ event_count: count }) => count);
   if (events === state.last_seq) return listed.snapshotThroughEventId;
   throw operationalError(
     `message ${state.last_seq}, the last of stream ${config.name}, has expired, and the log has ` +

@@ -12,9 +12,9 @@ import {
   TAIL_FILE,
 } from "../../src/log/storage/file_names.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { isNotFound, replaceFile, type Storage } from "../../src/log/storage/storage.ts";
+import { replaceFile, type Storage } from "../../src/log/storage/storage.ts";
 import { createTail } from "../../src/log/wal/rotation.ts";
-import { copyVerified, openStore, readStored } from "./store.ts";
+import { copyVerified, openStore, orNull, readStored } from "./store.ts";
 
 /**
  * Copies all segments from a store, then the manifest. After an interruption, the next run
@@ -58,11 +58,6 @@ async function holdsEvents(storage: Storage, logDir: string): Promise<boolean> {
 }
 
 /** Returns the size of a file in bytes, or null if it does not exist. */
-async function sizeOf(path: string): Promise<number | null> {
-  try {
-    return (await lstat(path)).size;
-  } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
-  }
+function sizeOf(path: string): Promise<number | null> {
+  return orNull(async () => (await lstat(path)).size);
 }

@@ -108,7 +108,8 @@ function folderStore(folder: string): SegmentStore {
   };
 }
 
-async function orNull<Result>(work: () => Promise<Result>): Promise<Result | null> {
+/** Returns null if `work` fails because a file does not exist. */
+export async function orNull<Result>(work: () => Promise<Result>): Promise<Result | null> {
   try {
     return await work();
   } catch (error) {

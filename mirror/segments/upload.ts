@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { loadConfig } from "../../src/commands/config.ts";
 import { CONFIG_FILE } from "../../src/commands/deployment.ts";
 import { operationalError } from "../../src/commands/exit.ts";
-import { type Manifest, readManifest } from "../../src/log/segment/manifest.ts";
+import { encodeManifest, type Manifest, readManifest } from "../../src/log/segment/manifest.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
-import { canonicalize } from "../../mod.ts";
 import { openStore, readStored } from "./store.ts";
+import { sumOf } from "../../src/sum.ts";
 
 /**
  * Copies the segments that the store lacks. After an interruption, the next run continues.
@@ -41,7 +41,7 @@ export async function uploadSegments(
     await store.put(segment.path, { ...segment, path: join(logDir, segment.path) });
     report(`stored ${segment.path}`);
   }
-  await store.putSmall(MANIFEST_FILE, new TextEncoder().encode(`${canonicalize(manifest)}\n`));
-  const events = manifest.segments.reduce((sum, segment) => sum + segment.events, 0);
+  await store.putSmall(MANIFEST_FILE, encodeManifest(manifest));
+  const events = sumOf(manifest.segments, ({ events }) => events);
   report(`${url} holds ${manifest.segments.length} segments, ${events} events`);
 }

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 
 /** Greater than the value of any hex digit. */
 export const NO_DIGIT = 0x10;
-/** Values of lowercase hex digits by character code; NO_DIGIT for every other byte. */
+/** Maps a byte to the value of the lowercase hex digit that it encodes, or to NO_DIGIT. */
 export const DIGIT_VALUES: Uint8Array = new Uint8Array(0x100).fill(NO_DIGIT);
 for (let value = 0; value < 0x10; value++) {
   DIGIT_VALUES[value.toString(16).charCodeAt(0)] = value;

@@ -279,7 +279,7 @@ export class Log {
     assert(pending !== undefined, "a pending file exists");
     const { storage, clockMs } = this.#options;
     try {
-      const backlogBytes = () => this.unsealed.reduce((sum, { endBytes }) => sum + endBytes, 0);
+      const backlogBytes = () => sumOf(this.unsealed, ({ endBytes }) => endBytes);
       const options = { storage, clockMs, make, backlogBytes };
       this.#manifest = await sealPending(pending, this.#manifest, options);
     } catch (cause) {

@@ -5,6 +5,7 @@
  */
 import type { PreparedBatch } from "../event/types.ts";
 import { freeOwnMemory } from "../free_memory.ts";
+import { sumOf } from "../sum.ts";
 
 /** Fits two batches of 10,000 typical events: one being written, one being prepared. */
 export const PREPARED_BYTES_MAX: number = 8 * 1024 * 1024;
@@ -40,7 +41,7 @@ export class PreparedRoom {
       const batch = preparing instanceof Promise ? await preparing : preparing;
       this.#heldBytes -= bytes;
       const memory = [batch.events.lines, batch.events.envelopes];
-      bytes = memory.reduce((sum, { length }) => sum + length, 0);
+      bytes = sumOf(memory, ({ length }) => length);
       this.#heldBytes += bytes;
       this.#wakeNext();
       try {

@@ -19,6 +19,7 @@ import {
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
+import { sumOf } from "../sum.ts";
 
 /** Maximum parts of the log searched concurrently for a page. */
 const STREAM_SEEKS_MAX = 32;
@@ -96,7 +97,7 @@ export class StreamPages {
     const lastUnsealed = unsealed.findLast(({ lastEventId }) => lastEventId !== null);
     return {
       sources: [...sealed.files.map(({ streams }) => streams), ...counts],
-      sizeBytes: counts.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      sizeBytes: sumOf(counts, ({ sizeBytes }) => sizeBytes),
       throughEventId: lastUnsealed?.lastEventId ?? sealed.lastEventId,
     };
   }

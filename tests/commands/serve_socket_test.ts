@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
 import {
   runCli,
+  type Serving,
   startServe,
   untilPrinted,
   untilReady,
@@ -86,38 +87,37 @@ test("serve exits 1 when the directory of its socket is missing", () =>
     assert.match(stderr, /none\/ground\.sock/);
   }));
 
+/** Serves a new deployment in `dir`, with its socket at an absolute path. */
+async function serveAt(dir: string, socketPath: string): Promise<Serving> {
+  const deployment = join(dir, "deployment");
+  await init(deployment, () => {});
+  const config = join(deployment, "service.toml");
+  const text = await readFile(config, "utf8");
+  await writeFile(config, text.replace("data/ground.sock", socketPath));
+  return await startServe(deployment, {
+    socketPath,
+    permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
+  });
+}
+
 test("serve binds a socket at an absolute path outside the deployment", () =>
   withFolder(async (dir) => {
-    await init(join(dir, "deployment"), () => {});
     const socketPath = join(dir, "s.sock");
-    const config = join(dir, "deployment", "service.toml");
-    const text = await readFile(config, "utf8");
-    await writeFile(config, text.replace("data/ground.sock", socketPath));
-    const serving = await startServe(join(dir, "deployment"), {
-      socketPath,
-      permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
-    });
+    const serving = await serveAt(dir, socketPath);
     assert.equal((await serving.stop()).code, 0);
   }));
 
-test("serve binds its socket again after the file or its folder was removed", () =>
+test("serve binds its socket again after the file or its directory was removed", () =>
   withFolder(async (dir) => {
-    await init(join(dir, "deployment"), () => {});
     const run = join(dir, "run");
     await mkdir(run);
     const socketPath = join(run, "s.sock");
-    const config = join(dir, "deployment", "service.toml");
-    const text = await readFile(config, "utf8");
-    await writeFile(config, text.replace("data/ground.sock", socketPath));
-    const serving = await startServe(join(dir, "deployment"), {
-      socketPath,
-      permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
-    });
+    const serving = await serveAt(dir, socketPath);
     await unlink(socketPath);
     await untilReported(serving, `${socketPath}: was removed; reopening the socket\n`);
     await untilReady(serving);
 
-    // As long as the folder is missing, binding fails and is repeated.
+    // While the directory is missing, binding fails and is retried.
     await rm(run, { recursive: true });
     await untilPrinted(serving, ({ stderr }) => stderr.split("was removed").length === 3);
     await mkdir(run);

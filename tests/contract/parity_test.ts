@@ -78,7 +78,7 @@ function answersOf(runtime: RuntimeName): Promise<Answer[]> {
   }, { runtime });
 }
 
-test("Deno and Node return the same status, headers and bytes for every request", {
+test("Deno and Node respond to each request with the same status, headers and body", {
   skip,
 }, async () => {
   const [own, other] = await Promise.all([answersOf(THIS_RUNTIME), answersOf(OTHER_RUNTIME)]);

@@ -1,8 +1,8 @@
 /**
- * Bits of a running service's files flip, with caches cold and warm, and during sealing. Then every
- * response by every route is the one of the unaltered log, byte for byte, or recognizably none: a
- * 500, a broken connection, or a follow that ends with `replay_failed`. Each names the file and the
- * place to the operator. What needs no altered byte is served, and ingest goes on.
+ * Flips bits in the files of a running service, with cold and warm caches, and during sealing. Each
+ * response must then equal that of the unaltered log, or fail visibly: a 500, a broken connection,
+ * or a follow that ends with `replay_failed`. Each failure is reported with its file and offset.
+ * Requests that need no altered byte succeed, and so do appends.
  *
  * SEED repeats a run; FLIPS sets the number of flipped bits.
  */
@@ -95,7 +95,7 @@ interface Flip {
 function randomFlip(random: Random): Flip {
   const kind = randomItem(random, KINDS);
   const { path, start, end } = randomItem(random, PLACES.get(kind)!);
-  // A bit of a filter that is cleared hides a key, and most are clear.
+  // Clearing a set bit of a filter hides a key, but most bits are not set.
   const isCleared = isFilter(kind) && random() < 0.5;
   for (;;) {
     const byte = randomInteger(random, start, end - 1);
@@ -108,7 +108,7 @@ function randomFlip(random: Random): Flip {
 
 const isFilter = (kind: string) => kind.endsWith("filter");
 
-/** Why a reply is neither right nor recognizably none; null if it is one of them. */
+/** Why a reply neither equals the correct one nor fails visibly; null if it does. */
 function fault(request: AlteredRequest, reply: Reply, right: Reply): string | null {
   if (!reply.isBroken && reply.status === right.status && reply.text === right.text) return null;
   if (reply.status === 500) {
@@ -122,7 +122,7 @@ function fault(request: AlteredRequest, reply: Reply, right: Reply): string | nu
   return right.text.startsWith(served) && served !== right.text ? null : "altered bytes are served";
 }
 
-/** Asserts that the operator learns of a failure in one line, with its place. */
+/** Asserts that a failure is reported in one line, with its file and offset. */
 function assertReported(lines: readonly string[], { path }: Flip, what: string): void {
   const failures = lines.filter((line) => !/key filter page|not sealed/.test(line));
   assert.equal(failures.length, 1, `${what}: reports ${JSON.stringify(lines)}`);
@@ -130,7 +130,7 @@ function assertReported(lines: readonly string[], { path }: Flip, what: string):
   assert.ok(line.includes(path) && /\bbytes? \[?\d+/.test(line), `${what}: reports ${line}`);
 }
 
-/** Sends requests at a log with a flipped bit, and judges the replies. @returns how many fail. */
+/** Sends requests to a log with a flipped bit and checks the replies. @returns failed requests. */
 async function judge(
   { handler, reports }: Served,
   requests: readonly AlteredRequest[],
@@ -154,7 +154,7 @@ async function judge(
   return failed;
 }
 
-/** Commits two batches, unless a segment is damaged and their identity can't be told. */
+/** Appends two batches, which may fail only if a damaged segment hides whether they are new. */
 async function judgeIngest(served: Served, flip: Flip): Promise<void> {
   const last = FILES[0]!.events.findLast(({ source }) => source === "heir")!;
   const event = { stream: last.stream, record_key: "1", kind: "upserted", payload: null };
@@ -184,7 +184,7 @@ async function judgeIngest(served: Served, flip: Flip): Promise<void> {
   assert.deepEqual(events.map(({ event_id }) => event_id), committed);
 }
 
-/** Flips a bit of a log that is served. @returns the number of failed requests. */
+/** Flips a bit while the log is served. @returns the number of failed requests. */
 async function run(random: Random, flip: Flip): Promise<number> {
   const storage = new SimulatedDisk(LOG.tree);
   const isWarm = random() < 0.4;
@@ -221,7 +221,7 @@ test(`${FLIPS} bits flip, and no altered byte is served (SEED=${SEED})`, async (
     const failed = await run(random, flip);
     const outcome = `${flip.kind}: ${failed > 0 ? "requests fail" : "none fails"}`;
     counts[outcome] = (counts[outcome] ?? 0) + 1;
-    // Nothing of these is cached, and replays read all of it.
+    // These files are not cached, and replays read them completely.
     if (/^(pending|tail)/.test(flip.kind)) assert.ok(failed > 0, JSON.stringify(flip));
   }
   context.diagnostic(JSON.stringify(counts));

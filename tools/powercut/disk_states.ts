@@ -22,9 +22,9 @@ import { Tally } from "../soak/tally.ts";
 import { claim, Violation } from "../soak/violation.ts";
 import { randomOf } from "../soak/workload.ts";
 import { type Random, randomInteger } from "../support/random.ts";
+import { type CampaignOptions, WRITERS } from "./campaign.ts";
 import { Clients } from "./clients.ts";
 import { type FileSystem, makeDisk } from "./file_systems.ts";
-import type { Images } from "./images.ts";
 import { PoweredLog } from "./powered_log.ts";
 import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
@@ -33,21 +33,13 @@ const run = promisify(execFile);
 /** The smallest size that all file systems support, because each state is a copy. */
 const DISK_BYTES = 320 * 1024 * 1024;
 const ROTATE_BYTES = 512 * 1024;
-const WRITERS = 8;
 const LOAD_MS = 20_000;
 const PAGE_BYTES = 1024 * 1024;
 /** States with only a subset of the writes since the last flush, per flush. */
 const PARTIAL_STATES = 2;
 
-export interface DiskStatesOptions {
-  images: Images;
-  fileSystem: FileSystem;
+export interface DiskStatesOptions extends CampaignOptions {
   states: number;
-  seed: number;
-  /** Directory for disk images, preferably in memory. */
-  folder: string;
-  preload?: string | undefined;
-  report: (line: string) => void;
 }
 
 /** A ledger that also stores the length of the write recording at each receipt. */

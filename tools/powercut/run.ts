@@ -11,12 +11,11 @@ import { Ledger } from "../soak/ledger.ts";
 import { Tally } from "../soak/tally.ts";
 import { claim, Violation } from "../soak/violation.ts";
 import { randomOf } from "../soak/workload.ts";
+import { type CampaignOptions, WRITERS } from "./campaign.ts";
 import { Clients } from "./clients.ts";
-import { type FileSystem, makeDisk } from "./file_systems.ts";
-import type { Images } from "./images.ts";
+import { makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
-const WRITERS = 8;
 const FOLLOWERS = 2;
 const DISK_BYTES = 2 * 1024 * 1024 * 1024;
 /** Power cuts per disk image. Starting over bounds the time to read the log back. */
@@ -26,15 +25,8 @@ const ROTATE_BYTES = 1024 * 1024;
 /** Longest load between two cuts. */
 const LOAD_MS_MAX = 5_000;
 
-export interface PowerCutOptions {
-  images: Images;
-  fileSystem: FileSystem;
+export interface PowerCutOptions extends CampaignOptions {
   cuts: number;
-  seed: number;
-  /** Directory for disk images. */
-  folder: string;
-  preload?: string | undefined;
-  report: (line: string) => void;
 }
 
 /**

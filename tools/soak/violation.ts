@@ -1,4 +1,4 @@
-/** The error for every fault that the soak finds in the service. */
+/** Thrown when the soak finds a fault in the service. */
 
 /** The service broke a guarantee or stopped working. */
 export class Violation extends Error {

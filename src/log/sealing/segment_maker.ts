@@ -15,6 +15,7 @@ import {
 import { SEGMENT_TEMPORARY_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
+import { sumOf } from "../../sum.ts";
 
 /** The commits available for a segment. The segment ends once it is full. */
 export interface SegmentTask {
@@ -62,7 +63,7 @@ export async function makeSegment(
   let taken = startBytes;
   const commits = async function* (): AsyncGenerator<WholeCommit, void> {
     for await (const next of readCommits(pending, startBytes, endBytes, path)) {
-      onEvents?.(next.commit.batches.reduce((sum, { events }) => sum + events, 0));
+      onEvents?.(sumOf(next.commit.batches, ({ events }) => events));
       taken = next.endBytes;
       yield next;
     }

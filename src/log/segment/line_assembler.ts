@@ -35,6 +35,7 @@ import {
 import { ABSENT, type ColumnValues, timeAt } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
+import { sumOf } from "../../sum.ts";
 
 /** The columns of a row group. Lines do not contain `batch_digest`. */
 export type LineColumns = Record<ColumnName, ColumnValues>;
@@ -56,7 +57,7 @@ export function assembleLines(
   columns: LineColumns,
   { rows = [...columns.event_id.starts.keys()], memory }: AssembleOptions,
 ): Buffer {
-  const valueBytes = COLUMN_NAMES.reduce((sum, name) => sum + sizeOf(columns[name], rows), 0);
+  const valueBytes = sumOf(COLUMN_NAMES, (name) => sizeOf(columns[name], rows));
   // Lines can be larger than the columns, since rows may share a dictionary value.
   if (valueBytes > COMMIT_BODY_BYTES_MAX) {
     const limit = `more than ${COMMIT_BODY_BYTES_MAX}`;

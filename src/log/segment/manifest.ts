@@ -78,7 +78,8 @@ export async function writeManifest(storage: Storage, manifest: Manifest): Promi
   await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
 }
 
-function encodeManifest(manifest: Manifest): Buffer {
+/** Returns the only encoding that `readManifest()` accepts. */
+export function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(canonicalize(manifest) + "\n");
 }
 

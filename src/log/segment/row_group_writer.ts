@@ -34,6 +34,7 @@ import {
   type ColumnName,
   SEGMENT_SCHEMA,
 } from "./segment_schema.ts";
+import { sumOf } from "../../sum.ts";
 
 const CREATED_BY = `service version ${VERSION}`;
 
@@ -58,7 +59,7 @@ export class RowGroupWriter {
     const chunks = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
     this.#rowGroups.push({
       columns: chunks,
-      total_byte_size: chunks.reduce((sum, c) => sum + c.meta_data.total_uncompressed_size, 0),
+      total_byte_size: sumOf(chunks, (chunk) => chunk.meta_data.total_uncompressed_size),
       num_rows: rows.rows,
       total_compressed_size: this.#sink.offset - start,
     });

@@ -11,6 +11,7 @@ import { CorruptLogError } from "../storage/errors.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
 import type { RowGroup, SegmentFooter } from "./segment_footer.ts";
 import type { BlockPlace } from "./stream_index.ts";
+import { sumOf } from "../../sum.ts";
 
 /** Maximum open files and cached footers; a decoded footer takes up to 0.5 MiB. */
 const OPEN_SEGMENTS_MAX = 128;
@@ -31,7 +32,7 @@ export class SegmentCaches {
   readonly rowGroups = new LruCache<readonly RowGroup[]>(OPEN_SEGMENTS_MAX);
   readonly filters = new LruCache<ColumnFilters>(
     BLOOM_FILTER_CACHE_BYTES_MAX,
-    (filters) => filters.reduce((sum, { byteLength }) => sum + byteLength, 0),
+    (filters) => sumOf(filters, ({ byteLength }) => byteLength),
   );
   readonly streamIndexes = new LruCache<readonly BlockPlace[]>(
     STREAM_ENTRIES_MAX,

@@ -35,6 +35,7 @@ import {
 } from "./segment_schema.ts";
 import { SNAPPY_GROWTH_MAX } from "../parquet/snappy.ts";
 import type { FileReader } from "../storage/storage.ts";
+import { sumOf } from "../../sum.ts";
 
 /** Largest Bloom filter per row group that a reader accepts. */
 const BLOOM_FILTER_BYTES_MAX = 64 * 1024;
@@ -213,7 +214,7 @@ function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: numb
 }
 
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
-  const counted = rowGroups.reduce((sum, rowGroup) => sum + rowGroup.rows, 0);
+  const counted = sumOf(rowGroups, (rowGroup) => rowGroup.rows);
   if (counted !== rows || counted !== metadata.events) {
     const found = `the footer has ${rows} rows, and its row groups ${counted}`;
     throw new SegmentError(`${found}, but ${METADATA_KEY} says ${metadata.events} events`);

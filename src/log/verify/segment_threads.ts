@@ -7,6 +7,7 @@ import { ThreadPool } from "../../threads/thread_pool.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { CheckedSegment } from "./segment_verifier.ts";
 import type { SegmentRequest } from "./segment_worker.ts";
+import { sumOf } from "../../sum.ts";
 
 /** Maximum threads; each uses 32 to 64 MiB. */
 const THREADS_MAX = 8;
@@ -30,7 +31,7 @@ export function startSegmentThreads(
   segments: readonly ExpectedSegment[],
   options: Omit<SegmentRequest, "expected">,
 ): SegmentThreads | null {
-  const sizeBytes = segments.reduce((sum, { bytes }) => sum + bytes, 0);
+  const sizeBytes = sumOf(segments, ({ bytes }) => bytes);
   const count = Math.min(availableParallelism(), segments.length, THREADS_MAX);
   if (count < 2 || sizeBytes < SEGMENT_THREADS_BYTES_MIN) return null;
   const module = new URL("./segment_worker.ts", import.meta.url);

@@ -9,6 +9,7 @@ import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
 import { isNoRoom, type Storage } from "../storage/storage.ts";
 import { syncNames } from "./rotation.ts";
+import { sumOf } from "../../sum.ts";
 
 export class TailWriter {
   readonly #storage: Storage;
@@ -105,7 +106,7 @@ export class TailWriter {
 
 /** Joins pieces in an unpooled buffer, since a pooled one would retain its whole slab. */
 function joined(pieces: readonly Uint8Array[]): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));
+  const bytes = Buffer.allocUnsafeSlow(sumOf(pieces, ({ length }) => length));
   let end = 0;
   for (const piece of pieces) {
     bytes.set(piece, end);
