@@ -12,15 +12,22 @@ import { type Deployment, withServing } from "../../tests/support/deployment.ts"
 import type { Spawned } from "../../tools/support/program.ts";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { hasAtomicBatches } from "../nats/stream.ts";
-import { appendPayloads, end, headIn, runMirror, startMirror } from "./support/mirrored.ts";
+import {
+  appendPayloads,
+  end,
+  headIn,
+  MIRROR_TIMEOUT_MS,
+  runMirror,
+  startMirror,
+} from "./support/mirrored.ts";
 import { type NatsServer, NEEDS_NATS, withCluster } from "./support/nats_server.ts";
 import { pause, STREAM } from "./support/nats_stream.ts";
 
 const seed = testSeed();
 const EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
 const BATCH_EVENTS = 500;
-const LEADER_KILLS = 4;
-const PUSHER_KILLS = 4;
+/** Kills of the leader, and of the pusher. An election takes NATS 10 s or more. */
+const KILLS = Number(process.env.MIRROR_TEST_KILLS ?? 1);
 /** How many events ingest may be ahead of the stream, so that it is still running at each kill. */
 const AHEAD_MAX = 5000;
 const CONNECT_TIMEOUT_MS = 2000;
@@ -85,8 +92,8 @@ test(`push fills a replicated stream whose servers are killed (SEED=${seed})`, N
       let pusher = push();
       const ingesting = ingest(served, servers);
       const kills = [
-        ...Array<string>(LEADER_KILLS).fill("leader"),
-        ...Array<string>(PUSHER_KILLS).fill("pusher"),
+        ...Array<string>(KILLS).fill("leader"),
+        ...Array<string>(KILLS).fill("pusher"),
         "all",
       ].sort(() => random() - 0.5);
       for (const [number, killed] of kills.entries()) {
@@ -113,6 +120,5 @@ test(`push fills a replicated stream whose servers are killed (SEED=${seed})`, N
       const restoring = ["restore", "--nats", nats, "--head", head, join(served.folder, "copy")];
       const restored = await runMirror(restoring);
       assert.match(restored.stderr, new RegExp(`head ${head}\n$`));
-    })
-  );
+    }), { timeoutMs: MIRROR_TIMEOUT_MS });
 });
