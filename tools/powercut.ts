@@ -1,7 +1,7 @@
 /**
  * `deno task powercut --fs NAME [--cuts N | --states N] [--seed S] [--dir DIR] [--no-fsync]`
  *
- * Serves a log in a virtual machine, cuts its power at random times, reboots it, and checks that no
+ * Serves a log in a virtual machine, cuts its power at random times, starts it again, and checks that no
  * acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost; the disk
  * image is kept. 2: bad arguments, or qemu is missing.
  *
@@ -17,9 +17,11 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { parseArgs, promisify } from "node:util";
 import { endProcess } from "../src/runtime/end_process.ts";
+import { ROTATE_BYTES } from "./powercut/campaign.ts";
 import { checkDiskStates } from "./powercut/disk_states.ts";
 import { FILE_SYSTEMS, type FileSystemName } from "./powercut/file_systems.ts";
 import { buildImages } from "./powercut/images.ts";
+import { bootAndSave } from "./powercut/machine.ts";
 import { fetchPackages, missingPrograms } from "./powercut/packages.ts";
 import { cutPowerRepeatedly } from "./powercut/run.ts";
 import { Violation } from "./soak/violation.ts";
@@ -95,9 +97,14 @@ async function powercut(given: Arguments): Promise<void> {
   const name = `${work}, ${given.fileSystem}, seed ${seed}${isSynced ? "" : ", without fsync"}`;
   await mkdir(folder, { recursive: true });
   const images = await buildImages(folder, await fetchPackages(folder), await nodePath());
-  const preload = isSynced ? undefined : LIBEATMYDATA;
-  const fileSystem = FILE_SYSTEMS[given.fileSystem];
-  const options = { images, fileSystem, seed, folder, preload, report };
+  const saved = await bootAndSave({
+    images,
+    fileSystem: FILE_SYSTEMS[given.fileSystem],
+    rotateBytes: ROTATE_BYTES,
+    preload: isSynced ? undefined : LIBEATMYDATA,
+    folder,
+  });
+  const options = { saved, seed, folder, report };
   report(name);
   try {
     const tally = states > 0

@@ -30,9 +30,6 @@ import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
 const run = promisify(execFile);
 
-/** The smallest size that all file systems support, because each state is a copy. */
-const DISK_BYTES = 320 * 1024 * 1024;
-const ROTATE_BYTES = 512 * 1024;
 const LOAD_MS = 20_000;
 const PAGE_BYTES = 1024 * 1024;
 /** States with only a subset of the writes since the last flush, per flush. */
@@ -84,13 +81,13 @@ class RecordedLedger extends Ledger {
  * Records a load and checks its disk states. @throws {Violation} a state lacks acknowledged data.
  */
 export async function checkDiskStates(options: DiskStatesOptions): Promise<Tally> {
-  const { fileSystem, folder, seed } = options;
+  const { saved, folder, seed } = options;
   const tally = new Tally();
   for (let number = 0; tally.of("states") < options.states; number++) {
     const name = (kind: string) => join(folder, `${kind}-${seed}-${number}.img`);
     const disk = name("recorded");
     const before = name("before");
-    await makeDisk(disk, DISK_BYTES, fileSystem);
+    await makeDisk(disk, saved.options.fileSystem);
     await copySparse(disk, before);
     const record = name("record");
     await (await open(record, "w")).close();
@@ -103,18 +100,17 @@ export async function checkDiskStates(options: DiskStatesOptions): Promise<Tally
 }
 
 async function recordLoad(
-  { images, fileSystem, seed, preload }: DiskStatesOptions,
+  { saved, seed }: DiskStatesOptions,
   number: number,
   disk: string,
   record: string,
   ledger: Ledger,
   tally: Tally,
 ): Promise<void> {
-  const machine = { images, disk, fileSystem, rotateBytes: ROTATE_BYTES, preload, record };
-  const log = await PoweredLog.create(machine);
+  const log = await PoweredLog.create(saved, { disk, record });
   const clients = new Clients({ seed, number, client: log.client, ledger, tally });
   try {
-    await log.boot();
+    await log.start();
     clients.start(WRITERS, 0);
     await delay(LOAD_MS, undefined, { signal: clients.load.failing });
     await clients.end();
@@ -134,7 +130,7 @@ async function replayStates(
   ledger: RecordedLedger,
   tally: Tally,
 ): Promise<void> {
-  const { folder, fileSystem, states, seed, report } = options;
+  const { saved, folder, states, seed, report } = options;
   const random = randomOf(seed, `states ${number}`);
   const scratch = join(folder, `state-${seed}.img`);
   const mounted = join(folder, `mounted-${seed}`);
@@ -146,7 +142,7 @@ async function replayStates(
     const state = await open(scratch, "r+");
     await applyWrites(state, log, lost);
     await state.close();
-    await withMounted(scratch, mounted, fileSystem, async () => {
+    await withMounted(scratch, mounted, saved.options.fileSystem, async () => {
       await checkLog(join(mounted, "deployment", "data", "log"), ledger, ledger.dueAt(endBytes));
     }).catch((error) => {
       throw new Violation(`disk state at byte ${endBytes} of ${record}: ${error.message}`, {

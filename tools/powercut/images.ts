@@ -16,7 +16,7 @@ import type { Packages } from "./packages.ts";
 const run = promisify(execFile);
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const GUEST = fileURLToPath(new URL("guest", import.meta.url));
+const GUEST = "tools/powercut/guest";
 /** Kernel modules in dependency order; ext4 is built into Debian's kernel. */
 const MODULES = [
   ...["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"],
@@ -24,7 +24,7 @@ const MODULES = [
   ...["libcrc32c", "xfs", "raid6_pq", "xor", "zstd_compress", "btrfs"],
 ];
 /** Paths in the source tree that the service needs. */
-const PRODUCT = ["cli.ts", "package.json", "src", "tools/serve_rotating.ts"];
+const PRODUCT = ["cli.ts", "package.json", "src", GUEST];
 const DEPENDENCIES = ["smol-toml", "xxhash-wasm"];
 const PROGRAM_DISK_MIB = 512;
 
@@ -60,7 +60,7 @@ export async function buildImages(
 async function makeInitramfs(modulesFolder: string): Promise<Buffer> {
   const busybox = await readFile(findProgram("busybox")!);
   const entries: CpioEntry[] = ["bin", "dev", "proc", "root", "modules"].map((name) => ({ name }));
-  entries.push({ name: "init", bytes: await readFile(join(GUEST, "init")) });
+  entries.push({ name: "init", bytes: await readFile(join(ROOT, GUEST, "init")) });
   entries.push({ name: "bin/busybox", bytes: busybox });
   entries.push({ name: "modules/order", bytes: Buffer.from(MODULES.join("\n")) });
   const paths = await readdir(modulesFolder, { recursive: true });
@@ -112,7 +112,6 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
     for (const library of await librariesOf(path)) await copyFile(library, join(tree, library));
   }
   await copyFile(join(tree, "bin/busybox"), join(tree, "bin/sh"));
-  await cp(GUEST, join(tree, "guest"), { recursive: true });
   for (const name of PRODUCT) {
     await cp(join(ROOT, name), join(tree, "product", name), { recursive: true });
   }
@@ -126,31 +125,26 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
 }
 
 /**
- * Fills Node's compile cache by running the program once on the host: under emulation, a cached
+ * Fills Node's compile cache by running each command once on the host: under emulation, a cached
  * start takes a third of the time.
  */
 async function warmCompileCache(tree: string, node: string): Promise<void> {
   const deployment = await mkdtemp(join(dirname(tree), "warm-"));
-  const config = join(deployment, "service.toml");
   const env = {
     ...process.env,
     NODE_COMPILE_CACHE: join(tree, "cache"),
     NODE_COMPILE_CACHE_PORTABLE: "1",
   };
-  const cli = join(tree, "product/cli.ts");
+  const command = [join(tree, "product/cli.ts"), "--config", join(deployment, "service.toml")];
   try {
-    await run(node, [cli, "init", deployment], { env });
-    const serving = spawn(
-      node,
-      [join(tree, "product/tools/serve_rotating.ts"), config, "1000000"],
-      {
-        env,
-        stdio: ["ignore", "ignore", "pipe"],
-      },
-    );
+    await run(node, [command[0]!, "init", deployment], { env });
+    const serving = spawn(node, [...command, "serve"], {
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     serving.stderr.once("data", () => serving.kill("SIGTERM"));
     await once(serving, "close");
-    await run(node, [cli, "--config", config, "verify", "--chain"], { env });
+    await run(node, [...command, "verify", "--chain"], { env });
   } finally {
     await rm(deployment, { recursive: true });
   }

@@ -6,16 +6,14 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { Gate, gatedClient } from "../soak/gate.ts";
 import { claim } from "../soak/violation.ts";
-import { Machine, type MachineOptions } from "./machine.ts";
+import { type DiskOptions, type Machine, resume, type SavedMachine } from "./machine.ts";
 
-/** Generous: without KVM, emulation takes seconds instead of milliseconds. */
-const BOOT_TIMEOUT_MS = 300_000;
+/** Generous, because emulation is slow. */
+const START_TIMEOUT_MS = 300_000;
 const VERIFY_TIMEOUT_MS = 300_000;
-const READY_POLL_MS = 50;
 /** Printed by `serve` once it accepts requests. */
 const READY_TEXT = "\nserving ";
 const RETRY_MS_MAX = 100;
@@ -23,37 +21,33 @@ const RETRY_MS_MAX = 100;
 export class PoweredLog {
   /** Shared by all clients of this log. */
   readonly client: EventLogClient;
-  readonly #options: MachineOptions;
+  readonly #saved: SavedMachine;
+  readonly #disk: DiskOptions;
   readonly #folder: string;
   readonly #relay: Server;
   readonly #connections = new Set<Socket>();
   #machine: Machine | null = null;
   readonly #gate = new Gate();
 
-  static async create(options: MachineOptions): Promise<PoweredLog> {
+  static async create(saved: SavedMachine, disk: DiskOptions): Promise<PoweredLog> {
     const folder = await mkdtemp(join(await realpath(tmpdir()), "powercut-"));
-    const log = new PoweredLog(options, folder);
+    const log = new PoweredLog(saved, disk, folder);
     await new Promise((resolve) => log.#relay.listen(log.#socketPath, () => resolve(null)));
     return log;
   }
 
-  private constructor(options: MachineOptions, folder: string) {
-    this.#options = options;
+  private constructor(saved: SavedMachine, disk: DiskOptions, folder: string) {
+    this.#saved = saved;
+    this.#disk = disk;
     this.#folder = folder;
     this.#relay = createServer((client) => this.#connect(client));
     this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX);
   }
 
-  /** Boots the machine; resolves once the service responds. @throws {Violation} if it does not. */
-  async boot(): Promise<void> {
-    const machine = await Machine.boot(this.#options);
-    this.#machine = machine;
-    const deadline = performance.now() + BOOT_TIMEOUT_MS;
-    while (!machine.console.includes(READY_TEXT)) {
-      claim(machine.isRunning, `the machine exited unexpectedly: ${machine.console}`);
-      claim(performance.now() < deadline, `the service did not start in time: ${machine.console}`);
-      await delay(READY_POLL_MS);
-    }
+  /** Starts the machine; resolves once the service responds. @throws {Violation} it does not. */
+  async start(): Promise<void> {
+    this.#machine = await resume(this.#saved, this.#disk);
+    await this.#machine.untilPrinted(READY_TEXT, START_TIMEOUT_MS);
     this.#gate.open();
   }
 
@@ -66,7 +60,7 @@ export class PoweredLog {
     for (const connection of this.#connections) connection.destroy();
   }
 
-  /** Console output since boot. */
+  /** Console output since the start. */
   get console(): string {
     return this.#machine?.console ?? "";
   }

@@ -17,13 +17,10 @@ import { makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
 const FOLLOWERS = 2;
-const DISK_BYTES = 2 * 1024 * 1024 * 1024;
 /** Power cuts per disk image. Starting over bounds the time to read the log back. */
 const CUTS_PER_DISK = 20;
-/** Small, so that power cuts hit rotation and sealing. */
-const ROTATE_BYTES = 1024 * 1024;
 /** Longest load between two cuts. */
-const LOAD_MS_MAX = 5_000;
+const LOAD_MS_MAX = 2_000;
 
 export interface PowerCutOptions extends CampaignOptions {
   cuts: number;
@@ -36,7 +33,7 @@ export async function cutPowerRepeatedly(options: PowerCutOptions): Promise<Tall
   const tally = new Tally();
   for (let disk = 0; tally.of("kills") < options.cuts; disk++) {
     const path = join(options.folder, `disk-${options.seed}-${disk}.img`);
-    await makeDisk(path, DISK_BYTES, options.fileSystem);
+    await makeDisk(path, options.saved.options.fileSystem);
     await wearDisk(options, disk, path, tally);
     await rm(path);
   }
@@ -49,10 +46,9 @@ async function wearDisk(
   disk: string,
   tally: Tally,
 ): Promise<void> {
-  const { images, fileSystem, preload, seed, cuts, report } = options;
+  const { saved, seed, cuts, report } = options;
   const random = randomOf(seed, `disk ${number}`);
-  const machine = { images, disk, fileSystem, rotateBytes: ROTATE_BYTES, preload };
-  const log = await PoweredLog.create(machine);
+  const log = await PoweredLog.create(saved, { disk });
   const clients = new Clients({ seed, number, client: log.client, ledger: new Ledger(), tally });
   const { load } = clients;
   const heads: KnownHeads = new Map();
@@ -67,22 +63,23 @@ async function wearDisk(
     tally.add("verifies");
   };
   try {
-    await log.boot();
+    await log.start();
     clients.start(WRITERS, FOLLOWERS);
     for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < cuts; cut++) {
       const startMs = performance.now();
       await delay(random() * LOAD_MS_MAX, undefined, { signal: load.failing });
       await log.cutPower();
       tally.add("kills");
-      await log.boot();
+      await log.start();
       await readBack(audit);
       const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
       report(`cut ${tally.of("kills")} of ${cuts} after ${seconds} s: ${tally}`);
     }
     await clients.end();
     // Audit the whole log again from the beginning.
-    await readBack(new Audit(load.ledger, heads));
-    audit.checkHeads();
+    const whole = new Audit(load.ledger, heads);
+    await readBack(whole);
+    whole.checkHeads();
   } catch (error) {
     const cause = clients.firstError ?? error;
     const where = `the disk is ${disk}; console: ${log.console}`;
