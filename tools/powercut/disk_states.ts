@@ -4,34 +4,25 @@
  * flush, and up to points in between with a random subset of the writes since the last flush. Each
  * state is mounted on the host (requires root) and must contain every event acknowledged by then.
  */
-import { execFile } from "node:child_process";
-import { mkdir, open, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
-import { openLog } from "../../src/log/log.ts";
-import { EventScan } from "../../src/log/read/event_scan.ts";
-import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
-import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { verifyLog } from "../../src/log/verify/verify.ts";
 import { Audit } from "../soak/audit.ts";
 import { type Due, Ledger, type LedgerEntry } from "../soak/ledger.ts";
 import { Tally } from "../soak/tally.ts";
-import { claim, Violation } from "../soak/violation.ts";
+import { Violation } from "../soak/violation.ts";
 import { randomOf } from "../soak/workload.ts";
 import { type Random, randomInteger } from "../support/random.ts";
 import { type CampaignOptions, WRITERS } from "./campaign.ts";
 import { Clients } from "./clients.ts";
-import { type FileSystem, makeDisk } from "./file_systems.ts";
+import { checkDisk } from "./disk_check.ts";
+import { copyDisk, makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
-const run = promisify(execFile);
-
 const LOAD_MS = 20_000;
-const PAGE_BYTES = 1024 * 1024;
 /** States with only a subset of the writes since the last flush, per flush. */
 const PARTIAL_STATES = 2;
 
@@ -88,7 +79,7 @@ export async function checkDiskStates(options: DiskStatesOptions): Promise<Tally
     const disk = name("recorded");
     const before = name("before");
     await makeDisk(disk, saved.options.fileSystem);
-    await copySparse(disk, before);
+    await copyDisk(disk, before);
     const record = name("record");
     await (await open(record, "w")).close();
     const ledger = new RecordedLedger(record);
@@ -133,22 +124,20 @@ async function replayStates(
   const { saved, folder, states, seed, report } = options;
   const random = randomOf(seed, `states ${number}`);
   const scratch = join(folder, `state-${seed}.img`);
-  const mounted = join(folder, `mounted-${seed}`);
-  await mkdir(mounted, { recursive: true });
   const [log, disk] = [await open(record, "r"), await open(base, "r+")];
   const check = async (lost: readonly LoggedWrite[], endBytes: number) => {
     if (tally.of("states") >= states) return;
-    await copySparse(base, scratch);
+    await copyDisk(base, scratch);
     const state = await open(scratch, "r+");
     await applyWrites(state, log, lost);
     await state.close();
-    await withMounted(scratch, mounted, saved.options.fileSystem, async () => {
-      await checkLog(join(mounted, "deployment", "data", "log"), ledger, ledger.dueAt(endBytes));
-    }).catch((error) => {
-      throw new Violation(`disk state at byte ${endBytes} of ${record}: ${error.message}`, {
-        cause: error,
-      });
-    });
+    const audit = new Audit(ledger, new Map());
+    await checkDisk(scratch, saved.options.fileSystem, audit, ledger.dueAt(endBytes)).catch(
+      (error) => {
+        const where = `disk state at byte ${endBytes} of ${record}`;
+        throw new Violation(`${where}: ${error.message}`, { cause: error });
+      },
+    );
     tally.add("states");
     if (tally.of("states") % 100 === 0) report(`${tally.of("states")} of ${states} states`);
   };
@@ -179,57 +168,4 @@ async function replayStates(
 function someOf(writes: readonly LoggedWrite[], random: Random): LoggedWrite[] {
   const share = random();
   return writes.filter(() => random() < share);
-}
-
-/** Recovers a log and checks it against what was acknowledged. */
-async function checkLog(folder: string, ledger: Ledger, due: Due): Promise<void> {
-  const storage = fileStorage(folder);
-  const log = await openLog({
-    storage,
-    clockMs: Date.now,
-    randomBytes: (into) => void crypto.getRandomValues(into as Uint8Array<ArrayBuffer>),
-    report: () => {},
-  });
-  try {
-    const audit = new Audit(ledger, new Map());
-    await readInto(audit, log.snapshot);
-    audit.settle(due);
-  } finally {
-    await log.close();
-  }
-  const { failure } = await verifyLog(storage, { chain: true });
-  claim(failure === null, `verify --chain: ${failure?.message}`);
-}
-
-async function readInto(audit: Audit, snapshot: LogSnapshot): Promise<void> {
-  let after: string | undefined;
-  for (;;) {
-    const limits = { limitEvents: Infinity, limitBytes: PAGE_BYTES };
-    const scan = new EventScan(snapshot, { after, filter: {}, ...limits });
-    const pieces: string[] = [];
-    for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
-      if (piece.length > 0) pieces.push(piece.toString());
-    }
-    if (pieces.length === 0) return;
-    audit.takeAll(JSON.parse(`[${pieces.join(",")}]`));
-    after = scan.nextAfter ?? undefined;
-  }
-}
-
-async function withMounted(
-  disk: string,
-  folder: string,
-  { type, options }: FileSystem,
-  work: () => Promise<void>,
-): Promise<void> {
-  await run("mount", ["-t", type, "-o", `loop,${options}`, disk, folder]);
-  try {
-    await work();
-  } finally {
-    await run("umount", [folder]);
-  }
-}
-
-async function copySparse(from: string, to: string): Promise<void> {
-  await run("cp", ["--sparse=always", from, to]);
 }

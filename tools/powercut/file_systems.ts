@@ -34,3 +34,8 @@ export async function makeDisk(path: string, fileSystem: FileSystem): Promise<vo
   const [program, ...args] = fileSystem.make;
   await run(findProgram(program)!, [...args, path]);
 }
+
+/** Copies a sparse disk image. */
+export async function copyDisk(from: string, to: string): Promise<void> {
+  await run("cp", ["--sparse=always", from, to]);
+}

@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { claim } from "../soak/violation.ts";
 import { DISK_BYTES, type FileSystem } from "./file_systems.ts";
 import type { Images } from "./images.ts";
@@ -20,7 +21,6 @@ const MEMORY_MIB = 640;
 const POLL_MS = 20;
 /** Printed by the guest once it waits for the disk. */
 const WAITING_TEXT = "powercut: waiting";
-const BOOT_TIMEOUT_MS = 300_000;
 
 export interface MachineOptions {
   images: Images;
@@ -58,7 +58,7 @@ export async function bootAndSave(options: MachineOptions): Promise<SavedMachine
   await rm(saved.memory, { force: true });
   const machine = await Machine.start(saved, diskArguments({ disk: "" }), true);
   try {
-    await machine.untilPrinted(WAITING_TEXT, BOOT_TIMEOUT_MS);
+    await machine.untilPrinted(WAITING_TEXT, ANSWER_TIMEOUT_MS);
     await machine.save(saved.state);
   } finally {
     await machine.cutPower();

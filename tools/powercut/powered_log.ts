@@ -7,15 +7,13 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { Gate, gatedClient } from "../soak/gate.ts";
 import { claim } from "../soak/violation.ts";
 import { type DiskOptions, type Machine, resume, type SavedMachine } from "./machine.ts";
 
-/** Generous, because emulation is slow. */
-const START_TIMEOUT_MS = 300_000;
-const VERIFY_TIMEOUT_MS = 300_000;
-/** Printed by `serve` once it accepts requests. */
-const READY_TEXT = "\nserving ";
+/** Printed by the guest once the service accepts requests. */
+const READY_TEXT = "powercut: ready";
 const RETRY_MS_MAX = 100;
 
 export class PoweredLog {
@@ -41,13 +39,15 @@ export class PoweredLog {
     this.#disk = disk;
     this.#folder = folder;
     this.#relay = createServer((client) => this.#connect(client));
-    this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX);
+    this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX, {
+      writeTimeoutMs: ANSWER_TIMEOUT_MS,
+    });
   }
 
   /** Starts the machine; resolves once the service responds. @throws {Violation} it does not. */
   async start(): Promise<void> {
     this.#machine = await resume(this.#saved, this.#disk);
-    await this.#machine.untilPrinted(READY_TEXT, START_TIMEOUT_MS);
+    await this.#machine.untilPrinted(READY_TEXT, ANSWER_TIMEOUT_MS);
     this.#gate.open();
   }
 
@@ -68,7 +68,7 @@ export class PoweredLog {
   /** Runs `verify --chain` in the machine while the service runs. @returns its output. */
   async verify(): Promise<string> {
     const socket = connect(this.#machine!.verifyPort, "127.0.0.1");
-    socket.setTimeout(VERIFY_TIMEOUT_MS, () => socket.destroy(new Error("verify timed out")));
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => socket.destroy(new Error("verify timed out")));
     let text = "";
     for await (const chunk of socket.setEncoding("utf8")) text += chunk;
     return text;

@@ -11,16 +11,20 @@ import { Ledger } from "../soak/ledger.ts";
 import { Tally } from "../soak/tally.ts";
 import { claim, Violation } from "../soak/violation.ts";
 import { randomOf } from "../soak/workload.ts";
+import { randomInteger } from "../support/random.ts";
 import { type CampaignOptions, WRITERS } from "./campaign.ts";
 import { Clients } from "./clients.ts";
-import { makeDisk } from "./file_systems.ts";
+import { checkDisk } from "./disk_check.ts";
+import { copyDisk, makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
 const FOLLOWERS = 2;
 /** Power cuts per disk image. Starting over bounds the time to read the log back. */
 const CUTS_PER_DISK = 20;
-/** Longest load between two cuts. */
-const LOAD_MS_MAX = 2_000;
+/** Most receipts between two cuts, and the longest time from the last of them to the cut. */
+const RECEIPTS_MAX = 60;
+const DELAY_MS_MAX = 500;
+const POLL_MS = 5;
 
 export interface PowerCutOptions extends CampaignOptions {
   cuts: number;
@@ -36,6 +40,7 @@ export async function cutPowerRepeatedly(options: PowerCutOptions): Promise<Tall
     await makeDisk(path, options.saved.options.fileSystem);
     await wearDisk(options, disk, path, tally);
     await rm(path);
+    await rm(`${path}.copy`);
   }
   return tally;
 }
@@ -47,39 +52,53 @@ async function wearDisk(
   tally: Tally,
 ): Promise<void> {
   const { saved, seed, cuts, report } = options;
+  const { fileSystem } = saved.options;
   const random = randomOf(seed, `disk ${number}`);
   const log = await PoweredLog.create(saved, { disk });
   const clients = new Clients({ seed, number, client: log.client, ledger: new Ledger(), tally });
   const { load } = clients;
   const heads: KnownHeads = new Map();
   const audit = new Audit(load.ledger, heads);
-  const readBack = async (reader: Audit) => {
+  const image = `${disk}.copy`;
+  /** Reads what is new from the service. */
+  const readOn = async (reader: Audit) => {
     const before = reader.history.length;
     await reader.catchUp(log.client, load.failing);
     tally.add("audited", reader.history.length - before);
     tally.add("checked", load.observations.check(reader.history));
-    const said = await log.verify();
-    claim(said.endsWith("exit 0\n"), `verify --chain: ${said}`);
-    tally.add("verifies");
+  };
+  /** Waits for a random number of receipts, then for a random time. */
+  const untilCut = async () => {
+    const receipts = tally.of("batches") + randomInteger(random, 0, RECEIPTS_MAX);
+    while (tally.of("batches") < receipts) {
+      await delay(POLL_MS, undefined, { signal: load.failing });
+    }
+    await delay(random() * DELAY_MS_MAX, undefined, { signal: load.failing });
   };
   try {
     await log.start();
     clients.start(WRITERS, FOLLOWERS);
     for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < cuts; cut++) {
       const startMs = performance.now();
-      await delay(random() * LOAD_MS_MAX, undefined, { signal: load.failing });
+      await untilCut();
       await log.cutPower();
       tally.add("kills");
+      // Check a copy on the host, and the disk itself in the machine. Both must recover it.
+      await copyDisk(disk, image);
+      await checkDisk(image, fileSystem, new Audit(load.ledger, new Map(heads)), load.ledger.due());
       await log.start();
-      await readBack(audit);
+      await readOn(audit);
       const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
       report(`cut ${tally.of("kills")} of ${cuts} after ${seconds} s: ${tally}`);
     }
     await clients.end();
     // Audit the whole log again from the beginning.
     const whole = new Audit(load.ledger, heads);
-    await readBack(whole);
+    await readOn(whole);
     whole.checkHeads();
+    const said = await log.verify();
+    claim(said.endsWith("exit 0\n"), `verify --chain: ${said}`);
+    tally.add("verifies");
   } catch (error) {
     const cause = clients.firstError ?? error;
     const where = `the disk is ${disk}; console: ${log.console}`;

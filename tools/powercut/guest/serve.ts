@@ -18,7 +18,8 @@ try {
   writeFileSync("/tmp/serve.loaded", "");
   await once(process.stdin, "data");
   if (!existsSync(config)) await init(dirname(config), report);
-  await serve(await loadConfig(config), { report, rotateBytes: Number(rotateBytes) });
+  const onReady = () => report("powercut: ready");
+  await serve(await loadConfig(config), { report, onReady, rotateBytes: Number(rotateBytes) });
 } catch (error) {
   process.exitCode = reportFailure(error, TERMINAL);
 }
