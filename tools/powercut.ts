@@ -1,5 +1,6 @@
 /**
- * `deno task powercut --fs NAME [--cuts N | --states N] [--seed S] [--dir DIR] [--no-fsync]`
+ * `deno task powercut --fs NAME [--cuts N | --states N | --errors N] [--seed S] [--dir DIR]
+ * [--no-fsync]`
  *
  * Serves a log in a virtual machine, cuts its power at random times, starts it again, and checks that no
  * acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost; the disk
@@ -7,6 +8,7 @@
  *
  * - `--states N` records every disk write instead of cutting the power, and checks N disk states
  *   that a power failure could have left; requires root.
+ * - `--errors N` lets the disk fail with EIO instead, N times: writes, flushes or reads.
  * - `--no-fsync` turns every fsync of the service into a no-op. Events must then be lost, and the
  *   exit status be 1.
  */
@@ -19,6 +21,7 @@ import { parseArgs, promisify } from "node:util";
 import { endProcess } from "../src/runtime/end_process.ts";
 import { ROTATE_BYTES } from "./powercut/campaign.ts";
 import { checkDiskStates } from "./powercut/disk_states.ts";
+import { checkDiskErrors } from "./powercut/disk_errors.ts";
 import { FILE_SYSTEMS, type FileSystemName } from "./powercut/file_systems.ts";
 import { buildImages } from "./powercut/images.ts";
 import { bootAndSave } from "./powercut/machine.ts";
@@ -27,7 +30,15 @@ import { cutPowerRepeatedly } from "./powercut/run.ts";
 import { Violation } from "./soak/violation.ts";
 import { absenceOf, executableOf } from "./support/runtimes.ts";
 
-const CUTS_DEFAULT = "3";
+/** Campaigns by their option, with the unit of their count. */
+const CAMPAIGNS = {
+  cuts: { unit: "power cuts", run: cutPowerRepeatedly },
+  states: { unit: "disk states", run: checkDiskStates },
+  errors: { unit: "failing disks", run: checkDiskErrors },
+};
+type CampaignName = keyof typeof CAMPAIGNS;
+const NAMES = Object.keys(CAMPAIGNS) as CampaignName[];
+const CUTS_DEFAULT = 3;
 const EXIT_LOST = 1;
 const EXIT_USAGE = 2;
 const SEED_MAX = 2 ** 31;
@@ -36,9 +47,9 @@ const LIBEATMYDATA = "/lib/eatmydata.so";
 
 interface Arguments {
   fileSystem: FileSystemName;
-  /** `cuts` or `states` is 0. */
-  cuts: number;
-  states: number;
+  campaign: CampaignName;
+  /** Number of cuts, states or errors. */
+  count: number;
   seed: number;
   folder: string;
   isSynced: boolean;
@@ -54,19 +65,21 @@ function readArguments(args: string[]): Arguments {
       seed: { type: "string", default: String(Math.floor(Math.random() * SEED_MAX)) },
       dir: { type: "string", default: join(tmpdir(), "powercut") },
       states: { type: "string" },
+      errors: { type: "string" },
       "no-fsync": { type: "boolean", default: false },
     },
   });
-  const { cuts = values.states === undefined ? CUTS_DEFAULT : "0", states = "0" } = values;
+  const chosen = NAMES.filter((name) => values[name] !== undefined);
+  const [campaign = "cuts"] = chosen;
+  const count = Number(values[campaign] ?? CUTS_DEFAULT);
   const seed = Number(values.seed);
   if (!(values.fs in FILE_SYSTEMS)) {
     throw new Error(
       `--fs must be one of ${Object.keys(FILE_SYSTEMS).join(", ")}, got ${values.fs}`,
     );
   }
-  const counts = [Number(cuts), Number(states)];
-  if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0) || !counts.includes(0)) {
-    throw new Error(`either --cuts or --states must be an integer above 0`);
+  if (chosen.length > 1 || !Number.isSafeInteger(count) || count < 1) {
+    throw new Error("one of --cuts, --states and --errors must be an integer above 0");
   }
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
   const missing = missingPrograms();
@@ -74,8 +87,8 @@ function readArguments(args: string[]): Arguments {
   const fileSystem = values.fs as FileSystemName;
   return {
     fileSystem,
-    cuts: counts[0]!,
-    states: counts[1]!,
+    campaign,
+    count,
     seed,
     folder: resolve(values.dir),
     isSynced: !values["no-fsync"],
@@ -91,10 +104,12 @@ async function nodePath(): Promise<string> {
 }
 
 async function powercut(given: Arguments): Promise<void> {
-  const { cuts, states, seed, folder, isSynced } = given;
+  const { count, seed, folder, isSynced } = given;
+  const { unit, run } = CAMPAIGNS[given.campaign];
   const report = (line: string) => void process.stderr.write(`${line}\n`);
-  const work = states > 0 ? `${states} disk states` : `${cuts} power cuts`;
-  const name = `${work}, ${given.fileSystem}, seed ${seed}${isSynced ? "" : ", without fsync"}`;
+  const name = `${count} ${unit}, ${given.fileSystem}, seed ${seed}${
+    isSynced ? "" : ", without fsync"
+  }`;
   await mkdir(folder, { recursive: true });
   const images = await buildImages(folder, await fetchPackages(folder), await nodePath());
   const saved = await bootAndSave({
@@ -104,12 +119,9 @@ async function powercut(given: Arguments): Promise<void> {
     preload: isSynced ? undefined : LIBEATMYDATA,
     folder,
   });
-  const options = { saved, seed, folder, report };
   report(name);
   try {
-    const tally = states > 0
-      ? await checkDiskStates({ ...options, states })
-      : await cutPowerRepeatedly({ ...options, cuts });
+    const tally = await run({ saved, count, seed, folder, report });
     process.stdout.write(`${name}: nothing lost. ${tally}\n`);
   } catch (error) {
     if (!(error instanceof Violation)) throw error;

@@ -1,8 +1,10 @@
-/** What power cuts and disk states have in common. */
+/** What power cuts, disk states and disk errors have in common. */
 import type { SavedMachine } from "./machine.ts";
 
 export interface CampaignOptions {
   saved: SavedMachine;
+  /** Number of cuts, states or errors. */
+  count: number;
   seed: number;
   /** Directory for disk images, preferably in memory. */
   folder: string;

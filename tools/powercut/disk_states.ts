@@ -22,13 +22,11 @@ import { copyDisk, makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
-const LOAD_MS = 20_000;
+/** Receipts per recording. Each state is read as a whole, so a short log is checked faster. */
+const RECEIPTS = 40;
+const POLL_MS = 20;
 /** States with only a subset of the writes since the last flush, per flush. */
-const PARTIAL_STATES = 2;
-
-export interface DiskStatesOptions extends CampaignOptions {
-  states: number;
-}
+const PARTIAL_STATES = 4;
 
 /** A ledger that also stores the length of the write recording at each receipt. */
 class RecordedLedger extends Ledger {
@@ -71,10 +69,10 @@ class RecordedLedger extends Ledger {
 /**
  * Records a load and checks its disk states. @throws {Violation} a state lacks acknowledged data.
  */
-export async function checkDiskStates(options: DiskStatesOptions): Promise<Tally> {
+export async function checkDiskStates(options: CampaignOptions): Promise<Tally> {
   const { saved, folder, seed } = options;
   const tally = new Tally();
-  for (let number = 0; tally.of("states") < options.states; number++) {
+  for (let number = 0; tally.of("states") < options.count; number++) {
     const name = (kind: string) => join(folder, `${kind}-${seed}-${number}.img`);
     const disk = name("recorded");
     const before = name("before");
@@ -91,7 +89,7 @@ export async function checkDiskStates(options: DiskStatesOptions): Promise<Tally
 }
 
 async function recordLoad(
-  { saved, seed }: DiskStatesOptions,
+  { saved, seed }: CampaignOptions,
   number: number,
   disk: string,
   record: string,
@@ -103,7 +101,9 @@ async function recordLoad(
   try {
     await log.start();
     clients.start(WRITERS, 0);
-    await delay(LOAD_MS, undefined, { signal: clients.load.failing });
+    while (ledger.acknowledged.length < RECEIPTS) {
+      await delay(POLL_MS, undefined, { signal: clients.load.failing });
+    }
     await clients.end();
   } catch (error) {
     throw clients.firstError ?? error;
@@ -114,19 +114,19 @@ async function recordLoad(
 }
 
 async function replayStates(
-  options: DiskStatesOptions,
+  options: CampaignOptions,
   number: number,
   base: string,
   record: string,
   ledger: RecordedLedger,
   tally: Tally,
 ): Promise<void> {
-  const { saved, folder, states, seed, report } = options;
+  const { saved, folder, count, seed, report } = options;
   const random = randomOf(seed, `states ${number}`);
   const scratch = join(folder, `state-${seed}.img`);
   const [log, disk] = [await open(record, "r"), await open(base, "r+")];
   const check = async (lost: readonly LoggedWrite[], endBytes: number) => {
-    if (tally.of("states") >= states) return;
+    if (tally.of("states") >= count) return;
     await copyDisk(base, scratch);
     const state = await open(scratch, "r+");
     await applyWrites(state, log, lost);
@@ -139,7 +139,7 @@ async function replayStates(
       },
     );
     tally.add("states");
-    if (tally.of("states") % 100 === 0) report(`${tally.of("states")} of ${states} states`);
+    if (tally.of("states") % 100 === 0) report(`${tally.of("states")} of ${count} states`);
   };
   try {
     let since: LoggedWrite[] = [];

@@ -7,10 +7,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { rm } from "node:fs/promises";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { claim } from "../soak/violation.ts";
+import type { FailingRequest } from "./disk_errors.ts";
 import { DISK_BYTES, type FileSystem } from "./file_systems.ts";
 import type { Images } from "./images.ts";
 import { Monitor } from "./monitor.ts";
@@ -19,6 +21,7 @@ import { Monitor } from "./monitor.ts";
 const CONSOLE_CHARS_MAX = 1024 * 1024;
 const MEMORY_MIB = 640;
 const POLL_MS = 20;
+const { EIO } = constants.errno;
 /** Printed by the guest once it waits for the disk. */
 const WAITING_TEXT = "powercut: waiting";
 
@@ -169,6 +172,17 @@ export class Machine {
     await this.#migrate("migrate-incoming", `exec:cat ${path}`);
   }
 
+  /** From now on, all reads, writes or flushes of the disk fail with EIO. */
+  async failDisk(iotype: FailingRequest): Promise<void> {
+    const monitor = await Monitor.connect(this.#monitorPath, () => this.isRunning);
+    const rule = { event: "none", iotype, errno: EIO, once: false };
+    const faulty = { driver: "blkdebug", "node-name": "faulty", image: "raw" };
+    await monitor.run("blockdev-add", { ...faulty, "inject-error": [rule] });
+    const options = [{ driver: "raw", "node-name": "disk", file: "faulty" }];
+    await monitor.run("blockdev-reopen", { options });
+    monitor.close();
+  }
+
   async #migrate(command: string, uri: string): Promise<void> {
     const monitor = await Monitor.connect(this.#monitorPath, () => this.isRunning);
     // Memory is in a file already.
@@ -180,6 +194,7 @@ export class Machine {
       claim(status !== "failed", `${command} failed: ${this.#console}`);
       await delay(POLL_MS);
     }
+    monitor.close();
   }
 
   /** Kills the machine, like a power failure: data that its kernel has not written is lost. */
@@ -200,7 +215,9 @@ function diskArguments({ disk, record }: DiskOptions): string[] {
     return ["-blockdev", `driver=null-co,size=${DISK_BYTES},node-name=raw`, ...device("raw")];
   }
   const raw = ["-blockdev", `driver=file,filename=${disk},node-name=raw`];
-  if (record === undefined) return [...raw, ...device("raw")];
+  if (record === undefined) {
+    return [...raw, "-blockdev", "driver=raw,file=raw,node-name=disk", ...device("disk")];
+  }
   return [
     ...raw,
     ...["-blockdev", `driver=file,filename=${record},node-name=record`],

@@ -47,4 +47,9 @@ export class Monitor {
       if ("return" in reply) return reply.return;
     }
   }
+
+  /** Allows another connection: the monitor serves one at a time. */
+  close(): void {
+    this.#socket.destroy();
+  }
 }

@@ -6,10 +6,12 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { Gate, gatedClient } from "../soak/gate.ts";
 import { claim } from "../soak/violation.ts";
+import type { FailingRequest } from "./disk_errors.ts";
 import { type DiskOptions, type Machine, resume, type SavedMachine } from "./machine.ts";
 
 /** Printed by the guest once the service accepts requests. */
@@ -19,6 +21,8 @@ const RETRY_MS_MAX = 100;
 export class PoweredLog {
   /** Shared by all clients of this log. */
   readonly client: EventLogClient;
+  /** Like `client`, but never retries. */
+  readonly impatient: EventLogClient;
   readonly #saved: SavedMachine;
   readonly #disk: DiskOptions;
   readonly #folder: string;
@@ -42,6 +46,10 @@ export class PoweredLog {
     this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX, {
       writeTimeoutMs: ANSWER_TIMEOUT_MS,
     });
+    this.impatient = new EventLogClient(unixFetch(this.#socketPath), {
+      attemptsMax: 1,
+      writeTimeoutMs: ANSWER_TIMEOUT_MS,
+    });
   }
 
   /** Starts the machine; resolves once the service responds. @throws {Violation} it does not. */
@@ -63,6 +71,17 @@ export class PoweredLog {
   /** Console output since the start. */
   get console(): string {
     return this.#machine?.console ?? "";
+  }
+
+  /** From now on, all reads, writes or flushes of the disk fail with EIO. */
+  async failDisk(kind: FailingRequest): Promise<void> {
+    await this.#machine!.failDisk(kind);
+  }
+
+  /** Lets the machine forget what it has cached of the disk. */
+  async dropCaches(): Promise<void> {
+    this.#machine!.enter("drop");
+    await this.#machine!.untilPrinted("powercut: dropped", ANSWER_TIMEOUT_MS);
   }
 
   /** Runs `verify --chain` in the machine while the service runs. @returns its output. */

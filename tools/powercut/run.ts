@@ -22,20 +22,16 @@ const FOLLOWERS = 2;
 /** Power cuts per disk image. Starting over bounds the time to read the log back. */
 const CUTS_PER_DISK = 20;
 /** Most receipts between two cuts, and the longest time from the last of them to the cut. */
-const RECEIPTS_MAX = 60;
+const RECEIPTS_MAX = 20;
 const DELAY_MS_MAX = 500;
 const POLL_MS = 5;
 
-export interface PowerCutOptions extends CampaignOptions {
-  cuts: number;
-}
-
 /**
- * Cuts the power `cuts` times. @returns counts of the work done. @throws {Violation} data was lost.
+ * Cuts the power `count` times. @returns counts of the work done. @throws {Violation} data was lost.
  */
-export async function cutPowerRepeatedly(options: PowerCutOptions): Promise<Tally> {
+export async function cutPowerRepeatedly(options: CampaignOptions): Promise<Tally> {
   const tally = new Tally();
-  for (let disk = 0; tally.of("kills") < options.cuts; disk++) {
+  for (let disk = 0; tally.of("kills") < options.count; disk++) {
     const path = join(options.folder, `disk-${options.seed}-${disk}.img`);
     await makeDisk(path, options.saved.options.fileSystem);
     await wearDisk(options, disk, path, tally);
@@ -46,12 +42,12 @@ export async function cutPowerRepeatedly(options: PowerCutOptions): Promise<Tall
 }
 
 async function wearDisk(
-  options: PowerCutOptions,
+  options: CampaignOptions,
   number: number,
   disk: string,
   tally: Tally,
 ): Promise<void> {
-  const { saved, seed, cuts, report } = options;
+  const { saved, seed, count, report } = options;
   const { fileSystem } = saved.options;
   const random = randomOf(seed, `disk ${number}`);
   const log = await PoweredLog.create(saved, { disk });
@@ -78,7 +74,7 @@ async function wearDisk(
   try {
     await log.start();
     clients.start(WRITERS, FOLLOWERS);
-    for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < cuts; cut++) {
+    for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < count; cut++) {
       const startMs = performance.now();
       await untilCut();
       await log.cutPower();
@@ -89,7 +85,7 @@ async function wearDisk(
       await log.start();
       await readOn(audit);
       const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
-      report(`cut ${tally.of("kills")} of ${cuts} after ${seconds} s: ${tally}`);
+      report(`cut ${tally.of("kills")} of ${count} after ${seconds} s: ${tally}`);
     }
     await clients.end();
     // Audit the whole log again from the beginning.

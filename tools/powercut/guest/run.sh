@@ -16,6 +16,11 @@ read -r now
 date -s "@$now" > /dev/null
 if mount -t "$fs_type" -o "$fs_options" /dev/vdb /disk; then
   echo >&3
+  # Each further line drops the page cache.
+  while read -r _; do
+    echo 3 > /proc/sys/vm/drop_caches
+    echo "powercut: dropped"
+  done < /dev/console &
   wait "$server"
   echo "powercut: serve exited with status $?"
 else
