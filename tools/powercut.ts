@@ -4,10 +4,10 @@
  *
  * Serves a log in a virtual machine, cuts its power at random times, starts it again, and checks that no
  * acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost; the disk
- * image is kept. 2: bad arguments, or qemu is missing.
+ * image is kept. 2: bad arguments, or something is missing. Requires root.
  *
  * - `--states N` records every disk write instead of cutting the power, and checks N disk states
- *   that a power failure could have left; requires root.
+ *   that a power failure could have left.
  * - `--errors N` lets the disk fail with EIO instead, N times: writes, flushes or reads.
  * - `--no-fsync` turns every fsync of the service into a no-op. Events must then be lost, and the
  *   exit status be 1.
@@ -25,7 +25,7 @@ import { checkDiskErrors } from "./powercut/disk_errors.ts";
 import { FILE_SYSTEMS, type FileSystemName } from "./powercut/file_systems.ts";
 import { buildImages } from "./powercut/images.ts";
 import { bootAndSave } from "./powercut/machine.ts";
-import { fetchPackages, missingPrograms } from "./powercut/packages.ts";
+import { fetchPackages, missingPrograms, type Packages } from "./powercut/packages.ts";
 import { cutPowerRepeatedly } from "./powercut/run.ts";
 import { Violation } from "./soak/violation.ts";
 import { absenceOf, executableOf } from "./support/runtimes.ts";
@@ -82,7 +82,7 @@ function readArguments(args: string[]): Arguments {
     throw new Error("one of --cuts, --states and --errors must be an integer above 0");
   }
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
-  const missing = missingPrograms();
+  const missing = missingPrograms(FILE_SYSTEMS[values.fs as FileSystemName]);
   if (missing !== null) throw new Error(`cannot start a virtual machine: ${missing}`);
   const fileSystem = values.fs as FileSystemName;
   return {
@@ -103,15 +103,14 @@ async function nodePath(): Promise<string> {
   return stdout.trim();
 }
 
-async function powercut(given: Arguments): Promise<void> {
+async function powercut(given: Arguments, packages: Packages): Promise<void> {
   const { count, seed, folder, isSynced } = given;
   const { unit, run } = CAMPAIGNS[given.campaign];
   const report = (line: string) => void process.stderr.write(`${line}\n`);
   const name = `${count} ${unit}, ${given.fileSystem}, seed ${seed}${
     isSynced ? "" : ", without fsync"
   }`;
-  await mkdir(folder, { recursive: true });
-  const images = await buildImages(folder, await fetchPackages(folder), await nodePath());
+  const images = await buildImages(folder, packages, await nodePath());
   const saved = await bootAndSave({
     images,
     fileSystem: FILE_SYSTEMS[given.fileSystem],
@@ -131,11 +130,14 @@ async function powercut(given: Arguments): Promise<void> {
 }
 
 let given: Arguments | null = null;
+let packages: Packages | null = null;
 try {
   given = readArguments(process.argv.slice(2));
+  await mkdir(given.folder, { recursive: true });
+  packages = await fetchPackages(given.folder);
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exitCode = EXIT_USAGE;
 }
-if (given !== null) await powercut(given);
+if (given !== null && packages !== null) await powercut(given, packages);
 endProcess(Number(process.exitCode ?? 0));

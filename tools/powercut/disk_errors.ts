@@ -66,6 +66,9 @@ async function failDisk(
     if (kind === "read") {
       appending.end();
       await Promise.all(writers);
+      // Neither the service nor the machine may have the log in memory.
+      await log.cutPower();
+      await log.start();
       await log.dropCaches();
     }
     await log.failDisk(kind);

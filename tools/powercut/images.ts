@@ -102,7 +102,7 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
     await mkdir(join(tree, name), { recursive: true });
   }
   const programs = new Map([["bin/node", node], ["lib/eatmydata.so", packages.libeatmydata]]);
-  for (const name of ["busybox", "socat", "flock"]) {
+  for (const name of ["busybox", "flock"]) {
     const path = findProgram(name);
     if (path === null) throw new Error(`${name} not found`);
     programs.set(`bin/${name}`, path);

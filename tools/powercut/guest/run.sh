@@ -3,14 +3,14 @@
 # cut. Variables come from the kernel command line.
 export PATH=/bin:/usr/bin HOME=/tmp NODE_COMPILE_CACHE=/cache NODE_COMPILE_CACHE_PORTABLE=1
 cd /product/tools/powercut/guest
-config=/disk/deployment/service.toml
-socat TCP-LISTEN:7000,fork,reuseaddr,backlog=64 UNIX-CONNECT:/disk/deployment/data/ground.sock &
-node verify.ts 7001 "$config" &
+deployment=/disk/deployment
+config=$deployment/service.toml
+node gateway.ts "$config" "$deployment/data/ground.sock" &
 mkfifo /tmp/start
 LD_PRELOAD=$serve_preload node serve.ts "$config" "$rotate_bytes" < /tmp/start &
 server=$!
 exec 3> /tmp/start
-while [ ! -e /tmp/verify.loaded ] || [ ! -e /tmp/serve.loaded ]; do sleep 0.1; done
+while [ ! -e /tmp/gateway.loaded ] || [ ! -e /tmp/serve.loaded ]; do sleep 0.1; done
 echo "powercut: waiting"
 read -r now
 date -s "@$now" > /dev/null
