@@ -17,6 +17,8 @@ import { type DiskOptions, type Machine, resume, type SavedMachine } from "./mac
 /** Printed by the guest once the service accepts requests. */
 const READY_TEXT = "powercut: ready";
 const RETRY_MS_MAX = 100;
+/** A large batch may be interrupted by many power cuts before it gets its receipt. */
+const WRITE_TIMEOUT_MS = 3_600_000;
 
 export class PoweredLog {
   /** Shared by all clients of this log. */
@@ -44,7 +46,7 @@ export class PoweredLog {
     this.#folder = folder;
     this.#relay = createServer((client) => this.#connect(client));
     this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX, {
-      writeTimeoutMs: ANSWER_TIMEOUT_MS,
+      writeTimeoutMs: WRITE_TIMEOUT_MS,
     });
     this.impatient = new EventLogClient(unixFetch(this.#socketPath), {
       attemptsMax: 1,

@@ -18,9 +18,9 @@ import { checkDisk } from "./disk_check.ts";
 import { copyDisk, makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
-const FOLLOWERS = 2;
+const FOLLOWERS = 1;
 /** Power cuts per disk image. Starting over bounds the time to read the log back. */
-const CUTS_PER_DISK = 20;
+const CUTS_PER_DISK = 10;
 /** Most receipts between two cuts, and the longest time from the last of them to the cut. */
 const RECEIPTS_MAX = 20;
 const DELAY_MS_MAX = 500;
