@@ -61,7 +61,7 @@ export async function bootAndSave(options: MachineOptions): Promise<SavedMachine
   await rm(saved.memory, { force: true });
   const machine = await Machine.start(saved, diskArguments({ disk: "" }), true);
   try {
-    await machine.untilPrinted(WAITING_TEXT, ANSWER_TIMEOUT_MS);
+    await machine.untilPrinted(WAITING_TEXT);
     await machine.save(saved.state);
   } finally {
     await machine.cutPower();
@@ -72,7 +72,12 @@ export async function bootAndSave(options: MachineOptions): Promise<SavedMachine
 /** Resumes a saved machine, which then mounts the disk and starts the service. */
 export async function resume(saved: SavedMachine, disk: DiskOptions): Promise<Machine> {
   const machine = await Machine.start(saved, diskArguments(disk), false);
-  await machine.load(saved.state);
+  try {
+    await machine.load(saved.state);
+  } catch (error) {
+    await machine.cutPower();
+    throw error;
+  }
   machine.enter(`${Math.floor(Date.now() / 1000)}`);
   return machine;
 }
@@ -153,8 +158,8 @@ export class Machine {
   }
 
   /** @throws {Violation} the console does not show the text in time. */
-  async untilPrinted(text: string, timeoutMs: number): Promise<void> {
-    const deadline = performance.now() + timeoutMs;
+  async untilPrinted(text: string): Promise<void> {
+    const deadline = performance.now() + ANSWER_TIMEOUT_MS;
     while (!this.#console.includes(text)) {
       claim(this.isRunning, `the machine exited unexpectedly: ${this.#console}`);
       claim(performance.now() < deadline, `no "${text}" in time: ${this.#console}`);
@@ -174,7 +179,7 @@ export class Machine {
 
   /** From now on, all reads, writes or flushes of the disk fail with EIO. */
   async failDisk(iotype: FailingRequest): Promise<void> {
-    const monitor = await Monitor.connect(this.#monitorPath, () => this.isRunning);
+    const monitor = await this.#monitor();
     const rule = { event: "none", iotype, errno: EIO, once: false };
     const faulty = { driver: "blkdebug", "node-name": "faulty", image: "raw" };
     await monitor.run("blockdev-add", { ...faulty, "inject-error": [rule] });
@@ -183,8 +188,12 @@ export class Machine {
     monitor.close();
   }
 
+  async #monitor(): Promise<Monitor> {
+    return await Monitor.connect(this.#monitorPath, () => this.isRunning);
+  }
+
   async #migrate(command: string, uri: string): Promise<void> {
-    const monitor = await Monitor.connect(this.#monitorPath, () => this.isRunning);
+    const monitor = await this.#monitor();
     // Memory is in a file already.
     const capabilities = [{ capability: "x-ignore-shared", state: true }];
     await monitor.run("migrate-set-capabilities", { capabilities });

@@ -57,7 +57,7 @@ export class PoweredLog {
   /** Starts the machine; resolves once the service responds. @throws {Violation} it does not. */
   async start(): Promise<void> {
     this.#machine = await resume(this.#saved, this.#disk);
-    await this.#machine.untilPrinted(READY_TEXT, ANSWER_TIMEOUT_MS);
+    await this.#machine.untilPrinted(READY_TEXT);
     this.#gate.open();
   }
 
@@ -83,7 +83,7 @@ export class PoweredLog {
   /** Lets the machine forget what it has cached of the disk. */
   async dropCaches(): Promise<void> {
     this.#machine!.enter("drop");
-    await this.#machine!.untilPrinted("powercut: dropped", ANSWER_TIMEOUT_MS);
+    await this.#machine!.untilPrinted("powercut: dropped");
   }
 
   /** Runs `verify --chain` in the machine while the service runs. @returns its output. */
