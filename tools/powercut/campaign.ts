@@ -13,4 +13,4 @@ export interface CampaignOptions {
 
 export const WRITERS = 8;
 /** Tail size at which the service rotates and seals, small so that power cuts hit both. */
-export const ROTATE_BYTES = 512 * 1024;
+export const ROTATE_BYTES = 64 * 1024;

@@ -21,7 +21,8 @@ const run = promisify(execFile);
 const PAGE_BYTES = 1024 * 1024;
 
 /**
- * Recovers the log on a disk image, which changes the image, and reads all of it.
+ * Recovers the log on a disk image, which changes the image, and reads all of it. @returns the
+ * number of its segments.
  * @throws {Violation} the log lacks something that is due, or `verify --chain` fails.
  */
 export async function checkDisk(
@@ -29,11 +30,11 @@ export async function checkDisk(
   { type, options }: FileSystem,
   audit: Audit,
   due: Due,
-): Promise<void> {
+): Promise<number> {
   const folder = await mkdtemp(`${disk}-`);
   await run("mount", ["-t", type, "-o", `loop,${options}`, disk, folder]);
   try {
-    await checkLog(join(folder, "deployment", "data", "log"), audit, due);
+    return await checkLog(join(folder, "deployment", "data", "log"), audit, due);
   } finally {
     await run("umount", [folder]);
     await rmdir(folder);
@@ -41,7 +42,7 @@ export async function checkDisk(
 }
 
 /** Recovers a log and checks it against what was acknowledged. */
-async function checkLog(folder: string, audit: Audit, due: Due): Promise<void> {
+async function checkLog(folder: string, audit: Audit, due: Due): Promise<number> {
   const storage = fileStorage(folder);
   const log = await openLog({
     storage,
@@ -55,8 +56,9 @@ async function checkLog(folder: string, audit: Audit, due: Due): Promise<void> {
   } finally {
     await log.close();
   }
-  const { failure } = await verifyLog(storage, { chain: true });
+  const { report, failure } = await verifyLog(storage, { chain: true });
   claim(failure === null, `verify --chain: ${failure?.message}`);
+  return report.segments_checked;
 }
 
 async function readInto(audit: Audit, snapshot: LogSnapshot): Promise<void> {

@@ -6,10 +6,14 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { Buffer } from "node:buffer";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import process from "node:process";
 import { promisify } from "node:util";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
 import { findProgram } from "../support/find_program.ts";
 import type { Packages } from "./packages.ts";
 
@@ -27,6 +31,7 @@ const MODULES = [
 const PRODUCT = ["cli.ts", "package.json", "src", GUEST];
 const DEPENDENCIES = ["smol-toml", "xxhash-wasm"];
 const PROGRAM_DISK_MIB = 512;
+const POLL_MS = 20;
 
 /** Paths of the boot images. */
 export interface Images {
@@ -125,26 +130,37 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
 }
 
 /**
- * Fills Node's compile cache by running each command once on the host: under emulation, a cached
- * start takes a third of the time.
+ * Fills Node's compile cache: serves, seals and verifies a log once on the host, because loading a
+ * module without the cache takes seconds under emulation.
  */
 async function warmCompileCache(tree: string, node: string): Promise<void> {
   const deployment = await mkdtemp(join(dirname(tree), "warm-"));
+  const [config, product] = [join(deployment, "service.toml"), join(tree, "product")];
   const env = {
     ...process.env,
     NODE_COMPILE_CACHE: join(tree, "cache"),
     NODE_COMPILE_CACHE_PORTABLE: "1",
   };
-  const command = [join(tree, "product/cli.ts"), "--config", join(deployment, "service.toml")];
   try {
-    await run(node, [command[0]!, "init", deployment], { env });
-    const serving = spawn(node, [...command, "serve"], {
-      env,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    serving.stderr.once("data", () => serving.kill("SIGTERM"));
+    await run(node, [join(product, "cli.ts"), "init", deployment], { env });
+    const rotateBytes = "1";
+    const serving = spawn(node, [join(product, GUEST, "serve.ts"), config, rotateBytes], { env });
+    serving.stdin.write("\n");
+    const said = createInterface({ input: serving.stderr })[Symbol.asyncIterator]();
+    while (!(await said.next()).value!.endsWith("ready"));
+    const client = new EventLogClient(unixFetch(join(deployment, "data", "ground.sock")));
+    const event = { stream: "warm", record_key: "up", kind: "up", payload: null };
+    for (const batchId of ["1", "2"]) {
+      await client.append({ source: "warm", batchId, events: [event] });
+    }
+    const segments = join(deployment, "data", "log", "segments");
+    while (!(await readdir(segments)).some((name) => name.endsWith(".parquet"))) {
+      await delay(POLL_MS);
+    }
+    serving.stdin.end();
+    serving.kill("SIGTERM");
     await once(serving, "close");
-    await run(node, [...command, "verify", "--chain"], { env });
+    await run(node, [join(product, "cli.ts"), "--config", config, "verify", "--chain"], { env });
   } finally {
     await rm(deployment, { recursive: true });
   }

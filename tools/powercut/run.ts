@@ -21,9 +21,12 @@ import { PoweredLog } from "./powered_log.ts";
 const FOLLOWERS = 1;
 /** Power cuts per disk image. Starting over bounds the time to read the log back. */
 const CUTS_PER_DISK = 10;
-/** Most receipts between two cuts, and the longest time from the last of them to the cut. */
+/** Most receipts between two cuts. */
 const RECEIPTS_MAX = 20;
+/** Longest time from the last of them to the cut. Some are long enough to finish a segment. */
 const DELAY_MS_MAX = 500;
+const LONG_DELAY_MS_MAX = 15_000;
+const LONG_DELAY_SHARE = 0.2;
 const POLL_MS = 5;
 
 /**
@@ -69,8 +72,10 @@ async function wearDisk(
     while (tally.of("batches") < receipts) {
       await delay(POLL_MS, undefined, { signal: load.failing });
     }
-    await delay(random() * DELAY_MS_MAX, undefined, { signal: load.failing });
+    const delayMsMax = random() < LONG_DELAY_SHARE ? LONG_DELAY_MS_MAX : DELAY_MS_MAX;
+    await delay(random() * delayMsMax, undefined, { signal: load.failing });
   };
+  let sealed = 0;
   try {
     await log.start();
     clients.start(WRITERS, FOLLOWERS);
@@ -81,7 +86,10 @@ async function wearDisk(
       tally.add("kills");
       // Check a copy on the host, and the disk itself in the machine. Both must recover it.
       await copyDisk(disk, image);
-      await checkDisk(image, fileSystem, new Audit(load.ledger, new Map(heads)), load.ledger.due());
+      const copyAudit = new Audit(load.ledger, new Map(heads));
+      const segments = await checkDisk(image, fileSystem, copyAudit, load.ledger.due());
+      tally.add("seals", segments - sealed);
+      sealed = segments;
       await log.start();
       await readOn(audit);
       const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
