@@ -6,7 +6,8 @@
  *
  * Events have source `git`, stream `commits` and the commit's hash as record key. Parents precede
  * children. This program and the service may be killed at any time: the next run completes the
- * import, because the service ignores batches it already has. Run it again to import new commits.
+ * import, because the service ignores batches that are already in the log. Run the program again to
+ * import new commits.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -74,7 +75,7 @@ async function* planImports(
       yield { tip, excluded };
       excluded = [...excluded, tip];
     } else {
-      // Git cannot exclude a lost tip, so exclude its remaining commits instead.
+      // Git cannot exclude a tip that is gone, so exclude those of its commits that still exist.
       excluded = excluded.concat(await presentCommits(repository, lost.get(tip) ?? []));
     }
   }

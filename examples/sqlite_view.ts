@@ -5,8 +5,8 @@
  *     deno task example:sqlite-view demo/data/ground.sock view.db
  *     sqlite3 view.db "SELECT payload ->> 'subject' FROM records WHERE stream = 'commits'"
  *
- * It may be killed and restarted at any time: the table always equals a view built from scratch up
- * to the same position.
+ * The program may be killed and restarted at any time: the table always equals a view built from
+ * scratch up to the same position.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -75,7 +75,7 @@ function rest({ limit }: Options, view: RecordView): ReplayOptions {
   return { after: view.position, ...(limit === null ? {} : { limit }) };
 }
 
-/** Brings the view up to the current end of the log. */
+/** Updates the view through the current end of the log. */
 async function catchUp(options: Options, view: RecordView): Promise<void> {
   for await (const page of options.client.replayPages(rest(options, view))) takeIn(page, view);
 }

@@ -51,7 +51,7 @@ const ATTEMPTS_MAX = 1;
 interface Options {
   client: EventLogClient;
   cursorPath: string | undefined;
-  /** Number of events to start with; null to start at a position. */
+  /** Number of last events to print first; null to start at a position. */
   lastCount: number | null;
   /** Position to start at; null for the beginning. */
   since: string | null;

@@ -1,6 +1,6 @@
-#!/usr/bin/env bash
-# Reports the state of a log: to Nagios and similar monitors with a status line and an exit code, or
-# to Prometheus in a file for node_exporter's textfile collector. Needs curl and jq.
+# !/usr/bin/env bash Reports the state of a log: to Nagios and similar monitors with a status line
+# and an exit code, or to Prometheus in a file for node_exporter's textfile collector. Requires curl
+# and jq.
 set -euo pipefail
 # Compare ids bytewise.
 export LC_ALL=C
@@ -16,13 +16,13 @@ usage: probe.sh --socket SOCKET --log DIR [--cursor NAME=FILE]... [LIMIT...]
   --token-file FILE    file with the bearer token, if the service requires one
   --prometheus FILE    write metrics to FILE instead; - is standard output
 
-limits (too little free space is critical; the others are warnings):
+limits (low free space is critical; the others are warnings):
   --age-max SECONDS    age of the last event (default: none)
   --lag-max SECONDS    how far a consumer may lag behind the last event (default: none)
   --tail-max BYTES     size of the tail, which is sealed at 64 MiB (default: 128 MiB)
   --free-min BYTES     free disk space in excess of the tail's size (default: 200 MiB)
 
-exit status: 0 OK, 1 warning, 2 critical, 3 unknown: the probe itself failed
+exit status: 0 OK, 1 warning, 2 critical, 3 unknown (the probe itself failed)
 END
 }
 

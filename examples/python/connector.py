@@ -56,7 +56,7 @@ def post(socket_path, token, body):
 
 def append(socket_path, token, batch):
     """Appends a batch durably, with retries. Returns the receipt."""
-    # Encoded once, so that every attempt sends the same bytes.
+    # Encode the batch once, so that every attempt sends the same bytes.
     body = json.dumps(batch, ensure_ascii=False, allow_nan=False).encode()
     for attempt in itertools.count(1):
         pause = min(0.1 * 2**attempt, PAUSE_S_MAX)
@@ -65,7 +65,7 @@ def append(socket_path, token, batch):
             if status == 200:
                 return document
             failure = f"{document['error']}: {document['message']}"
-            # 429 and 500 storage_full: nothing was written. 503: lasts until a restart.
+            # After 429 and 500 storage_full, nothing was written. A 503 lasts until a restart.
             if status != 429 and status < 500:
                 raise Refused(failure)
             pause = max(pause, float(headers.get("Retry-After", 0)))

@@ -3,8 +3,8 @@
 
     python3 examples/python/consumer.py --socket demo/data/ground.sock --cursor /tmp/cursor
 
-It resumes from the position in the cursor file, which is written after the events are printed: a
-crash in between repeats events, but never skips any.
+The consumer resumes from the position in the cursor file, which is written after the events are
+printed. A crash in between repeats events, but never skips any.
 """
 
 import argparse

@@ -1,14 +1,15 @@
 /**
- * Serves a web page that shows a log. Like any consumer, it connects to the service's socket. Its
- * routes are all read-only.
+ * Serves a web page that shows a log. Like any other consumer, the server connects to the service's
+ * socket. All routes are read-only.
  *
  *     node examples/viewer/server.ts --socket demo/data/ground.sock
  *     deno task example:viewer demo/data/ground.sock
  *
- * It listens on 127.0.0.1 and rejects requests for other host names, so that no other website can
- * read the log by DNS rebinding. Anyone with a login on this machine can read the log through it.
+ * The server listens on 127.0.0.1 and rejects requests for other host names, so that no other
+ * website can read the log through DNS rebinding. Anyone with a login on this machine can read the
+ * log.
  *
- * It serves the sources of the page and of `event.ts`, with types stripped, at their paths in this
+ * The sources of the page and of `event.ts` are served with types stripped, at their paths in this
  * repository.
  */
 import { readFile } from "node:fs/promises";
@@ -109,7 +110,7 @@ async function forward(
     "content-type": answer.headers.get("content-type") ?? "application/json",
     "cache-control": "no-store",
   });
-  // Confirms a follow connection even if the log is idle.
+  // Otherwise, a follow of an idle log would send no headers, and the page would not connect.
   response.flushHeaders();
   // Either side may close the connection at any time; the page reconnects.
   await pipeline(Readable.fromWeb(answer.body as never), response).catch(() => {});

@@ -59,7 +59,7 @@ function textsOf(page: Page, selector: string): Promise<(string | null)[]> {
   return page.$$eval(selector, (found) => found.map(({ textContent }) => textContent));
 }
 
-/** A test of the page, which must have no uncaught errors. `open` waits until it is connected. */
+/** Defines a test that fails on uncaught page errors. `open` waits until the page is connected. */
 function testPage(
   title: string,
   use: (served: Deployment, page: Page, open: () => Promise<void>) => Promise<void>,
@@ -151,7 +151,9 @@ testPage(
   },
 );
 
-/** Alters a payload in responses, like an attacker who edits the files and repairs framing. */
+/**
+ * Alters a payload in responses, like an attacker who edits files and recomputes their checksums.
+ */
 const ALTERING = `
   const plain = window.fetch;
   window.fetch = async (...args) => {
