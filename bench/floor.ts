@@ -97,7 +97,7 @@ async function servedRow(
   return loadRow(row, result, peakMemoryBytes(pid));
 }
 
-/** From the first byte of an event to its arrival at the follower. */
+/** Measures from the first byte of an event to its arrival at the follower. */
 async function deliveryRow(row: string, served: Served, options: BenchOptions): Promise<Row> {
   const measured = await measureDelivery(served, options);
   return {

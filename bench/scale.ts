@@ -1,7 +1,7 @@
 /**
- * Measures which costs grow with the log: logs of several sizes are built through the HTTP API,
- * sealed, and sent the same requests; the table shows them side by side. See README.md in this
- * directory.
+ * Measures which costs grow with the log. Logs of several sizes are built through the HTTP API and
+ * sealed. They get the same requests, and the table shows the results side by side. See README.md
+ * in this directory.
  */
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,8 +1,8 @@
-/** The measured servers: their HTTP layer, and the work per body. */
+/** The measured servers, each with its HTTP layer and its work per body. */
 
 /**
- * `store` also parses, and responds when the body is durable; `forward` then sends it to followers.
- * `page` serves a page of replay from memory.
+ * `store` also parses, and responds when the body is durable. `forward` then sends the body to
+ * followers. `page` serves a replay page from memory.
  */
 export type FloorWork = "answer" | "parse" | "store" | "forward" | "page";
 

@@ -1,6 +1,6 @@
 /**
- * Only the SHA-256 work of reading, sealing and verifying history: the same number of inputs, of
- * the same lengths as for the typical event, with the same calls.
+ * Performs only the SHA-256 work of reading, sealing and verifying history, with the same calls on
+ * as many inputs of the same lengths as for the typical event.
  */
 import { Buffer } from "node:buffer";
 import { createHash, hash } from "node:crypto";
@@ -9,7 +9,7 @@ const BATCH_EVENTS = 1000;
 /** Sizes of the typical event (support/requests.ts): its line, and its share of a segment. */
 const LINE_BYTES = 717;
 export const SEALED_BYTES = 103;
-/** Its share of the batch digest's input. */
+/** The typical event's share of the batch digest's input. */
 const DIGEST_BYTES = 195;
 const PAYLOAD_BYTES = 300;
 const ENVELOPE_BYTES = 325;
@@ -48,8 +48,9 @@ export const HASHING: Record<string, HashBatch> = {
     hashEach(LINK_BYTES);
   },
   /**
-   * The lines: when the log is opened, when they are read, when they are written to the segment and
-   * when it is read back. The chain. The file: when written and when read back.
+   * The lines, when the log is opened, when they are read, when they are written to the segment and
+   * when the segment is read back. The chain. The file, when it is written and when it is read
+   * back.
    */
   "seal": () => {
     for (let pass = 0; pass < 4; pass++) hashText(LINE_BYTES);
@@ -58,7 +59,7 @@ export const HASHING: Record<string, HashBatch> = {
   },
 };
 
-/** Does the hashing for `events` events. */
+/** Computes the hashes for `events` events. */
 export function hashEvents(work: string, events: number): void {
   const hashBatch = HASHING[work]!;
   for (let event = 0; event < events; event += BATCH_EVENTS) hashBatch();

@@ -1,6 +1,6 @@
 /**
- * A server that does minimal work per request, as a lower bound for the service. Arguments: the
- * kind of server, the socket, the file to append to.
+ * A server that does minimal work per request, as a lower bound for the service. The arguments are
+ * the kind of server, the socket, and the file to append to.
  */
 import { Buffer } from "node:buffer";
 import { fdatasync, openSync, write } from "node:fs";

@@ -16,7 +16,7 @@ export interface Series {
   rounds: Measurement[];
 }
 
-/** No peer has sealed history: the goal is half the replay rate of the service's tail. */
+/** No peer has sealed history. The goal is half the replay rate of the service's tail. */
 export function segmentsGoal(series: Series[]): Series[] {
   const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
   if (tail === undefined) return [];
@@ -28,11 +28,11 @@ export function segmentsGoal(series: Series[]): Series[] {
   return [{ row: "replay-segments", subject: "goal", variant, isSameWork: false, rounds }];
 }
 
-/** Above this share of a core, the load generator limits a rate. */
+/** Above this share of a core, the load generator is considered the bottleneck. */
 const CLIENT_SHARE_MAX = 0.85;
 const CLIENT_LIMITED = "!";
 
-/** One line per measured figure: the service, the best peer, and the same work. */
+/** One line per measured figure, with the service, the best peer and the same work. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.filter(({ row }) => series.some((each) => each.row === row))
     .map((figure) => comparisonRow(figure, series.filter((each) => each.row === figure.row)));

@@ -24,7 +24,9 @@ import { type BenchContext, SEALED_ROWS, SERVED_ROWS, type Subject } from "./row
 import { measureSealed } from "./sealed.ts";
 import { takeTurns, type Turn, turnOf } from "./turns.ts";
 
-/** Short windows and many rounds, so that other load on the machine affects all equally. */
+/**
+ * Short windows and many rounds, so that other load on the machine affects all subjects equally.
+ */
 const DEFAULT_ARGS = ["--seconds", "1"];
 /** Warm-up relative to the measured time; longer for the service, because of JIT compilation. */
 const WARMUP_SHARE = 0.5;
@@ -32,7 +34,7 @@ const OURS_WARMUP_SHARE = 1.5;
 const REPLAY_EVENTS = 200_000;
 const SEALED_EVENTS = 1_000_000;
 
-/** The installed peers, each with its servers; prints how to install the others. */
+/** Returns the installed peers, each with its servers, and prints how to install the others. */
 async function findPeers(context: BenchContext) {
   const subjects: Subject[] = [];
   let cluster: PostgresCluster | null = null;
@@ -50,7 +52,7 @@ async function findPeers(context: BenchContext) {
   return { subjects, cluster };
 }
 
-/** The variants of each subject in each row, alternating. */
+/** Measures the variants of each subject in each row, alternating between them. */
 function servedTurns(rows: string[], subjects: Subject[]): Turn[] {
   return rows.flatMap((row) =>
     subjects.flatMap(({ name, variantsOf }) =>

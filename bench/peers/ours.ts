@@ -25,7 +25,7 @@ import {
   type Subject,
 } from "./rows.ts";
 
-/** The start of a commit in the tail, made durable by one fdatasync; no event contains it. */
+/** The start of a commit in the tail, made durable by one fdatasync. No event contains this. */
 const COMMIT_START = Buffer.from('{"commit":{');
 const READ_BYTES = 1024 * 1024;
 
@@ -106,12 +106,12 @@ async function measureIngest(
     });
     return measureWorkloads(workloads, deployment, server, context);
   });
-  // The last one is the empty commit of the shutdown.
+  // The last commit is the empty one of the shutdown.
   const commits = await countCommits(join(deployment.folder, "data", "log", "tail.ndjson")) - 1;
   return { ...measurement, eventsPerSync: events / commits };
 }
 
-/** Number of commits in a tail, each made durable by one fdatasync. */
+/** Counts the commits in a tail, each made durable by one fdatasync. */
 async function countCommits(path: string): Promise<number> {
   const file = await open(path);
   try {
@@ -127,7 +127,7 @@ async function countCommits(path: string): Promise<number> {
         commits += 1;
         at = found + COMMIT_START.length;
       }
-      // May be the start of a match that continues in the next read.
+      // The rest may be the start of a match that continues in the next read.
       keptBytes = Math.min(COMMIT_START.length - 1, end - at);
       buffer.copyWithin(0, end - keptBytes, end);
       buffer.fill(0, end);

@@ -78,7 +78,7 @@ export function pagePosition(bodyEnd: Buffer): PagePosition {
   return { nextAfter, snapshotThrough };
 }
 
-/** @throws {Error} the batch was rejected, or is a duplicate. */
+/** @throws {Error} if the batch was rejected, or is a duplicate. */
 export function requireCommitted(response: RawResponse): void {
   requireOk(response);
   if (!response.bodyEnd.includes(COMMITTED)) {
@@ -86,7 +86,7 @@ export function requireCommitted(response: RawResponse): void {
   }
 }
 
-/** @throws {Error} the status is not 200. */
+/** @throws {Error} if the status is not 200. */
 export function requireOk(response: RawResponse): void {
   if (response.status !== 200) throw new Error(`status ${response.status}: ${response.bodyEnd}`);
 }
