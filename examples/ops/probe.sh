@@ -1,6 +1,6 @@
-# !/usr/bin/env bash Reports the state of a log: to Nagios and similar monitors with a status line
-# and an exit code, or to Prometheus in a file for node_exporter's textfile collector. Requires curl
-# and jq.
+#!/usr/bin/env bash
+# Reports the state of a log: to Nagios and similar monitors with a status line and an exit code, or
+# to Prometheus in a file for node_exporter's textfile collector. Requires curl and jq.
 set -euo pipefail
 # Compare ids bytewise.
 export LC_ALL=C

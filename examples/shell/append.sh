@@ -1,5 +1,5 @@
-# !/usr/bin/env bash A connector built with curl and jq: appends events from standard input, one
-# JSON object per line.
+#!/usr/bin/env bash
+# A connector built with curl and jq: appends events from standard input, one JSON object per line.
 #
 #     jq -c '{stream: "logs", record_key: .id, kind: "upserted", payload: .}' rows.ndjson |
 #       examples/shell/append.sh --socket demo/data/ground.sock --source import --batch 2026-01-31

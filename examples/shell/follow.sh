@@ -1,5 +1,6 @@
-# !/usr/bin/env bash A consumer built with curl and jq: prints each event as one line of JSON, and
-# resumes where it stopped.
+#!/usr/bin/env bash
+# A consumer built with curl and jq: prints each event as one line of JSON, and resumes where it
+# stopped.
 #
 #     examples/shell/follow.sh --socket demo/data/ground.sock --cursor /tmp/cursor 'stream=orders' |
 #       jq -r '[.observed_at, .record_key, .payload.total] | @tsv'
