@@ -37,7 +37,7 @@ interface CompareOptions {
   serverRuntime: RuntimeName;
   rounds: number;
   measureMs: number;
-  /** Events of the log that is replayed, sealed and verified. */
+  /** Number of events in the log that is replayed, sealed and verified. */
   events: number;
   /** Substrings of row names to measure; empty for all. */
   rows: string[];

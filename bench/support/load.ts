@@ -13,7 +13,7 @@ import type { RawResponse } from "./response_parser.ts";
 /** The requests of one client, and checks of the responses. */
 export interface Workload {
   next(): Buffer;
-  /** Checks a response; a wrong one ends the run. @returns the number of its events. */
+  /** Checks a response. An incorrect one ends the run. @returns the number of its events. */
   accept(response: RawResponse): number;
   /** Whether the bytes of requests or of responses are counted. */
   bytes(request: Buffer, response: RawResponse): number;

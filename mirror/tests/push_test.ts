@@ -58,7 +58,7 @@ async function ingest(mirrored: Mirrored, random: () => number, isOver: () => bo
   return count;
 }
 
-testWithNats(`push survives kills of itself and NATS (SEED=${seed})`, async (mirrored) => {
+testWithNats(`push survives kills of the pusher and NATS (SEED=${seed})`, async (mirrored) => {
   const random = seededRandom(seed);
   const { nats } = mirrored;
   let isOver = false;
