@@ -47,7 +47,7 @@ await runBench(async () => {
   const disk = probeDisk(keep ?? parent ?? tmpdir());
   const columns: { name: string; figures: Figures }[] = [];
   for (const events of sizes) {
-    // Not a bare number: objects list integer-like keys first.
+    // The key is not a bare number, because objects list integer-like keys first.
     const name = `${events.toLocaleString("en")} events`;
     columns.push({ name, figures: await measureSize(events, options) });
   }

@@ -115,7 +115,7 @@ async function questionRows(
     const client = await RawClient.connect(deployment.socketPath);
     const tookMs: number[] = [];
     for (let number = 0; number < QUESTIONS; number++) {
-      // A step coprime to most counts, so that consecutive requests are not neighbors.
+      // The step is coprime to most counts, so that consecutive requests are not neighbors.
       tookMs.push((await ask(client, questionAbout(number * 7919 % batches))).tookMs);
     }
     client.close();

@@ -31,7 +31,7 @@ export interface PgReply {
   tag: string;
 }
 
-/** Finds the end of the reply to one exchange, across any split into reads. */
+/** Finds the end of the reply to one exchange, however it is split into reads. */
 export class PgSkimmer {
   readonly #onNotification: () => void;
   #missing = 0;

@@ -30,7 +30,7 @@ export function encodeCommand(words: string[]): Buffer {
   return Buffer.from(`*${words.length}\r\n${bulks.join("")}`);
 }
 
-/** Finds the end of the replies to one exchange, across any split into reads. */
+/** Finds the end of the replies to one exchange, however they are split into reads. */
 export class RespSkimmer {
   /** Values still expected, including those within arrays. */
   #missing = 0;

@@ -50,7 +50,8 @@ export class FollowerClient {
   }
 
   /**
-   * Follows from after an event, null for the beginning; resolves when it has caught up.
+   * Follows the log after an event, or from the beginning if it is null. Resolves when the follower
+   * has caught up.
    * @param onFailure called when the response ends after that.
    * @throws {Error} if the follow was rejected or ended before that. The connection is then closed.
    */

@@ -88,7 +88,7 @@ test(
   () => withServing((served) => testConsumer(served, "shell/follow.sh")),
 );
 
-/** Checks that an example appends each batch once although the service is killed. */
+/** Checks that an example appends each batch once, even if the service is killed. */
 async function testConnector(served: Deployment, appending: () => Spawned): Promise<void> {
   const first = await appending().exited;
   assert.match(first.stdout, /^committed 1000 events .*\ncommitted 500 events /, first.stderr);
