@@ -96,7 +96,7 @@ await runBench(async () => {
   const options = parseBenchOptions(args, [...SERVED_ROWS, ...SEALED_ROWS]);
   const folder = await mkdtemp(join(options.parent ?? tmpdir(), "bench-peers-"));
   try {
-    // PostgreSQL's user must be able to access its directory.
+    // PostgreSQL's user must be able to access the directory.
     await chmod(folder, 0o711);
     await compare(options, folder);
   } finally {

@@ -108,8 +108,8 @@ export class Deployment {
 
   /**
    * Starts the server and waits for the first response.
-   * @param rotateBytes size at which it seals its tail; default: the program's own. A compiled
-   *   executable does not support this, so the current runtime is used instead.
+   * @param rotateBytes size at which the server seals its tail; default: the program's own. A
+   *   compiled executable does not support this, so the current runtime is used instead.
    */
   async serve(rotateBytes?: number): Promise<Server> {
     const startMs = performance.now();

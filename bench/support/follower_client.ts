@@ -52,7 +52,7 @@ export class FollowerClient {
   /**
    * Follows the log after an event, or from the beginning if it is null. Resolves when the follower
    * has caught up.
-   * @param onFailure called when the response ends after that.
+   * @param onFailure called if the response ends after the follower has caught up.
    * @throws {Error} if the follow was rejected or ended before that. The connection is then closed.
    */
   static open(
