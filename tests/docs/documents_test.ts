@@ -102,6 +102,14 @@ test(
   },
 );
 
+test("README.md: the follow for new events works on an empty log", { skip: obstacle() }, () => {
+  const list = fences.get("README.md")!;
+  const start = list.find(({ tag }) => tag === "background")!;
+  const follow = list.find(({ tag }) => tag === "follow")!;
+  const output = { language: "text", tag: "output", text: '{"type":"events",…', line: follow.line };
+  return runDocument("README.md", [start, follow, { ...follow, ...output }]);
+});
+
 /** Runs the commands of a document, and compares their output. */
 function runDocument(path: string, list: Fence[]): Promise<void> {
   return withFolder(async (folder) => {
