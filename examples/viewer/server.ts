@@ -20,6 +20,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { EventLogClient, type Fetch, unixFetch } from "../../mod.ts";
+import { frontierOf } from "../support/frontier.ts";
 import { runExample, UsageError } from "../support/run_example.ts";
 import { MinuteCounts } from "./minute_counts.ts";
 
@@ -49,6 +50,7 @@ const SECURITY_HEADERS = {
 
 interface Options {
   fetch: Fetch;
+  client: EventLogClient;
   port: number;
   token: string | undefined;
   minutes: MinuteCounts;
@@ -77,7 +79,7 @@ function parseOptions(args: string[]): Options {
     attemptsMax: 1,
     ...(token !== undefined && { token }),
   });
-  return { fetch, port, token, minutes: new MinuteCounts(client) };
+  return { fetch, client, port, token, minutes: new MinuteCounts(client) };
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {
@@ -152,12 +154,17 @@ async function respond(
 /** Resolves once the server is listening, and rejects if it cannot listen. */
 function listen(server: Server, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const isBusy = error.code === "EADDRINUSE";
+      reject(isBusy ? new Error(`port ${port} is in use; choose another with --port`) : error);
+    });
     server.listen(port, HOST, () => resolve(server.address() as AddressInfo));
   });
 }
 
 async function serveViewer(options: Options): Promise<void> {
+  // Fails early if the socket or the token is wrong.
+  await frontierOf(options.client);
   const server = createServer((request, response) => {
     respond(options, request, response).catch((error: NodeJS.ErrnoException) => {
       if (response.headersSent) return response.destroy();
