@@ -21,7 +21,7 @@ import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { EventLogClient, type Fetch, unixFetch } from "../../mod.ts";
 import { frontierOf } from "../support/frontier.ts";
-import { runExample, UsageError } from "../support/run_example.ts";
+import { refuseRest, runExample, UsageError } from "../support/run_example.ts";
 import { MinuteCounts } from "./minute_counts.ts";
 
 const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--token TOKEN]
@@ -66,8 +66,10 @@ function parseOptions(args: string[]): Options {
       token: { type: "string" },
     },
   });
-  const [socket = values.socket, ...rest] = positionals;
-  if (socket === undefined || rest.length > 0) throw new UsageError("a socket is required");
+  const rest = [...positionals];
+  const socket = values.socket ?? rest.shift();
+  if (socket === undefined) throw new UsageError("a socket is required");
+  refuseRest(rest);
   const port = Number(values.port);
   if (!(Number.isInteger(port) && port >= 0 && port < 65_536)) {
     throw new UsageError(`--port must be a port number, got ${values.port}`);
