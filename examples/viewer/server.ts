@@ -9,7 +9,7 @@
  * read the log by DNS rebinding. Anyone with a login on this machine can read the log through it.
  *
  * It serves the sources of the page and of `event.ts`, with types stripped, at their paths in this
- * repository.
+ * repository. In the npm package, they are JavaScript.
  */
 import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -37,7 +37,7 @@ const PAGE = "examples/viewer/page";
 
 /** Paths of the modules that the page imports. */
 const SOURCE =
-  /^\/(event|src\/limits|src\/event\/[\w/]+|examples\/(support|viewer\/page)\/\w+)\.ts$/;
+  /^\/(event|src\/limits|src\/event\/[\w/]+|examples\/(support|viewer\/page)\/\w+)\.[jt]s$/;
 /** Read-only routes of the service. */
 const READING = /^\/v1\/(events|streams)$/;
 
@@ -123,7 +123,7 @@ async function serveFile(path: string, response: ServerResponse): Promise<void> 
   const text = await readFile(new URL(path, ROOT), "utf8");
   if (path.endsWith(".html")) return send(response, 200, "text/html", text);
   if (path.endsWith(".css")) return send(response, 200, "text/css", text);
-  send(response, 200, "text/javascript", stripTypeScriptTypes(text));
+  send(response, 200, "text/javascript", path.endsWith(".ts") ? stripTypeScriptTypes(text) : text);
 }
 
 async function respond(
