@@ -5,7 +5,7 @@ const EVENT_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Reads the event id; null, for the beginning of the log, if the file does not exist.
- * @throws {Error} the file contains something else.
+ * @throws {Error} if the file does not contain an event id.
  */
 export async function readCursor(path: string): Promise<string | null> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {

@@ -7,7 +7,7 @@ export class UsageError extends Error {
   override name = "UsageError";
 }
 
-/** @throws {UsageError} an operand is left over. */
+/** @throws {UsageError} if an operand is left over. */
 export function refuseRest([operand]: string[]): void {
   if (operand !== undefined) throw new UsageError(`unexpected argument ${operand}`);
 }

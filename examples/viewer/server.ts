@@ -166,7 +166,7 @@ function listen(server: Server, port: number): Promise<AddressInfo> {
 }
 
 async function serveViewer(options: Options): Promise<void> {
-  // Fails early if the socket or the token is wrong.
+  // Fail early if the socket or the token is wrong.
   await frontierOf(options.client);
   const server = createServer((request, response) => {
     respond(options, request, response).catch((error: NodeJS.ErrnoException) => {

@@ -195,7 +195,7 @@ function statusOf(url: string, path: string, method: string, host?: string): Pro
   });
 }
 
-/** Runs the viewer, which must exit with status 1. @returns its standard error. */
+/** Runs the viewer and expects exit status 1. @returns its standard error. */
 async function failureOf(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await spawnScript(SERVER, args).exited;
   assert.deepEqual([code, stdout], [1, ""]);
