@@ -46,13 +46,15 @@ const DETAIL_COLUMNS: Record<Figure["value"], string> = {
   p99Ms: "p99 ms",
 };
 
-/** It has a background of its own, since a page may ignore the preferred color scheme. */
+/** The image has its own background, since the page around it may have another color scheme. */
 const STYLE = `
-  .page { fill: #ffffff } text { fill: #1f2328 } .unit, .name { fill: #59636e }
-  .first { fill: #0b5cad } .second { fill: #3f8fdc } .same { fill: #b35900 } .other { fill: #6e7781 }
+  .page { fill: #ffffff } .first { fill: #0b5cad } .second { fill: #3f8fdc }
+  .same { fill: #b35900 } .other { fill: #6e7781 }
+  text { fill: #1f2328 } .unit, .name { fill: #59636e }
   @media (prefers-color-scheme: dark) {
-    .page { fill: #0d1117 } text { fill: #e6edf3 } .unit, .name { fill: #9198a1 }
-    .first { fill: #58a6ff } .second { fill: #a5d0ff } .same { fill: #f0883e } .other { fill: #8b949e }
+    .page { fill: #0d1117 } .first { fill: #58a6ff } .second { fill: #a5d0ff }
+    .same { fill: #f0883e } .other { fill: #8b949e }
+    text { fill: #e6edf3 } .unit, .name { fill: #9198a1 }
   }
 `;
 
@@ -61,9 +63,8 @@ const STYLE = `
  * @throws {Error} a result is not one of this benchmark, or has no figure to draw.
  */
 export function drawChart(results: PeersResult[]): string {
-  const stranger = results.find(({ benchmark }) => benchmark !== "peers");
-  if (stranger !== undefined) {
-    throw new Error(`not a result of bench/peers: ${stranger.benchmark}`);
+  for (const { benchmark } of results) {
+    if (benchmark !== "peers") throw new Error(`not a result of bench/peers: ${benchmark}`);
   }
   const groups = FIGURES.filter(({ row }) => SERVED_ROWS.includes(row))
     .map((figure) => groupOf(figure, results))
@@ -127,7 +128,7 @@ function groupOf(figure: Figure, results: PeersResult[]): Group {
 }
 
 /** A bar for the best of several values; none if nothing was measured. */
-function barOf(name: string, style: Bar["style"], cells: Row[string][], figure: Figure): Bar[] {
+function barOf(name: string, style: Bar["style"], cells: unknown[], figure: Figure): Bar[] {
   const values = cells.filter((cell) => typeof cell === "number");
   if (values.length === 0) return [];
   const best = isRate(figure) ? Math.max(...values) : Math.min(...values);

@@ -1,6 +1,6 @@
 /**
- * The comparison table: the median of each figure, and its ratios to the best peer, to the peer that
- * does the same work, and to a bare server.
+ * The comparison table: the median of each figure, and its ratios to the best peer, to the peer
+ * that does the same work, and to a bare server.
  */
 import { rounded, type Row } from "../support/report.ts";
 import { type Measurement, NOT_MEASURED } from "./measurement.ts";
