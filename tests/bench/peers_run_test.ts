@@ -10,7 +10,7 @@ import { runBench, startBench } from "./support/run_bench.ts";
 
 const SIZES = ["--starts", "1", "--seconds", "0.05", "--events", "2000", "--rows"];
 
-test("bench/peers measures only the service, and says how to install missing peers", () =>
+test("bench/peers measures the service and its floor, and says how to install missing peers", () =>
   withFolder(async (folder) => {
     const empty = join(folder, "empty");
     await mkdir(empty);
