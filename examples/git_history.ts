@@ -15,7 +15,7 @@ import { commitBatches } from "./support/commit_batches.ts";
 import { COMMIT_STREAM } from "./support/commit_event.ts";
 import { presentCommits, readCommits, resolveCommit } from "./support/git_commits.ts";
 import { readCommitsOfTips, readImported } from "./support/imported.ts";
-import { runExample, UsageError } from "./support/run_example.ts";
+import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
 
 const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--token TOKEN]
@@ -47,9 +47,10 @@ function parseOptions(args: string[]): Options {
   const rest = [...positionals];
   const socket = values.socket ?? rest.shift();
   const repository = values.repo ?? rest.shift();
-  if (socket === undefined || repository === undefined || rest.length > 0) {
+  if (socket === undefined || repository === undefined) {
     throw new UsageError("a socket and a repository are required");
   }
+  refuseRest(rest);
   return { socket, repository, ref: values.ref, token: values.token };
 }
 

@@ -18,7 +18,7 @@ import {
   unixFetch,
 } from "../mod.ts";
 import { RecordView } from "./support/record_view.ts";
-import { runExample, UsageError } from "./support/run_example.ts";
+import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 
 const USAGE =
   `usage: sqlite_view --socket SOCKET --database FILE [--once] [--limit N] [--token TOKEN]
@@ -53,9 +53,10 @@ function parseOptions(args: string[]): Options {
   const operands = [...positionals];
   const socket = values.socket ?? operands.shift();
   const databasePath = values.database ?? operands.shift();
-  if (socket === undefined || databasePath === undefined || operands.length > 0) {
+  if (socket === undefined || databasePath === undefined) {
     throw new UsageError("a socket and a database are required");
   }
+  refuseRest(operands);
   const { once, limit, token } = values;
   return {
     client: new EventLogClient(unixFetch(socket), {

@@ -18,6 +18,10 @@ const PROGRAM = "cli.ts";
 /** Modules that users can import; declarations are generated for these. */
 const LIBRARY = ["mod.ts", "event.ts"];
 
+const VIEWER = ["server.ts", "minute_counts.ts", "page"].map((name) => `examples/viewer/${name}`);
+/** Files of the viewer's page that are not modules. */
+const PAGE = ["index.html", "viewer.css"].map((name) => `examples/viewer/page/${name}`);
+
 const DECLARATION_OPTIONS = [
   ...["--declaration", "--emitDeclarationOnly", "--stripInternal"],
   ...["--target", "es2024", "--lib", "es2024,dom,dom.iterable", "--types", "node"],
@@ -47,7 +51,12 @@ function makeExecutable(path: string): void {
 
 rmSync(OUTPUT, { recursive: true, force: true });
 const examples = globSync("examples/*.ts", { cwd: ROOT });
-writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src", ...examples, "examples/support"]);
+const sources = [PROGRAM, ...LIBRARY, "src", ...examples, ...VIEWER, "examples/support"];
+writeJavaScript(ROOT, OUTPUT, sources);
+for (const path of PAGE) {
+  const text = readFileSync(join(ROOT, path), "utf8");
+  writeText(join(OUTPUT, path), text.replaceAll('.ts"', '.js"'));
+}
 const { path, text } = revisionModule(revisionOf(ROOT));
 writeText(join(OUTPUT, path), text);
 makeExecutable(join(OUTPUT, scriptOf(PROGRAM)));

@@ -14,6 +14,7 @@ import http.client
 import itertools
 import json
 import os
+import pathlib
 import socket
 import sys
 import time
@@ -103,7 +104,7 @@ def main():
     parser.add_argument("--token", help="bearer token, if the service requires one")
     parser.add_argument("file", help="UTF-8 CSV file with a header row")
     args = parser.parse_args()
-    if not os.path.exists(args.socket):
+    if not pathlib.Path(args.socket).is_socket():
         raise Refused(f"{args.socket}: no such socket; is the service running?")
     with open(args.file, encoding="utf-8", newline="") as file:
         name = f"{os.path.basename(args.file)}/{os.fstat(file.fileno()).st_mtime_ns}"

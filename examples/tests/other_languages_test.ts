@@ -74,6 +74,12 @@ async function testConsumer(served: Deployment, path: string): Promise<void> {
   const beyond = await start(path, ...args, "--once").exited;
   assert.equal(beyond.code, 1);
   assert.match(beyond.stderr, /the log ends at/);
+  for (const text of ["", "no event id\n"]) {
+    await writeFile(cursor, text);
+    const refused = await start(path, ...args, "--once").exited;
+    assert.equal(refused.code, 1);
+    assert.ok(refused.stderr.includes(`${cursor} does not contain an event id`), refused.stderr);
+  }
 }
 
 test(

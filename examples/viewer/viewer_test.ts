@@ -193,6 +193,24 @@ function statusOf(url: string, path: string, method: string, host?: string): Pro
   });
 }
 
+/** Runs the viewer, which must exit with status 1. @returns its standard error. */
+async function failureOf(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await spawnScript(SERVER, args).exited;
+  assert.deepEqual([code, stdout], [1, ""]);
+  return stderr;
+}
+
+test("the viewer does not start with a wrong socket or a port that is in use", () =>
+  withServing((served) =>
+    withViewer(served, async (url) => {
+      const wrong = await failureOf(`${served.socketPath}.none`, "--port", "0");
+      assert.match(wrong, /^.*connection to .*ground\.sock\.none failed: .*ENOENT.*\n$/);
+      const { port } = new URL(url);
+      const busy = await failureOf(served.socketPath, "--port", port);
+      assert.equal(busy, `port ${port} is in use; choose another with --port\n`);
+    })
+  ));
+
 test("the viewer's server is read-only, serves only its own paths and rejects other hosts", () =>
   withServing((served) =>
     withViewer(served, async (url) => {

@@ -1,5 +1,6 @@
 /** Clients of a socket that does not exist, or no longer. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ConnectionError } from "../../src/client/errors.ts";
@@ -35,6 +36,17 @@ for (const [name, call] of Object.entries(CALLS)) {
       assert.deepEqual(retries.map(({ pauseMs }) => pauseMs), heard);
     }));
 }
+
+test("a client of a path that is not a socket fails within a second, and says so", () =>
+  withFolder(async (folder) => {
+    const path = join(folder, "file");
+    await writeFile(path, "");
+    const timing = new FakeTiming();
+    const error = await new EventLogClient(unixFetch(path), { timing }).streams().catch(String);
+    assert.match(String(error), new RegExp(`connection to ${path} failed: it is not a socket$`));
+    const waitedMs = timing.pausesMs.reduce((sum, pauseMs) => sum + pauseMs, 0);
+    assert.ok(waitedMs <= 1000, `${timing.pausesMs}`);
+  }));
 
 test("a client that has reached its service waits for the socket to come back", async () => {
   let calls = 0;

@@ -60,7 +60,7 @@ test("selfTest() does not trust a directory that is not writable", {
     chmodSync(dir, 0o500);
     const { isTrusted, reason } = await judge(dir, []);
     assert.ok(!isTrusted);
-    assert.match(reason, /EACCES.*; use a folder/);
+    assert.match(reason, /EACCES.*; use a directory/);
   }));
 
 test("tools/selftest.ts does not trust an in-memory directory, and exits 1", {

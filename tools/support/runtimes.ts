@@ -1,4 +1,5 @@
 /** The available JavaScript runtimes, and how each runs a script in this source tree. */
+import { existsSync } from "node:fs";
 import process from "node:process";
 
 export type RuntimeName = "deno" | "node";
@@ -13,13 +14,18 @@ export function executableOf(name: RuntimeName): string | null {
   return name === THIS_RUNTIME ? process.execPath : process.env[VARIABLES[name]] ?? null;
 }
 
+/** Without `npm ci`, Deno takes packages from its own cache instead of `node_modules`. */
+const PACKAGES = existsSync(new URL("../../node_modules", import.meta.url))
+  ? []
+  : ["--node-modules-dir=none"];
+
 /** Arguments before a script's path. */
 export function runtimeArgs(
   name: RuntimeName,
   denoFlags: string[],
   nodeFlags: string[] = [],
 ): string[] {
-  return name === "deno" ? ["run", "--quiet", "--no-prompt", ...denoFlags] : nodeFlags;
+  return name === "deno" ? ["run", "--quiet", "--no-prompt", ...PACKAGES, ...denoFlags] : nodeFlags;
 }
 
 /** Names the variable to set, for tests that need the other runtime. */
