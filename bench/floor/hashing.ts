@@ -21,16 +21,22 @@ const bytes = Buffer.alloc(BATCH_EVENTS * LINE_BYTES, "x");
 /** Hashes the inputs for one batch of 1,000 events. */
 type HashBatch = () => void;
 
-/** Hashes one input of a given size per event. */
-function hashText(bytesPerEvent: number): void {
-  createHash("sha256").update(bytes.subarray(0, BATCH_EVENTS * bytesPerEvent)).digest("hex");
+/** Hashes a single input of a given size per event. */
+function hashText(bytesPerEvent: number, events = BATCH_EVENTS): void {
+  createHash("sha256").update(bytes.subarray(0, events * bytesPerEvent)).digest("hex");
 }
 
 /** Hashes one input per event. */
-function hashEach(sizeBytes: number): void {
-  for (let event = 0; event < BATCH_EVENTS; event++) {
+function hashEach(sizeBytes: number, events = BATCH_EVENTS): void {
+  for (let event = 0; event < events; event++) {
     hash("sha256", new Uint8Array(bytes.buffer, bytes.byteOffset + event, sizeBytes), "hex");
   }
+}
+
+/** Hashes payloads, envelopes and chain of an appended batch, its digest, and its lines. */
+export function hashAppended(events: number): void {
+  for (const sizeBytes of [PAYLOAD_BYTES, ENVELOPE_BYTES, LINK_BYTES]) hashEach(sizeBytes, events);
+  for (const bytesPerEvent of [DIGEST_BYTES, LINE_BYTES]) hashText(bytesPerEvent, events);
 }
 
 export const HASHING: Record<string, HashBatch> = {

@@ -10,6 +10,7 @@ import { probeDisk } from "../support/disk_probe.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "../support/options.ts";
 import { formatTable, makeReport, publish } from "../support/report.ts";
 import { comparisonRows, detailRows, segmentsGoal } from "./comparison.ts";
+import { floorSubject } from "./floor.ts";
 import { oursSubject } from "./ours.ts";
 import { findPeer } from "./peer_process.ts";
 import { postgresSubject } from "./postgres.ts";
@@ -73,7 +74,8 @@ async function compare(options: BenchOptions, folder: string): Promise<void> {
   const disk = probeDisk(folder);
   const { subjects, cluster } = await findPeers(context);
   const served = asked.filter((row) => SERVED_ROWS.includes(row));
-  const turns = servedTurns(served, [oursSubject(serverRuntime, ours), ...subjects]);
+  const own = [oursSubject(serverRuntime, ours), floorSubject(serverRuntime, ours)];
+  const turns = servedTurns(served, [...own, ...subjects]);
   const series = await takeTurns(turns, rounds);
   const rows = asked.filter((row) => SEALED_ROWS.includes(row));
   if (rows.length > 0) {

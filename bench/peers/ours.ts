@@ -58,15 +58,23 @@ export function oursSubject(serverRuntime: RuntimeName, context: BenchContext): 
   };
 }
 
-/** Drives a served deployment with one client per workload. */
+/** One workload per client. */
+export function ingestWorkloads({ clients, batchEvents }: IngestRow): Workload[] {
+  return Array.from(
+    { length: clients },
+    (_, client) => ingestWorkload(`client-${client}`, batchEvents),
+  );
+}
+
+/** Drives a server that speaks the service's protocol with one client per workload. */
 export async function measureWorkloads(
   workloads: Workload[],
-  deployment: Deployment,
-  { pid }: Server,
+  { socketPath }: Pick<Deployment, "socketPath">,
+  { pid }: Pick<Server, "pid">,
   times: LoadTimes,
 ): Promise<Measurement> {
   const clients = await Promise.all(
-    workloads.map(async (workload) => clientOf(await openOurs(deployment.socketPath), workload)),
+    workloads.map(async (workload) => clientOf(await openOurs(socketPath), workload)),
   );
   return await measureLoad(clients, pid, times);
 }
@@ -90,13 +98,12 @@ function clientOf(connection: Connection<RawResponse>, workload: Workload): Load
 
 async function measureIngest(
   deployment: Deployment,
-  { clients, batchEvents }: IngestRow,
+  row: IngestRow,
   context: BenchContext,
 ): Promise<Measurement> {
   let events = 0;
   const measurement = await withServer(deployment, (server) => {
-    const workloads = Array.from({ length: clients }, (_, client) => {
-      const workload = ingestWorkload(`client-${client}`, batchEvents);
+    const workloads = ingestWorkloads(row).map((workload) => {
       const accept: Workload["accept"] = (response) => {
         const accepted = workload.accept(response);
         events += accepted;

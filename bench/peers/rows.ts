@@ -10,8 +10,15 @@ export interface Variant {
   measure(): Promise<Measurement>;
 }
 
-/** A measured subject. A goal is only a figure. */
-export type SubjectName = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "goal";
+/** A measured subject. A floor is a bare server, and a goal is only a figure. */
+export type SubjectName =
+  | "ours"
+  | "Redis"
+  | "PostgreSQL"
+  | "DuckDB"
+  | "sha256sum"
+  | "floor"
+  | "goal";
 
 export interface Subject {
   name: SubjectName;

@@ -75,7 +75,7 @@ function series(
   return { isSameWork: false, ...who, rounds: all };
 }
 
-test("comparisonRows() compares medians with the best peer and with the peer doing the same work", () => {
+test("comparisonRows() compares medians with the best peer, the same work and the floor", () => {
   const rates = (...values: number[]) => values.map((eventsPerSecond) => ({ eventsPerSecond }));
   const [row, ...others] = comparisonRows([
     series({ row: "single-1", subject: "ours", variant: "node" }, ...rates(100, 900, 300)),
@@ -85,12 +85,14 @@ test("comparisonRows() compares medians with the best peer and with the peer doi
       { row: "single-1", subject: "PostgreSQL", variant: "INSERT", isSameWork: true },
       ...rates(200, 100, 300),
     ),
+    series({ row: "single-1", subject: "floor", variant: "hash-store" }, ...rates(900, 1200, 1000)),
   ]);
   assert.deepEqual(others, []);
   const { ours, by, ...cells } = row!;
   assert.deepEqual([ours, cells["best peer"], by, cells["x best"]], [300, 600, "Redis fast", 0.5]);
   const same = [cells["same work"], cells["same by"], cells["x same"]];
   assert.deepEqual(same, [200, "PostgreSQL INSERT", 1.5]);
+  assert.deepEqual([cells["floor"], cells["x floor"]], [1000, 0.3]);
 });
 
 test("comparisonRows() ranks lower latency as better, with separate rows for p50 and p99", () => {

@@ -20,8 +20,8 @@ const RUNS: [name: string, args: string[], rows: string[]][] = [
     "floor",
     ["--events", "20", "--seconds", "0.2"],
     [
-      ...["answer:single-1", "store:batch-100-16", "node-http-store:single-16"],
-      ...["forward:deliver", "page:replay"],
+      ...["answer:single-1", "store:batch-100-16", "hash-store:batch-1000-1"],
+      ...["forward:deliver", "page:replay", "node-http-store:single-16"],
     ],
   ],
   ["hash_floor", ["--events", "2000"], ["verify", "seal"]],

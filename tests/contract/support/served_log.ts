@@ -7,6 +7,7 @@ import { isSkippedForExecutable } from "../../support/tested_service.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { withHandler } from "../../support/test_server.ts";
 import { openTestService } from "../../support/test_service.ts";
+import type { SealingOn } from "../../support/watched_log.ts";
 
 export interface ServedLog {
   socketPath: string;
@@ -21,6 +22,8 @@ export interface ServedLog {
 export interface ServedLogOptions {
   /** Initial files, which remain for the next start. */
   storage?: SimulatedDisk;
+  /** Default: the log is not sealed. */
+  sealingOn?: SealingOn;
   /** Wraps the log used by the API. Default: the service itself. */
   log?: (service: EventLogService) => EventLog;
   handler?: Partial<Omit<HandlerOptions, "log">>;
@@ -34,7 +37,7 @@ export async function withServedLog(
 ): Promise<void> {
   if (isSkippedForExecutable()) return;
   const { storage = new SimulatedDisk(), log = (service) => service, listen = {} } = options;
-  const { service, reports } = await openTestService(storage);
+  const { service, reports } = await openTestService(storage, undefined, options.sealingOn);
   const handler = createHandler({
     log: log(service),
     token: "",
