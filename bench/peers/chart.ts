@@ -1,6 +1,6 @@
 /**
- * Draws results of this benchmark as an SVG image: a group of bars per figure, each on its own
- * scale, for the service on each measured runtime, PostgreSQL doing the same work, and Redis.
+ * Draws results of this benchmark as an SVG image. Each figure is a group of bars on its own scale:
+ * the service on each measured runtime, PostgreSQL doing the same work, and Redis.
  */
 import { type Report, rounded, type Row } from "../support/report.ts";
 import { type Figure, FIGURES, INGEST_ROWS, SERVED_ROWS } from "./rows.ts";
@@ -12,7 +12,7 @@ export interface PeersResult extends Report {
 
 interface Bar {
   name: string;
-  /** Its color. */
+  /** The color of the bar. */
   style: "first" | "second" | "same" | "other";
   value: number;
 }
@@ -31,11 +31,11 @@ const GROUP_HEAD_HEIGHT = 26;
 const BAR_HEIGHT = 14;
 const BAR_STEP = 18;
 const GROUP_GAP = 26;
-/** Left end of the bars in their group, right of their names. */
+/** X position of the bars in their group, to the right of their names. */
 const BAR_X = 76;
 const BAR_WIDTH_MAX = 118;
 const TEXT_GAP = 6;
-/** From the top of a bar to the baseline of its texts. */
+/** Distance from the top of a bar to the baseline of its labels. */
 const BASELINE = 11;
 
 const TITLE = "The service compared with PostgreSQL doing the same work, and with Redis";
@@ -59,8 +59,8 @@ const STYLE = `
 `;
 
 /**
- * @param results one per runtime of the service; of the peers, the better figure is drawn.
- * @throws {Error} a result is not one of this benchmark, or has no figure to draw.
+ * @param results one per runtime of the service. For a peer, the best of its figures is drawn.
+ * @throws {Error} if a result is from a different benchmark, or there is no figure to draw.
  */
 export function drawChart(results: PeersResult[]): string {
   for (const { benchmark } of results) {

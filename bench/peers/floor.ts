@@ -1,4 +1,4 @@
-/** Bare servers in the rows that are measured on a running server; see ../floor/floors.ts. */
+/** The bare servers' variants of the rows that are measured on a running server. */
 import { type Served, withFloor } from "../floor/floor_server.ts";
 import type { RuntimeName } from "../support/deployment.ts";
 import { pageWorkload } from "../support/workloads.ts";
