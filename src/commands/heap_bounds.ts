@@ -44,7 +44,7 @@ function boundYoungHeap(): void {
   setFlagsFromString(`--semi-space-growth-factor=${isSmall ? 2 : 1}`);
 }
 
-/** Returns Infinity in older runtimes, which throw because they don't know the size. */
+/** Returns Infinity in older runtimes, which cannot report the size. */
 function youngHeapBytes(): number {
   try {
     const spaces = getHeapSpaceStatistics();

@@ -5,7 +5,7 @@ import process from "node:process";
 import { isatty } from "node:tty";
 
 export interface Terminal {
-  /** Writes `text` to standard output. @throws {Error} it is closed. */
+  /** Writes `text` to standard output. @throws {Error} if it is closed. */
   print(text: string): void;
   /** Writes a line to standard error. Never throws. */
   report(line: string): void;

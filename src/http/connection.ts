@@ -53,7 +53,7 @@ export class Connection {
   /** Resolves when the last request has been served. */
   #serving: Promise<void> = Promise.resolve();
   #isAnsweringEndlessly = false;
-  /** Whether the client has ended its side. */
+  /** Whether the client has half-closed the connection. */
   #hasEnded = false;
   /** Bytes dropped after the last response; null before that response. */
   #lingeredBytes: number | null = null;
@@ -211,7 +211,7 @@ export class Connection {
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
     if (!head.keepsAlive || this.#host.isClosing) return false;
     if (response.headers["connection"] === "close" || body.error !== null) return false;
-    // Without a 100 Continue the client may omit the body, so where it ends is unknown.
+    // Without a 100 Continue, the client may omit the body, so the next request's start is unknown.
     return body.isComplete || body.isWanted || !head.expectsContinue;
   }
 
@@ -249,7 +249,7 @@ export class Connection {
     this.#socket.resume();
   }
 
-  /** Handles the end of the client's side; the client may still read. */
+  /** Handles a half-close by the client, which may still read. */
   #endInput(): void {
     this.#hasEnded = true;
     this.#body?.fail(connectionLost());

@@ -23,7 +23,7 @@ export class StallWatch {
 
   /**
    * Returns the result of a read.
-   * @throws {StallError} the read timed out; it continues unobserved.
+   * @throws {StallError} if the read timed out; the read continues unobserved.
    */
   async guard<T>(read: Promise<T>): Promise<T> {
     const { promise: stalled, reject } = Promise.withResolvers<never>();

@@ -109,7 +109,7 @@ export function encodeBloomFilter(filter: BloomFilter): Buffer {
   return bytes;
 }
 
-/** Decodes a filter into a copy. @throws {SegmentError} it is malformed or damaged. */
+/** Decodes a filter into a copy. @throws {SegmentError} if it is malformed or damaged. */
 export function decodeBloomFilter(bytes: Buffer): BloomFilter {
   const crcAt = bytes.length - BLOOM_CRC_BYTES;
   const { value: { numBytes }, end } = decodeThrift(BLOOM_FILTER_HEADER, bytes);

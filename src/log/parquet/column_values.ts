@@ -35,7 +35,7 @@ export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
   return uuidText(bytes, starts[row]!);
 }
 
-/** Returns an `observed_at` as formatted in lines. @throws {SegmentError} it is out of range. */
+/** Returns an `observed_at` as formatted in lines. @throws {SegmentError} if it is out of range. */
 export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   const timeMs = Number(bytes.readBigInt64LE(starts[row]!));
   const spelled = Math.abs(timeMs) <= DATE_MS_MAX ? formatTimestamp(timeMs) : "";

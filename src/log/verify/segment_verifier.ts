@@ -13,7 +13,7 @@ import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 
 /**
  * Verifies a segment with `history`, which has verified everything before it.
- * @throws {VerifyFailure} the first check that fails.
+ * @throws {VerifyFailure} for the first check that fails.
  */
 export async function verifySegment(
   storage: Storage,

@@ -50,7 +50,7 @@ export interface VerifyOptions {
 
 /**
  * Verifies the log in an existing directory.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function verifyLog(storage: Storage, options: VerifyOptions): Promise<Verification> {
   return await new LogVerifier(storage, options).run();
