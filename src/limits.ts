@@ -1,5 +1,5 @@
 /**
- * Limits that operators or several modules depend on, with units and reasons. Those of the
+ * Limits that operators or several modules depend on, with units and reasons. Limits of the
  * specification come first. Relations between limits are asserted at load. A limit used by a single
  * module is defined in that module.
  */
@@ -29,11 +29,11 @@ export const MEMORY_GROWTH_FACTOR = 1.25;
 
 // Admission.
 
-/** Memory for request bodies: one of maximum size plus ten batches of 10,000 typical events. */
+/** Memory for request bodies: one maximum-size body plus ten batches of 10,000 typical events. */
 export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
-/** How long a request waits for memory for its body before it gets 429. */
+/** How long a request waits for memory for its body before it gets a 429. */
 export const ADMISSION_WAIT_MS = 4000;
-/** Maximum requests waiting for memory; more get 429. A waiting request takes only its socket. */
+/** Maximum requests waiting for memory; others get a 429. A waiting request uses only a socket. */
 export const ADMISSION_WAITERS_MAX = 1024;
 /** A request body that makes no progress for this long is abandoned. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
@@ -75,7 +75,7 @@ export const STREAMS_LIMIT_MAX = 1000;
 
 // Followers.
 
-/** Maximum followers; more get 429. Each follower takes a socket and FOLLOW_RECORD_BYTES_MAX. */
+/** Maximum followers; others get a 429. Each uses a socket and FOLLOW_RECORD_BYTES_MAX. */
 export const FOLLOWERS_MAX = 4096;
 /** Maximum total size of a follow record's events; bounds the memory of a slow follower. */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;

@@ -25,7 +25,7 @@ export const CLIENT_ATTEMPTS_MAX: number = 20;
 export interface EventLogClientOptions {
   /** Bearer token, if the service requires one. */
   token?: string;
-  /** Attempts per request, including the first; default 20. 1 disables retries. */
+  /** Attempts per request, including the first; default 20. Set 1 to disable retries. */
   attemptsMax?: number;
   /** Timeout of an append or a retirement, including all attempts; default 60,000. */
   writeTimeoutMs?: number;

@@ -1,7 +1,7 @@
 /** Rejects unknown options. A misspelled filter would otherwise be ignored and match everything. */
 
 /**
- * @param call The method, for the message.
+ * @param call Name of the method, for the message.
  * @param names All options, separated by spaces.
  * @throws {TypeError} if `given` has an option that is not in `names`.
  */

@@ -204,7 +204,7 @@ function checkSocketPath(config: Config, reader: KeyReader): void {
   }
 }
 
-/** Reads typed values from a document whose section and key names were checked. */
+/** Reads typed values from a document whose section and key names have been checked. */
 class KeyReader {
   readonly #path: string;
   readonly #document: TomlTable;
@@ -225,7 +225,7 @@ class KeyReader {
   path(section: string, key: string): string {
     const value = this.#string(section, key);
     if (value === "") this.fail(section, key, "must be a path", "an empty string");
-    if (value.includes("\0")) this.fail(section, key, "must be a path", "a NUL character");
+    if (value.includes("\0")) this.fail(section, key, "must be a path", "a string with a NUL");
     return value;
   }
 

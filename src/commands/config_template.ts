@@ -17,7 +17,7 @@ mode = "open"
 anchor = "none"
 
 [server]
-# Unix domain socket. Its absolute path must not exceed 107 bytes (macOS: 103).
+# Unix domain socket; absolute path up to 107 bytes (macOS: 103).
 socket = "data/ground.sock"
 # Bearer token, stored here as plain text. Empty: no authentication.
 token = ""

@@ -32,7 +32,7 @@ export const TERMINAL: Terminal = {
 
 /**
  * Prefixes reported lines with the time, unless standard error is a terminal or the journal, which
- * adds its own. Counters are JSON and contain the time.
+ * adds timestamps itself. Counters are JSON and contain the time.
  */
 export function addTimes(terminal: Terminal): void {
   const { report } = terminal;

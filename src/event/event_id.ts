@@ -2,7 +2,7 @@
  * Event ids: RFC 9562 UUIDv7, in lowercase with hyphens. The most significant digits come first, so
  * comparing ids as strings compares their positions in the log.
  *
- * Invariant: an `EventIdSource` returns strictly increasing ids, even if the clock goes back.
+ * Invariant: an `EventIdSource` returns strictly increasing ids, even if the clock goes backwards.
  */
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

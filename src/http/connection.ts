@@ -29,7 +29,7 @@ export interface ConnectionHost {
   readonly refusal: (error: MalformedRequestError) => HttpResponse;
   /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
-  /** Whether the server is shutting down: each response then ends its connection. */
+  /** Whether the server is shutting down. If so, each response closes its connection. */
   readonly isClosing: boolean;
   report(line: string): void;
 }
@@ -230,8 +230,8 @@ export class Connection {
   }
 
   /**
-   * Ends our side and drops further input for a while, so that a client that is still sending can
-   * read its response (RFC 9112 section 9.6). A shutdown skips this.
+   * Half-closes the connection and drops input for a while, so that a client that is still sending
+   * can read its response (RFC 9112 section 9.6). A shutdown skips this.
    */
   #linger(): void {
     this.#isBusy = false;
@@ -264,5 +264,5 @@ export class Connection {
 }
 
 function connectionLost(): ConnectionLostError {
-  return new ConnectionLostError("the connection ended within the request body");
+  return new ConnectionLostError("the connection closed before the request body was complete");
 }

@@ -50,7 +50,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     });
     opened.listen(path);
     await once(opened, "listening");
-    // For example EMFILE, which does not affect open connections.
+    // Errors such as EMFILE do not affect open connections.
     opened.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
     return opened;
   };

@@ -1,6 +1,6 @@
 /**
  * Times out stalled heads, bodies and followers. One coarse timer serves all waits, because a timer
- * per request would cost more than reading its body. A timeout fires late by at most an eighth.
+ * per request would cost more than reading its body. Timeouts fire up to one eighth late.
  */
 import { clearInterval, setInterval } from "node:timers";
 

@@ -15,7 +15,7 @@ export function endProcess(exitStatus: number): never {
   process.exit(exitStatus);
 }
 
-/** Returns only if it fails: no shell, no permission to run one, or no execve(2). */
+/** Returns only on failure: no shell, no permission to run one, or no execve(2). */
 function becomeExit(exitStatus: number): void {
   try {
     accessSync(SHELL, constants.X_OK);

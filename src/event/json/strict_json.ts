@@ -46,7 +46,7 @@ export class JsonError extends Error {
  * @throws {JsonError} for the first fault.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
-  // This keeps a byte order mark, which is then rejected as an unexpected character.
+  // `toString()` keeps a byte order mark, which the reader rejects as an unexpected character.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX).read();
   return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();

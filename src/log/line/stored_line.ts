@@ -112,7 +112,7 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
   };
 }
 
-/** Returns the expected bytes of a value and the next name. `wanted` is null for any value. */
+/** Returns the expected bytes of a value and the next name; `wanted` is null for any value. */
 function memberStep(
   value: string | undefined,
   end: Buffer,

@@ -90,7 +90,7 @@ export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64):
   return true;
 }
 
-/** Index in the block of the bit that a hash sets in one of the block's words. */
+/** Index, within a block, of the bit that a hash sets in word number `word`. */
 function bitAt({ low }: Hash64, word: number): number {
   return 8 * WORD_BYTES * word + (Math.imul(low, SALT[word]!) >>> 27);
 }

@@ -25,7 +25,7 @@ export interface CheckedFooter {
   bytes: Buffer;
 }
 
-/** Reads a footer. @throws {SegmentError} if the file is damaged or has another format. */
+/** Reads a footer. @throws {SegmentError} if the file is damaged or not a segment. */
 export async function readCheckedFooter(
   file: FileReader,
   sizeBytes: number,

@@ -83,7 +83,7 @@ export class RowGroupCache {
   /** Runs an uncached decode once all previously requested decodes have settled. */
   decodeInTurn<Decoded>(decode: () => Promise<Decoded>): Promise<Decoded> {
     const decoded = this.#decoding.then(decode);
-    // The caller of this decode gets its error; the next decode must not fail with it.
+    // The caller gets this decode's error; the next decode must not fail because of it.
     this.#decoding = decoded.catch(() => {});
     return decoded;
   }

@@ -1,5 +1,5 @@
 /**
- * Reads a segment. Opening reads the footer but no rows. Row groups are decoded as a unit into the
+ * Reads a segment. Opening reads the footer but no rows. A row group is decoded as a unit into the
  * lines that were sealed; `row_group_pruning.ts` selects the row groups that a filter needs.
  */
 import { Buffer } from "node:buffer";

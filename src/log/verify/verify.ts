@@ -155,7 +155,7 @@ class LogVerifier {
     }
   }
 
-  /** Checks a file as the next one of a history, or on its own after the first failure. */
+  /** Checks a file as the continuation of `next`; after the first failure, checks it on its own. */
   async #checkCommits<Result>(
     path: string,
     next: HistoryCheck,
