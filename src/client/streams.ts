@@ -1,4 +1,4 @@
-/** Lists streams. All pages count up to the same event, so they form one snapshot. */
+/** Lists streams. All pages count events up to the same event, so they form one snapshot. */
 import type { StreamSummary } from "../event/types.ts";
 import { STREAMS_LIMIT_MAX } from "../limits.ts";
 import { ProtocolError } from "./errors.ts";
@@ -22,7 +22,7 @@ export interface StreamsSnapshot {
   snapshotThroughEventId: string | null;
 }
 
-/** Lists all streams. @throws {ProtocolError} a page does not advance. */
+/** Lists all streams. @throws {ProtocolError} if a page does not advance. */
 export async function listStreams(
   transport: Transport,
   options: StreamsOptions,

@@ -76,7 +76,7 @@ export function unixFetch(socketPath: string): Fetch {
     const responding = Promise.withResolvers<IncomingMessage>();
     // If sending fails, nothing awaits this promise, and its rejection must not be unhandled.
     responding.promise.catch(() => {});
-    // Reject immediately: destroy() may not stop an unconnected request, which may get a response.
+    // Reject immediately: destroy() may not stop a request before it connects.
     const abort = () => {
       outgoing.destroy();
       responding.reject(signal?.reason);
@@ -142,7 +142,7 @@ function responseBody(
   incoming: IncomingMessage,
   toFailure: (cause: unknown) => unknown,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  // If an error precedes the first read, that read reports it.
+  // The read that follows reports the error; without a listener, the error would be uncaught.
   incoming.on("error", () => {});
   const chunks = incoming[Symbol.asyncIterator]();
   return new ReadableStream({

@@ -78,7 +78,7 @@ export interface CheckedRowGroup {
   batches: BatchRows[];
 }
 
-/** All columns except those checked only by `verify --chain`, which make up most of a segment. */
+/** Excludes the columns that only `verify --chain` checks; these make up most of a segment. */
 const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !== "event_hash");
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);

@@ -75,7 +75,7 @@ export class CommitFile {
    * @param frame the commit's bytes in the file.
    * @param growth the events that the commit adds to each stream.
    * @param entries the result of `indexEntries()`.
-   * @throws {CorruptLogError} the file already contains one of its batches.
+   * @throws {CorruptLogError} if the file already contains one of its batches.
    */
   add(
     commit: Commit,
@@ -100,7 +100,7 @@ export class CommitFile {
  * Loads commits from the start of a file up to the first invalid one. Returns why that commit is
  * invalid; null if all are valid.
  * @param onBatch called before a batch is added; throws if it cannot follow the previous ones.
- * @throws {CorruptLogError} the events of a valid commit are out of order, or a batch is repeated.
+ * @throws {CorruptLogError} if a valid commit has events out of order or repeats a batch.
  */
 export async function loadCommits(
   target: CommitFile,

@@ -39,8 +39,8 @@ export class TailWriter {
 
   /**
    * Appends a commit, which is durable when this resolves. Calls must not overlap.
-   * @throws {StorageFullError} the disk is full; the commit was undone.
-   * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
+   * @throws {StorageFullError} if the disk is full; the commit was undone.
+   * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
    */
   async append({ commit, header, lines, growth }: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
