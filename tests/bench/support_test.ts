@@ -1,4 +1,4 @@
-/** Parts of the load generator whose bugs would falsify measurements. */
+/** Parts of the load generator in which a bug would distort measurements. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -53,7 +53,7 @@ test("ResponseParser rejects a response without a length, and data after the end
   }
 });
 
-test("LatencyHistogram.quantileMs() is accurate to 1 % and covers very long latencies", () => {
+test("LatencyHistogram.quantileMs() is accurate to 1% and covers very long latencies", () => {
   const latencies = new LatencyHistogram();
   assert.equal(latencies.quantileMs(0.5), 0);
   for (let ms = 1; ms <= 1000; ms++) latencies.record(ms);
