@@ -1,4 +1,4 @@
-/** Responses sent before the request body has arrived reach clients that are still sending it. */
+/** A response sent before the request body has arrived reaches a client that is still sending. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Admission } from "../../src/service/admission.ts";

@@ -143,7 +143,7 @@ test("replay: next_after is the request's after if that is past the frontier", (
     assert.deepEqual([page.next_after, page.snapshot_through_event_id], [beyond, last_event_id]);
   }));
 
-test("replay: a page ends at 16 MiB, and next_after continues it", () =>
+test("replay: a page ends at 16 MiB, and the replay continues at next_after", () =>
   withService(async ({ socketPath }) => {
     const payload = "x".repeat(1_000_000);
     const events = Array.from({ length: 20 }, (_, n) => event({ record_key: `${n}`, payload }));

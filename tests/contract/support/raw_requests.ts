@@ -1,5 +1,5 @@
 /** Requests as bytes, well-formed and malformed. */
-/** Header lines of every request. Responses are never compressed, even if the client accepts it. */
+/** Headers of every request. Responses are never compressed, although clients accept encodings. */
 export const HOST = "Host: localhost\r\nAccept-Encoding: gzip, br, deflate, zstd, *\r\n";
 
 export function get(path: string, headers = ""): string {

@@ -19,9 +19,9 @@ export interface ServedLog {
 }
 
 export interface ServedLogOptions {
-  /** Initial files, which remain for the next start. */
+  /** The disk that holds the log. It outlives the service, so another one can be started on it. */
   storage?: SimulatedDisk;
-  /** Wraps the log used by the API. Default: the service itself. */
+  /** Wraps the log used by the API. By default, the API uses the service itself. */
   log?: (service: EventLogService) => EventLog;
   handler?: Partial<Omit<HandlerOptions, "log">>;
   listen?: Partial<ListenOptions>;

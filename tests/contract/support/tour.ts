@@ -60,7 +60,9 @@ function failing(service: EventLogService): EventLog {
       return service.replay(query);
     },
     follow(query) {
-      if (query.filter.kind === "overloaded") throw new ApiError("overloaded", "no room");
+      if (query.filter.kind === "overloaded") {
+        throw new ApiError("overloaded", "too many followers");
+      }
       return service.follow(query);
     },
     streams(query) {
