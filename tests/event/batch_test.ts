@@ -133,7 +133,7 @@ test("prepareBatch() lists every invalid event despite one that nests too deeply
   assert.deepEqual(faults.map((fault) => fault.index), [0, 2, 3]);
 });
 
-test("prepareBatch() throws invalid_request that names the event with a JSON error", () => {
+test("prepareBatch() throws an invalid_request that names the event containing a JSON error", () => {
   const body = (payload: string) =>
     `{"batch_id":"b","source":"a","events":[{"payload":1},{"payload":{"x":[${payload}]}}]}`;
   for (const payload of ["9007199254740993", "1e999", '"\\ud800"', '{"a":1,"\\u0061":2}', "nul"]) {
