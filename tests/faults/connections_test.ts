@@ -112,7 +112,7 @@ async function openCrowd(socketPath: string, count: number, sockets: Socket[]): 
 test("serve stays responsive and within its memory limits with thousands of connections", (context) =>
   withServing(async (deployment) => {
     if (!existsSync("/proc/self/status")) {
-      return skipLoudly(context, "no /proc to read the memory of a process from");
+      return skipLoudly(context, "/proc is not available to measure a process's memory");
     }
     const connections = Math.min(CONNECTIONS_WANTED, connectionsAllowed());
     if (connections < CONNECTIONS_WANTED) {

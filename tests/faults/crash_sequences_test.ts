@@ -49,7 +49,7 @@ async function crashPointsOf(
   const known = () => session.known.copy();
   machine.watch = (operation) => points.beforeOperation(machine.disk, operation, known);
   await session.run(steps.at(-1)!);
-  points.take(machine.disk, known(), "the end");
+  points.take(machine.disk, known(), "at the end");
   return points;
 }
 

@@ -119,5 +119,5 @@ test(`only requests that need a damaged page get a 500 (SEED=${seed})`, async ()
     const { failure } = await verifyStorage(storage);
     assert.equal(failure?.code, "file_hash_mismatch");
   }
-  assert.ok(requestsFailed > 0, "some requests met damage");
+  assert.ok(requestsFailed > 0, "some requests encountered damage");
 });

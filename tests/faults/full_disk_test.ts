@@ -21,7 +21,7 @@ import {
 } from "./support/small_disk.ts";
 
 const WRITERS = 4;
-/** Size of a payload. It is random, because a segment of compressible data might still fit. */
+/** Size of a payload. Payloads are random, because a segment of compressible data might fit. */
 const PAYLOAD_BYTES = 15_000;
 /** Number of batches that would overfill any of the disks. */
 const BATCHES_MAX = 200;

@@ -2,7 +2,7 @@
  * `verify --chain` detects any change to the files of a log that affects readers. Changes are
  * random, or their framing, names and inventory are repaired to match.
  *
- * SEED repeats a run, and TAMPER_FLIPS sets the number of bit flips of each kind.
+ * SEED reproduces a run, and TAMPER_FLIPS sets the number of bit flips of each kind.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -177,7 +177,7 @@ test(`${FLIPS} flips with repaired framing are detected or harmless (seed ${SEED
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
       assert.notEqual(outcome, "refused");
-      // The damaged clean-shutdown marker counts as a remnant.
+      // A damaged clean-shutdown marker is reported as a remnant.
       if (outcome === "harmless") assert.equal(path, TAIL_FILE);
     };
     return { tree: withFile(FULL, path, reframed(path, random)), what: `a flip in ${path}`, check };

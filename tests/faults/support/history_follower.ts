@@ -14,12 +14,12 @@ export class HistoryFollower {
   readonly #start: number;
   /** The received events, in replay format. */
   #text = "";
-  /** The reason for which the follow ended; null while it is open. */
+  /** Why the follow ended; null while it is open. */
   reason: string | null = null;
 
   /**
    * @param after the last event before its first record, or undefined for the start of the log.
-   * @param start offset of the next event among all events, in replay format.
+   * @param start offset of the follower's next event in the replay of the whole log.
    */
   constructor(service: EventLogService, after: string | undefined, start: number) {
     this.#start = start;

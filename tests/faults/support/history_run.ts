@@ -27,7 +27,7 @@ const TWINS = 0.3;
 /** Maximum delays of clients and of disk operations, in event loop turns. */
 const CLIENT_TURNS_MAX = 60;
 const OPERATION_TURNS_MAX = 12;
-/** Segment sizes, in events. Smaller segments would slow every start and every new batch. */
+/** Segment sizes, in events. Smaller segments would slow every startup and every new batch. */
 const SEGMENT_EVENTS = [120, 120, 1000];
 /** Maximum backlog of a new follower, unless it follows from the beginning. */
 const FOLLOWED_MAX = 30;
@@ -45,7 +45,7 @@ const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   () => TEST_TIME_MS + 50 * YEAR_MS,
 ];
 
-/** Number of mutations that are submitted again. */
+/** Number of mutations to resubmit. */
 const REPEATED = 12;
 const ANCHORS = 2;
 
@@ -226,7 +226,7 @@ export class HistoryRun extends LogRun {
     };
     let service = await this.machine.start(report);
     while (service === null) {
-      this.#count("start failed");
+      this.#count("startup failed");
       this.machine.endProcess();
       service = await this.machine.start(report);
     }

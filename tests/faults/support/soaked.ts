@@ -12,7 +12,7 @@ import { THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 /** Maximum duration of the load between two disturbances. */
 const LOAD_MS_MAX = 100;
 
-/** Runs a sequence of disturbances. @throws {SoakError} the service broke a guarantee. */
+/** Runs a sequence of disturbances. @throws {SoakError} if the service broke a guarantee. */
 export function soakThrough(
   deck: readonly Disturbance[],
   options: Partial<SoakOptions> = {},

@@ -18,7 +18,7 @@ export function straceAbsence(): string | null {
     const tracer = spawnSync("timeout", ["-s", "TERM", "1", "strace", ...args], {
       encoding: "utf8",
     });
-    if (tracer.error !== undefined) return `no strace: ${tracer.error.message}`;
+    if (tracer.error !== undefined) return `cannot run strace: ${tracer.error.message}`;
     const said = tracer.stderr.trim();
     return said.includes("attached") ? null : `strace cannot attach to a process: ${said}`;
   } finally {
