@@ -82,7 +82,7 @@ const MALFORMED: [string, string][] = [
   ["a missing member", LINE.replace(',"kind":"é"', "")],
   ["an empty payload", LINE.replace('{"a":"x"}', "")],
   ["a control character in a string", LINE.replace("orders", "ord\u0001ers")],
-  ["a short time", LINE.replace("00:00:00.000Z", "00:00:00.00Z")],
+  ["a time with two fractional digits", LINE.replace("00:00:00.000Z", "00:00:00.00Z")],
   ["an unterminated string", LINE.replace("orders", "orders\\")],
   ["only the ends of a line", `{"event_id":"${ID}","event_hash":"${HEX}"}`],
 ];

@@ -17,7 +17,7 @@ import {
   type WrittenSegments,
 } from "../../support/test_segment.ts";
 
-/** Bounds with which every commit ends a segment. */
+/** Segment limits that every commit reaches, so that each commit ends a segment. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
 
 function batch(source: string, id: string, ...streams: string[]): PreparedBatch {
