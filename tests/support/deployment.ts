@@ -113,7 +113,7 @@ export class Deployment {
   async assertContinues(): Promise<void> {
     await this.start();
     await this.assertShows();
-    await this.append("after the next start");
+    await this.append("after the restart");
     await this.assertShows();
     await this.stop();
     await this.verify();

@@ -5,9 +5,9 @@
  * The model is as harsh as the assumptions in docs/format.md allow. After a crash:
  *
  * - A sector of 512 bytes has its content as of the last sync, or any later content, independently
- *   of other sectors. A sector is never torn, and sectors that were not written are unharmed.
+ *   of other sectors. A sector is never torn, and sectors that were not written are unaffected.
  * - The size of a file is anything between the smallest and the largest since the last sync,
- *   whatever happened to its bytes. Bytes that did not reach the disk read as zeros.
+ *   independently of its bytes. Bytes that did not reach the disk read as zeros.
  * - A sync of a file makes its bytes and size durable, not its name. A sync of a directory makes
  *   the names created, renamed and removed in it durable, but not the bytes of the files.
  * - Any subset of the unsynced name changes survives, except that a rename is atomic, even between
@@ -51,7 +51,7 @@ export interface Operation {
   position?: number;
   /** Only for `read` and `write`. */
   sizeBytes?: number;
-  /** For a read; a blocking one yields to the event loop only if the hook does. */
+  /** Only for `read`. A blocking read yields to the event loop only if the hook does. */
   callMode?: CallMode | undefined;
 }
 
