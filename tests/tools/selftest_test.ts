@@ -64,7 +64,7 @@ test("selfTest() does not trust a directory that is not writable", {
   }));
 
 test("tools/selftest.ts does not trust an in-memory directory, and exits 1", {
-  skip: existsSync(MEMORY_FOLDER) ? false : `no ${MEMORY_FOLDER}`,
+  skip: existsSync(MEMORY_FOLDER) ? false : `${MEMORY_FOLDER} does not exist`,
 }, async () => {
   const { code, stdout } = await runTool([MEMORY_FOLDER]);
   assert.equal(code, 1);

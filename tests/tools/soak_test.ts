@@ -1,6 +1,6 @@
 /**
- * Short soaks find no violation in a correct service, and detect damage that the test does to the
- * log of a stopped service.
+ * Short soaks find no violation in a correct service, and detect damage that the test inflicts on
+ * the log of a stopped service.
  */
 import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";
@@ -59,7 +59,7 @@ function untilBusy(scene: Scene): Promise<void> {
 }
 
 const seed = testSeed();
-test(`runSoak() finds no violation through a kill, a seal and a verify (SEED=${seed})`, () =>
+test(`runSoak() finds no violation across a kill, a seal and a verify (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const { kill, seal, verify } = DISTURBANCES;
     const { tally } = await soak(dir, [kill, seal, verify, untilBusy]);

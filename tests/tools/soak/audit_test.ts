@@ -148,7 +148,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
     /shop\/a is in the log twice/,
   ],
-  "a batch that nobody submitted": [
+  "a batch that no client submitted": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("x", 1), 9)],
     /shop\/x is in the log, but nobody submitted it/,
   ],
@@ -156,7 +156,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ledger.refuse(entries[2]!);
     return [...a, ...b, ...c];
   }, /shop\/c is in the log, but was refused/],
-  "ids other than those of the receipt": [
+  "ids that differ from those in the receipt": [
     ({ a }) => [...a, ...committed(batchOf("b", 3), 30)],
     /shop\/b has ids from .*1e, not .*03/,
   ],
@@ -173,7 +173,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ({ a, b }) => [hashed({ ...a[0]!, record_key: "other" }), a[1]!, ...b],
     /shop\/a differs in the log from what was submitted/,
   ],
-  "another history after a known head": [({ heads, a, b }) => {
+  "a history that differs from a known chain head": [({ heads, a, b }) => {
     heads.set(idAt(2), "0".repeat(64));
     return [...a, ...b];
   }, /chain head after event .* has changed/],
@@ -192,7 +192,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ledger.retire(RETIREMENT);
     return [...a, ...b];
   }, /retirement of shop is lost/],
-  "a retirement with another frontier": [
+  "a retirement with a different frontier": [
     ({ a, b }) => [...a, ...b, retirementOf(RETIREMENT, idAt(4))],
     /retirement of shop names .*04 as its last event, not .*05/,
   ],
