@@ -91,7 +91,7 @@ function checkSource(path: string, text: string): string[] {
   for (const specifier of importsOf(text)) {
     const target = join(path, "..", specifier).split("/");
     if (target[0] === "src" && target.length > 2 && !allowed.includes(target[1]!)) {
-      faults.push(`${path}: imports ${target.slice(1).join("/")}, against the order of layers`);
+      faults.push(`${path}: imports ${target.slice(1).join("/")}, against the layer order`);
     }
   }
   return faults;
