@@ -156,7 +156,7 @@ async function followEvents(client: EventLogClient, count: number): Promise<Comm
   return events;
 }
 
-test(`append() and follow() neither lose nor repeat anything across kill -9 (seed ${SEED})`, async () => {
+test(`append() and follow() lose or repeat no event across kill -9 (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const sources = ["a", "b", "c", "d"];
   const batches = 150;

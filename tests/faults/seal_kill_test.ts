@@ -88,7 +88,7 @@ async function verify(served: ServedLog): Promise<{ orphans: string[]; remnants:
   return JSON.parse(stdout);
 }
 
-test(`seal neither loses nor duplicates anything through ${KILLS} kills (SEED=${SEED})`, async () => {
+test(`seal neither loses nor duplicates events through ${KILLS} kills (SEED=${SEED})`, async () => {
   const struck: Record<string, number> = {};
   let workMs = WORK_MS_FIRST;
   let [kills, misses] = [0, 0];
