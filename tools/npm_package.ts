@@ -25,7 +25,7 @@ const DECLARATION_OPTIONS = [
   ...["--strict", "--exactOptionalPropertyTypes", "--rootDir", ROOT, "--outDir", OUTPUT],
 ];
 
-/** @throws {Error} the compiler reports an error. */
+/** @throws {Error} if the compiler reports an error. */
 function writeDeclarations(): void {
   const require = createRequire(import.meta.url);
   const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");

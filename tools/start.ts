@@ -36,10 +36,10 @@ function hints(config: Config): string {
   const authorization = config.token === "" ? "" : ' -H "Authorization: Bearer $TOKEN"';
   const curl = `curl --unix-socket ${relative(".", config.socketPath)}${authorization}`;
   const url = "http://localhost/v1/events";
-  return `Ready. Try in another terminal, as often as you like:
+  return `Ready. Try these commands in another terminal, as often as you like:
   ${curl} -H 'Content-Type: application/json' -d '${JSON.stringify(batch)}' ${url}
   ${curl} ${url}
-Press Ctrl-C to stop it, or simulate a crash with: kill -9 ${process.pid}`;
+Press Ctrl-C to stop the service, or simulate a crash with: kill -9 ${process.pid}`;
 }
 
 try {

@@ -33,7 +33,7 @@ test(`selfTest() trusts a sound directory and leaves it unchanged (SEED=${seed})
     assert.ok(isTrusted, reason);
     assert.match(
       reason,
-      /fdatasync p50 [\d.]+ ms, p99 [\d.]+ ms.*, 1 kills lost none of \d+ batches$/,
+      /fdatasync p50 [\d.]+ ms, p99 [\d.]+ ms.*, no batch lost \(kills: 1, batches: \d+\)$/,
     );
     assert.deepEqual(await readdir(dir), ["mine"]);
   }));
@@ -44,7 +44,7 @@ test(`selfTest() does not trust a directory that loses synced data (SEED=${seed}
     assert.ok(!isTrusted);
     assert.match(
       reason,
-      /^[^\n]*; check the kernel's log for disk errors, and choose another disk$/,
+      /^[^\n]*; check the kernel log for disk errors, and choose a different disk$/,
     );
     assert.deepEqual(await readdir(dir), []);
   }));

@@ -45,11 +45,11 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
     { "src/event/names.ts": 'import "../log/log.ts";', "src/log/log.ts": "" },
     /against the layer order/,
   ],
-  ["a dead file", { "src/event/dead.ts": "" }, /dead\.ts: nothing but tests imports it/],
+  ["a dead file", { "src/event/dead.ts": "" }, /dead\.ts: only tests import it/],
   ["an unused export", { "src/event/names.ts": "export const x = 1;" }, /names\.ts: exports x/],
   ["two versions of a package", {
     "deno.json": TREE["deno.json"]!.replace("1.2.3", "1.2.4"),
-  }, /a: deno\.json has 1\.2\.4, package\.json 1\.2\.3/],
+  }, /a: deno\.json has 1\.2\.4, package\.json has 1\.2\.3/],
   ["a version range", {
     "deno.json": TREE["deno.json"]!.replace("1.2.3", "^1.2.3"),
     "package.json": TREE["package.json"]!.replace("1.2.3", "^1.2.3"),

@@ -32,7 +32,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export interface ServedLogOptions {
   /** An empty directory. */
   dir: string;
-  /** Each start of the service uses a random one of these. */
+  /** Each time the service starts, it runs under a random one of these. */
   runtimes: readonly RuntimeName[];
   random: Random;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
@@ -79,7 +79,7 @@ export class ServedLog {
     });
   }
 
-  /** The id of the serving process; null if there is none. */
+  /** The PID of the serving process; null if there is none. */
   get pid(): number | null {
     return this.#process?.child.pid ?? null;
   }
@@ -107,11 +107,11 @@ export class ServedLog {
     this.#gate.open();
     starting.exited.then((exit) => {
       if (this.#process !== starting) return;
-      this.#options.onFailure(new Violation(`serve exited by itself: ${describeExit(exit)}`));
+      this.#options.onFailure(new Violation(`serve exited unexpectedly: ${describeExit(exit)}`));
     }, this.#options.onFailure);
   }
 
-  /** Starts a service without waiting for it; the caller stops it. */
+  /** Starts a service without waiting until it responds. The caller must stop it. */
   launch(): Serving {
     const { rotateBytes = ROTATE_BYTES } = this.#options;
     const options = { ...this.#programOptions(), socketPath: this.socketPath, rotateBytes };
@@ -214,7 +214,7 @@ export class ServedLog {
     this.#process = null;
     this.#gate.close();
     if (!isRunning(ending)) {
-      throw new Violation(`serve exited by itself: ${describeExit(await ending.exited)}`);
+      throw new Violation(`serve exited unexpectedly: ${describeExit(await ending.exited)}`);
     }
     return await ending.stop(signal);
   }
@@ -233,6 +233,6 @@ export class ServedLog {
     }
     if (outcome !== "hanging") return;
     signalChild(starting.child, "SIGKILL");
-    throw new Violation(`serve did not respond within ${ANSWER_TIMEOUT_MS} ms of its start`);
+    throw new Violation(`serve did not respond within ${ANSWER_TIMEOUT_MS} ms of startup`);
   }
 }

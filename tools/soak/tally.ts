@@ -1,4 +1,4 @@
-/** Counts of all work, for a soak's output. */
+/** Counts of everything that a soak does, for its output. */
 
 const NAMES = [
   "batches",

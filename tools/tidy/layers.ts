@@ -1,6 +1,6 @@
 /**
- * Checks of the source tree's structure: the layers of the log, no directory with too many files,
- * no import cycle, no import from inside a package.
+ * Checks of the source tree's structure: the layers of the log, directories with too many files,
+ * import cycles, and imports from inside a package.
  */
 import { dirname, join } from "node:path";
 
