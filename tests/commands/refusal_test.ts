@@ -7,7 +7,7 @@ import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { runCli, withFolder, withInitialized } from "../../tools/support/program.ts";
 import { fillDeployment } from "../support/filled.ts";
 
-/** Runs a command with a modified configuration; the log must stay empty. */
+/** Runs a command with a modified configuration. The log must stay empty. */
 async function runOn(from: string, to: string, command: string[]) {
   return await withInitialized(async (dir) => {
     const config = join(dir, "service.toml");

@@ -1,4 +1,4 @@
-/** `serve` as a program: readiness, shutdown and restart. */
+/** The `serve` command: readiness, shutdown and restart. */
 import assert from "node:assert/strict";
 import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";

@@ -122,7 +122,7 @@ function fault(request: AlteredRequest, reply: Reply, right: Reply): string | nu
   return right.text.startsWith(served) && served !== right.text ? null : "altered bytes are served";
 }
 
-/** Asserts that a failure is reported in one line, with its file and offset. */
+/** Asserts that a failure is reported on one line, with its file and offset. */
 function assertReported(lines: readonly string[], { path }: Flip, what: string): void {
   const failures = lines.filter((line) => !/key filter page|not sealed/.test(line));
   assert.equal(failures.length, 1, `${what}: reported ${JSON.stringify(lines)}`);
@@ -154,7 +154,7 @@ async function judge(
   return failed;
 }
 
-/** Appends two batches, which may fail only if a damaged segment hides whether they are new. */
+/** Appends two batches. They may fail only if damage to a segment hides whether they are new. */
 async function judgeIngest(served: Served, flip: Flip): Promise<void> {
   const last = FILES[0]!.events.findLast(({ source }) => source === "heir")!;
   const event = { stream: last.stream, record_key: "1", kind: "upserted", payload: null };

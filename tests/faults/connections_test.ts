@@ -1,7 +1,7 @@
 /**
  * Thousands of connections to the real service, in each state that costs memory without completing
  * a request. The service keeps serving other clients within its memory limits, and releases the
- * connections when they close. CONNECTIONS sets their number; the goal is 10,000.
+ * connections when they close. CONNECTIONS sets their number. The goal is 10,000.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -85,7 +85,7 @@ function connectionsAllowed(): number {
   return limit === "unlimited" ? Infinity : Number(limit) - OTHER_DESCRIPTORS;
 }
 
-/** Opens a connection that reads nothing; retries while the backlog is full. */
+/** Opens a connection that reads nothing, and retries while the backlog is full. */
 async function openOne(socketPath: string): Promise<Socket> {
   for (;;) {
     const socket = connect(socketPath);

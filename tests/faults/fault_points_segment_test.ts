@@ -59,7 +59,7 @@ function damage(tree: Tree, random: Random): Tree {
   return new Map(tree).set(path, segment);
 }
 
-/** Whether a request failed; a failure must be `internal_error`. */
+/** Whether a request failed. The failure must be `internal_error`. */
 function failed(reply: HttpReply): boolean {
   if (reply.status === 200) return false;
   assertError(reply, "internal_error");

@@ -77,7 +77,7 @@ function quoted(bytes: Uint8Array): string {
   return bytes.length > 2000 ? `${bytes.length} bytes` : `Buffer.from("${hex}", "hex")`;
 }
 
-/** Each result must occur often; otherwise the generator has lost coverage. */
+/** Outcomes that must occur often. Otherwise, the generator has lost coverage. */
 const OUTCOMES = [
   ...["accepted", "accepted, too deep for a payload", "not UTF-8", "not JSON"],
   ...["a name appears twice", "an unpaired surrogate", "a number that overflows"],

@@ -1,6 +1,6 @@
 /**
- * A system call of the real `seal` fails at each step. The command exits with status 1 and the
- * reason, every event still exists, and the next `seal` completes. Needs `strace`.
+ * A system call of the real `seal` fails at each step. The command prints the reason and exits with
+ * status 1, every event still exists, and the next `seal` completes. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -48,7 +48,7 @@ const killedTitle =
   `serve keeps everything it acknowledged through ${KILLS} kills while sealing (SEED=${SEED})`;
 test(killedTitle, async () => {
   const struck: Record<string, number> = {};
-  /** Kills the service some time after a rotation. */
+  /** Kills the service at a random time after a rotation. */
   const killInSealing = async (scene: Scene) => {
     const { served, random, tally } = scene;
     const before = segmentsOf(served).length;
@@ -69,7 +69,7 @@ test(killedTitle, async () => {
   tellOfLongRun("KILLS", result, struck);
 });
 
-/** Descriptors of regular files; clients use sockets. */
+/** Descriptors of regular files. Sockets of clients are not counted. */
 function openFiles({ pid }: ServedLog): number {
   const folder = `/proc/${pid}/fd`;
   if (!existsSync(folder)) return 0;

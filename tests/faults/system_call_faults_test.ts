@@ -45,7 +45,7 @@ async function appendUnder(
   return reply!;
 }
 
-/** Runs `use` while calls on the tail fail; asserts that every fault was injected. */
+/** Runs `use` while calls on the tail fail, and asserts that every fault was injected. */
 async function withFaults(
   { folder, logDir, serving }: Deployment,
   faults: Faults,

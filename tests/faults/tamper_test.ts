@@ -57,7 +57,7 @@ const REPLAY = await replayOf(FULL);
 /** The outcome of a change: the failure code that reports it, or harmless. */
 type Outcome = FailureCode | "refused" | "harmless";
 
-/** Verifies a changed log; if it passes, compares its replay with the original. */
+/** Verifies a changed log. If it passes, compares its replay with the original. */
 async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
   let verification;
   try {
@@ -140,7 +140,7 @@ test(`${FLIPS} single-bit flips are detected or harmless (seed ${SEED})`, (conte
     return { tree: withFile(FULL, path, flipBit(bytes, bit)), what, check };
   }));
 
-/** Offsets of the commits in an unsealed file; the last one is only a clean-shutdown marker. */
+/** Offsets of the commits in an unsealed file. The last commit is a clean-shutdown marker. */
 function commitStarts(path: string): number[] {
   return commitOffsets(FULL.get(path)!).slice(0, -1);
 }

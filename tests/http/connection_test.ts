@@ -90,7 +90,7 @@ test("an unfinished request head times out, and an idle connection stays open", 
     const served = await RawConnection.open(socketPath);
     await served.write(GET);
     await served.readResponse();
-    // Regression: a client that had sent an empty line counted as one that had begun a request.
+    // Regression: a client that had sent an empty line was treated as having begun a request.
     const begun = await RawConnection.open(socketPath);
     const emptyLine = await RawConnection.open(socketPath);
     await emptyLine.write("\r");

@@ -91,7 +91,7 @@ class Reader {
   }
 }
 
-/** Readers of a snapshot from the beginning and from each event, each stopped after some chunks. */
+/** Readers of a snapshot from the beginning and from each event, each paused after some chunks. */
 async function readersOf(snapshot: LogSnapshot) {
   const all = new Reader(snapshot);
   await all.take(Infinity);

@@ -19,7 +19,7 @@ import {
   withTail,
 } from "../support/test_log.ts";
 
-/** Commits as lists of batch ids; an empty list stands for a clean shutdown. */
+/** Commits as lists of batch ids. An empty list stands for a clean shutdown. */
 const HISTORIES: Record<string, string[][]> = {
   "a first commit": [["a"]],
   "a later commit": [["a"], ["b"]],

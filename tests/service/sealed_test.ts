@@ -23,7 +23,7 @@ interface Observed {
   storage: SimulatedDisk;
 }
 
-/** Submits the history and applies a form after each part. @returns an observation per part. */
+/** Submits the history and rearranges files after each part. @returns an observation per part. */
 async function play(forms: readonly Form[]): Promise<{ after: Observed[] }> {
   const history = new MixedHistory();
   let storage = new SimulatedDisk();

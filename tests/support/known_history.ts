@@ -13,7 +13,7 @@ import { answerTo } from "./submitted.ts";
 /** A submitted mutation. */
 interface Call {
   mutation: Mutation;
-  /** Null until the service answers. */
+  /** Null until the service responds. */
   outcome: Outcome | null;
   /** Number of the group of mutations that must share a commit; null without a group. */
   group: number | null;

@@ -1,5 +1,5 @@
 /**
- * A pass-through storage that fails the test as soon as operations come in an order that a crash
+ * A pass-through storage that fails the test as soon as operations occur in an order that a crash
  * could expose, whether or not a crash follows. It knows only the operations it has observed, and
  * the names of the log's files. Its rules:
  *
@@ -30,7 +30,7 @@ import type { Manifest } from "../../src/log/segment/manifest.ts";
 import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { folderOf } from "./simulated_names.ts";
 
-/** Thrown when operations came in an order that a crash could expose. */
+/** Thrown when operations occur in an order that a crash could expose. */
 export class OrderViolation extends Error {
   override name = "OrderViolation";
 }
@@ -79,7 +79,7 @@ export class OrderMonitor implements Storage {
   /** First and last event ids of the batches that have been synced. */
   readonly #syncedIds = new Set<string>();
 
-  /** @param onViolation throws an error; the default also fails the test. */
+  /** @param onViolation throws an error. The default also fails the test. */
   constructor(inner: Storage, onViolation: (what: string) => never = fail) {
     this.#inner = inner;
     this.#fail = onViolation;

@@ -130,7 +130,7 @@ export class RandomMutations {
     return randomItem(this.#random, [null, NEVER_COMMITTED, ...this.#frontiers.values()]);
   }
 
-  /** A batch that begins, or claims to begin, a successor source; its marker may be valid. */
+  /** A batch that begins, or claims to begin, a successor source. Its marker may be valid. */
   #successor(): Mutation {
     const batch = this.#batch(this.#random() < 0.8 ? this.#sources.at(-1) : this.#source());
     const others = this.#random() < 0.8 ? [...this.#retired.keys()] : this.#sources;

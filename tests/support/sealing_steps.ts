@@ -32,7 +32,7 @@ export class SealingSteps {
   readonly pausesMs: number[] = [];
   /** Reported backlogs, in bytes. */
   readonly backlogs: number[] = [];
-  /** Called before each segment is written; may delay the write or throw. */
+  /** Called before each segment is written. It may delay the write or throw. */
   beforeMake: () => Promise<void> | void = () => {};
   readonly #options: SealingStepsOptions;
   /** Segments written so far. */

@@ -1,6 +1,6 @@
 /**
  * Chooses which unsynced changes survive a crash. The disk asks once per name change, sector and
- * file size; `simulated_disk.ts` describes the allowed answers.
+ * file size. `simulated_disk.ts` describes the allowed choices.
  */
 import { type Random, randomInteger } from "../../tools/support/random.ts";
 

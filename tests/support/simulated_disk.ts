@@ -64,7 +64,7 @@ export interface Fault {
   pages?: FailedPages;
 }
 
-/** Called before each operation takes effect; may delay it. @returns a fault to inject, or null. */
+/** Called before an operation takes effect, and may delay it. @returns a fault, or null. */
 export type OperationHook = (operation: Operation) => Fault | null | Promise<Fault | null>;
 
 /** Every path below a directory, with the bytes of a file or null for a directory. */
@@ -83,12 +83,12 @@ export class SimulatedDisk implements Storage {
   readonly operations: Operation[] = [];
   /** The number of open files. */
   openFiles = 0;
-  /** Free space in bytes; a write that needs more fails with ENOSPC. */
+  /** Free space in bytes. A write that needs more fails with ENOSPC. */
   roomBytes = Infinity;
   readonly #names: SimulatedNames<SimulatedFile>;
 
   /**
-   * Creates a disk with the contents of `tree`, all durable; adds missing parent directories.
+   * Creates a disk with the contents of `tree`, all durable, and any missing parent directories.
    * @param tree never modified.
    */
   constructor(tree: Tree = new Map()) {
@@ -109,7 +109,7 @@ export class SimulatedDisk implements Storage {
     return this.#file(path).bytes();
   }
 
-  /** Flips a bit of a file, as a failing disk does; bit 0 is the lowest of byte 0. */
+  /** Flips a bit of a file, as a failing disk does. Bit 0 is the lowest of byte 0. */
   flipBit(path: string, bit: number): void {
     this.#file(path).flipBit(bit);
   }

@@ -18,7 +18,7 @@ export interface Change {
 /** The contents of sectors by sector number, from oldest to newest. */
 type Versions = Map<number, Buffer[]>;
 
-/** The fate of pages that a failed fsync could not write; see `simulated_disk.ts`. */
+/** The fate of pages that a failed fsync could not write (see `simulated_disk.ts`). */
 export type FailedPages = "shown" | "dropped";
 
 export class SimulatedFile {

@@ -1,4 +1,4 @@
-/** The self-test on real directories: a sound one, an in-memory one, and one that is read-only. */
+/** The self-test on real directories: sound, in-memory and read-only ones. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";

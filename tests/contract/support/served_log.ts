@@ -1,4 +1,4 @@
-/** The HTTP API over an in-memory log with orderly shutdown; a test can make its disk fail. */
+/** The HTTP API over an in-memory log, shut down in order. A test can make the log's disk fail. */
 import { createHandler, type HandlerOptions } from "../../../src/api/handler.ts";
 import type { ListenOptions } from "../../../src/http/server.ts";
 import { Admission } from "../../../src/service/admission.ts";

@@ -5,7 +5,7 @@
  * - `sh background`: a service that runs until Ctrl-C, in its own terminal. The test continues once
  *   the service responds, and stops it before the next such fence and at the end.
  * - `sh follow`: a command that never ends. The test interrupts it once it has printed something.
- * - `sh no-run`: is not run. A comment above gives the reason: `<!-- no-run: why -->`.
+ * - `sh no-run`: not run. A comment above gives the reason: `<!-- no-run: why -->`.
  * - `json output`, `text output`: the approximate output of the previous fence.
  */
 

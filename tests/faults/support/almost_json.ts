@@ -1,5 +1,5 @@
 /**
- * Documents that are valid JSON, nearly valid, or in violation of a rule of strict JSON. A grammar
+ * Documents that are valid JSON, nearly valid, or that violate a rule of strict JSON. A grammar
  * of hostile parts generates them, and random changes to tokens or bytes mutate them.
  */
 import { Buffer } from "node:buffer";

@@ -18,7 +18,7 @@ export const STEPS = [
   "group",
   /** Submits a batch of a new source and, at the same time, the retirement of that source. */
   "retire",
-  /** The process is killed and restarted; the machine keeps running. */
+  /** The process is killed and restarted, while the machine keeps running. */
   "kill",
   /** The power fails during the sync of a batch, and the service is restarted. */
   "crash",

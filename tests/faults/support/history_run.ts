@@ -1,6 +1,6 @@
 /**
- * A long history on an unreliable machine. Clients submit, read and follow; operators restart and
- * seal; the clock is changed; disk operations fail. Each generation ends in a power failure,
+ * A long history on an unreliable machine. Clients submit, read and follow, operators restart and
+ * seal, the clock changes, and disk operations fail. Each generation ends in a power failure,
  * sometimes followed by another one during recovery. All observations are checked against the
  * known history.
  */
@@ -33,7 +33,7 @@ const SEGMENT_EVENTS = [120, 120, 1000];
 const FOLLOWED_MAX = 30;
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-/** Changes to the clock; a machine without a clock starts at the Unix epoch. */
+/** Changes to the clock. A machine without a clock starts at the Unix epoch. */
 const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   (nowMs) => nowMs + 1,
   (nowMs) => nowMs + 0.5,

@@ -1,5 +1,5 @@
 /**
- * A soak (`tools/soak/`) as a test: its clients put load on the real service while the test
+ * Runs a soak (`tools/soak/`) as a test. Its clients put load on the real service while the test
  * disturbs it, and its audit checks the log against every receipt, replay, follow and listing.
  */
 import process from "node:process";

@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 
-/** Maximum string size that strace prints; the largest commit header in the tests fits. */
+/** Maximum string size that strace prints. The largest commit header in the tests fits. */
 const STRING_BYTES_MAX = 65_536;
 
 /** The reason why no process can be traced on this machine, or null. */
@@ -32,7 +32,7 @@ export interface Tracer {
 }
 
 /**
- * Attaches to all threads of a process; resolves once they are traced.
+ * Attaches to all threads of a process, and resolves once they are traced.
  * @param folder receives the trace.
  * @param args `strace` options that select the calls to trace and the faults to inject.
  */

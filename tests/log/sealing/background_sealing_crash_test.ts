@@ -42,7 +42,7 @@ const BEFORE = ["a", "b", "c"];
 /** The first append rotates the tail. The last one does too, once the first file is sealed. */
 const APPENDED = ["d", "e", "f"];
 
-/** Returns the fault for an operation, given its index from 0; null if it succeeds. */
+/** Returns the fault for an operation with a given index from 0, or null if it succeeds. */
 type FaultAt = (place: number, operation: Operation) => Fault | null;
 
 /** Appends while the log seals, and injects faults. */

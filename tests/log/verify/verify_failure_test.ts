@@ -117,7 +117,7 @@ async function withForgedHead(): Promise<Tree> {
 /** A change, the message it must cause, and logs with that change. */
 type Finding = [what: string, message: RegExp, ...trees: Tree[]];
 
-/** Changes grouped by the failures found with and without the chain; null for none. */
+/** Changes grouped by the failures found with and without the chain. Null means no failure. */
 const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: Finding[]][] = [
   ["manifest_invalid", "manifest_invalid", [
     [
