@@ -33,7 +33,7 @@ const RESPONSES = {
     `${HEAD}Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;e=1\r\nlo\r\n0\r\na: b\r\n\r\n`,
 };
 for (const [name, text] of Object.entries(RESPONSES)) {
-  test(`ResponseParser finds the end of a response ${name}, however it is split`, () => {
+  test(`ResponseParser finds the end of a response ${name}, however its bytes are split`, () => {
     const bytes = Buffer.from(text);
     const parser = new ResponseParser();
     for (let size = 1; size <= bytes.length; size++) {

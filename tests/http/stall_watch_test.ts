@@ -29,7 +29,7 @@ test("StallWatch.guard() times out a read without data, even after an idle perio
   });
 });
 
-test("StallWatch.start() times out a wait that is not stopped, even if it is restarted", async () => {
+test("StallWatch.start() times out a wait that is not stopped, even if the wait is restarted", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
   const stopped = () => assert.fail("the wait was stopped");
   let giveUp = () => {};

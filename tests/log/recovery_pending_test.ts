@@ -37,7 +37,7 @@ async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
   return storage.tree();
 }
 
-test("openLog() reads pending files and tail as one log", async () => {
+test("openLog() reads the pending files and the tail as one log", async () => {
   const whole = await logTree([["a"], ["b"], [], ["c"], ["d"], []]);
   let { tree } = await rotate(await appendTo(await logTree([]), "a", "b"));
   tree = (await rotate(await appendTo(tree, "c"))).tree;

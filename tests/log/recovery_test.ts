@@ -108,7 +108,7 @@ test("openLog() truncates bytes after the last commit that are not a commit", as
   }
 });
 
-test("openLog() truncates a last commit of which only some blocks reached the disk", async () => {
+test("openLog() truncates a last commit if only some of its blocks reached the disk", async () => {
   const tree = await logTree([["a"], ["b", "c", "d", "e", "f", "g", "h"]]);
   const tail = tailOf(tree);
   const lastOffset = commitOffsets(tail).at(-2)!;
@@ -176,7 +176,7 @@ test("openLog() refuses a log without its tail", async () => {
   }
 });
 
-test("openLog() continues ids and chain from the end of the recovered log", async () => {
+test("openLog() continues the ids and the chain from the end of the recovered log", async () => {
   const tree = await logTree([["a"], ["b"], ["c"]]);
   const tail = tailOf(tree);
   const cut = new SimulatedDisk(withTail(tree, truncateAt(tail, tail.length - 1)));

@@ -88,7 +88,7 @@ for (const [name, { forms, segments, pending }] of Object.entries(FORMS)) {
   });
 }
 
-test("the requests sent to a sealed log get every kind of response", async () => {
+test("the requests sent to a sealed log cover every kind of response", async () => {
   const seen = (await plain).after.at(-1)!.seen;
   const text = JSON.stringify(seen);
   const codes = [

@@ -91,7 +91,7 @@ test("StoredEvent.take() rejects anything but a stored event", () => {
   for (const [name, line] of MALFORMED) assert.equal(take(line), null, name);
 });
 
-test(`StoredEvent.take() accepts any bytes and reads none outside them (seed ${SEED})`, () => {
+test(`StoredEvent.take() handles any input and never reads past its ends (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const event = new StoredEvent();
   for (let run = 0; run < 3000; run++) {

@@ -45,7 +45,7 @@ function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEn
   return { ...facts, path: segmentPath(facts), sealed_at: "2026-01-01T00:00:00.000Z" };
 }
 
-test("readManifest() reads a hundred thousand segments", async () => {
+test("readManifest() reads a manifest of a hundred thousand segments", async () => {
   const segments: SegmentEntry[] = [];
   for (let number = 0; number < 100_000; number++) {
     segments.push(entryAfter(segments.at(-1), number));
@@ -55,7 +55,7 @@ test("readManifest() reads a hundred thousand segments", async () => {
   assert.equal((await readManifest(storage))?.segments.length, 100_000);
 });
 
-test("writeManifest() refuses to write more than readManifest() reads", async () => {
+test("writeManifest() refuses to write a manifest larger than readManifest() accepts", async () => {
   const storage = storageWith(EMPTY_TEXT);
   const segments = [{ ...entryAfter(undefined, 0), sealed_at: "9".repeat(MANIFEST_BYTES_MAX) }];
   await assert.rejects(

@@ -28,7 +28,7 @@ function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
   return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);
 }
 
-test("encodeCommitHeader() writes the canonical commit and the hash of commit, LF and body", () => {
+test("encodeCommitHeader() writes the canonical commit and the hash of the commit, LF and body", () => {
   const text = canonicalize(COMMIT);
   const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
   const line = encodeCommitHeader(COMMIT, [BODY]).toString();

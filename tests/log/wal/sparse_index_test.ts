@@ -111,7 +111,7 @@ test("blocks() returns whole lines with their CRC-32, even while the last block 
   }
 });
 
-test("seekKey() skips blocks without the key, but none with it", () => {
+test("seekKey() skips blocks without the key, and never a block with it", () => {
   for (const [commits, lineBytes] of SHAPES) {
     const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
     for (const [number, offset] of lineOffsets.entries()) {

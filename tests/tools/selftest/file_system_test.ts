@@ -28,6 +28,6 @@ for (const [type, name, doubt] of CASES) {
   });
 }
 
-test("judgeFileSystem() judges only by type numbers from Linux", () => {
+test("judgeFileSystem() interprets type numbers only on Linux", () => {
   assert.equal(judgeFileSystem(0x6969, "darwin").doubt, null);
 });

@@ -102,7 +102,7 @@ function audit({ ledger, heads }: Known, events: CommittedEvent[]): Audit {
   return audit;
 }
 
-test("Audit accepts a log that has every acknowledged batch, with or without others", () => {
+test("Audit accepts a log that contains every acknowledged batch, with or without others", () => {
   const state = known();
   const { a, b, c } = state;
   assert.equal(audit(state, [...a, ...b]).history.length, 5);
@@ -212,7 +212,7 @@ for (const [name, [spoil, message]] of Object.entries(FAULTS)) {
   });
 }
 
-test("Ledger rejects an answer that contradicts an earlier one", () => {
+test("Ledger rejects a response that contradicts an earlier one", () => {
   const { ledger, entries, a, c } = known();
   const receipt: Receipt = { ...receiptOf(a), status: "duplicate" };
   ledger.acknowledge(entries[0]!, receipt);
