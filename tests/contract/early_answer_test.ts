@@ -29,7 +29,7 @@ const REFUSALS: Array<[status: number, line: string, headers: string]> = [
 ];
 
 for (const [status, line, headers] of REFUSALS) {
-  test(`a ${status} response to ${line} reaches clients still sending or reading late`, async () => {
+  test(`a ${status} for ${line} reaches clients still sending or reading late`, async () => {
     const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
     if (status === 429) admission.admit(1);
     await withServedLog(async ({ socketPath, reports }) => {
