@@ -2,7 +2,7 @@
  * Implements `deno task compile`, which builds an executable. The dependencies of tests, benchmarks
  * and examples are not embedded.
  *
- * `deno compile` downloads the runtime that it embeds; to use a local one, set DENORT_BIN.
+ * `deno compile` downloads the runtime that it embeds. Set DENORT_BIN to use a local one.
  */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
@@ -56,7 +56,7 @@ of a denort of the same Deno version, built for the target.
 
 /** An executable to build. */
 interface Job {
-  /** Undefined for the host. */
+  /** The target platform; undefined for the host. */
   target: Target | undefined;
   output: string;
 }

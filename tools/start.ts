@@ -1,6 +1,6 @@
 /**
- * `task start`: creates a deployment in ./demo on the first run, and serves it until Ctrl-C. Prints
- * commands to try once it is ready.
+ * `task start`: creates a deployment in ./demo on the first run, and serves it until Ctrl-C. Once
+ * the service is ready, prints commands to try.
  */
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -18,7 +18,7 @@ const { report } = TERMINAL;
 
 async function start(): Promise<void> {
   const configPath = join(DIR, "service.toml");
-  // Accepts an edited configuration; only `init` insists on the original.
+  // Accepts an edited configuration. Only `init` insists on the original.
   if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
   const config = await loadConfig(configPath);
   await serve(config, { report, onReady: () => report(hints(config)) });

@@ -38,7 +38,7 @@ const USED: Record<string, string[]> = {
   commands: ["http", "runtime"],
 };
 
-/** Files that may end the process through the runtime; examples are standalone. */
+/** Files that may end the process through the runtime. Examples are standalone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
 /** Paths of all text files of the project, relative to `root`. */

@@ -3,7 +3,7 @@
 /** Verdict on a file system type. */
 export interface FileSystem {
   name: string;
-  /** Why not to store a log there, and what to do instead; null if there is no objection. */
+  /** Why no log should be stored there, and what to do instead; null if there is no objection. */
   doubt: string | null;
 }
 

@@ -31,7 +31,7 @@ function need(holds: boolean, message: string): void {
   if (!holds) throw new ProbeError(message);
 }
 
-/** Files are created exclusively, written at offsets, read back and truncated. */
+/** Checks that files are created exclusively, written at offsets, read back and truncated. */
 export async function probeWrites(storage: Storage): Promise<void> {
   const file = await storage.open("written", "create");
   try {
@@ -63,8 +63,8 @@ export async function probeWrites(storage: Storage): Promise<void> {
 }
 
 /**
- * A file is replaced atomically: readers always see one complete version. @param folder path of
- * the storage, for an independent reader.
+ * Checks that a file is replaced atomically: readers always see one complete version.
+ * @param folder path of the storage, for an independent reader.
  */
 export async function probeRename(folder: string, storage: Storage): Promise<void> {
   await makeFile(storage, "current", "0");
@@ -124,7 +124,7 @@ async function wholeOf(file: StorageFile): Promise<Buffer> {
   return bytes.subarray(0, await file.read(bytes, 0));
 }
 
-/** While a process holds the lock, no other can acquire it. After its release, another can. */
+/** Checks that a held lock excludes other processes, and that a released lock does not. */
 export async function probeLock(folder: string): Promise<void> {
   const path = join(folder, "lock");
   const release = await lockFile(path);

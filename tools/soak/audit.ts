@@ -3,7 +3,7 @@
  * in its receipt. Every other batch is absent or complete, and the log contains nothing else. Each
  * event is rehashed, and the history chain is recomputed from genesis.
  *
- * Audits are incremental. During a soak, one audit follows the log; at the end, a second one reads
+ * Audits are incremental. During a soak, one audit follows the log. At the end, a second one reads
  * the whole log again.
  */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
@@ -46,7 +46,7 @@ export class Audit {
   /** The newest event, which the next read must return again, and the id of the preceding event. */
   #anchor: { after: string | null; eventId: string; eventHash: string } | null = null;
 
-  /** @param heads expected chain heads; computed ones are added. */
+  /** @param heads expected chain heads, to which computed ones are added. */
   constructor(ledger: Ledger, heads: KnownHeads) {
     this.#ledger = ledger;
     this.#heads = heads;

@@ -25,10 +25,10 @@ export const WRITER_PAUSE_MS_MAX = 10;
 export const ROUND_BATCHES_MAX = 200_000;
 /** Maximum number of events. Each takes 26 bytes of memory. */
 export const ROUND_EVENTS_MAX = 2_000_000;
-/** Maximum total size of payloads. A log takes up to twice that, and three times during a seal. */
+/** Maximum total size of payloads. A log takes up to twice that space, or three times in a seal. */
 export const ROUND_PAYLOAD_BYTES_MAX = 512 * MIB;
 
-/** Size at which the service seals its tail, small enough that disturbances hit seals. */
+/** Size at which the service seals its tail, small enough for disturbances to interrupt seals. */
 export const ROTATE_BYTES = 4 * MIB;
 
 // Memory between two audits.
@@ -54,7 +54,7 @@ export const LOAD_MS_MAX = 4_000;
 export const SAMPLE_MS = 500;
 /** Maximum number of samples kept. At this number, every second sample is dropped. */
 export const SAMPLES_MAX = 20_000;
-/** A runtime with the program loaded, and one second's worth of garbage. */
+/** Memory of a runtime with the program loaded, and one second's worth of garbage. */
 const RUNTIME_BYTES = 256 * MIB;
 /** Total size of the service's caches when full. */
 const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +

@@ -20,7 +20,7 @@ export interface Scene {
   random: Random;
   tally: Tally;
   ledger: Ledger;
-  /** Chain heads reported by the service; those of segments are added. */
+  /** Chain heads reported by the service, to which those of segments are added. */
   heads: KnownHeads;
   /** Aborted on a violation. */
   failing: AbortSignal;
@@ -52,7 +52,7 @@ export const DISTURBANCES = {
   calm,
 } satisfies Record<string, Disturbance>;
 
-/** The disturbances of one pass of a soak. Repetition makes one more frequent. */
+/** The disturbances of one pass of a soak. Repeated ones are more frequent. */
 export const SOAK_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   ...Array.from(

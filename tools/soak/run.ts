@@ -17,7 +17,7 @@ import { randomOf } from "./workload.ts";
 const PROGRESS_MS = 10_000;
 
 export interface SoakOptions {
-  /** An existing directory; logs are created in it. */
+  /** An existing directory in which logs are created. */
   dir: string;
   seed: number;
   /** Each time the service starts, it runs under a random one of these. */

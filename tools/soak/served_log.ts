@@ -1,7 +1,7 @@
 /**
  * The log under test: its directory, and the process that serves it. The process is stopped, killed
- * and restarted while clients use it. They wait at a gate that closes before each disturbance and
- * opens when the service answers again.
+ * and restarted while clients use it. Clients wait at a gate that closes before each disturbance
+ * and opens when the service responds again.
  */
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -99,7 +99,7 @@ export class ServedLog {
     return join(this.dir, "data", "log");
   }
 
-  /** Starts the service under a random runtime; resolves once it responds. */
+  /** Starts the service under a random runtime, and resolves once it responds. */
   async start(): Promise<void> {
     const starting = this.launch();
     await this.#untilReady(starting);

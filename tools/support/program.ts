@@ -79,7 +79,7 @@ export function spawnScript(script: string, args: string[], options: CliOptions 
   return spawnCommand([...runtimeOf(options), script, ...args], options);
 }
 
-/** The program under the requested runtime; by default the compiled executable, if set. */
+/** The program under the requested runtime. By default, the compiled executable if one is set. */
 function programOf(options: CliOptions): string[] {
   const { runtime = THIS_RUNTIME } = options;
   const tested = runtime === THIS_RUNTIME ? TESTED_EXECUTABLE : undefined;
@@ -184,7 +184,7 @@ export function postJson({ fetch }: Serving, path: string, body: unknown): Promi
   return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-/** Starts `serve` for a deployment with minimal permissions; resolves once it responds. */
+/** Starts `serve` for a deployment with minimal permissions, and resolves once it responds. */
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
   const serving = spawnServe(dir, options);
   await untilReady(serving);

@@ -22,7 +22,7 @@ export function runtimeArgs(
   return name === "deno" ? ["run", "--quiet", "--no-prompt", ...denoFlags] : nodeFlags;
 }
 
-/** Names the variable to set, for tests that need the other runtime. */
+/** The reason to skip a test that needs an absent runtime. It names the variable to set. */
 export function absenceOf(name: RuntimeName): string {
   return `${name} is not available: set ${VARIABLES[name]} to its executable`;
 }
