@@ -141,7 +141,7 @@ test("serve stays responsive and within its memory limits with thousands of conn
         await assertServed();
         for (const socket of sockets) if (more !== "") socket.write(more);
         await assertServed();
-        assert.ok(openDescriptors(pid)! >= count, `${title}: all are connected`);
+        assert.ok(openDescriptors(pid)! >= count, `${title}: all clients are connected`);
         const resident = memoryBytes(pid)!;
         const limit = BASE_BYTES + count * bytesMax;
         context.diagnostic(`${count} ${title}: ${Math.round(resident / MIB)} MiB`);

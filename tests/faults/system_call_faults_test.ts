@@ -85,7 +85,7 @@ function withStruckService(
 const absence = straceAbsence();
 
 const NO_ROOM_TITLE =
-  "serve answers storage_full to writes without space; it and its followers continue";
+  "serve returns storage_full when a write has no space; it and its followers continue";
 test(NO_ROOM_TITLE, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
   await withStruckService(async (deployment, follower) => {

@@ -248,8 +248,12 @@ test("swapped or duplicated files are detected", async () => {
   const swap = (a: string, b: string) => withFile(withFile(FULL, b, FULL.get(a)!), a, FULL.get(b)!);
   await assertOutcome(swap(first!.path, second!.path), "file_hash_mismatch", "segments");
   await assertOutcome(swap(PENDING[0]!, PENDING[1]!), "pending_invalid", "pending files");
-  await assertOutcome(swap(PENDING[1]!, TAIL_FILE), "pending_invalid", "a pending file, the tail");
-  await assertOutcome(swap(first!.path, TAIL_FILE), "file_hash_mismatch", "a segment, the tail");
+  await assertOutcome(
+    swap(PENDING[1]!, TAIL_FILE),
+    "pending_invalid",
+    "a pending file and the tail",
+  );
+  await assertOutcome(swap(first!.path, TAIL_FILE), "file_hash_mismatch", "a segment and the tail");
   const both = withSegment(
     withSegment(FULL, 0, FULL.get(second!.path)!),
     1,
@@ -262,7 +266,11 @@ test("swapped or duplicated files are detected", async () => {
   const entries = splitCommits(FULL.get(TAIL_FILE)!).flatMap(({ commit }) => commit.batches);
   const path = pendingPath(entries[0]!.first_event_id, entries.at(-1)!.last_event_id);
   const tail = FULL.get(TAIL_FILE)!;
-  await assertOutcome(withFile(FULL, path, tail), "order_invalid", "the tail, also pending");
+  await assertOutcome(
+    withFile(FULL, path, tail),
+    "order_invalid",
+    "the tail as a pending file too",
+  );
   const copy = segmentPath({ ...first!, sha256: "0".repeat(64) });
   const unlisted = withFile(FULL, copy, FULL.get(first!.path)!);
   await assertOutcome(unlisted, "harmless", "a segment, unlisted");

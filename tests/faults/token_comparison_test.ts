@@ -43,7 +43,7 @@ test("createAuthorizer() rejects every near miss of the token", () => {
 const LENGTH_TITLE = "createAuthorizer() compares two digests of equal length, once, for any input";
 test(LENGTH_TITLE, (context) => {
   if (THIS_RUNTIME === "deno") {
-    return skipLoudly(context, "Deno's built-ins cannot be patched; Node runs the same source");
+    return skipLoudly(context, "Deno's built-ins cannot be patched, but Node runs the same source");
   }
   const { timingSafeEqual } = crypto;
   const lengths: [number, number][] = [];

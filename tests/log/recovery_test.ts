@@ -67,7 +67,7 @@ for (const [name, history] of Object.entries(HISTORIES)) {
     const lastOffset = commitOffsets(tail).at(-2)!;
     for (let size = lastOffset; size < tail.length; size++) {
       const cut = withTail(tree, truncateAt(tail, size));
-      await assertRecovers(cut, tail.subarray(0, lastOffset), `cut at ${size}`);
+      await assertRecovers(cut, tail.subarray(0, lastOffset), `truncated at ${size}`);
     }
     await assertRecovers(tree, tail, "whole");
   });
@@ -217,7 +217,7 @@ test("openLog() recovers and reads commits larger than its read buffer", async (
   const tail = tailOf(tree);
   const offsets = commitOffsets(tail);
   const cut = withTail(tree, truncateAt(tail, tail.length - 1));
-  await assertRecovers(cut, tail.subarray(0, offsets.at(-2)), "the last commit cut");
+  await assertRecovers(cut, tail.subarray(0, offsets.at(-2)), "the last commit truncated");
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
 });
 

@@ -149,7 +149,7 @@ function describeSubset(kept: readonly boolean[]): string {
 function sectorSubsets(count: number, countMax: number): NamedChoice[] {
   if (count > countMax) return [];
   return Array.from({ length: 2 ** count }, (_, bits) => bits).flatMap((bits) =>
-    ["all bytes", "half of the length"].map((size) => ({
+    ["all bytes", "half the length"].map((size) => ({
       name: `sectors ${describeSubset(bitsOf(bits, count))}, ${size}`,
       choice: {
         ...torn(size),

@@ -33,7 +33,7 @@ export class HistoryFollower {
   async catchUp(text: string, mayHaveFailed: boolean): Promise<void> {
     for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
       if (mayHaveFailed && this.reason === "replay_failed") break;
-      assert.ok(turns < TURNS_MAX && this.reason === null, "a follower gets every event");
+      assert.ok(turns < TURNS_MAX && this.reason === null, "the follower gets every event");
       await setImmediate();
     }
     this.check(text);
@@ -42,7 +42,7 @@ export class HistoryFollower {
   /** Waits until the follow ends, either for the expected reason or because of a failed read. */
   async ended(expected = "writer_poisoned"): Promise<void> {
     for (let turns = 0; this.reason === null; turns++) {
-      assert.ok(turns < TURNS_MAX, `a follower ends: ${expected}`);
+      assert.ok(turns < TURNS_MAX, `the follow ends with ${expected}`);
       await setImmediate();
     }
     assert.ok([expected, "replay_failed"].includes(this.reason), this.reason);
@@ -50,7 +50,10 @@ export class HistoryFollower {
 
   /** Checks that the follower received the events after its position, each once and in order. */
   check(text: string): void {
-    assert.ok(text.startsWith(this.#text, this.#start), "a follower sees what replay shows");
+    assert.ok(
+      text.startsWith(this.#text, this.#start),
+      "the follower sees the same events as a replay",
+    );
   }
 
   async #collect(service: EventLogService, after: string | undefined): Promise<void> {
