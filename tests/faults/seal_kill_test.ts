@@ -23,7 +23,7 @@ const MISSES_MAX = 20;
 const QUICKER_AFTER_MISS = 0.9;
 const WORK_MS_FIRST = 300;
 const POLL_MS = 1;
-/** Number of batches appended before each seal. The seal takes long enough to be killed. */
+/** Number of batches appended before each seal, so that the seal takes long enough to be killed. */
 const BATCHES_BETWEEN = 60;
 /** Steps so short that the test must poll for them to kill the seal in time. */
 const SHORT_STEPS = ["no tail", "unlisted segment", "temporary manifest", "covered pending"];
@@ -61,7 +61,7 @@ function assertEnded({ code, stderr }: CliExit): void {
 }
 
 /**
- * Kills a seal after some time, or during a given short step.
+ * Kills a seal after a given number of milliseconds, or during a given short step.
  * @returns labels of the files left behind; null if the seal had finished or had nothing to do.
  */
 async function killSeal(served: ServedLog, moment: number | string): Promise<string | null> {

@@ -141,7 +141,7 @@ export class ServedLog {
     return exit;
   }
 
-  /** Suspends the service for a while. */
+  /** Suspends the service for a given time. */
   async freeze(durationMs: number, signal: AbortSignal): Promise<void> {
     const frozen = this.#process!;
     signalChild(frozen.child, "SIGSTOP");

@@ -20,7 +20,7 @@ const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
 const SERVE_ROTATING = fileURLToPath(new URL("../serve_rotating.ts", import.meta.url));
 /** A child that takes longer is killed, and its exit status fails the test. */
 const CHILD_TIMEOUT_MS = 120_000;
-/** Maximum size of each output stream that is kept. Older output is dropped. */
+/** Only the end of each output stream is kept, up to this size. */
 const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
 const READY_POLL_MS = 5;
 const OUTPUTS = ["stdout", "stderr"] as const;

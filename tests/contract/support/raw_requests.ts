@@ -11,7 +11,7 @@ export function post(path: string, body: unknown, headers = ""): string {
   return `POST ${path} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${text.length}\r\n\r\n${text}`;
 }
 
-/** Malformed requests. `tests/http/support/smuggling_shapes.ts` has more. */
+/** Malformed requests. `tests/http/support/smuggling_shapes.ts` contains more. */
 export const MALFORMED: Array<[title: string, bytes: string]> = [
   ["not HTTP", "hello there\r\n\r\n"],
   ["a TLS ClientHello", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
