@@ -1,7 +1,7 @@
 /**
- * Builds the package that `npm pack` packs, in `dist/npm`: JavaScript, because Node does not strip
- * types inside `node_modules`, declarations of the library, and the examples. Needs Node >= 22.18
- * and the development dependencies; `npm pack` runs it.
+ * Builds the contents of the npm package in `dist/npm`: JavaScript (Node does not strip types
+ * inside `node_modules`), declarations of the library, and the examples. `npm pack` runs this
+ * script, which needs Node >= 22.18 and the development dependencies.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ import { revisionModule, revisionOf } from "./build/revision.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const OUTPUT = join(ROOT, "dist", "npm");
 const PROGRAM = "cli.ts";
-/** Modules that users can import; declarations are generated for these. */
+/** Modules that users can import, for which declarations are generated. */
 const LIBRARY = ["mod.ts", "event.ts"];
 
 const VIEWER = ["server.ts", "minute_counts.ts", "page"].map((name) => `examples/viewer/${name}`);
@@ -29,7 +29,7 @@ const DECLARATION_OPTIONS = [
   ...["--strict", "--exactOptionalPropertyTypes", "--rootDir", ROOT, "--outDir", OUTPUT],
 ];
 
-/** @throws {Error} the compiler reports an error. */
+/** @throws {Error} if the compiler reports an error. */
 function writeDeclarations(): void {
   const require = createRequire(import.meta.url);
   const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");

@@ -34,7 +34,7 @@ const RUNS: [name: string, args: string[], rows: string[]][] = [
   ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
   ["steady", STEADY, ["1", "2", "3"]],
 ];
-/** Benchmarks that report all rows, because they cannot select rows or all are requested. */
+/** Benchmarks that run without `--rows`: they have no such option, or all rows are wanted. */
 const TELL_ALL = ["sealed", "steady"];
 
 for (const [name, args, rows] of RUNS) {
@@ -46,7 +46,7 @@ for (const [name, args, rows] of RUNS) {
       assert.deepEqual(report.rows.map(({ row }) => row), rows);
       for (const row of report.rows) {
         const figures = Object.entries(row).filter(([name]) => /s\/s$| ms$|^ms$/.test(name));
-        // A figure may be 0: on a busy machine, such a short window may have no response.
+        // A figure may be 0. On a busy machine, a window this short may pass without a response.
         assert(figures.some(([, figure]) => Number(figure) >= 0), JSON.stringify(row));
       }
       assert.deepEqual(await readdir(folder), ["report.json"]);

@@ -209,7 +209,7 @@ const OLD_FILES: Entries = {
   "data/warehouse.duckdb.wal": "",
   "data/.warehouse.duckdb.candidate-1": "",
 };
-/** A first start that was interrupted before it wrote the manifest. */
+/** The files of a first startup that was interrupted before it wrote the manifest. */
 const STARTED: Entries = {
   "data/log/tail.ndjson": "",
   "data/log/pending": FOLDER,

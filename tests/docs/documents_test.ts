@@ -58,7 +58,7 @@ function obstacle(): string | false {
     if (executableOf(name) === null) return absenceOf(name);
   }
   const missing = ["bash", "curl"].find((name) => spawnSync(name, ["--version"]).status !== 0);
-  return missing === undefined ? false : `no ${missing} at hand`;
+  return missing === undefined ? false : `${missing} is not installed`;
 }
 
 const isRun = ({ language, tag }: Fence) => language === "sh" && tag !== "no-run";

@@ -18,7 +18,7 @@ import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const START = fileURLToPath(new URL("../../tools/start.ts", import.meta.url));
 
-/** Narrower permissions than those of the task: Deno cannot express a socket path with a comma. */
+/** Narrower permissions than the task's: a Deno flag cannot name a socket path with a comma. */
 async function start(folder: string): Promise<Spawned> {
   const socketPath = join(folder, "demo", "data", "ground.sock");
   const permissions = ["--allow-read=.", "--allow-write=demo", `--allow-net=unix:${socketPath}`];
@@ -27,7 +27,7 @@ async function start(folder: string): Promise<Spawned> {
   return spawned;
 }
 
-/** Stops the demo like Ctrl-C: the terminal sends the signal, and so does `deno task`. */
+/** Stops the demo like Ctrl-C, where both the terminal and `deno task` send the signal. */
 async function stop({ child, exited }: Spawned): Promise<void> {
   signalChild(child, "SIGINT");
   signalChild(child, "SIGINT");
@@ -120,7 +120,7 @@ test("a clone without packages type-checks a client and runs the self-test's pro
     await run(CHILD, "run", "--allow-all");
   }));
 
-test("deno task start fetches the packages of the program alone", async () => {
+test("deno task start fetches only the program's own packages", async () => {
   const read = async (name: string) => JSON.parse(await readFile(join(ROOT, name), "utf8"));
   const [{ npm }, { dependencies }, { nodeModulesDir, tasks }] = await Promise.all(
     ["deno.lock", "package.json", "deno.json"].map(read),
@@ -128,7 +128,7 @@ test("deno task start fetches the packages of the program alone", async () => {
   const names = Object.keys(npm).map((name) => name.replace(/@[^@]+$/, ""));
   assert.deepEqual(names.sort(), Object.keys(dependencies).sort());
   assert.ok(names.length <= 3);
-  // Otherwise `deno task` installs all packages, also those of tests.
+  // Otherwise `deno task` installs all packages, including those of tests.
   assert.equal(nodeModulesDir, "manual");
   assert.match(tasks.start, / deno run --node-modules-dir=none /);
 });

@@ -9,7 +9,7 @@ export const THIS_RUNTIME: RuntimeName = "deno" in process.versions ? "deno" : "
 
 const VARIABLES = { deno: "SERVICE_TEST_DENO", node: "SERVICE_TEST_NODE" } as const;
 
-/** Path of a runtime's executable; null for the other runtime if its variable is not set. */
+/** Path of a runtime's executable. Null for the other runtime if its variable is not set. */
 export function executableOf(name: RuntimeName): string | null {
   return name === THIS_RUNTIME ? process.execPath : process.env[VARIABLES[name]] ?? null;
 }
@@ -28,9 +28,9 @@ export function runtimeArgs(
   return name === "deno" ? ["run", "--quiet", "--no-prompt", ...PACKAGES, ...denoFlags] : nodeFlags;
 }
 
-/** Names the variable to set, for tests that need the other runtime. */
+/** The reason to skip a test that needs an absent runtime. It names the variable to set. */
 export function absenceOf(name: RuntimeName): string {
-  return `no ${name}: set ${VARIABLES[name]} to its executable`;
+  return `${name} is not available: set ${VARIABLES[name]} to its executable`;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** The HTTP API over an in-memory log with orderly shutdown; a test can make its disk fail. */
+/** The HTTP API over an in-memory log, shut down in order. A test can make the log's disk fail. */
 import { createHandler, type HandlerOptions } from "../../../src/api/handler.ts";
 import type { ListenOptions } from "../../../src/http/server.ts";
 import { Admission } from "../../../src/service/admission.ts";
@@ -20,11 +20,11 @@ export interface ServedLog {
 }
 
 export interface ServedLogOptions {
-  /** Initial files, which remain for the next start. */
+  /** The disk that holds the log. It outlives the service, so another one can be started on it. */
   storage?: SimulatedDisk;
-  /** Default: the log is not sealed. */
+  /** By default, the log is not sealed. */
   sealingOn?: SealingOn;
-  /** Wraps the log used by the API. Default: the service itself. */
+  /** Wraps the log used by the API. By default, the API uses the service itself. */
   log?: (service: EventLogService) => EventLog;
   handler?: Partial<Omit<HandlerOptions, "log">>;
   listen?: Partial<ListenOptions>;

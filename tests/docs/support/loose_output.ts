@@ -6,7 +6,7 @@
 /** A placeholder in a document: `<bytes>`, `…`. */
 const OPEN = /<[^<>]+>|…/g;
 
-/** Replaces values that differ between runs with their kind. */
+/** Replaces values that differ between runs with the name of their kind. */
 function normalized(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "UUID")
     .replaceAll(/[0-9a-f]{64}/g, "HASH")
@@ -15,7 +15,7 @@ function normalized(text: string): string {
 
 /**
  * Finds the first line of `shown` that `output` lacks after the preceding lines of `shown`.
- * @returns null if `output` has all lines in order.
+ * @returns null if `output` contains all lines in order.
  */
 export function missingLine(shown: string, output: string): string | null {
   const linesOf = (text: string) =>
