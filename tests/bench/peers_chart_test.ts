@@ -1,4 +1,4 @@
-/** The chart that is drawn from results of the comparison with peers. */
+/** The chart drawn from the results of the comparison with peers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { drawChart, type PeersResult } from "../../bench/peers/chart.ts";
@@ -54,7 +54,7 @@ test("drawChart() draws both runtimes and the better figure of each peer, to sca
   assert.deepEqual(shares, ["0.30", "0.25", "0.60", "1.00"]);
 });
 
-test("drawChart() draws delivery times, where less is better, without missing peers", () => {
+test("drawChart() draws delivery times, where less is better, and omits missing peers", () => {
   const rows = (p50: number, p99: number) => [
     { row: "deliver p50", ours: p50, "same work": p50 / 2 },
     { row: "deliver p99", ours: p99, "same work": null },

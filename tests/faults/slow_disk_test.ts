@@ -19,7 +19,7 @@ import type { Operation, SimulatedDisk } from "../support/simulated_disk.ts";
 
 /** Commits of the history that is sealed while it is read. */
 const COMMITS = 4;
-/** A reader that takes longer is considered to wait for the held sync. */
+/** Time limit after which a reader is considered to be waiting for the held sync. */
 const ANSWER_TIMEOUT_MS = 30_000;
 
 /** Holds every sync of a disk until the test releases it. */
@@ -95,7 +95,7 @@ function commitKey(socketPath: string, key: string) {
 
 const keysOf = (events: { record_key: string }[]) => events.map(({ record_key }) => record_key);
 
-/** The record keys that each kind of reader sees; they must agree. */
+/** The record keys that each kind of reader sees. All kinds must agree. */
 async function readKeys(socketPath: string): Promise<string[]> {
   const follow = await FollowReader.open(socketPath);
   const [first, followed, replayed, streams] = await Promise.all([
