@@ -146,7 +146,7 @@ export async function orConnectionError<T>(name: string, work: () => Promise<T>)
 /** `unixFetch()` wraps the system's error in a TypeError. */
 function isSocketMissing(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && cause.code === "ENOENT") return true;
+    if ("code" in cause && /^(ENOENT|ENOTSOCK)$/.test(String(cause.code))) return true;
   }
   return false;
 }

@@ -7,6 +7,7 @@
  * cookies, caches, compression and retries are not supported.
  */
 import { once } from "node:events";
+import { statSync } from "node:fs";
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { Readable } from "node:stream";
 
@@ -163,6 +164,11 @@ function responseBody(
 /** Returns the error for a failed connection. */
 function failure(socketPath: string, signal: AbortSignal | undefined, cause: unknown): unknown {
   if (signal?.aborted) return signal.reason;
+  // The system also refuses connections to a path that is not a socket.
+  const isRefused = (cause as { code?: unknown } | null)?.code === "ECONNREFUSED";
+  if (isRefused && statSync(socketPath, { throwIfNoEntry: false })?.isSocket() === false) {
+    cause = Object.assign(new Error("it is not a socket", { cause }), { code: "ENOTSOCK" });
+  }
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new TypeError(`connection to ${socketPath} failed: ${reason}`, { cause });
 }

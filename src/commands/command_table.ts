@@ -68,14 +68,14 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     summary: "Create or validate a deployment in DIR (default: the current directory)",
     description: [
       "Writes DIR/service.toml with all keys at their defaults, and creates an empty log in " +
-      "DIR/data/log/. If the deployment exists, validates it and changes nothing. Refuses a " +
-      "directory that holds files it did not create.",
+      "DIR/data/log/. If the deployment exists, validates it and changes nothing. Refuses an " +
+      "edited DIR/service.toml and unexpected files in DIR/data/, and ignores other files in DIR.",
       "Ignores --config.",
     ],
     examples: [{ line: `${PROGRAM} init /srv/log`, effect: "Create a deployment in /srv/log" }],
     exits: {
       0: "the deployment exists",
-      1: "the directory holds other files, or the disk failed",
+      1: "service.toml differs, data/ holds unexpected files, or the disk failed",
       2: "bad arguments",
     },
   },
@@ -142,7 +142,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       1: "the log could not be verified: it is missing or unreadable, or a signal arrived",
       2: "bad arguments or an unusable configuration",
       3: "a check failed; the report says which",
-      4: UNSUPPORTED,
+      4: "an unsupported log format; with --chain, also an unsupported mode or anchor",
     },
   },
 };
@@ -154,7 +154,7 @@ export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 export const EXITS: Readonly<Record<number, string>> = {
   0: "success",
   1: "operational failure: disk, permissions, a held lock, a corrupt log",
-  2: "bad arguments or an unusable configuration; nothing was changed",
+  2: "bad arguments, or an unusable configuration, such as an unknown mode; nothing was changed",
   3: "verify found a violation",
   4: UNSUPPORTED,
 };

@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { readConfigFile } from "./config.ts";
+import { parseConfig, readConfigFile } from "./config.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
   checkDeployment,
@@ -34,9 +34,21 @@ export type InitOutcome = "initialized" | "already initialized";
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
   const signals = catchSignals(report);
   try {
-    return await initFolder(dir);
+    const outcome = await initFolder(dir);
+    warnOfConfig(join(resolve(dir), CONFIG_FILE), report);
+    return outcome;
   } finally {
     signals.release();
+  }
+}
+
+/** In a directory with a long path, the socket path exceeds the platform's limit. */
+function warnOfConfig(path: string, report: (line: string) => void): void {
+  try {
+    parseConfig(path, CONFIG_TEMPLATE);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    report(`${error.message}; change it before serve`);
   }
 }
 

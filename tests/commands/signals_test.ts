@@ -1,4 +1,4 @@
-/** SIGINT and SIGTERM sent to `init`, `seal` and `verify`; `serve` has its own tests. */
+/** SIGINT and SIGTERM sent to `init`, `seal` and `verify`. `serve` has its own tests. */
 import assert from "node:assert/strict";
 import { cp, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";

@@ -28,7 +28,7 @@ const SOURCES = ["a", "a-b", "a.b", "b"];
 const STREAMS = ["x", "x-y", "x.y", "y", "z", "z0", "z_"];
 const SMALL = { events: 6, bytes: Infinity };
 
-/** Commits some random batches, each in its own commit. */
+/** Appends a few random batches, each in its own commit. */
 async function write(random: Random, service: EventLogService, part: number): Promise<void> {
   for (let number = randomInteger(random, 1, 12); number > 0; number--) {
     const streams = Array.from(

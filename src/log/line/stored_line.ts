@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
-import { sameBytes, spelledText, stringEnd, UUID_CHARS } from "./line_bytes.ts";
+import { sameBytes, spelledText, stringEnd, UUID_CHARS, viewOf } from "./line_bytes.ts";
 import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
 
 /** Exact-match filter on an event's members; an absent member matches every event. */
@@ -83,7 +83,7 @@ export function lineRecordKey(bytes: Buffer, offset: number): Uint8Array {
   const limit = bytes.length;
   const streamStart = stringEnd(bytes, offset + SOURCE_OFFSET, limit) + STREAM.sizeBytes;
   const start = stringEnd(bytes, streamStart, limit) + RECORD_KEY.sizeBytes;
-  return bytes.subarray(start, stringEnd(bytes, start, limit));
+  return viewOf(bytes, start, stringEnd(bytes, start, limit));
 }
 
 /** Compiles a filter; returns null if it matches every line. */
