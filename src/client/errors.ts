@@ -47,7 +47,7 @@ export interface EventLogErrorInit {
 
 /**
  * The service returned an error. Distinguish errors by `code` and `status`, never by the message.
- * Handle an unknown code by its status.
+ * Handle unknown codes by status.
  */
 export class EventLogError extends Error {
   /** Name of this error class. */

@@ -67,7 +67,7 @@ export class Follower<Payload> {
   }
 
   /**
-   * Yields all records. The last one is the `end` that no reconnect follows. Gives up after
+   * Yields all records. The last one is an `end` without a further reconnect. Gives up after
    * `attemptsMax` consecutive short-lived connections without events.
    * @throws {ConnectionError} if the last attempt failed to reach the service.
    * @throws {EventLogError} if the service returned an error; for a 429, on the last attempt.

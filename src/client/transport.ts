@@ -15,7 +15,7 @@ export interface ApiRequest {
   body?: Uint8Array<ArrayBuffer>;
 }
 
-/** How long a new client retries if the socket does not exist, since the path may be wrong. */
+/** How long a new client retries if there is no socket at its path, since the path may be wrong. */
 const CLIENT_FIRST_CONNECT_MS = 1_000;
 
 /** `fetch` requires a host; the service ignores it. */

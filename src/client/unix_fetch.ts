@@ -167,7 +167,7 @@ function failure(socketPath: string, signal: AbortSignal | undefined, cause: unk
   // The system also refuses connections to a path that is not a socket.
   const isRefused = (cause as { code?: unknown } | null)?.code === "ECONNREFUSED";
   if (isRefused && statSync(socketPath, { throwIfNoEntry: false })?.isSocket() === false) {
-    cause = Object.assign(new Error("it is not a socket", { cause }), { code: "ENOTSOCK" });
+    cause = Object.assign(new Error("the path is not a socket", { cause }), { code: "ENOTSOCK" });
   }
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new TypeError(`connection to ${socketPath} failed: ${reason}`, { cause });

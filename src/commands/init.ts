@@ -42,13 +42,13 @@ export async function init(dir: string, report: (line: string) => void): Promise
   }
 }
 
-/** In a directory with a long path, the socket path exceeds the platform's limit. */
+/** Warns if the socket path exceeds the platform's limit because the directory's path is long. */
 function warnOfConfig(path: string, report: (line: string) => void): void {
   try {
     parseConfig(path, CONFIG_TEMPLATE);
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    report(`${error.message}; change it before serve`);
+    report(`${error.message}; change it before running serve`);
   }
 }
 

@@ -31,7 +31,7 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   /**
    * Null for HEAD. A stream is pulled as the client reads, and `return()` is called if the client
-   * disconnects; an error breaks the connection. Bytes must not change while being written.
+   * disconnects; an error closes the connection. Bytes must not change while being written.
    */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /** Whether the response lasts until the client half-closes the connection. */

@@ -21,7 +21,7 @@ export function batchKey(source: string, batchId: string): string {
 }
 
 export interface Mutation<Answer> {
-  /** Whether a batch of `group`, which is not yet durable, could change the decision. */
+  /** Whether a batch of `group`, none of which is durable yet, could change the decision. */
   dependsOn(group: CommitGroup): boolean;
   /** Checks the mutation against the durable state. @throws {ApiError} if it is rejected. */
   decide(state: LogState): Promise<Decision<Answer>>;

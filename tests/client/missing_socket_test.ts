@@ -43,7 +43,10 @@ test("a client of a path that is not a socket fails within a second, and says so
     await writeFile(path, "");
     const timing = new FakeTiming();
     const error = await new EventLogClient(unixFetch(path), { timing }).streams().catch(String);
-    assert.match(String(error), new RegExp(`connection to ${path} failed: it is not a socket$`));
+    assert.match(
+      String(error),
+      new RegExp(`connection to ${path} failed: the path is not a socket$`),
+    );
     const waitedMs = timing.pausesMs.reduce((sum, pauseMs) => sum + pauseMs, 0);
     assert.ok(waitedMs <= 1000, `${timing.pausesMs}`);
   }));

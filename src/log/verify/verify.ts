@@ -217,7 +217,7 @@ class LogVerifier {
       if (tail !== null) await verifyTail(tail, history);
     } catch (error) {
       if (!(error instanceof VerifyFailure)) throw error;
-      // Any other failure is the one already recorded.
+      // Any other failure has already been recorded.
       if (error.code !== "idempotency_invalid") return;
       if (this.#failure !== null) this.#others.unshift(this.#failure);
       this.#failure = error;

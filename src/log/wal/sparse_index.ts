@@ -63,7 +63,7 @@ export class SparseIndex {
     return entries;
   }
 
-  /** Adds the next commit, of `sizeBytes`, with the result of `entriesOf()`. */
+  /** Adds the next commit, given its size and the result of `entriesOf()`. */
   add(entries: readonly IndexEntry[], sizeBytes: number): void {
     this.#entries.pop();
     for (const entry of entries) {

@@ -65,7 +65,7 @@ export class TailWriter {
     });
   }
 
-  /** Takes a written commit into the in-memory state. A failure poisons the writer. */
+  /** Applies a written commit to the in-memory state. A failure poisons the writer. */
   async #takeIn<T>(update: () => T): Promise<T> {
     try {
       return await update();
