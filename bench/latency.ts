@@ -47,7 +47,7 @@ const ROWS: Record<
   "replay-beside": () => Promise.resolve({ ...steady, workloads: pages(), besideBatches: true }),
 };
 
-/** The rate that the same number of closed-loop clients reaches. */
+/** Peak rate, as reached by the same number of closed-loop clients. */
 async function peakPerSecond(
   { socketPath }: Deployment,
   { pid }: Server,

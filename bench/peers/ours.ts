@@ -1,4 +1,4 @@
-/** The service's variants of the rows that are measured on a running server. */
+/** Measures this service in the rows that need a running server. */
 import { open } from "node:fs/promises";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -113,7 +113,7 @@ async function measureIngest(
     });
     return measureWorkloads(workloads, deployment, server, context);
   });
-  // The last commit is the empty one of the shutdown.
+  // The last commit is the empty one written at shutdown.
   const commits = await countCommits(join(deployment.folder, "data", "log", "tail.ndjson")) - 1;
   return { ...measurement, eventsPerSync: events / commits };
 }

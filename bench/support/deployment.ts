@@ -200,7 +200,7 @@ export class Server {
     const code = await Promise.race([this.#process.exited, late]);
     timeout.abort();
     if (code === "late") this.#process.signal("SIGKILL");
-    if (code !== 0) throw new Error(`server exited with ${code}: ${this.complaint}`);
+    if (code !== 0) throw new Error(`server did not stop cleanly (${code}): ${this.complaint}`);
   }
 
   /** Kills the server. */

@@ -87,7 +87,9 @@ export async function* replayPages<Payload>(
     yield { ...cutPage(page, through), snapshotThroughEventId: through };
     const { nextAfter } = page;
     if (nextAfter === null || through === null || nextAfter >= through) return;
-    if (after !== null && nextAfter <= after) throw new ProtocolError("a page does not advance");
+    if (after !== null && nextAfter <= after) {
+      throw new ProtocolError("next_after of a page is not beyond the requested position");
+    }
     after = nextAfter;
   }
 }

@@ -39,7 +39,11 @@ export async function listStreams(
   while (page.nextAfter !== null) {
     const after = page.nextAfter;
     page = await readPage(after, snapshotThroughEventId ?? undefined);
-    if (page.nextAfter === after) throw new ProtocolError("a page of streams does not advance");
+    if (page.nextAfter === after) {
+      throw new ProtocolError(
+        "next_after of a page of streams is not beyond the requested position",
+      );
+    }
     for (const row of page.streams) streams.push(row);
   }
   return { streams, snapshotThroughEventId };

@@ -1,6 +1,6 @@
 /**
  * The configuration file that `init` writes and checks, and that `--help` prints, with every key at
- * its default. These are the defaults of keys missing from other files.
+ * its default. Keys that a configuration file omits have these values.
  */
 export const CONFIG_TEMPLATE = `# Relative paths are relative to the directory of this file.
 

@@ -174,7 +174,7 @@ export class Log {
 
   async #commit(build: () => Promise<BuiltCommit>): Promise<readonly BatchEntry[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
-    assert(!this.#sealing, "nothing is appended during seal() or after it failed");
+    assert(!this.#sealing, "nothing is appended during seal() or after it has failed");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();

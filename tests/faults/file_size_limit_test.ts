@@ -19,7 +19,7 @@ const BATCHES_MAX = LIMIT_BYTES / PAYLOAD_CHARS + 1;
 /** Sets the file size limit and disables core dumps. */
 const WRAPPER = ["prlimit", "--core=0", `--fsize=${LIMIT_BYTES}:unlimited`];
 
-/** Ingests until a batch is rejected. */
+/** Ingests batches until one is rejected or the service dies. */
 async function fill(deployment: Deployment): Promise<void> {
   const events = [event({ payload: "x".repeat(PAYLOAD_CHARS) })];
   for (let number = 0; number < BATCHES_MAX; number++) {

@@ -48,7 +48,7 @@ const HEAD =
   '{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",' +
   '"payload":';
 
-/** Checks the document as the payload of a batch. */
+/** Checks the document as the payload of an event. */
 function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAccepted: true }) {
   const body = Buffer.concat([Buffer.from(HEAD), bytes, Buffer.from("}]}")]);
   if (depth > PAYLOAD_DEPTH_MAX) {

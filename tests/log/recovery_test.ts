@@ -73,7 +73,7 @@ for (const [name, history] of Object.entries(HISTORIES)) {
   });
 }
 
-test("openLog() truncates a last commit with a flipped bit and refuses flips in earlier commits", async () => {
+test("openLog() truncates the last commit if a bit is flipped in it, and refuses one in an earlier commit", async () => {
   for (const history of [[["a"], ["b", "c"], ["d"]], [["a"], []]]) {
     const tree = await logTree(history);
     const tail = tailOf(tree);
@@ -108,7 +108,7 @@ test("openLog() truncates bytes after the last commit that are not a commit", as
   }
 });
 
-test("openLog() truncates a last commit if only some of its blocks reached the disk", async () => {
+test("openLog() truncates the last commit if only some of its blocks reached the disk", async () => {
   const tree = await logTree([["a"], ["b", "c", "d", "e", "f", "g", "h"]]);
   const tail = tailOf(tree);
   const lastOffset = commitOffsets(tail).at(-2)!;

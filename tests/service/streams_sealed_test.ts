@@ -153,7 +153,7 @@ test(`pages describe one snapshot when files are sealed between them (SEED=${see
   }
 });
 
-test("an anchor that is not an event is rejected in segments, pending files and the tail", async () => {
+test("an unknown anchor is rejected, whether it falls in a segment, a pending file or the tail", async () => {
   const random = seededRandom(seed);
   const { service } = await openTestService(await mixedLog(random));
   const ids = (await replayAll(service)).map((event) => event.event_id);

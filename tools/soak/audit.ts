@@ -81,7 +81,12 @@ export class Audit {
     this.#closeBatch();
     for (const { source, retirement_event_id } of retirements) {
       const found = this.#retired.get(source);
-      claim(found === retirement_event_id, `the retirement of ${source} is lost, found: ${found}`);
+      claim(
+        found === retirement_event_id,
+        `the retirement of ${source} is lost: expected ${retirement_event_id}, found ${
+          found ?? "none"
+        }`,
+      );
     }
     for (; this.#settled < batches; this.#settled++) {
       const entry = this.#ledger.acknowledged[this.#settled]!;

@@ -56,7 +56,7 @@ export class History {
     return count > 0 && this.#trace.idAt(count - 1) === eventId;
   }
 
-  /** Adds the next event. @throws {Violation} if its id does not increase. */
+  /** Adds the next event. @throws {Violation} if its id is not greater than the previous one. */
   add(event: CommittedEvent): void {
     const last = this.#lastEventId;
     const isNext = last === null || last < event.event_id;
@@ -102,9 +102,9 @@ export class History {
     const expected = this.#streamsThrough(this.#trace.countThrough(through));
     for (const { source, stream, event_count, frontier_event_id } of streams) {
       const name = `${source}/${stream}`;
-      const found = `${event_count} ${frontier_event_id}`;
+      const found = `${event_count} events through ${frontier_event_id}`;
       const wanted = expected.get(name) ?? "no such stream";
-      claim(found === wanted, `${observer} listed ${name} as ${found}, not ${wanted}`);
+      claim(found === wanted, `${observer} listed ${name} with ${found}, expected ${wanted}`);
       expected.delete(name);
     }
     claim(expected.size === 0, `${observer} did not list ${[...expected.keys()].join(", ")}`);
@@ -152,7 +152,7 @@ export class History {
       streams.set(name, merged);
     });
     const rows = [...streams].map(([name, { count, last }]) => {
-      return [name, `${count} ${this.#trace.idAt(last)}`] as const;
+      return [name, `${count} events through ${this.#trace.idAt(last)}`] as const;
     });
     return new Map(rows);
   }

@@ -90,7 +90,7 @@ class HashedText {
     this.putPart(event, start - name.sizeBytes + 1, end + 1);
   }
 
-  /** Returns the SHA-256, 64 lowercase hex digits, and resets the input. */
+  /** Returns the SHA-256 as 64 lowercase hex digits, and clears the input. */
   finish(): string {
     const digest = sha256Hex(viewOf(this.#bytes, 0, this.#length));
     this.#length = 0;

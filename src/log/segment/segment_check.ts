@@ -210,7 +210,7 @@ function checkStatistics(
   const { min, max } = bounds[name];
   for (const value of distinctValues(values)) {
     if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
-      throw new SegmentError(`${name}: a value is outside the statistics of its row group`);
+      throw new SegmentError(`${name}: a value is outside the min/max statistics of its row group`);
     }
     const fault = name === "kind" ? null : nameFault(Buffer.from(value).toString("latin1"));
     if (fault !== null) throw new SegmentError(`${name}: a name ${fault}`);
