@@ -76,7 +76,7 @@ test("listen() streams a finite body to a client that has half-closed", async ()
   });
 });
 
-/** Maximum amount of data buffered in either direction, including the operating system's buffers. */
+/** Maximum amount of data buffered per direction, including the operating system's buffers. */
 const AHEAD_BYTES_MAX = 1024 * 1024;
 
 /**

@@ -46,7 +46,10 @@ export class SimulatedFile {
     return this.#changes.length === 0 && this.#lost.size === 0 && this.#lostSizes.length === 0;
   }
 
-  /** The number of sectors with several possible contents after a crash; null if a crash leaves the file unchanged. */
+  /**
+   * The number of sectors with several possible contents after a crash; null if a crash leaves the
+   * file unchanged.
+   */
   get unsyncedSectors(): number | null {
     if (this.isDurable) return null;
     const sectors = this.#versions(this.#changes).size;
