@@ -13,7 +13,7 @@
  *   exit status be 1.
  */
 import { execFile } from "node:child_process";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
@@ -22,7 +22,8 @@ import { endProcess } from "../src/runtime/end_process.ts";
 import { ROTATE_BYTES } from "./powercut/campaign.ts";
 import { checkDiskStates } from "./powercut/disk_states.ts";
 import { checkDiskErrors } from "./powercut/disk_errors.ts";
-import { FILE_SYSTEMS, type FileSystemName } from "./powercut/file_systems.ts";
+import { withMounted } from "./powercut/disk_check.ts";
+import { FILE_SYSTEMS, type FileSystemName, makeDisk } from "./powercut/file_systems.ts";
 import { buildImages } from "./powercut/images.ts";
 import { bootAndSave } from "./powercut/machine.ts";
 import { fetchPackages, missingPrograms, type Packages } from "./powercut/packages.ts";
@@ -129,12 +130,21 @@ async function powercut(given: Arguments, packages: Packages): Promise<void> {
   }
 }
 
+/** @throws {Error} the host cannot mount the file system, or the kernel cannot be downloaded. */
+async function prepare({ folder, fileSystem }: Arguments): Promise<Packages> {
+  await mkdir(folder, { recursive: true });
+  const probe = join(folder, "probe.img");
+  await makeDisk(probe, FILE_SYSTEMS[fileSystem]);
+  await withMounted(probe, FILE_SYSTEMS[fileSystem], async () => {});
+  await rm(probe);
+  return await fetchPackages(folder);
+}
+
 let given: Arguments | null = null;
 let packages: Packages | null = null;
 try {
   given = readArguments(process.argv.slice(2));
-  await mkdir(given.folder, { recursive: true });
-  packages = await fetchPackages(given.folder);
+  packages = await prepare(given);
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exitCode = EXIT_USAGE;

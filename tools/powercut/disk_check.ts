@@ -27,16 +27,32 @@ const PAGE_BYTES = 1024 * 1024;
  */
 export async function checkDisk(
   disk: string,
-  { type, options }: FileSystem,
+  fileSystem: FileSystem,
   audit: Audit,
   due: Due,
 ): Promise<number> {
+  return await withMounted(
+    disk,
+    fileSystem,
+    async (folder) => await checkLog(join(folder, "deployment", "data", "log"), audit, due),
+  );
+}
+
+/** Mounts a disk image on the host while the function runs. */
+export async function withMounted<T>(
+  disk: string,
+  { type, options }: FileSystem,
+  use: (folder: string) => Promise<T>,
+): Promise<T> {
   const folder = await mkdtemp(`${disk}-`);
-  await run("mount", ["-t", type, "-o", `loop,${options}`, disk, folder]);
   try {
-    return await checkLog(join(folder, "deployment", "data", "log"), audit, due);
+    await run("mount", ["-t", type, "-o", `loop,${options}`, disk, folder]);
+    try {
+      return await use(folder);
+    } finally {
+      await run("umount", [folder]);
+    }
   } finally {
-    await run("umount", [folder]);
     await rmdir(folder);
   }
 }
