@@ -62,7 +62,11 @@ async function failDisk(
     await log.start();
     const followed = kind === "read" ? null : endOfFollow(log.impatient);
     const writers = Array.from({ length: WRITERS }, (_, place) => appending.run(place));
-    while (ledger.acknowledged.length < receipts) await delay(POLL_MS);
+    while (ledger.acknowledged.length < receipts) {
+      const [error] = appending.errors;
+      claim(error === undefined, `an append to a healthy disk failed: ${error?.message}`);
+      await delay(POLL_MS);
+    }
     if (kind === "read") {
       appending.end();
       await Promise.all(writers);
