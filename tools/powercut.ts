@@ -2,13 +2,13 @@
  * `deno task powercut --fs NAME [--cuts N | --states N | --errors N] [--seed S] [--dir DIR]
  * [--no-fsync]`
  *
- * Serves a log in a virtual machine, cuts its power at random times, starts it again, and checks that no
- * acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost; the disk
- * image is kept. 2: bad arguments, or something is missing. Requires root.
+ * Serves a log in a virtual machine, cuts its power at random times, starts it again, and checks
+ * that no acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost;
+ * the disk image is kept. 2: bad arguments, or something is missing. Requires root.
  *
  * - `--states N` records every disk write instead of cutting the power, and checks N disk states
  *   that a power failure could have left.
- * - `--errors N` lets the disk fail with EIO instead, N times: writes, flushes or reads.
+ * - `--errors N` lets N disks fail instead: all writes, flushes or reads end in EIO.
  * - `--no-fsync` turns every fsync of the service into a no-op. Events must then be lost, and the
  *   exit status be 1.
  */

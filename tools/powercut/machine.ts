@@ -59,7 +59,7 @@ export async function bootAndSave(options: MachineOptions): Promise<SavedMachine
     state: join(options.folder, "state"),
   };
   await rm(saved.memory, { force: true });
-  const machine = await Machine.start(saved, diskArguments({ disk: "" }), true);
+  const machine = await Machine.start(saved, null);
   try {
     await machine.untilPrinted(WAITING_TEXT);
     await machine.save(saved.state);
@@ -71,7 +71,7 @@ export async function bootAndSave(options: MachineOptions): Promise<SavedMachine
 
 /** Resumes a saved machine, which then mounts the disk and starts the service. */
 export async function resume(saved: SavedMachine, disk: DiskOptions): Promise<Machine> {
-  const machine = await Machine.start(saved, diskArguments(disk), false);
+  const machine = await Machine.start(saved, disk);
   try {
     await machine.load(saved.state);
   } catch (error) {
@@ -92,14 +92,14 @@ export class Machine {
   #console = "";
   readonly ended: Promise<void>;
 
-  static async start(saved: SavedMachine, disk: string[], isNew: boolean): Promise<Machine> {
-    return new Machine(saved, disk, isNew, await freePort(), await freePort());
+  /** Starts the machine from the saved state, or boots it if it has no disk yet. */
+  static async start(saved: SavedMachine, disk: DiskOptions | null): Promise<Machine> {
+    return new Machine(saved, disk, await freePort(), await freePort());
   }
 
   private constructor(
     { options, memory }: SavedMachine,
-    disk: string[],
-    isNew: boolean,
+    disk: DiskOptions | null,
     servicePort: number,
     verifyPort: number,
   ) {
@@ -121,14 +121,14 @@ export class Machine {
     this.#child = spawn("qemu-system-x86_64", [
       ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1"],
       ...["-machine", "pc,memory-backend=memory", "-m", `${MEMORY_MIB}M`],
-      ...["-object", `${memoryBackend},share=${isNew ? "on" : "off"}`],
-      ...(isNew ? [] : ["-incoming", "defer"]),
+      ...["-object", `${memoryBackend},share=${disk === null ? "on" : "off"}`],
+      ...(disk === null ? [] : ["-incoming", "defer"]),
       ...["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"],
       ...["-qmp", `unix:${this.#monitorPath},server=on,wait=off`],
       ...["-kernel", kernel, "-initrd", initramfs, "-append", parameters.join(" ")],
       ...["-blockdev", `driver=file,filename=${programDisk},node-name=program,read-only=on`],
       ...["-device", "virtio-blk-pci,drive=program"],
-      ...disk,
+      ...diskArguments(disk),
       ...["-netdev", `user,id=net,restrict=on${forward.join("")}`],
       ...["-device", "virtio-net-pci,netdev=net,romfile="],
     ], { stdio: "pipe" });
@@ -181,7 +181,7 @@ export class Machine {
   async failDisk(iotype: FailingRequest): Promise<void> {
     const monitor = await this.#monitor();
     const rule = { event: "none", iotype, errno: EIO, once: false };
-    const faulty = { driver: "blkdebug", "node-name": "faulty", image: "raw" };
+    const faulty = { driver: "blkdebug", "node-name": "faulty", image: "image" };
     await monitor.run("blockdev-add", { ...faulty, "inject-error": [rule] });
     const options = [{ driver: "raw", "node-name": "disk", file: "faulty" }];
     await monitor.run("blockdev-reopen", { options });
@@ -198,8 +198,9 @@ export class Machine {
     const capabilities = [{ capability: "x-ignore-shared", state: true }];
     await monitor.run("migrate-set-capabilities", { capabilities });
     await monitor.run(command, { uri });
-    for (let status: unknown; status !== "completed";) {
-      ({ status } = await monitor.run("query-migrate") as { status?: string });
+    for (;;) {
+      const { status } = await monitor.run("query-migrate") as { status?: string };
+      if (status === "completed") break;
       claim(status !== "failed", `${command} failed: ${this.#console}`);
       await delay(POLL_MS);
     }
@@ -214,24 +215,22 @@ export class Machine {
   }
 }
 
-/**
- * The disk under test, an empty one if it has no path. It is write-back: only guest flushes make
- * data durable.
- */
-function diskArguments({ disk, record }: DiskOptions): string[] {
-  const device = (node: string) => ["-device", `virtio-blk-pci,drive=${node},write-cache=on`];
-  if (disk === "") {
-    return ["-blockdev", `driver=null-co,size=${DISK_BYTES},node-name=raw`, ...device("raw")];
-  }
-  const raw = ["-blockdev", `driver=file,filename=${disk},node-name=raw`];
-  if (record === undefined) {
-    return [...raw, "-blockdev", "driver=raw,file=raw,node-name=disk", ...device("disk")];
-  }
+/** The disk under test. It is write-back: only guest flushes make data durable. */
+function diskArguments(options: DiskOptions | null): string[] {
+  const device = "virtio-blk-pci,drive=disk,write-cache=on";
+  return [...blockNodes(options).flatMap((node) => ["-blockdev", node]), "-device", device];
+}
+
+/** The nodes of the disk, of which the last has the name `disk`. */
+function blockNodes(options: DiskOptions | null): string[] {
+  if (options === null) return [`driver=null-co,size=${DISK_BYTES},node-name=disk`];
+  const { disk, record } = options;
+  const image = `driver=file,filename=${disk},node-name=image`;
+  if (record === undefined) return [image, "driver=raw,file=image,node-name=disk"];
   return [
-    ...raw,
-    ...["-blockdev", `driver=file,filename=${record},node-name=record`],
-    ...["-blockdev", "driver=blklogwrites,node-name=logged,file=raw,log=record"],
-    ...device("logged"),
+    image,
+    `driver=file,filename=${record},node-name=record`,
+    "driver=blklogwrites,node-name=disk,file=image,log=record",
   ];
 }
 

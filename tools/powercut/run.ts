@@ -29,9 +29,7 @@ const LONG_DELAY_MS_MAX = 15_000;
 const LONG_DELAY_SHARE = 0.2;
 const POLL_MS = 5;
 
-/**
- * Cuts the power `count` times. @returns counts of the work done. @throws {Violation} data was lost.
- */
+/** Cuts the power `count` times. @throws {Violation} data was lost. */
 export async function cutPowerRepeatedly(options: CampaignOptions): Promise<Tally> {
   const tally = new Tally();
   for (let disk = 0; tally.of("kills") < options.count; disk++) {
