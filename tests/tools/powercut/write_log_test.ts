@@ -10,14 +10,14 @@ import { withFolder } from "../../../tools/support/program.ts";
 const SECTOR_BYTES = 512;
 const [FLUSH, DISCARD] = [1, 4];
 
-function sector(...fields: number[]): Buffer {
+function sector(...fields: (number | bigint)[]): Buffer {
   const bytes = Buffer.alloc(SECTOR_BYTES);
   fields.forEach((field, place) => bytes.writeBigUInt64LE(BigInt(field), place * 8));
   return bytes;
 }
 
 function superblock(): Buffer {
-  const bytes = sector(0x6a736677736872, 1, 0);
+  const bytes = sector(0x6a736677736872n, 1, 0);
   bytes.writeUInt32LE(SECTOR_BYTES, 24);
   return bytes;
 }
