@@ -87,8 +87,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a receipt is sent before the sync",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "    await this.#sync();\n    this.#takeIn",
-      "    void this.#sync();\n    this.#takeIn",
+      "      this.#sync(),\n      this.#takeIn",
+      "      void this.#sync(),\n      this.#takeIn",
     )],
     tests: [CRASHES],
   },
