@@ -40,9 +40,7 @@ const SYNC_TAIL = "await this.#tail.file.sync()";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const ADD = "      this.#tail.add(commit, bytes, growth);\n";
-const RECENT = "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n";
-const TAKE_IN = `    this.#takeIn(() => {\n${ADD}${RECENT}    });\n`;
+const RECENT = "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n    });\n";
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -317,11 +315,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a reader sees unsynced events",
     edits: [
-      edit(
-        "log/wal/tail_writer.ts",
-        `    await this.#sync();\n${TAKE_IN}`,
-        `${TAKE_IN}    await this.#sync();\n`,
-      ),
+      edit("log/wal/tail_writer.ts", "      this.#sync(),\n", "      null,\n"),
+      edit("log/wal/tail_writer.ts", RECENT, `${RECENT}    await this.#sync();\n`),
       edit(
         "log/wal/commit_file_view.ts",
         "{ end: endBytes, lastEventId }, wanted",
