@@ -157,26 +157,26 @@ export class Publisher {
   }
 
   #headersOf(event: LogEvent, endsBatch: boolean, isAsked: boolean): MsgHdrs {
-    const named: Record<string, string> = { [MESSAGE_ID]: event.eventId };
-    if (endsBatch) named[BATCH] = BATCH_END;
+    const named: Record<string, string[]> = { [MESSAGE_ID]: [event.eventId] };
+    if (endsBatch) named[BATCH] = [BATCH_END];
     const { isAtomic } = this.#stream;
     if (isAtomic ? this.#atomic.messages === 0 : this.#sent.messages === 1) {
       // A restarted server does not know its last message's id, so name the sequence.
-      named[EXPECTED_LAST_SEQUENCE] = `${this.#start.sequence + this.#sent.messages - 1}`;
+      named[EXPECTED_LAST_SEQUENCE] = [`${this.#start.sequence + this.#sent.messages - 1}`];
     }
     if (isAtomic) this.#addToBatch(named, isAsked);
-    if (isAtomic || this.#sent.messages === 1) named[AFTER] = this.#lastId ?? START;
-    else if (this.#lastId !== null) named[EXPECTED_LAST_MESSAGE_ID] = this.#lastId;
+    if (isAtomic || this.#sent.messages === 1) named[AFTER] = [this.#lastId ?? START];
+    else if (this.#lastId !== null) named[EXPECTED_LAST_MESSAGE_ID] = [this.#lastId];
     return MsgHdrsImpl.fromRecord(named);
   }
 
-  #addToBatch(named: Record<string, string>, isLast: boolean): void {
+  #addToBatch(named: Record<string, string[]>, isLast: boolean): void {
     if (this.#atomic.messages === 0) this.#atomic.id = crypto.randomUUID();
     this.#atomic.messages += 1;
-    named[ATOMIC_ID] = this.#atomic.id;
-    named[ATOMIC_SEQUENCE] = `${this.#atomic.messages}`;
+    named[ATOMIC_ID] = [this.#atomic.id];
+    named[ATOMIC_SEQUENCE] = [`${this.#atomic.messages}`];
     if (!isLast) return;
-    named[ATOMIC_COMMIT] = "1";
+    named[ATOMIC_COMMIT] = ["1"];
     this.#atomic.messages = 0;
   }
 

@@ -20,7 +20,7 @@ import { type MirrorStream, openStream, type StreamOptions } from "../nats/strea
 import { fetchSegments } from "../segments/fetch.ts";
 import { runSessions } from "../sessions.ts";
 import { HeadWatch } from "./head_watch.ts";
-import { Replica } from "./replica.ts";
+import { Replication } from "./replication.ts";
 import { findStart, StreamBehindError } from "./start_sequence.ts";
 import { readStream } from "./stream_reader.ts";
 
@@ -79,17 +79,17 @@ async function followStream(
   stop: AbortSignal,
 ): Promise<void> {
   const stream = await openStream(options, { isCreated: false });
-  const replica = new Replica(log, (head) => watch.see(head));
+  const replication = new Replication(log, options.stream, (head) => watch.see(head));
   const progress = startProgress(options.terminal, "restored");
   try {
-    await replicate(stream, log, replica, options, stop, progress.update);
+    await replicate(stream, log, replication, options, stop, progress.update);
   } finally {
     progress.end();
     await stream.close();
-    if (log.poison === null) await replica.commit();
-    if (replica.openEvents > 0 && options.once) {
+    await replication.finish();
+    if (replication.openEvents > 0 && options.once) {
       options.terminal.report(
-        `the stream ends within a batch: its last ${replica.openEvents} events were not restored`,
+        `the stream ends within a batch: its last ${replication.openEvents} events were not restored`,
       );
     }
   }
@@ -98,7 +98,7 @@ async function followStream(
 async function replicate(
   stream: MirrorStream,
   log: Log,
-  replica: Replica,
+  replication: Replication,
   { once }: RestoreOptions,
   stop: AbortSignal,
   onEvents: (done: number, total: number) => void,
@@ -110,18 +110,16 @@ async function replicate(
   });
   const targetSeq = once ? info.state.last_seq : Infinity;
   if (startSeq > targetSeq) return;
-  let committedMs = performance.now();
+  let flushedMs = performance.now();
   for await (const messages of readStream(stream, startSeq, stop)) {
     for (const { seq, message } of messages) {
-      replica.add(stream.factsOf({ seq, header: message.headers! }), message.data);
-      if (replica.isFull) await replica.commit();
+      replication.add(seq, message);
       if (seq >= targetSeq) return;
     }
     const { pending } = messages.at(-1)!;
-    if (pending === 0 || performance.now() - committedMs > COMMIT_INTERVAL_MS) {
-      await replica.commit();
-      committedMs = performance.now();
-    }
-    onEvents(replica.events, replica.events + pending);
+    const isFlushed = pending === 0 || performance.now() - flushedMs > COMMIT_INTERVAL_MS;
+    if (isFlushed) flushedMs = performance.now();
+    if (isFlushed || replication.isFull) await replication.send({ isFlushed });
+    onEvents(replication.events, replication.events + pending);
   }
 }

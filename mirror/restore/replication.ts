@@ -1,0 +1,78 @@
+/**
+ * Appends messages to a log. Another thread verifies them, so that restoring uses two cores: while
+ * one block of messages is committed, the next one is verified and a third one is read.
+ */
+import { Buffer } from "node:buffer";
+import type { Msg } from "@nats-io/transport-node";
+import { operationalError } from "../../src/commands/exit.ts";
+import type { Log } from "../../src/log/log.ts";
+import { sumOf } from "../../src/sum.ts";
+import { ThreadPool } from "../../src/threads/thread_pool.ts";
+import { BlockBuilder, type MessageBlock } from "./message_block.ts";
+import type { VerifiedBlock } from "./replica_worker.ts";
+
+export class Replication {
+  readonly #log: Log;
+  readonly #onHead: (head: string) => void;
+  readonly #thread: ThreadPool<MessageBlock, VerifiedBlock>;
+  readonly #block = new BlockBuilder();
+  /** Settles when all blocks that were sent are committed. */
+  #committed = Promise.resolve();
+  /** Number of events committed. */
+  events = 0;
+  /** Number of events in the batch whose last event has not arrived. */
+  openEvents = 0;
+
+  /** @param onHead called with the chain head after each batch. */
+  constructor(log: Log, stream: string, onHead: (head: string) => void) {
+    this.#log = log;
+    this.#onHead = onHead;
+    const end = { head: log.head, lastEventId: log.snapshot.frontier };
+    const module = new URL("./replica_worker.ts", import.meta.url);
+    this.#thread = new ThreadPool(module, { threadsMax: 1, workerData: { stream, end } });
+  }
+
+  /** Whether enough messages were added to send them. */
+  get isFull(): boolean {
+    return this.#block.isFull;
+  }
+
+  add(seq: number, message: Msg): void {
+    this.#block.add(seq, message);
+  }
+
+  /**
+   * Sends the added messages to the thread, and waits until the previous ones are committed.
+   * @throws {CommandError} if a previous event was altered or does not continue the log.
+   */
+  async send(options: { isFlushed: boolean }): Promise<void> {
+    const block = this.#block.take(options);
+    const verified = this.#thread.request(block, [block.bytes.buffer]);
+    const previous = this.#committed;
+    this.#committed = previous.then(async () => await this.#commit(await verified));
+    // The next call or `finish()` reports these failures.
+    verified.catch(() => {});
+    this.#committed.catch(() => {});
+    await previous;
+  }
+
+  /** Commits all complete batches and ends the thread. @throws like `send()`. */
+  async finish(): Promise<void> {
+    try {
+      await this.send({ isFlushed: true });
+      await this.#committed;
+    } finally {
+      await this.#thread.close();
+    }
+  }
+
+  async #commit({ commits, openEvents, refusal }: VerifiedBlock): Promise<void> {
+    for (const { batches, heads, lines } of commits) {
+      await this.#log.replicate({ batches, head: heads.at(-1)! }, Buffer.from(lines));
+      this.events += sumOf(batches, ({ events }) => events);
+      heads.forEach(this.#onHead);
+    }
+    this.openEvents = openEvents;
+    if (refusal !== null) throw operationalError(refusal);
+  }
+}
