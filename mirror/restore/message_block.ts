@@ -20,6 +20,7 @@ export interface MessageBlock {
 
 export class BlockBuilder {
   #bytes = new Uint8Array(BLOCK_BYTES);
+  #spare: Uint8Array<ArrayBuffer> | undefined;
   #index: number[] = [];
   #length = 0;
 
@@ -43,10 +44,16 @@ export class BlockBuilder {
   /** Removes and returns the messages. */
   take({ isFlushed }: Pick<MessageBlock, "isFlushed">): MessageBlock {
     const block = { bytes: this.#bytes, index: Float64Array.from(this.#index), isFlushed };
-    this.#bytes = new Uint8Array(BLOCK_BYTES);
+    this.#bytes = this.#spare ?? new Uint8Array(BLOCK_BYTES);
+    this.#spare = undefined;
     this.#index = [];
     this.#length = 0;
     return block;
+  }
+
+  /** Reuses the memory of a block that was taken, which collection would free late. */
+  reuse(bytes: Uint8Array<ArrayBuffer>): void {
+    if (bytes.length === BLOCK_BYTES) this.#spare = bytes;
   }
 }
 

@@ -8,6 +8,8 @@ import { type LogEnd, Replica, type VerifiedCommit } from "./replica.ts";
 
 /** The response to a block. */
 export interface VerifiedBlock {
+  /** The block's memory. */
+  bytes: Uint8Array<ArrayBuffer>;
   commits: VerifiedCommit[];
   /** Number of events in the batch whose last event has not arrived. */
   openEvents: number;
@@ -22,8 +24,9 @@ answerRequests<MessageBlock, VerifiedBlock>((block) => {
   const commits: VerifiedCommit[] = [];
   const refusal = verify(block, commits);
   if (replica.hasWhole && (block.isFlushed || refusal !== null)) commits.push(replica.take());
-  const response = { commits, openEvents: replica.openEvents, refusal };
-  return { response, transfer: commits.map(({ lines }) => lines) };
+  const { bytes } = block;
+  const response = { bytes, commits, openEvents: replica.openEvents, refusal };
+  return { response, transfer: [bytes.buffer, ...commits.map(({ lines }) => lines)] };
 });
 
 function verify(block: MessageBlock, commits: VerifiedCommit[]): string | null {

@@ -66,7 +66,8 @@ export class Replication {
     }
   }
 
-  async #commit({ commits, openEvents, refusal }: VerifiedBlock): Promise<void> {
+  async #commit({ bytes, commits, openEvents, refusal }: VerifiedBlock): Promise<void> {
+    this.#block.reuse(bytes);
     for (const { batches, heads, lines } of commits) {
       await this.#log.replicate({ batches, head: heads.at(-1)! }, Buffer.from(lines));
       this.events += sumOf(batches, ({ events }) => events);
