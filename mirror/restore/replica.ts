@@ -8,7 +8,7 @@ import { operationalError } from "../../src/commands/exit.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
 import { isEventId } from "../../src/event/event_id.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
-import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../../src/limits.ts";
+import { COMMIT_BATCHES_MAX } from "../../src/limits.ts";
 import { viewOf } from "../../src/log/line/line_bytes.ts";
 import { BatchDigester, EventHasher } from "../../src/log/line/line_hashes.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
@@ -16,7 +16,9 @@ import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import type { MessageFacts } from "../nats/stream.ts";
 
 const LF = 0x0a;
-const BUFFER_BYTES_MIN = 2 * COMMIT_BYTES_SOFT_MAX;
+/** Commits of 8 MiB, as in the service, take 20 % more CPU time: they exceed the caches. */
+const COMMIT_BYTES = 2 * 1024 * 1024;
+const BUFFER_BYTES_MIN = 2 * COMMIT_BYTES;
 
 /** A batch whose last event has not arrived. */
 interface OpenBatch {
@@ -82,7 +84,7 @@ export class Replica {
 
   /** Whether a commit is due. */
   get isFull(): boolean {
-    return this.#wholeBytes >= COMMIT_BYTES_SOFT_MAX || this.#whole.length === COMMIT_BATCHES_MAX;
+    return this.#wholeBytes >= COMMIT_BYTES || this.#whole.length === COMMIT_BATCHES_MAX;
   }
 
   /**
