@@ -90,6 +90,11 @@ export function foreignMessage(stream: string, seq: number): Error {
   );
 }
 
+/** The stream does not exist, or ends before the log's last event. A pusher may change that. */
+export class StreamNotReadyError extends Error {
+  override name = "StreamNotReadyError";
+}
+
 /** A stream over one connection. */
 export class MirrorStream {
   readonly connection: NatsConnection;
@@ -129,7 +134,8 @@ export class MirrorStream {
 /**
  * Connects to an existing stream.
  * @param isCreated whether to create the stream if it does not exist.
- * @throws {CommandError} if the stream does not exist or its configuration is unsuitable.
+ * @throws {StreamNotReadyError} if the stream does not exist.
+ * @throws {CommandError} if its configuration is unsuitable.
  */
 export async function openStream(
   { servers, stream }: StreamOptions,
@@ -159,7 +165,7 @@ async function streamInfo(
     if (!isNotFound(error)) throw error;
   }
   if (!isCreated) {
-    throw operationalError(`stream ${name} does not exist; run push first, or set --stream`);
+    throw new StreamNotReadyError(`stream ${name} does not exist; run push first, or set --stream`);
   }
   const [retention, storage] = [RetentionPolicy.Limits, StorageType.File];
   const subjects = [subjectsOf(name)];

@@ -16,12 +16,17 @@ import { TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { type Log, openLog } from "../../src/log/log.ts";
 import { sealThread } from "../../src/log/sealing/seal_thread.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { type MirrorStream, openStream, type StreamOptions } from "../nats/stream.ts";
+import {
+  type MirrorStream,
+  openStream,
+  StreamNotReadyError,
+  type StreamOptions,
+} from "../nats/stream.ts";
 import { fetchSegments } from "../segments/fetch.ts";
 import { runSessions } from "../sessions.ts";
 import { HeadWatch } from "./head_watch.ts";
 import { Replication } from "./replication.ts";
-import { findStart, StreamBehindError } from "./start_sequence.ts";
+import { findStart } from "./start_sequence.ts";
 import { readStream } from "./stream_reader.ts";
 
 /** Maximum time between commits while messages arrive. */
@@ -62,7 +67,12 @@ export async function restore(options: RestoreOptions): Promise<void> {
     });
     try {
       const watch = await HeadWatch.over(log, options.head);
-      await runSessions(() => followStream(log, watch, options, stop.signal), stop.signal, report);
+      const session = () =>
+        followStream(log, watch, options, stop.signal).catch((error) => {
+          const isFinal = options.once && error instanceof StreamNotReadyError;
+          throw isFinal ? operationalError(error.message) : error;
+        });
+      await runSessions(session, stop.signal, report);
       if (!stop.signal.aborted) watch.conclude(log);
       report(`the log ends with event ${log.snapshot.frontier}, head ${log.head}`);
     } finally {
@@ -104,10 +114,7 @@ async function replicate(
   onEvents: (done: number, total: number) => void,
 ): Promise<void> {
   const info = await stream.info();
-  const startSeq = await findStart(stream, info, log.snapshot.frontier).catch((error) => {
-    const isFinal = once && error instanceof StreamBehindError;
-    throw isFinal ? operationalError(error.message) : error;
-  });
+  const startSeq = await findStart(stream, info, log.snapshot.frontier);
   const targetSeq = once ? info.state.last_seq : Infinity;
   if (startSeq > targetSeq) return;
   let flushedMs = performance.now();
