@@ -120,8 +120,13 @@ export class Publisher {
 
   /** Waits until all messages are sent and all requested acknowledgements have arrived. */
   async drain(): Promise<void> {
-    await this.#stream.connection.flush();
-    while (this.#asked.length > 0) await this.progress();
+    let isSent = false;
+    // This never settles if the connection closes first, which aborts `failed`.
+    this.#stream.connection.flush().then(() => {
+      isSent = true;
+      this.#wake();
+    }, (error) => this.#failed.abort(error));
+    while (!isSent || this.#asked.length > 0) await this.progress();
   }
 
   /** Waits for an acknowledgement. @throws the abort reason of `failed`. */

@@ -14,7 +14,8 @@ export async function findStart(
   { state }: StreamInfo,
   frontier: string | null,
 ): Promise<number> {
-  if (frontier === null || state.messages === 0) return state.first_seq;
+  // An empty stream reports 0 as its first sequence.
+  if (frontier === null || state.messages === 0) return Math.max(1, state.first_seq);
   // Ids are in ascending order: binary search for the first one after `frontier`.
   let low = state.first_seq;
   let high = state.last_seq + 1;

@@ -100,6 +100,8 @@ testWithNats("standby waits for the stream, and outlives a restart of NATS", asy
   assert.match(await refusalOf([...follow, "--once"]), /^stream ground does not exist; run push/);
   const standby = startMirror(follow);
   await untilReported(standby, "does not exist");
+  await pushAll(mirrored);
+  await runMirror([...follow.slice(0, -1), join(served.folder, "other"), "--once"]);
   await appendPayloads(mirrored, "b1", [1, 2]);
   await pushAll(mirrored);
   await nats.stop();

@@ -69,6 +69,11 @@ export class NatsServer {
     return this.#connection;
   }
 
+  /** Suspends the server until `stop("SIGKILL")`. */
+  freeze(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
   /** Stops the server if it is running. */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGKILL"): Promise<void> {
     const connection = this.#connection;
