@@ -20,7 +20,7 @@ export interface MessageBlock {
 
 export class BlockBuilder {
   #bytes = new Uint8Array(BLOCK_BYTES);
-  #spare: Uint8Array<ArrayBuffer> | undefined;
+  readonly #spares: Uint8Array<ArrayBuffer>[] = [];
   #index: number[] = [];
   #length = 0;
 
@@ -44,8 +44,7 @@ export class BlockBuilder {
   /** Removes and returns the messages. */
   take({ isFlushed }: Pick<MessageBlock, "isFlushed">): MessageBlock {
     const block = { bytes: this.#bytes, index: Float64Array.from(this.#index), isFlushed };
-    this.#bytes = this.#spare ?? new Uint8Array(BLOCK_BYTES);
-    this.#spare = undefined;
+    this.#bytes = this.#spares.pop() ?? new Uint8Array(BLOCK_BYTES);
     this.#index = [];
     this.#length = 0;
     return block;
@@ -53,7 +52,7 @@ export class BlockBuilder {
 
   /** Reuses the memory of a block that was taken, which collection would free late. */
   reuse(bytes: Uint8Array<ArrayBuffer>): void {
-    if (bytes.length === BLOCK_BYTES) this.#spare = bytes;
+    if (bytes.length === BLOCK_BYTES) this.#spares.push(bytes);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Appends messages to a log. Another thread verifies them, so that restoring uses two cores: while
- * one block of messages is committed, the next one is verified and a third one is read.
+ * one block of messages is committed, the next ones are verified and read.
  */
 import { Buffer } from "node:buffer";
 import type { Msg } from "@nats-io/transport-node";
@@ -11,13 +11,16 @@ import { ThreadPool } from "../../src/threads/thread_pool.ts";
 import { BlockBuilder, type MessageBlock } from "./message_block.ts";
 import type { VerifiedBlock } from "./replica_worker.ts";
 
+/** Maximum number of blocks in progress. Enough to verify while a commit waits for the disk. */
+const BLOCKS_MAX = 8;
+
 export class Replication {
   readonly #log: Log;
   readonly #onHead: (head: string) => void;
   readonly #thread: ThreadPool<MessageBlock, VerifiedBlock>;
   readonly #block = new BlockBuilder();
-  /** Settles when all blocks that were sent are committed. */
-  #committed = Promise.resolve();
+  /** For each block in progress, oldest first: settles when it and all earlier ones are committed. */
+  readonly #commits = [Promise.resolve()];
   /** Number of events committed. */
   events = 0;
   /** Number of events in the batch whose last event has not arrived. */
@@ -42,25 +45,25 @@ export class Replication {
   }
 
   /**
-   * Sends the added messages to the thread, and waits until the previous ones are committed.
-   * @throws {CommandError} if a previous event was altered or does not continue the log.
+   * Sends the added messages to the thread. Waits until there is room for another block.
+   * @throws {CommandError} if an earlier event was altered or does not continue the log.
    */
   async send(options: { isFlushed: boolean }): Promise<void> {
     const block = this.#block.take(options);
     const verified = this.#thread.request(block, [block.bytes.buffer]);
-    const previous = this.#committed;
-    this.#committed = previous.then(async () => await this.#commit(await verified));
-    // The next call or `finish()` reports these failures.
+    const committed = this.#commits.at(-1)!.then(async () => await this.#commit(await verified));
+    // A later call or `finish()` reports these failures.
     verified.catch(() => {});
-    this.#committed.catch(() => {});
-    await previous;
+    committed.catch(() => {});
+    this.#commits.push(committed);
+    if (this.#commits.length > BLOCKS_MAX) await this.#commits.shift();
   }
 
   /** Commits all complete batches and ends the thread. @throws like `send()`. */
   async finish(): Promise<void> {
     try {
       await this.send({ isFlushed: true });
-      await this.#committed;
+      await this.#commits.at(-1);
     } finally {
       await this.#thread.close();
     }
