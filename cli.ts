@@ -1,4 +1,4 @@
-/** Entry point of the command line. Loads the program only in a runtime that can run it. */
+/** Command-line entry point. Checks the runtime's version before loading the program. */
 import process from "node:process";
 
 const NODE_VERSION_MIN = [22, 18] as const;
@@ -9,7 +9,7 @@ async function main(): Promise<void> {
   const { TERMINAL } = await import("./src/commands/terminal.ts");
   const { endProcess } = await import("./src/runtime/end_process.ts");
 
-  // After an uncaught error the state of the program is unknown: report it and exit.
+  // After an uncaught error, the program's state is unknown: report the error and exit.
   for (const event of ["uncaughtException", "unhandledRejection"]) {
     process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
   }

@@ -1,6 +1,6 @@
 /**
  * The browser-compatible part of the library: canonical JSON, event verification and protocol
- * types. Uses no API of a specific runtime.
+ * types. Uses no runtime-specific API.
  *
  * @example Verify an event from another system
  * ```ts

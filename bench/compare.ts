@@ -1,7 +1,7 @@
 /**
- * Compares the speed of this checkout with another one in a single run: each round measures every
- * row once per checkout, alternating; a row's ratio is the median over the rounds. See README.md in
- * this directory.
+ * Compares the speed of this checkout with another one in a single run. Each round measures every
+ * row once per checkout, alternating between them. A row's ratio is the median of the rounds. See
+ * README.md in this directory.
  */
 import { cp, rm } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -27,7 +27,7 @@ import { median } from "../tools/support/median.ts";
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 const KEYS_ASKED = 50;
-/** Coprime to most counts, so that consecutive lookups are not neighbors. */
+/** Step between lookups: coprime to most counts, so that consecutive keys are not neighbors. */
 const KEY_STEP = 7919;
 const DELIVERED_PER_SECOND = 200;
 const WARMUP_SHARE = 0.2;
@@ -37,7 +37,7 @@ interface CompareOptions {
   serverRuntime: RuntimeName;
   rounds: number;
   measureMs: number;
-  /** Events of the log that is replayed, sealed and verified. */
+  /** Number of events in the log that is replayed, sealed and verified. */
   events: number;
   /** Substrings of row names to measure; empty for all. */
   rows: string[];
@@ -54,7 +54,7 @@ interface Side {
 /** Values of one measurement, by row. */
 type Values = Record<string, number>;
 
-/** Rows that report times, where less is better; the others report rates. */
+/** Rows that report times, for which less is better. The other rows report rates. */
 const isTime = (row: string) => row.endsWith(" ms");
 
 type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
@@ -168,7 +168,7 @@ async function measureReplay(
 function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
   return fresh(side, (deployment) =>
     withServer(deployment, async (server) => {
-      const { fromAck } = await measureDelivery({
+      const { fromAck, fromSend } = await measureDelivery({
         socketPath: deployment.socketPath,
         serverPid: server.pid,
         followers: 1,
@@ -178,8 +178,10 @@ function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Value
         eventsMax: Infinity,
       });
       return {
-        "delivery p50 ms": rounded(fromAck.quantileMs(0.5), 3),
-        "delivery p99 ms": rounded(fromAck.quantileMs(0.99), 3),
+        "delivery p50 ms": rounded(fromSend.quantileMs(0.5), 3),
+        "delivery p99 ms": rounded(fromSend.quantileMs(0.99), 3),
+        "delivery after the receipt, p50 ms": rounded(fromAck.quantileMs(0.5), 3),
+        "delivery after the receipt, p99 ms": rounded(fromAck.quantileMs(0.99), 3),
       };
     }));
 }
@@ -275,7 +277,7 @@ async function measureRound(
   }
 }
 
-/** Above 1, this checkout is faster. */
+/** How many times faster this checkout is. */
 function rowOf(row: string, { ours, base }: { ours: number[]; base: number[] }): Row {
   const ratios = ours.map((value, round) =>
     isTime(row) ? base[round]! / value : value / base[round]!

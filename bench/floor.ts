@@ -6,29 +6,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
+import { type Served, withFloor } from "./floor/floor_server.ts";
 import { FLOORS } from "./floor/floors.ts";
 import { PAGE_EVENTS } from "./floor/page.ts";
 import { measureDelivery } from "./peers/our_delivery.ts";
-import { executableOf, ServerProcess } from "./support/deployment.ts";
+import { ingestWorkloads } from "./peers/ours.ts";
+import { INGEST_ROWS } from "./peers/rows.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { runLoad, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
 import { loadRow, makeReport, publish, rounded, type Row } from "./support/report.ts";
-import { ingestWorkload, pageWorkload } from "./support/workloads.ts";
-
-const SERVER = fileURLToPath(new URL("./floor/server.ts", import.meta.url));
-const START_TIMEOUT_MS = 30_000;
-
-const LOADS: Record<string, { clients: number; batchEvents: number }> = {
-  "single-1": { clients: 1, batchEvents: 1 },
-  "single-16": { clients: 16, batchEvents: 1 },
-  "single-64": { clients: 64, batchEvents: 1 },
-  "batch-100-16": { clients: 16, batchEvents: 100 },
-  "batch-1000-1": { clients: 1, batchEvents: 1000 },
-  "batch-1000-4": { clients: 4, batchEvents: 1000 },
-};
+import { pageWorkload } from "./support/workloads.ts";
 
 /** Load of the delivery row, with one follower. */
 const DELIVER = "deliver";
@@ -40,44 +29,23 @@ const OWN_LOADS: Record<string, string> = { "forward": DELIVER, "page": REPLAY }
 /** A row is a server and a load: `store:single-64`. */
 const ROWS = Object.keys(FLOORS).flatMap((floor) => {
   const own = OWN_LOADS[floor];
-  const loads = own === undefined ? Object.keys(LOADS) : [own];
+  const loads = own === undefined ? Object.keys(INGEST_ROWS) : [own];
   return loads.map((load) => `${floor}:${load}`);
 });
 
 function workloadsOf(load: string): Workload[] {
   if (load === REPLAY) return [pageWorkload(null, PAGE_EVENTS)];
-  const { clients, batchEvents } = LOADS[load]!;
-  return Array.from(
-    { length: clients },
-    (_, client) => ingestWorkload(`client-${client}`, batchEvents),
-  );
+  return ingestWorkloads(INGEST_ROWS[load]!);
 }
 
 async function measureRow(row: string, options: BenchOptions, folder: string): Promise<Row> {
   progress(row);
   const [floor, load] = row.split(":") as [string, string];
-  const socketPath = join(folder, `${row.replace(":", "-")}.sock`);
-  const file = join(folder, `${row.replace(":", "-")}.log`);
-  const server = ServerProcess.spawn(executableOf(options.serverRuntime), [
-    ...(options.serverRuntime === "deno" ? ["run", "--no-prompt", "--allow-all"] : []),
-    ...[SERVER, floor, socketPath, file],
-  ]);
-  try {
-    await server.waitUntilReady(socketPath, performance.now() + START_TIMEOUT_MS);
-    const served = { socketPath, pid: server.pid };
+  return await withFloor(floor, options.serverRuntime, folder, async (served) => {
     return load === DELIVER
       ? await deliveryRow(row, served, options)
       : await servedRow(row, served, workloadsOf(load), options);
-  } finally {
-    server.signal("SIGKILL");
-    await server.exited;
-    await rm(file, { force: true });
-  }
-}
-
-interface Served {
-  socketPath: string;
-  pid: number;
+  });
 }
 
 async function servedRow(
@@ -97,7 +65,7 @@ async function servedRow(
   return loadRow(row, result, peakMemoryBytes(pid));
 }
 
-/** From the first byte of an event to its arrival at the follower. */
+/** Measures from the first byte of an event to its arrival at the follower. */
 async function deliveryRow(row: string, served: Served, options: BenchOptions): Promise<Row> {
   const measured = await measureDelivery(served, options);
   return {

@@ -1,6 +1,6 @@
 /**
- * Measures follow: how long events take to reach followers, and how much followers, including one
- * that never reads, slow down ingest. See README.md in this directory.
+ * Measures how long events take to reach followers, and how much followers slow down ingest,
+ * including a follower that never reads. See README.md in this directory.
  */
 import process from "node:process";
 import type { Deployment, Server } from "./support/deployment.ts";

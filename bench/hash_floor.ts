@@ -1,6 +1,6 @@
 /**
- * Measures only the hashing that sealing and verifying need, on one thread and with one thread per
- * core, as a bound for those rows. See README.md in this directory.
+ * Measures only the hashing that sealing and verification need, on one thread and with one thread
+ * per core, as an upper bound for their throughput. See README.md in this directory.
  */
 import { once } from "node:events";
 import { availableParallelism, tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const EVENTS = 1_000_000;
 /** Warm-up before the measurement. */
 const WARMUP_EVENTS = 50_000;
 
-/** Distributes the events over threads. @returns the time of the slowest one. */
+/** Distributes the events over threads. @returns the time of the slowest thread. */
 async function measureMs(work: string, events: number, threads: readonly Worker[]) {
   const startMs = performance.now();
   await Promise.all(threads.map(async (thread) => {

@@ -15,12 +15,12 @@ import { fill, withDeployment, withServer } from "./support/with_deployment.ts";
 import { ingestWorkload, pageWorkload } from "./support/workloads.ts";
 
 const CONNECTIONS = 64;
-/** Request rate while large batches are sent. */
+/** Request rate alongside large batches. */
 const BESIDE_PER_SECOND = 200;
 const PAGE_EVENTS = 10;
 const PEAK_SHARE = 0.5;
 
-/** A load at a fixed rate, and the concurrent load. */
+/** A load at a fixed rate, and the load that runs alongside it. */
 interface Measured {
   workloads: Workload[];
   requestsPerSecond: number;
@@ -47,7 +47,7 @@ const ROWS: Record<
   "replay-beside": () => Promise.resolve({ ...steady, workloads: pages(), besideBatches: true }),
 };
 
-/** The rate that the same number of closed-loop clients reaches. */
+/** Peak rate, as reached by the same number of closed-loop clients. */
 async function peakPerSecond(
   { socketPath }: Deployment,
   { pid }: Server,

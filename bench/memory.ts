@@ -1,6 +1,6 @@
 /**
- * Measures the peak memory of `serve` under each kind of load, by clients that never pause, and
- * under all kinds at once. See README.md in this directory.
+ * Measures the peak memory of `serve` under each kind of load and under all kinds at once. Clients
+ * never pause. See README.md in this directory.
  */
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -53,14 +53,14 @@ async function measureRow(
   });
 }
 
-/** The server closes it on shutdown; that is not a failure once the run has finished. */
+/** The server closes follow responses on shutdown, which is not a failure after the run. */
 async function followUntilFailure(socketPath: string, after: string): Promise<never> {
   const receiver = () => () => {};
   const followers = await Followers.open({ socketPath, count: 1, after, receiver });
   return await followers.failed;
 }
 
-/** Builds the log if it does not exist. A kept log is not modified: a copy of it is measured. */
+/** Builds the log if it does not exist. A kept log is not modified, because a copy is measured. */
 async function withLog<T>(
   { keep, shape, events, serverRuntime, parent }: MemoryOptions,
   use: (log: BuiltLog) => Promise<T>,

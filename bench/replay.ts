@@ -1,6 +1,6 @@
 /**
- * Measures replay in pages of 1,000 events: through the whole log, and of a single page at its
- * beginning, middle and end, which must take the same time. See README.md in this directory.
+ * Measures replay in pages of 1,000 events: of the whole log, and of single pages at its beginning,
+ * middle and end, which must take the same time. See README.md in this directory.
  */
 import process from "node:process";
 import { type Deployment, ROTATE_NEVER_BYTES, type Server } from "./support/deployment.ts";
@@ -28,7 +28,7 @@ interface FilledLog extends ReplayedLog {
   pageStarts: (string | null)[];
 }
 
-/** The clients of each row, by the pages they read. */
+/** The clients of each row, and the pages that they read. */
 const ROWS: Record<string, (log: FilledLog) => Workload[]> = {
   "all-1": (log) => [replayWorkload(log)],
   "all-4": (log) => Array.from({ length: 4 }, () => replayWorkload(log)),

@@ -22,7 +22,7 @@ const ROWS: Record<string, RestartRow> = {
   "1M-batch": { events: 1_000_000, batchEvents: 1000 },
 };
 
-/** Median start, and the peak memory of a server at its first response. */
+/** Median startup time, and the server's peak memory at its first response. */
 interface Starts {
   startMs: number;
   peakBytes: number | null;

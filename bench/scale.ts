@@ -1,7 +1,7 @@
 /**
- * Measures which costs grow with the log: logs of several sizes are built through the HTTP API,
- * sealed, and sent the same requests; the table shows them side by side. See README.md in this
- * directory.
+ * Measures which costs grow with the log. Logs of several sizes are built through the HTTP API and
+ * sealed. They get the same requests, and the table shows the results side by side. See README.md
+ * in this directory.
  */
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -47,7 +47,7 @@ await runBench(async () => {
   const disk = probeDisk(keep ?? parent ?? tmpdir());
   const columns: { name: string; figures: Figures }[] = [];
   for (const events of sizes) {
-    // Not a bare number: objects list integer-like keys first.
+    // The key is not a bare number, because objects list integer-like keys first.
     const name = `${events.toLocaleString("en")} events`;
     columns.push({ name, figures: await measureSize(events, options) });
   }

@@ -20,7 +20,7 @@ import { replayWorkload } from "./support/workloads.ts";
 const LOG_EVENTS = 1_000_000;
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
-/** Requests of each kind; the first one is cold, and the slowest of the others is reported. */
+/** Number of requests of each kind. The first is cold; the slowest of the others is reported. */
 const QUESTIONS = 50;
 
 /** Forms of the log: as appended, and sealed. */
@@ -44,14 +44,14 @@ async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
   }, ROTATE_NEVER_BYTES);
 }
 
-/** A row with all columns; null if not measured. */
+/** A row with all columns. Values that were not measured are null. */
 function rowOf(row: string, values: Partial<Row>): Row {
   const columns = ["ms", "slowest ms", "events/s", "bytes/event", "peak MB"];
   const all = Object.fromEntries(columns.map((column) => [column, values[column] ?? null]));
   return { row, ...all };
 }
 
-/** A complete run of a command over the log. */
+/** Measures a complete run of a command over the log. */
 async function commandRow(
   row: string,
   command: string[],
@@ -105,7 +105,7 @@ async function replayRow(form: Form, log: FilledLog, measureMs: number): Promise
   });
 }
 
-/** One request after another, each for a different part of the log, on a new server. */
+/** Sends requests one after another to a new server, each for a different part of the log. */
 async function questionRows(
   name: string,
   { deployment, batches }: FilledLog,
@@ -115,7 +115,7 @@ async function questionRows(
     const client = await RawClient.connect(deployment.socketPath);
     const tookMs: number[] = [];
     for (let number = 0; number < QUESTIONS; number++) {
-      // A step coprime to most counts, so that consecutive requests are not neighbors.
+      // The step is coprime to most counts, so that consecutive requests are not neighbors.
       tookMs.push((await ask(client, questionAbout(number * 7919 % batches))).tookMs);
     }
     client.close();

@@ -24,7 +24,7 @@ interface SealingRow {
   batchEvents: number;
   /** Size at which the tail is sealed. */
   rotateBytes: number;
-  /** At half the rate that closed-loop clients reach. */
+  /** Whether to send requests at half the rate that closed-loop clients reach. */
   isHalf?: boolean;
 }
 
@@ -45,7 +45,7 @@ interface Side {
   deployment: Deployment;
   server: Server;
   workloads: Workload[];
-  /** One for each window. */
+  /** The measurement of each window. */
   latencies: LatencyHistogram[];
   events: number;
   seconds: number;
@@ -78,7 +78,7 @@ async function measureWindow(
 ): Promise<void> {
   if (requestsPerSecond === null) await measureLoad(side, options);
   else await measureRate(side, options, requestsPerSecond);
-  // Keeps work of one window out of the next.
+  // Finish the work of this window before the next one.
   while ((await filesIn(side, "pending")) > 0) await delay(POLL_MS);
 }
 
@@ -125,7 +125,7 @@ async function filesIn({ deployment }: Side, folder: string): Promise<number> {
   return (await readdir(join(deployment.folder, "data", "log", folder))).length;
 }
 
-/** The median of the windows, so that a disk stall in one of them does not matter. */
+/** Returns the median of the windows, so that a disk stall in one of them has no effect. */
 function middleOfWindows({ latencies }: Side, share: number): number {
   return median(latencies.map((window) => window.quantileMs(share)));
 }

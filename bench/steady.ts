@@ -1,7 +1,7 @@
 /**
- * Runs at a steady rate for a long time: clients append, followers keep up, the server seals in the
- * background. Reports figures for each minute, and whether the last third of the run matched the
- * first. See README.md in this directory.
+ * Runs at a steady rate for a long time: clients append, followers keep up, and the server seals in
+ * the background. Reports figures for each minute, and whether the last third of the run matched
+ * the first. See README.md in this directory.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";

@@ -2,12 +2,12 @@
 --
 --     duckdb -cmd "SET VARIABLE log = 'demo/data/log'" -f examples/duckdb.sql
 --
--- or `.read examples/duckdb.sql` in a session, to run your own queries. It never writes to the log,
--- so the service may be running. To export the records:
+-- or run `.read examples/duckdb.sql` in a session, followed by your own queries. The script never
+-- writes to the log, so the service may be running. To export the records:
 --
 --     COPY (FROM records ORDER BY source, stream, record_key) TO 'records.parquet';
 --
--- Events in the tail are missing until they are sealed: run it again after the next seal.
+-- Unsealed events are missing. Run the script again after the next seal.
 
 SET VARIABLE log = coalesce(getvariable('log'), 'demo/data/log');
 

@@ -6,7 +6,8 @@
  *
  * Events have source `git`, stream `commits` and the commit's hash as record key. Parents precede
  * children. This program and the service may be killed at any time: the next run completes the
- * import, because the service ignores batches it already has. Run it again to import new commits.
+ * import, because the service ignores batches that are already in the log. Run the program again to
+ * import new commits.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -15,7 +16,7 @@ import { commitBatches } from "./support/commit_batches.ts";
 import { COMMIT_STREAM } from "./support/commit_event.ts";
 import { presentCommits, readCommits, resolveCommit } from "./support/git_commits.ts";
 import { readCommitsOfTips, readImported } from "./support/imported.ts";
-import { runExample, UsageError } from "./support/run_example.ts";
+import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
 
 const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--token TOKEN]
@@ -47,9 +48,10 @@ function parseOptions(args: string[]): Options {
   const rest = [...positionals];
   const socket = values.socket ?? rest.shift();
   const repository = values.repo ?? rest.shift();
-  if (socket === undefined || repository === undefined || rest.length > 0) {
+  if (socket === undefined || repository === undefined) {
     throw new UsageError("a socket and a repository are required");
   }
+  refuseRest(rest);
   return { socket, repository, ref: values.ref, token: values.token };
 }
 
@@ -74,7 +76,7 @@ async function* planImports(
       yield { tip, excluded };
       excluded = [...excluded, tip];
     } else {
-      // Git cannot exclude a lost tip, so exclude its remaining commits instead.
+      // Git cannot exclude a tip that is gone, so exclude those of its commits that still exist.
       excluded = excluded.concat(await presentCommits(repository, lost.get(tip) ?? []));
     }
   }

@@ -2,8 +2,8 @@
 
     python3 examples/iceberg.py demo/data/log
 
-The catalog is `default`, configured in ~/.pyiceberg.yaml or PYICEBERG_CATALOG__DEFAULT__*. Run it
-again to add new segments. The directory may also be a copy made by `mirror segments`.
+The catalog is `default`, configured in ~/.pyiceberg.yaml or PYICEBERG_CATALOG__DEFAULT__*. Run the
+script again to add new segments. The directory may also be a copy made by `mirror segments`.
 """
 
 import json

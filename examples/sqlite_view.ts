@@ -5,8 +5,8 @@
  *     deno task example:sqlite-view demo/data/ground.sock view.db
  *     sqlite3 view.db "SELECT payload ->> 'subject' FROM records WHERE stream = 'commits'"
  *
- * It may be killed and restarted at any time: the table always equals a view built from scratch up
- * to the same position.
+ * The program may be killed and restarted at any time: the table always equals a view built from
+ * scratch up to the same position.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -18,7 +18,7 @@ import {
   unixFetch,
 } from "../mod.ts";
 import { RecordView } from "./support/record_view.ts";
-import { runExample, UsageError } from "./support/run_example.ts";
+import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 
 const USAGE =
   `usage: sqlite_view --socket SOCKET --database FILE [--once] [--limit N] [--token TOKEN]
@@ -53,9 +53,10 @@ function parseOptions(args: string[]): Options {
   const operands = [...positionals];
   const socket = values.socket ?? operands.shift();
   const databasePath = values.database ?? operands.shift();
-  if (socket === undefined || databasePath === undefined || operands.length > 0) {
+  if (socket === undefined || databasePath === undefined) {
     throw new UsageError("a socket and a database are required");
   }
+  refuseRest(operands);
   const { once, limit, token } = values;
   return {
     client: new EventLogClient(unixFetch(socket), {
@@ -75,7 +76,7 @@ function rest({ limit }: Options, view: RecordView): ReplayOptions {
   return { after: view.position, ...(limit === null ? {} : { limit }) };
 }
 
-/** Brings the view up to the current end of the log. */
+/** Updates the view through the current end of the log. */
 async function catchUp(options: Options, view: RecordView): Promise<void> {
   for await (const page of options.client.replayPages(rest(options, view))) takeIn(page, view);
 }

@@ -25,7 +25,7 @@ import { formatEvent, formatEventJson } from "./support/event_line.ts";
 import { positionAt } from "./support/event_time.ts";
 import { frontierOf } from "./support/frontier.ts";
 import { lastEvents } from "./support/last_events.ts";
-import { runExample, UsageError } from "./support/run_example.ts";
+import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 import { parseSince } from "./support/since.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
 
@@ -51,7 +51,7 @@ const ATTEMPTS_MAX = 1;
 interface Options {
   client: EventLogClient;
   cursorPath: string | undefined;
-  /** Number of events to start with; null to start at a position. */
+  /** Number of last events to print first; null to start at a position. */
   lastCount: number | null;
   /** Position to start at; null for the beginning. */
   since: string | null;
@@ -83,7 +83,8 @@ function parseOptions(args: string[]): Options {
   });
   const rest = [...positionals];
   const socket = values.socket ?? rest.shift();
-  if (socket === undefined || rest.length > 0) throw new UsageError("a socket is required");
+  if (socket === undefined) throw new UsageError("a socket is required");
+  refuseRest(rest);
   const intervalSeconds = Number(values.interval);
   if (!(intervalSeconds > 0 && intervalSeconds <= 86_400)) {
     throw new UsageError(`--interval must be a number of seconds, got ${values.interval}`);

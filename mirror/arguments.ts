@@ -3,7 +3,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import { usageError } from "../src/commands/exit.ts";
 
-/** What `--help` prints. */
+/** The output of `--help`. */
 export const USAGE =
   `usage: mirror push --socket SOCKET [--nats URL] [--stream NAME] [--token TOKEN]
                    [--after EVENT_ID] [--once]
@@ -11,9 +11,9 @@ export const USAGE =
        mirror standby [--nats URL] [--stream NAME] [--segments URL] [--once] DIR
        mirror segments --to URL DIR
 
-push      copies the log of a running service to a NATS JetStream stream, continuously
+push      continuously copies the log of a running service to a NATS JetStream stream
 restore   builds the log of the deployment DIR from the stream
-standby   does the same, then keeps following the stream
+standby   does the same, and then keeps following the stream
 segments  copies the sealed segments of the deployment DIR to a directory or S3-compatible store
 
   --socket SOCKET   Unix socket of the service

@@ -1,6 +1,6 @@
 /**
- * Frees the buffer of a view that spans it; no view of it may be used afterwards. The garbage
- * collector would let such memory grow to many times the amount in use.
+ * Frees a view's buffer if the view spans it; no view of the buffer may be used afterwards. Left to
+ * the garbage collector, such memory grows to many times the amount in use.
  */
 export function freeOwnMemory({ buffer, byteLength }: ArrayBufferView): void {
   const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength;

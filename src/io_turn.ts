@@ -3,8 +3,8 @@ import { setTimeout } from "node:timers/promises";
 
 /**
  * Runs long work slice by slice. Between slices it waits for a timer, not an immediate: while an
- * immediate is ready, Deno polls sockets only every 61 turns, and a response took 64 ms instead of
- * 1 ms. Waiting for a timer takes one or two milliseconds, so slices should not be shorter.
+ * immediate is pending, Deno polls sockets only every 61 turns, and a response takes 64 ms instead
+ * of 1 ms. Waiting for a timer takes one or two milliseconds, so slices should not be shorter.
  */
 export async function inTurns<Result>(slices: Generator<void, Result>): Promise<Result> {
   for (;;) {

@@ -1,5 +1,5 @@
 /**
- * Limits that operators or several modules depend on, with units and reasons. Those of the
+ * Limits that operators or several modules depend on, with units and reasons. Limits of the
  * specification come first. Relations between limits are asserted at load. A limit used by a single
  * module is defined in that module.
  */
@@ -29,11 +29,11 @@ export const MEMORY_GROWTH_FACTOR = 1.25;
 
 // Admission.
 
-/** Memory for request bodies: one of maximum size plus ten batches of 10,000 typical events. */
+/** Memory for request bodies: one maximum-size body plus ten batches of 10,000 typical events. */
 export const ADMITTED_BODY_BYTES_MAX = 72 * MIB;
-/** How long a request waits for memory for its body before it gets 429. */
+/** How long a request waits for memory for its body before it gets a 429. */
 export const ADMISSION_WAIT_MS = 4000;
-/** Maximum requests waiting for memory; more get 429. A waiting request takes only its socket. */
+/** Maximum requests waiting for memory; others get a 429. A waiting request uses only a socket. */
 export const ADMISSION_WAITERS_MAX = 1024;
 /** A request body that makes no progress for this long is abandoned. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
@@ -75,11 +75,11 @@ export const STREAMS_LIMIT_MAX = 1000;
 
 // Followers.
 
-/** Maximum followers; more get 429. Each follower takes a socket and FOLLOW_RECORD_BYTES_MAX. */
+/** Maximum followers; others get a 429. Each uses a socket and FOLLOW_RECORD_BYTES_MAX. */
 export const FOLLOWERS_MAX = 4096;
 /** Maximum total size of a follow record's events; bounds the memory of a slow follower. */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
-/** Cache of live records shared by followers; a larger record is shared only while it is read. */
+/** Cache size for the live records that followers share. A larger record is shared but not kept. */
 export const LIVE_PAGES_BYTES_MAX = 4 * MIB;
 /** A follower that reads nothing for this long while data is pending is disconnected. */
 export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
@@ -89,11 +89,11 @@ export const READ_CHUNK_BYTES = 256 * KIB;
 
 // Segments. These limits are part of the format: readers enforce them.
 
-/** A row group is decoded as a unit, so it holds about a replay page at the default limit. */
+/** A row group is decoded as a unit, so it holds about one replay page at the default limit. */
 export const ROW_GROUP_EVENTS_MAX = 1024;
 /** A segment is complete once it has this many events. Bounds its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
-/** A segment is also complete at this total line size. An interrupted seal repeats one segment. */
+/** A segment is also complete once its lines reach this total size. */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
 /** Largest footer that a reader accepts. Fits the offsets of a few hundred row groups. */
 export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;

@@ -12,7 +12,7 @@ test("LruCache evicts the least recently used values beyond its limit", () => {
   assert.deepEqual(dropped, [5]);
   assert.equal(cache.get("b"), undefined);
   cache.set("large", 11);
-  assert.deepEqual(dropped, [5, 4, 3], "a value over the limit is held alone");
+  assert.deepEqual(dropped, [5, 4, 3], "a value over the limit is cached alone");
   assert.equal(cache.get("large"), 11);
   cache.clear();
   assert.deepEqual([dropped.at(-1), cache.get("large")], [11, undefined]);

@@ -1,8 +1,8 @@
 /**
- * Implements `deno task compile`, which builds an executable. Dependencies of tests, benchmarks and
- * examples are not embedded.
+ * Implements `deno task compile`, which builds an executable. The dependencies of tests, benchmarks
+ * and examples are not embedded.
  *
- * `deno compile` downloads the runtime that it embeds; to use a local one, set DENORT_BIN.
+ * `deno compile` downloads the runtime that it embeds. Set DENORT_BIN to use a local one.
  */
 import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
@@ -36,7 +36,7 @@ import { requireVersion } from "./compile/trial_run.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIB = 1024 * 1024;
-/** Documents and examples distributed with an executable. */
+/** Documents and examples that are distributed with an executable. */
 const DOCUMENTS = ["README.md", "docs", "examples", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
 
 const USAGE = `Usage: deno task compile [--target NAME] [--output PATH]
@@ -56,7 +56,7 @@ of a denort of the same Deno version, built for the target.
 
 /** An executable to build. */
 interface Job {
-  /** Undefined for the host. */
+  /** The target platform; undefined for the host. */
   target: Target | undefined;
   output: string;
 }
@@ -65,7 +65,7 @@ interface Job {
 function jobsOf(values: { target?: string | undefined; output?: string | undefined }): Job[] {
   const targets = values.target === undefined ? [undefined] : targetsNamed(values.target);
   if (values.output !== undefined && targets.length > 1) {
-    throw new Error("--output names one executable, but --target all builds several");
+    throw new Error("--output cannot be used with --target all, which builds several executables");
   }
   return targets.map((target) => ({
     target,
@@ -81,7 +81,7 @@ function refuseOtherRuntime({ target }: Job): void {
   if (path === undefined || target === undefined) return;
   const found = headerOf(path).target;
   if (found === target.name) return;
-  throw new Error(`DENORT_BIN is for ${found ?? "an unknown platform"}, expected ${target.name}`);
+  throw new Error(`DENORT_BIN targets ${found ?? "an unknown platform"}, expected ${target.name}`);
 }
 
 function headerOf(path: string): ExecutableHeader {
@@ -104,8 +104,8 @@ function compile(job: Job, folder: string): void {
   const { status } = spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit" });
   if (status === 0) return;
   throw new Error(
-    `${relative(ROOT, output)} was not built; if denort cannot be downloaded, set DENORT_BIN ` +
-      `to the path of one that matches this version of Deno`,
+    `${relative(ROOT, output)} was not built; if denort could not be downloaded, set DENORT_BIN ` +
+      `to the path of a denort of the same Deno version`,
   );
 }
 

@@ -40,7 +40,7 @@ function mutate(folder: string, { edits }: Mutation): Map<string, string> {
   return before;
 }
 
-/** Tries one mutation. @returns the test that found it; null if none did. */
+/** Tests one mutation. @returns the test that detected it; null if none did. */
 function tryMutation(folder: string, mutation: Mutation): string | null {
   const before = mutate(folder, mutation);
   try {
@@ -52,7 +52,7 @@ function tryMutation(folder: string, mutation: Mutation): string | null {
 
 function assertPassing(folder: string, mutations: readonly Mutation[]): void {
   for (const test of new Set(mutations.flatMap(({ tests }) => tests))) {
-    if (!passes(folder, test)) throw new Error(`${test} fails without a mutation`);
+    if (!passes(folder, test)) throw new Error(`${test} fails on the unmodified tree`);
   }
 }
 
@@ -65,10 +65,14 @@ try {
   assertPassing(folder, chosen);
   const survivors = chosen.filter((mutation) => {
     const test = tryMutation(folder, mutation);
-    process.stdout.write(`${mutation.name}: ${test === null ? "SURVIVES" : `found by ${test}`}\n`);
+    process.stdout.write(
+      `${mutation.name}: ${test === null ? "SURVIVED" : `detected by ${test}`}\n`,
+    );
     return test === null;
   });
-  process.stdout.write(`${chosen.length - survivors.length} of ${chosen.length} found\n`);
+  process.stdout.write(
+    `${chosen.length - survivors.length} of ${chosen.length} mutations detected\n`,
+  );
   process.exitCode = survivors.length === 0 ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** Deliberate bugs, each with the tests that must catch it; see `mutate.ts`. */
+/** Deliberate bugs, each with the tests that must detect it (see `mutate.ts`). */
 
 /** A text replacement in a file. */
 export interface Edit {
@@ -11,11 +11,11 @@ export interface Mutation {
   /** Describes the bug. */
   name: string;
   edits: readonly Edit[];
-  /** Test files, tried in this order until one fails. */
+  /** Test files, run in this order until one fails. */
   tests: readonly string[];
 }
 
-/** Applies an edit to a source file. @throws {Error} the text does not occur exactly once. */
+/** Applies an edit to a source file. @throws {Error} if the text does not occur exactly once. */
 export function edited(text: string, { file, find, replace }: Edit): string {
   if (text.split(find).length !== 2) {
     throw new Error(`${file} does not contain this text exactly once; update the edit:\n${find}`);
@@ -221,12 +221,12 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES, HISTORIES],
   },
   {
-    name: "ids start over after a restart of the service",
+    name: "ids start over after the service restarts",
     edits: [edit("log/log.ts", "randomBytes, recovered.lastEventId)", "randomBytes, null)")],
     tests: [CRASHES, HISTORIES],
   },
   {
-    name: "the identities of sealed batches are forgotten",
+    name: "the identities of sealed batches are not looked up",
     edits: [
       edit(
         "service/log_state.ts",
@@ -249,7 +249,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "a retirement in a segment is forgotten",
+    name: "a retirement in a segment is not found",
     edits: [edit(
       "service/log_state.ts",
       "    return entry === null ? null : { finalFrontier, retirementEventId",

@@ -1,7 +1,7 @@
 /**
- * Builds the package that `npm pack` packs, in `dist/npm`: JavaScript, because Node does not strip
- * types inside `node_modules`, declarations of the library, and the examples. Needs Node >= 22.18
- * and the development dependencies; `npm pack` runs it.
+ * Builds the contents of the npm package in `dist/npm`: JavaScript (Node does not strip types
+ * inside `node_modules`), declarations of the library, and the examples. `npm pack` runs this
+ * script, which needs Node >= 22.18 and the development dependencies.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync, rmSync } from "node:fs";
@@ -15,8 +15,12 @@ import { revisionModule, revisionOf } from "./build/revision.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const OUTPUT = join(ROOT, "dist", "npm");
 const PROGRAM = "cli.ts";
-/** Modules that users can import; declarations are generated for these. */
+/** Modules that users can import, for which declarations are generated. */
 const LIBRARY = ["mod.ts", "event.ts"];
+
+const VIEWER = ["server.ts", "minute_counts.ts", "page"].map((name) => `examples/viewer/${name}`);
+/** Files of the viewer's page that are not modules. */
+const PAGE = ["index.html", "viewer.css"].map((name) => `examples/viewer/page/${name}`);
 
 const DECLARATION_OPTIONS = [
   ...["--declaration", "--emitDeclarationOnly", "--stripInternal"],
@@ -25,7 +29,7 @@ const DECLARATION_OPTIONS = [
   ...["--strict", "--exactOptionalPropertyTypes", "--rootDir", ROOT, "--outDir", OUTPUT],
 ];
 
-/** @throws {Error} the compiler reports an error. */
+/** @throws {Error} if the compiler reports an error. */
 function writeDeclarations(): void {
   const require = createRequire(import.meta.url);
   const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");
@@ -47,7 +51,12 @@ function makeExecutable(path: string): void {
 
 rmSync(OUTPUT, { recursive: true, force: true });
 const examples = globSync("examples/*.ts", { cwd: ROOT });
-writeJavaScript(ROOT, OUTPUT, [PROGRAM, ...LIBRARY, "src", ...examples, "examples/support"]);
+const sources = [PROGRAM, ...LIBRARY, "src", ...examples, ...VIEWER, "examples/support"];
+writeJavaScript(ROOT, OUTPUT, sources);
+for (const path of PAGE) {
+  const text = readFileSync(join(ROOT, path), "utf8");
+  writeText(join(OUTPUT, path), text.replaceAll('.ts"', '.js"'));
+}
 const { path, text } = revisionModule(revisionOf(ROOT));
 writeText(join(OUTPUT, path), text);
 makeExecutable(join(OUTPUT, scriptOf(PROGRAM)));

@@ -1,7 +1,7 @@
 /**
  * `deno task selftest DIR`, or `node tools/selftest.ts DIR`: checks in half a minute whether DIR
- * can be trusted with a log, and prints one line to standard output. Exit status 0: yes. 1: no, or
- * in doubt. 2: bad arguments. DIR is left unchanged.
+ * can be trusted with a log, and prints one line to standard output. Exit status 0: yes. 1: no or
+ * uncertain. 2: invalid arguments. DIR is left unchanged.
  */
 import { stat } from "node:fs/promises";
 import process from "node:process";
@@ -44,5 +44,5 @@ if (isFolder) {
   process.stderr.write("usage: selftest DIR, an existing directory on the file system to test\n");
   process.exitCode = EXIT_USAGE;
 }
-// Otherwise idle keep-alive connections of clients keep the process alive.
+// End explicitly, because idle keep-alive connections would keep the process alive.
 endProcess(Number(process.exitCode ?? 0));

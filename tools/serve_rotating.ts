@@ -1,6 +1,6 @@
 /**
- * `serve` with another TAIL_ROTATE_BYTES, so that tests and benchmarks can make tails rotate and
- * seal early, or never: `serve_rotating.ts CONFIG BYTES`.
+ * `serve` with a different TAIL_ROTATE_BYTES, so that tests and benchmarks can make tails rotate
+ * and seal early, or never: `serve_rotating.ts CONFIG BYTES`.
  */
 import process from "node:process";
 import { loadConfig } from "../src/commands/config.ts";

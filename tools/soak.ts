@@ -2,8 +2,8 @@
  * `deno task soak [--minutes N] [--seed S] [--runtime deno|node] [--dir DIR]`, or `node
  * tools/soak.ts`: mixed load on the real service while it is killed, stopped, sealed and frozen,
  * and a check of everything it acknowledged and returned. Prints progress to standard error every
- * ten seconds, and the result to standard output. Exit status 0: no violation. 1: a violation; the
- * log is kept. 2: bad arguments.
+ * ten seconds, and the result to standard output. Exit status 0: no violation. 1: a violation (the
+ * log is kept). 2: invalid arguments.
  */
 import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -41,7 +41,7 @@ async function readArguments(args: string[]): Promise<Arguments> {
   });
   const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
   if (!(minutes > 0 && minutes < Infinity)) {
-    throw new Error(`--minutes must be a number above 0, got ${values.minutes}`);
+    throw new Error(`--minutes must be a positive number, got ${values.minutes}`);
   }
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
   const { dir } = values;
@@ -67,13 +67,13 @@ function describe({ tally, vitals, elapsedMs }: SoakResult): string {
 }
 
 async function soak({ minutes, seed, runtimes, dir }: Arguments): Promise<void> {
-  const again = `SEED ${seed}, ${runtimes.join(" and ")}, run by ${THIS_RUNTIME}`;
+  const again = `seed ${seed}, service on ${runtimes.join(" and ")}, clients on ${THIS_RUNTIME}`;
   const stopped = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => stopped.abort(new Error(`stopped by ${signal}`)));
   }
   const report = (line: string) => void process.stderr.write(`${line}\n`);
-  report(`soak of ${minutes} minutes in ${dir}: ${again}`);
+  report(`running a soak of ${minutes} minutes in ${dir}: ${again}`);
   try {
     const result = await runSoak({
       dir,
@@ -92,7 +92,7 @@ async function soak({ minutes, seed, runtimes, dir }: Arguments): Promise<void> 
   }
 }
 
-/** The result line; an interrupted soak leaves nothing behind. */
+/** Returns the result line, and removes the files of an interrupted soak. */
 async function describeFailure(error: SoakError, stopped: AbortSignal): Promise<string> {
   const [reason] = error.message.split("\n");
   if (stopped.aborted && error.cause === stopped.reason) {
@@ -111,5 +111,5 @@ try {
   process.exitCode = EXIT_USAGE;
 }
 if (given !== null) await soak(given);
-// Otherwise idle keep-alive connections of clients keep the process alive.
+// End explicitly, because idle keep-alive connections would keep the process alive.
 endProcess(Number(process.exitCode ?? 0));

@@ -1,6 +1,6 @@
 /**
- * `task start`: creates a deployment in ./demo on the first run, and serves it until Ctrl-C. Prints
- * commands to try once it is ready.
+ * `task start`: creates a deployment in ./demo on the first run, and serves it until Ctrl-C. Once
+ * the service is ready, prints commands to try.
  */
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -18,7 +18,7 @@ const { report } = TERMINAL;
 
 async function start(): Promise<void> {
   const configPath = join(DIR, "service.toml");
-  // Accepts an edited configuration; only `init` insists on the original.
+  // Accepts an edited configuration. Only `init` insists on the original.
   if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
   const config = await loadConfig(configPath);
   await serve(config, { report, onReady: () => report(hints(config)) });
@@ -36,10 +36,10 @@ function hints(config: Config): string {
   const authorization = config.token === "" ? "" : ' -H "Authorization: Bearer $TOKEN"';
   const curl = `curl --unix-socket ${relative(".", config.socketPath)}${authorization}`;
   const url = "http://localhost/v1/events";
-  return `Ready. Try in another terminal, as often as you like:
+  return `Ready. Try these commands in another terminal, as often as you like:
   ${curl} -H 'Content-Type: application/json' -d '${JSON.stringify(batch)}' ${url}
   ${curl} ${url}
-Press Ctrl-C to stop it, or simulate a crash with: kill -9 ${process.pid}`;
+Press Ctrl-C to stop the service, or simulate a crash with: kill -9 ${process.pid}`;
 }
 
 try {

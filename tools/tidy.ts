@@ -22,7 +22,7 @@ const SKIPPED = new Set([".git", "node_modules", "demo", "dist"]);
 /** Layers, bottom up: a file imports from its own layer and lower ones. */
 const LAYERS = ["event", "log", "service", "api", "commands"];
 
-/** For each directory of `src/` outside the layers, the directories that it may import from. */
+/** The directories that each directory of `src/` outside the layers may import from. */
 const OUTSIDE: Record<string, string[]> = {
   client: ["event", "client"],
   http: ["http"],
@@ -38,7 +38,7 @@ const USED: Record<string, string[]> = {
   commands: ["http", "runtime"],
 };
 
-/** Files that may end the process through the runtime; examples are standalone. */
+/** Files that may end the process through the runtime. Examples are standalone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
 /** Paths of all text files of the project, relative to `root`. */
@@ -84,14 +84,14 @@ function checkSource(path: string, text: string): string[] {
   const [, folder, ...rest] = path.split("/");
   if (folder === undefined || rest.length === 0) return faults;
   if (folder !== "runtime" && /\b(Deno|Bun)\.|process\.versions|\bin globalThis\b/.test(text)) {
-    faults.push(`${path}: names a runtime; only src/runtime/ may`);
+    faults.push(`${path}: names a runtime, which is allowed only in src/runtime/`);
   }
   const allowed = OUTSIDE[folder] ??
     [...LAYERS.slice(0, LAYERS.indexOf(folder) + 1), ...USED[folder] ?? []];
   for (const specifier of importsOf(text)) {
     const target = join(path, "..", specifier).split("/");
     if (target[0] === "src" && target.length > 2 && !allowed.includes(target[1]!)) {
-      faults.push(`${path}: imports ${target.slice(1).join("/")}, against the order of layers`);
+      faults.push(`${path}: imports ${target.slice(1).join("/")}, against the layer order`);
     }
   }
   return faults;
@@ -105,14 +105,14 @@ interface Packages {
   devDependencies?: Record<string, string>;
 }
 
-/** deno.json and package.json of a folder must agree, on exact versions. */
+/** deno.json and package.json of a directory must specify the same, exact versions. */
 function checkPackages(folder: string, read: (path: string) => string): string[] {
   const [deno, node] = ["deno.json", "package.json"].map((name): Packages =>
     JSON.parse(read(join(folder, name)))
   ) as [Packages, Packages];
   const faults: string[] = [];
   for (const key of ["version", "license"] as const) {
-    if (deno[key] !== node[key]) faults.push(`deno.json and package.json differ in ${key}`);
+    if (deno[key] !== node[key]) faults.push(`deno.json and package.json differ in their ${key}`);
   }
   const ofNode = { ...node.dependencies, ...node.devDependencies };
   const ofDeno = Object.fromEntries(
@@ -123,7 +123,7 @@ function checkPackages(folder: string, read: (path: string) => string): string[]
   );
   for (const name of new Set([...Object.keys(ofNode), ...Object.keys(ofDeno)])) {
     if (ofNode[name] !== ofDeno[name]) {
-      faults.push(`${name}: deno.json has ${ofDeno[name]}, package.json ${ofNode[name]}`);
+      faults.push(`${name}: deno.json has ${ofDeno[name]}, package.json has ${ofNode[name]}`);
     }
     if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(ofNode[name] ?? "")) {
       faults.push(`${name}: ${ofNode[name]} is not an exact version`);
@@ -151,7 +151,7 @@ function findDead(files: string[], read: (path: string) => string): string[] {
   for (const path of entries.filter((path) => !path.startsWith("tests/"))) visit(path);
   return files
     .filter((path) => path.startsWith("src/") && path.endsWith(".ts") && !reached.has(path))
-    .map((path) => `${path}: nothing but tests imports it`);
+    .map((path) => `${path}: only tests import it`);
 }
 
 /** Faults of the source tree at `root`, one line each. */

@@ -1,10 +1,10 @@
-/** The measured servers: their HTTP layer, and the work per body. */
+/** The measured servers, each with its HTTP layer and its work per body. */
 
 /**
- * `store` also parses, and responds when the body is durable; `forward` then sends it to followers.
- * `page` serves a page of replay from memory.
+ * `store` also parses, and responds when the body is durable. `hash-store` also computes the hashes
+ * of an append, and `forward` sends the body to followers. `page` serves a replay page from memory.
  */
-export type FloorWork = "answer" | "parse" | "store" | "forward" | "page";
+export type FloorWork = "answer" | "parse" | "store" | "hash-store" | "forward" | "page";
 
 export interface Floor {
   /** The service's HTTP layer, or `node:http`. */
@@ -16,6 +16,7 @@ export const FLOORS: Record<string, Floor> = {
   "answer": { isOurs: true, work: "answer" },
   "parse": { isOurs: true, work: "parse" },
   "store": { isOurs: true, work: "store" },
+  "hash-store": { isOurs: true, work: "hash-store" },
   "forward": { isOurs: true, work: "forward" },
   "page": { isOurs: true, work: "page" },
   "node-http": { isOurs: false, work: "answer" },

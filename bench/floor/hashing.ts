@@ -1,6 +1,6 @@
 /**
- * Only the SHA-256 work of reading, sealing and verifying history: the same number of inputs, of
- * the same lengths as for the typical event, with the same calls.
+ * Performs only the SHA-256 work of reading, sealing and verifying history, with the same calls on
+ * as many inputs of the same lengths as for the typical event.
  */
 import { Buffer } from "node:buffer";
 import { createHash, hash } from "node:crypto";
@@ -9,7 +9,7 @@ const BATCH_EVENTS = 1000;
 /** Sizes of the typical event (support/requests.ts): its line, and its share of a segment. */
 const LINE_BYTES = 717;
 export const SEALED_BYTES = 103;
-/** Its share of the batch digest's input. */
+/** The typical event's share of the batch digest's input. */
 const DIGEST_BYTES = 195;
 const PAYLOAD_BYTES = 300;
 const ENVELOPE_BYTES = 325;
@@ -21,16 +21,22 @@ const bytes = Buffer.alloc(BATCH_EVENTS * LINE_BYTES, "x");
 /** Hashes the inputs for one batch of 1,000 events. */
 type HashBatch = () => void;
 
-/** Hashes one input of a given size per event. */
-function hashText(bytesPerEvent: number): void {
-  createHash("sha256").update(bytes.subarray(0, BATCH_EVENTS * bytesPerEvent)).digest("hex");
+/** Hashes a single input of a given size per event. */
+function hashText(bytesPerEvent: number, events = BATCH_EVENTS): void {
+  createHash("sha256").update(bytes.subarray(0, events * bytesPerEvent)).digest("hex");
 }
 
 /** Hashes one input per event. */
-function hashEach(sizeBytes: number): void {
-  for (let event = 0; event < BATCH_EVENTS; event++) {
+function hashEach(sizeBytes: number, events = BATCH_EVENTS): void {
+  for (let event = 0; event < events; event++) {
     hash("sha256", new Uint8Array(bytes.buffer, bytes.byteOffset + event, sizeBytes), "hex");
   }
+}
+
+/** Hashes payloads, envelopes and chain of an appended batch, its digest, and its lines. */
+export function hashAppended(events: number): void {
+  for (const sizeBytes of [PAYLOAD_BYTES, ENVELOPE_BYTES, LINK_BYTES]) hashEach(sizeBytes, events);
+  for (const bytesPerEvent of [DIGEST_BYTES, LINE_BYTES]) hashText(bytesPerEvent, events);
 }
 
 export const HASHING: Record<string, HashBatch> = {
@@ -48,8 +54,9 @@ export const HASHING: Record<string, HashBatch> = {
     hashEach(LINK_BYTES);
   },
   /**
-   * The lines: when the log is opened, when they are read, when they are written to the segment and
-   * when it is read back. The chain. The file: when written and when read back.
+   * The lines, when the log is opened, when they are read, when they are written to the segment and
+   * when the segment is read back. The chain. The file, when it is written and when it is read
+   * back.
    */
   "seal": () => {
     for (let pass = 0; pass < 4; pass++) hashText(LINE_BYTES);
@@ -58,7 +65,7 @@ export const HASHING: Record<string, HashBatch> = {
   },
 };
 
-/** Does the hashing for `events` events. */
+/** Computes the hashes for `events` events. */
 export function hashEvents(work: string, events: number): void {
   const hashBatch = HASHING[work]!;
   for (let event = 0; event < events; event += BATCH_EVENTS) hashBatch();

@@ -1,6 +1,6 @@
 /**
- * A server that does minimal work per request, as a lower bound for the service. Arguments: the
- * kind of server, the socket, the file to append to.
+ * A server that does minimal work per request, as a lower bound for the service. The arguments are
+ * the kind of server, the socket, and the file to append to.
  */
 import { Buffer } from "node:buffer";
 import { fdatasync, openSync, write } from "node:fs";
@@ -11,6 +11,7 @@ import type { HttpRequest, HttpResponse } from "../../src/http/message.ts";
 import { listen } from "../../src/http/server.ts";
 import { FLOORS, type FloorWork } from "./floors.ts";
 import { Forwarding } from "./forwarding.ts";
+import { hashAppended } from "./hashing.ts";
 import { Page } from "./page.ts";
 
 const ANSWER = '{"status":"committed"}';
@@ -57,11 +58,12 @@ const forwarding = new Forwarding();
 /** Processes a body before the response is sent. */
 function worker(work: FloorWork, path: string): (body: Uint8Array) => Promise<void> | void {
   if (work === "answer" || work === "page") return () => {};
-  const parse = (body: Uint8Array) => void JSON.parse(Buffer.from(body).toString());
+  const parse = (body: Uint8Array) => JSON.parse(Buffer.from(body).toString());
   if (work === "parse") return parse;
   const log = new GroupCommit(path);
   return async (body) => {
-    parse(body);
+    const batch = parse(body);
+    if (work === "hash-store") hashAppended(batch.events.length);
     await log.append(body);
     if (work === "forward") forwarding.push(body);
   };

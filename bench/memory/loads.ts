@@ -1,4 +1,4 @@
-/** The kinds of load under which memory is measured; clients never pause. */
+/** The kinds of load under which memory is measured. Clients never pause. */
 import type { Buffer } from "node:buffer";
 import { type LogFacts, positionAt } from "../scale/built_log.ts";
 import {
@@ -12,7 +12,7 @@ import type { Workload } from "../support/load.ts";
 import { pageRequest } from "../support/requests.ts";
 import { ingestWorkload, requireCommitted, requireOk } from "../support/workloads.ts";
 
-/** Clients of each kind of load. */
+/** Number of clients of each kind of load. */
 const CLIENTS = {
   batches: 4,
   singles: 16,
@@ -36,7 +36,8 @@ export interface Load {
 }
 
 /**
- * The combined load of several kinds on a log. @param row makes the batch ids of this row unique.
+ * Combines several kinds of load on a log.
+ * @param row makes the batch ids of this row unique.
  * @param facts describes the log; batches of one event advance `nextBatch`.
  */
 export function loadOf(row: string, kinds: readonly Kind[], facts: LogFacts): Load {

@@ -23,7 +23,7 @@ export interface MemoryOptions {
   parent: string | undefined;
 }
 
-/** @throws {Error} an option is unknown or invalid. */
+/** @throws {Error} if an option is unknown or invalid. */
 export function parseMemoryOptions(args: string[]): MemoryOptions {
   const { values } = parseArgs({
     args,

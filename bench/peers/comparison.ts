@@ -1,6 +1,6 @@
 /**
- * The comparison table: the median of each figure, and its ratios to the best peer and to the peer
- * that does the same work.
+ * The comparison table: the median of each figure, and its ratios to the best peer, to the peer
+ * that does the same work, and to a bare server.
  */
 import { rounded, type Row } from "../support/report.ts";
 import { type Measurement, NOT_MEASURED } from "./measurement.ts";
@@ -16,7 +16,7 @@ export interface Series {
   rounds: Measurement[];
 }
 
-/** No peer has sealed history: the goal is half the replay rate of the service's tail. */
+/** No peer has sealed history. The goal is half the replay rate of the service's tail. */
 export function segmentsGoal(series: Series[]): Series[] {
   const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
   if (tail === undefined) return [];
@@ -28,11 +28,11 @@ export function segmentsGoal(series: Series[]): Series[] {
   return [{ row: "replay-segments", subject: "goal", variant, isSameWork: false, rounds }];
 }
 
-/** Above this share of a core, the load generator limits a rate. */
+/** Above this share of a core, the load generator is considered the bottleneck. */
 const CLIENT_SHARE_MAX = 0.85;
 const CLIENT_LIMITED = "!";
 
-/** One line per measured figure: the service, the best peer, and the same work. */
+/** One line per measured figure, with the service, the best peer, the same work and the floor. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.filter(({ row }) => series.some((each) => each.row === row))
     .map((figure) => comparisonRow(figure, series.filter((each) => each.row === figure.row)));
@@ -62,7 +62,8 @@ export function detailRows(series: Series[]): Row[] {
 
 function comparisonRow(figure: Figure, series: Series[]): Row {
   const ours = series.find(({ subject }) => subject === "ours");
-  const peers = series.filter(({ subject }) => subject !== "ours");
+  const floor = series.find(({ subject }) => subject === "floor");
+  const peers = series.filter((each) => each !== ours && each !== floor);
   const best = bestOf(figure, peers);
   const same = bestOf(figure, peers.filter(({ isSameWork }) => isSameWork));
   return {
@@ -75,6 +76,8 @@ function comparisonRow(figure: Figure, series: Series[]): Row {
     "same work": figureCell(figure, same),
     "same by": nameOf(same),
     "x same": ratio(figure, ours, same),
+    "floor": figureCell(figure, floor),
+    "x floor": ratio(figure, ours, floor),
     "CPU ms/1,000": cpuCell(ours),
     "best CPU": cpuCell(best),
     "same CPU": cpuCell(same),

@@ -1,6 +1,6 @@
 /**
- * A connection, to a peer or to the service, that sends prepared bytes and only skims the replies,
- * so that the client costs the same for all.
+ * A connection to a peer or to the service. It sends prepared bytes and only skims the replies, so
+ * that the client's cost is the same for all subjects.
  */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
@@ -45,7 +45,7 @@ export class Connection<Reply> {
     });
   }
 
-  /** Sends requests that have `replies` replies; one exchange at a time. */
+  /** Sends requests that have `replies` replies. Only one exchange may be outstanding. */
   send(
     bytes: Buffer,
     replies: number,

@@ -1,6 +1,6 @@
 /**
  * Measures the latency from a sender to one follower: single events at a steady rate, from the
- * first byte of each to its arrival. The same loop for the service and the peers.
+ * first byte of each to its arrival. The service and the peers use the same loop.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
@@ -42,7 +42,7 @@ export class Arrivals {
   }
 }
 
-/** @throws {Error} the follower failed, or an event was not acknowledged or did not arrive. */
+/** @throws {Error} if the follower failed, or an event was not acknowledged or did not arrive. */
 export async function measureArrivals(
   delivery: Delivery,
   arrivals: Arrivals,

@@ -1,4 +1,4 @@
-/** DuckDB writes the events of a tail to Parquet: the same rows, from the same lines. */
+/** Makes DuckDB write the events of a tail to Parquet: the same rows, from the same lines. */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -32,8 +32,7 @@ export async function copyToParquet(tail: string, folder: string): Promise<Measu
 }
 
 /**
- * Extracts the event lines of a tail to another file.
- * @returns their number.
+ * Extracts the event lines of a tail to a separate file. @returns the number of events.
  */
 function writeLines(tail: string, path: string): number {
   const bytes = readFileSync(tail);

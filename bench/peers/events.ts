@@ -1,4 +1,4 @@
-/** The submitted events in the formats of the peers: the same bytes for all. */
+/** The submitted events in the peers' formats, with the same contents for all. */
 import type { Buffer } from "node:buffer";
 import { BENCH_SOURCE } from "../support/requests.ts";
 

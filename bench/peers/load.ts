@@ -1,6 +1,6 @@
 /**
  * Drives any server with closed-loop clients and measures a window after a warm-up, with all
- * clients busy until its end. The same loop for the service and for the peers.
+ * clients busy until its end. The service and the peers use the same loop.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
@@ -26,7 +26,7 @@ interface Counts {
 
 /**
  * Runs the clients concurrently and closes them.
- * @throws {Error} a connection failed or a response was wrong.
+ * @throws {Error} if a connection failed or a response was wrong.
  */
 export async function measureLoad(
   clients: LoadClient[],
@@ -36,7 +36,7 @@ export async function measureLoad(
   const run: { counts: Counts | null; isOver: boolean } = { counts: null, isOver: false };
   const driving = Promise.all(clients.map((client) => drive(client, run)));
   try {
-    // A failure ends the wait.
+    // A failed client ends the wait early.
     await Promise.race([driving, delay(times.warmupMs)]);
     const counts = { events: 0, latencies: new LatencyHistogram() };
     run.counts = counts;

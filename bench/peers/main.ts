@@ -10,6 +10,7 @@ import { probeDisk } from "../support/disk_probe.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "../support/options.ts";
 import { formatTable, makeReport, publish } from "../support/report.ts";
 import { comparisonRows, detailRows, segmentsGoal } from "./comparison.ts";
+import { floorSubject } from "./floor.ts";
 import { oursSubject } from "./ours.ts";
 import { findPeer } from "./peer_process.ts";
 import { postgresSubject } from "./postgres.ts";
@@ -24,7 +25,9 @@ import { type BenchContext, SEALED_ROWS, SERVED_ROWS, type Subject } from "./row
 import { measureSealed } from "./sealed.ts";
 import { takeTurns, type Turn, turnOf } from "./turns.ts";
 
-/** Short windows and many rounds, so that other load on the machine affects all equally. */
+/**
+ * Short windows and many rounds, so that other load on the machine affects all subjects equally.
+ */
 const DEFAULT_ARGS = ["--seconds", "1"];
 /** Warm-up relative to the measured time; longer for the service, because of JIT compilation. */
 const WARMUP_SHARE = 0.5;
@@ -32,7 +35,7 @@ const OURS_WARMUP_SHARE = 1.5;
 const REPLAY_EVENTS = 200_000;
 const SEALED_EVENTS = 1_000_000;
 
-/** The installed peers, each with its servers; prints how to install the others. */
+/** Returns the installed peers, each with its servers, and prints how to install the others. */
 async function findPeers(context: BenchContext) {
   const subjects: Subject[] = [];
   let cluster: PostgresCluster | null = null;
@@ -50,7 +53,7 @@ async function findPeers(context: BenchContext) {
   return { subjects, cluster };
 }
 
-/** The variants of each subject in each row, alternating. */
+/** Measures the variants of each subject in each row, alternating between them. */
 function servedTurns(rows: string[], subjects: Subject[]): Turn[] {
   return rows.flatMap((row) =>
     subjects.flatMap(({ name, variantsOf }) =>
@@ -71,7 +74,8 @@ async function compare(options: BenchOptions, folder: string): Promise<void> {
   const disk = probeDisk(folder);
   const { subjects, cluster } = await findPeers(context);
   const served = asked.filter((row) => SERVED_ROWS.includes(row));
-  const turns = servedTurns(served, [oursSubject(serverRuntime, ours), ...subjects]);
+  const own = [oursSubject(serverRuntime, ours), floorSubject(serverRuntime, ours)];
+  const turns = servedTurns(served, [...own, ...subjects]);
   const series = await takeTurns(turns, rounds);
   const rows = asked.filter((row) => SEALED_ROWS.includes(row));
   if (rows.length > 0) {
@@ -94,7 +98,7 @@ await runBench(async () => {
   const options = parseBenchOptions(args, [...SERVED_ROWS, ...SEALED_ROWS]);
   const folder = await mkdtemp(join(options.parent ?? tmpdir(), "bench-peers-"));
   try {
-    // PostgreSQL's user must be able to access its directory.
+    // PostgreSQL's user must be able to access the directory.
     await chmod(folder, 0o711);
     await compare(options, folder);
   } finally {

@@ -1,6 +1,6 @@
 /**
- * The figures of one measurement of any subject, and its clock: CPU time of the server, the load
- * generator and everything else on the machine.
+ * The figures of one measurement of any subject, and a clock for it that measures the CPU time of
+ * the server, the load generator and everything else on the machine.
  */
 import {
   endedChildrenCpuSeconds,
@@ -51,7 +51,7 @@ export class UsageClock {
   constructor(serverSeconds: () => number | null, clientSeconds: () => number) {
     this.#serverSeconds = serverSeconds;
     this.#clientSeconds = clientSeconds;
-    // Reading /proc takes a while, during which there is no load, so it is excluded.
+    // Reading /proc takes a while. There is no load during that time, so it is excluded.
     this.#start = { ...this.#read(), ms: performance.now() };
   }
 
@@ -84,8 +84,8 @@ export class UsageClock {
 }
 
 /**
- * For a running server: its process and all descendants. The load generator is this process, plus a
- * peer's own tool that has exited by the time the clock stops.
+ * A clock for a running server, with all its descendants. The load generator is this process, plus
+ * any peer's own tool that has exited by the time the clock stops.
  */
 export function serverClock(serverPid: number): UsageClock {
   return new UsageClock(
@@ -94,12 +94,12 @@ export function serverClock(serverPid: number): UsageClock {
   );
 }
 
-/** For a command that runs to completion while the clock runs. */
+/** A clock for a command that runs to completion while the clock runs. */
 export function commandClock(): UsageClock {
   return new UsageClock(endedChildrenCpuSeconds, ownCpuSeconds);
 }
 
-/** For work in this process. */
+/** A clock for work in this process. */
 export function ownClock(): UsageClock {
   return new UsageClock(ownCpuSeconds, () => 0);
 }

@@ -1,7 +1,7 @@
 /**
- * The peers' own load tools, for single events: they use less CPU time than a JavaScript load
- * generator, which leaves more for the server on a small machine. A short run warms up the server
- * and determines how many requests fill the measured time.
+ * The peers' own load generators, for single events. They use less CPU time than one in JavaScript,
+ * which leaves more for the server on a small machine. A short run warms up the server and
+ * determines how many requests fill the measured time.
  */
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -76,7 +76,7 @@ async function measureTool(
   run: (requests: number) => Promise<ToolReport>,
 ): Promise<Measurement> {
   const pilot = await run(PILOT_REQUESTS * clients);
-  // Rounded to complete rounds of all clients.
+  // Rounded up, so that all clients send equally many requests.
   const requests = Math.ceil(pilot.perSecond * measureMs / 1000 / clients) * clients;
   const clock = serverClock(serverPid);
   const { perSecond, p50Ms, p99Ms } = await run(requests);
@@ -88,7 +88,7 @@ async function measureTool(
 export function parseRedisBenchmark(output: string): ToolReport {
   const [names, cells] = output.trim().split("\n").slice(-2)
     .map((line) => line.slice(1, -1).split('","'));
-  // Counted from the end: the first cell is the command, which may contain separators.
+  // Count from the end, because the first cell is the command, which may contain separators.
   const cell = (name: string) => Number(cells?.at(names!.indexOf(name) - names!.length));
   const report = {
     perSecond: cell("rps"),

@@ -1,4 +1,4 @@
-/** The service's variants of the rows that are measured on a running server. */
+/** Measures this service in the rows that need a running server. */
 import { open } from "node:fs/promises";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ import {
   type Subject,
 } from "./rows.ts";
 
-/** The start of a commit in the tail, made durable by one fdatasync; no event contains it. */
+/** The start of a commit in the tail, made durable by one fdatasync. No event contains this. */
 const COMMIT_START = Buffer.from('{"commit":{');
 const READ_BYTES = 1024 * 1024;
 
@@ -58,15 +58,23 @@ export function oursSubject(serverRuntime: RuntimeName, context: BenchContext): 
   };
 }
 
-/** Drives a served deployment with one client per workload. */
+/** One workload per client. */
+export function ingestWorkloads({ clients, batchEvents }: IngestRow): Workload[] {
+  return Array.from(
+    { length: clients },
+    (_, client) => ingestWorkload(`client-${client}`, batchEvents),
+  );
+}
+
+/** Drives a server that speaks the service's protocol with one client per workload. */
 export async function measureWorkloads(
   workloads: Workload[],
-  deployment: Deployment,
-  { pid }: Server,
+  { socketPath }: Pick<Deployment, "socketPath">,
+  { pid }: Pick<Server, "pid">,
   times: LoadTimes,
 ): Promise<Measurement> {
   const clients = await Promise.all(
-    workloads.map(async (workload) => clientOf(await openOurs(deployment.socketPath), workload)),
+    workloads.map(async (workload) => clientOf(await openOurs(socketPath), workload)),
   );
   return await measureLoad(clients, pid, times);
 }
@@ -90,13 +98,12 @@ function clientOf(connection: Connection<RawResponse>, workload: Workload): Load
 
 async function measureIngest(
   deployment: Deployment,
-  { clients, batchEvents }: IngestRow,
+  row: IngestRow,
   context: BenchContext,
 ): Promise<Measurement> {
   let events = 0;
   const measurement = await withServer(deployment, (server) => {
-    const workloads = Array.from({ length: clients }, (_, client) => {
-      const workload = ingestWorkload(`client-${client}`, batchEvents);
+    const workloads = ingestWorkloads(row).map((workload) => {
       const accept: Workload["accept"] = (response) => {
         const accepted = workload.accept(response);
         events += accepted;
@@ -106,12 +113,12 @@ async function measureIngest(
     });
     return measureWorkloads(workloads, deployment, server, context);
   });
-  // The last one is the empty commit of the shutdown.
+  // The last commit is the empty one written at shutdown.
   const commits = await countCommits(join(deployment.folder, "data", "log", "tail.ndjson")) - 1;
   return { ...measurement, eventsPerSync: events / commits };
 }
 
-/** Number of commits in a tail, each made durable by one fdatasync. */
+/** Counts the commits in a tail, each made durable by one fdatasync. */
 async function countCommits(path: string): Promise<number> {
   const file = await open(path);
   try {
@@ -127,7 +134,7 @@ async function countCommits(path: string): Promise<number> {
         commits += 1;
         at = found + COMMIT_START.length;
       }
-      // May be the start of a match that continues in the next read.
+      // The rest may be the start of a match that continues in the next read.
       keptBytes = Math.min(COMMIT_START.length - 1, end - at);
       buffer.copyWithin(0, end - keptBytes, end);
       buffer.fill(0, end);

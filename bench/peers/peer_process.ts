@@ -33,7 +33,7 @@ export function findPeer(name: string): string | null {
   return findProgram(name, folders);
 }
 
-/** The newest version first. */
+/** Directories of the installed versions, newest first. */
 function postgresFolders(): string[] {
   let versions: string[];
   try {
@@ -47,7 +47,7 @@ function postgresFolders(): string[] {
 
 /**
  * The user to run peers as: the current one, unless it is root.
- * @throws {Error} there is no unprivileged user.
+ * @throws {Error} if there is no unprivileged user.
  */
 export function unprivilegedUser(): UserIds | undefined {
   if (process.getuid?.() !== 0) return undefined;
@@ -64,7 +64,7 @@ export function unprivilegedUser(): UserIds | undefined {
 /**
  * Runs a program to completion.
  * @returns its standard output.
- * @throws {Error} its exit status is not 0; the message includes the end of its output.
+ * @throws {Error} if the exit status is not 0. The message includes the end of the output.
  */
 export async function runProgram(
   path: string,
@@ -100,7 +100,7 @@ export class PeerServer {
   /**
    * Starts a server.
    * @param answers tries a request; throws while the server is not ready.
-   * @throws {Error} it exits, or does not respond in time.
+   * @throws {Error} if the server exits or does not respond in time.
    */
   static async start(
     path: string,
@@ -160,7 +160,7 @@ export class PeerServer {
 
 interface Output {
   stdout(): string;
-  /** The end of its output, including standard error. */
+  /** The end of the server's output, including standard error. */
   complaint(): string;
 }
 

@@ -21,7 +21,7 @@ export function startupMessage(user: string, database: string): Buffer {
   return Buffer.concat([int32(parameters.length + 8), int32(PROTOCOL_VERSION), parameters]);
 }
 
-/** Simple query: statements as a string, run one after another. */
+/** A simple query: a string of statements, which are run one after another. */
 export function queryMessage(sql: string): Buffer {
   return message("Q", cString(sql));
 }
@@ -46,12 +46,12 @@ export function executeMessages(name: string, parameters: Buffer[]): Buffer {
   return Buffer.concat([message("B", bind), message("E", Buffer.concat([cString(""), int32(0)]))]);
 }
 
-/** Sync message: ends a group of messages, which commits them and yields one reply. */
+/** A Sync message, which ends a group of messages, commits them and yields one reply. */
 export function syncMessage(): Buffer {
   return message("S", Buffer.alloc(0));
 }
 
-/** The rows of a COPY, and its end. Text format, which PostgreSQL reads faster than binary. */
+/** The rows and the end of a COPY, in text format, which PostgreSQL reads faster than binary. */
 export function copyMessages(rows: string[][]): Buffer {
   const escaped = (value: string) => value.replace(/[\\\t\n\r]/g, (char) => COPY_ESCAPES[char]!);
   const lines = rows.map((values) => `${values.map(escaped).join("\t")}\n`);

@@ -1,6 +1,6 @@
 /**
  * Counts messages from PostgreSQL, protocol version 3, without parsing their values. Keeps only the
- * values that are checked: the number of rows, the first column of the last one, and the command
+ * values that are checked: the number of rows, the first column of the last row, and the command
  * tag.
  */
 import { Buffer } from "node:buffer";
@@ -31,7 +31,7 @@ export interface PgReply {
   tag: string;
 }
 
-/** Finds the end of the reply to one exchange, across any split into reads. */
+/** Finds the end of the reply to one exchange, however it is split into reads. */
 export class PgSkimmer {
   readonly #onNotification: () => void;
   #missing = 0;
@@ -55,7 +55,7 @@ export class PgSkimmer {
   /**
    * Processes data from the socket.
    * @returns the complete reply; null until then, and if none is expected.
-   * @throws {Error} an error from the server, with its message.
+   * @throws {Error} with the message of an error from the server.
    */
   push(data: Buffer): PgReply | null {
     const wasExpected = this.#missing > 0;
@@ -133,7 +133,7 @@ export class PgSkimmer {
   }
 }
 
-/** Avoids the checks in Buffer's methods, which cost more than the rest of a row. */
+/** Reads an integer without the checks of Buffer's methods, which would dominate a row's cost. */
 function int32At(bytes: Buffer, at: number): number {
   return bytes[at]! << 24 | bytes[at + 1]! << 16 | bytes[at + 2]! << 8 | bytes[at + 3]!;
 }

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL in each row: a table with a sequence number as primary key, and the payload as `json`,
- * the cheapest validated type. Inserting events from JSON is the same work as the service's; COPY,
- * with events already split into columns, is the fastest variant.
+ * PostgreSQL in each row. The table has a sequence number as primary key, and the payload as
+ * `json`, the cheapest validated type. Inserting events from JSON is the same work as the
+ * service's. COPY, with events already split into columns, is the fastest variant.
  */
 import { Buffer } from "node:buffer";
 import { setTimeout as delay } from "node:timers/promises";
@@ -41,7 +41,7 @@ import {
 } from "./rows.ts";
 
 const COLUMNS = "source, stream, record_key, kind, occurred_at, payload";
-/** Index of the only column among them that is not text. */
+/** Index of the only column in `COLUMNS` that is not text. */
 const OCCURRED_AT = COLUMNS.split(", ").indexOf("occurred_at");
 const ALL_COLUMNS = `id, ${COLUMNS}, observed_at`;
 const CHANNEL = "events";
@@ -136,7 +136,7 @@ export function copyRequest(events: BenchEvent[]): Buffer {
   return Buffer.concat([copy, copyMessages(events.map(valuesOf))]);
 }
 
-/** The event of a key. */
+/** Requests the event of a key. */
 export function keyRequestOf(key: string): Buffer {
   return Buffer.concat([executeMessages("key", [Buffer.from(key)]), syncMessage()]);
 }
@@ -235,7 +235,7 @@ async function measureDelivery(postgres: Postgres, context: BenchContext): Promi
   const sender = await openPrepared(postgres);
   const [event] = typicalEvents(1);
   const insert = executeMessages("insert", columnsOf(event!));
-  // One transaction, so that there is one sync.
+  // Use one transaction, so that there is only one sync.
   const request = Buffer.concat([insert, executeMessages("notify", []), syncMessage()]);
   const send = async () => {
     await sender.exchange(request);
@@ -271,7 +271,7 @@ async function follow(
   };
   const follower = await openPrepared(postgres, () => {
     isTold = true;
-    // After the data being read, which may contain more notifications.
+    // Wait for the data being read, which may contain more notifications.
     if (!isAsking) queueMicrotask(() => isAsking || ask());
   });
   await follower.exchange(queryMessage(`LISTEN ${CHANNEL}`));

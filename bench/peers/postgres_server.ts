@@ -1,7 +1,7 @@
 /**
- * PostgreSQL as a durable log, with the default configuration except for memory and socket. One
- * cluster is used for a whole run, so that its write-ahead log is recycled as in production; the
- * server runs only while it is measured.
+ * PostgreSQL as a durable log, with the default configuration except for memory and socket. A
+ * single cluster is used for a whole run, so that its write-ahead log is recycled as in production.
+ * The server runs only while it is measured.
  */
 import { chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export const POSTGRES_INSTALL = "apt-get install postgresql";
 const DATABASE = "postgres";
 export const POSTGRES_USER = "bench";
 
-/** The defaults, stated for the record. */
+/** The durability settings are the defaults, stated for the record. */
 const SETTINGS = [
   "fsync=on",
   "synchronous_commit=on",
@@ -55,7 +55,7 @@ export interface PostgresCluster {
   user: UserIds | undefined;
 }
 
-/** Creates a cluster in `parent`, which its user must be able to access. */
+/** Creates a cluster in `parent`, which PostgreSQL's user must be able to access. */
 export async function createPostgresCluster(parent: string): Promise<PostgresCluster> {
   const [program, initdb] = [findPeer("postgres"), findPeer("initdb")];
   if (program === null || initdb === null) throw new Error("PostgreSQL is not installed");

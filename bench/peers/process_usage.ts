@@ -1,6 +1,6 @@
 /**
- * CPU time of process trees, of exited children and of the whole machine, in seconds. Read from
- * /proc, so available only on Linux.
+ * CPU time of process trees, of exited children and of the whole machine, in seconds. It is read
+ * from /proc, and therefore available only on Linux.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
@@ -13,13 +13,13 @@ const FIELD = { parent: 1, user: 11, system: 12, childUser: 13, childSystem: 14 
 
 interface ProcessTimes {
   parent: number;
-  /** Its own time. */
+  /** The process's own time. */
   seconds: number;
-  /** Time of its children that have exited and been waited for. */
+  /** Time of the children that have exited and been waited for. */
   childSeconds: number;
 }
 
-/** Retries if processes exit during the read. */
+/** Maximum number of retries if processes exit during the read. */
 const READS_MAX = 5;
 
 /** Time of a process and all its descendants, including exited ones; null without /proc. */

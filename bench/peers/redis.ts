@@ -1,6 +1,6 @@
 /**
  * Redis in each row. An event is a stream entry with its JSON as the only field, the minimum for
- * Redis. Batches are sent in one write, with and without MULTI; only with MULTI are they atomic.
+ * Redis. Batches are sent in one write, with and without MULTI. Only those with MULTI are atomic.
  */
 import { Buffer } from "node:buffer";
 import { BatchRequest } from "../support/requests.ts";

@@ -1,7 +1,7 @@
 /**
  * The part of the Redis protocol (RESP2) that a load generator needs: commands as bytes, and
- * replies counted without parsing their values. It keeps only what is checked: the number of stream
- * entries in a reply and the id of the last one.
+ * replies counted without parsing their values. Only values that are checked are kept: the number
+ * of stream entries in a reply, and the id of the last entry.
  */
 import { Buffer } from "node:buffer";
 
@@ -11,7 +11,7 @@ const ARRAY = 0x2a;
 const ERROR = 0x2d;
 const DIGIT_0 = 0x30;
 const MINUS = 0x2d;
-/** Longer strings are skipped unread; entry ids are shorter. */
+/** Longer strings are skipped unread. Entry ids are shorter. */
 const READ_STRING_BYTES_MAX = 64;
 const ERROR_TEXT_BYTES_MAX = 1024;
 const NOTHING = Buffer.alloc(0);
@@ -30,7 +30,7 @@ export function encodeCommand(words: string[]): Buffer {
   return Buffer.from(`*${words.length}\r\n${bulks.join("")}`);
 }
 
-/** Finds the end of the replies to one exchange, across any split into reads. */
+/** Finds the end of the replies to one exchange, however they are split into reads. */
 export class RespSkimmer {
   /** Values still expected, including those within arrays. */
   #missing = 0;
@@ -50,7 +50,7 @@ export class RespSkimmer {
   /**
    * Processes data from the socket.
    * @returns the complete reply; null until then.
-   * @throws {Error} an error reply, with its message, or unexpected data.
+   * @throws {Error} with the message of an error reply, or if the data is unexpected.
    */
   push(data: Buffer): RespReply | null {
     const bytes = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);

@@ -5,13 +5,20 @@ import type { Measurement } from "./measurement.ts";
 /** One way to do the work of a row. */
 export interface Variant {
   name: string;
-  /** The peer's closest equivalent to the service's work; any variant may be the best. */
+  /** Whether this is the peer's closest equivalent to the service's work. */
   isSameWork: boolean;
   measure(): Promise<Measurement>;
 }
 
-/** A measured subject; a goal is only a figure. */
-export type SubjectName = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "goal";
+/** A measured subject. A floor is a bare server, and a goal is only a figure. */
+export type SubjectName =
+  | "ours"
+  | "Redis"
+  | "PostgreSQL"
+  | "DuckDB"
+  | "sha256sum"
+  | "floor"
+  | "goal";
 
 export interface Subject {
   name: SubjectName;
@@ -50,7 +57,7 @@ export const SERVED_ROWS = [...Object.keys(INGEST_ROWS), "replay-tail", "deliver
 /** Rows about sealed history, which share one log. */
 export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
 
-/** A compared figure of a row; one line of the table. */
+/** A compared figure of a row, which becomes one line of the table. */
 export interface Figure {
   label: string;
   row: string;

@@ -83,7 +83,7 @@ interface Asked {
   facts: LogFacts;
 }
 
-/** Includes the server's memory after each kind of request. */
+/** Measures each kind of request, and the server's memory after it. */
 async function askAllKinds(
   { client, emptyLog, server: { pid }, facts }: Asked,
   replayMs: number,
@@ -123,7 +123,7 @@ async function withEmptyLog<T>(
     }));
 }
 
-/** Runs the command, which reports how many events it has checked. */
+/** Measures the command, which reports how many events it has checked. */
 async function measureVerify(
   name: string,
   command: string[],

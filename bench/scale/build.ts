@@ -32,7 +32,7 @@ const TAIL_BATCHES_MAX = 500_000;
 /** Batches between checks of the tail's size. */
 const TAIL_LOOK_BATCHES: Record<Shape, number> = { batch: 1, single: 100 };
 const SEALING_TIMEOUT_MS = 1_200_000;
-/** If less of a log was sealed by the server, the command seals it. */
+/** If the server sealed a smaller share of the log, the command seals the log. */
 const SEALED_SHARE_MIN = 0.8;
 const LONG_MS = 24 * 3_600_000;
 const COMMITTED = '"status":"committed"';

@@ -21,7 +21,7 @@ export interface LogFacts {
   figures: Figures;
   /** First unused batch number. */
   nextBatch: number;
-  /** The last event before one full page at the end. */
+  /** The event that precedes the last full page. */
   endAfter: string;
   /** Number of measurements so far, so that new batches get new ids. */
   askings: number;
@@ -39,7 +39,7 @@ export function positionAt({ positions }: LogFacts, share: number): string {
 
 const FACTS_FILE = "scale.json";
 
-/** The deployment in a directory of `keep`, created if missing. */
+/** Returns the deployment in a subdirectory of `keep`, which is created if missing. */
 export async function keptDeployment(
   keep: string,
   name: string,
@@ -50,7 +50,7 @@ export async function keptDeployment(
   return await Deployment.at(folder, runtime);
 }
 
-/** Null if no complete log exists. */
+/** Loads a built log; null if no complete one exists. */
 export async function readFacts({ folder }: Deployment): Promise<LogFacts | null> {
   try {
     return JSON.parse(await readFile(join(folder, FACTS_FILE), "utf8"));

@@ -1,8 +1,8 @@
 /**
  * The contents of a log of the scale benchmark, derived from batch numbers, so that the response to
- * each request is known. First come batches of one event, each in a stream that gets no more events
- * (the old streams); then the bulk, spread evenly over 100 sources with 1,000 streams each. Every
- * event has a unique record key.
+ * each request is known. The log begins with batches of one event, each in a stream that gets no
+ * more events (an old stream). The bulk follows, spread evenly over 100 sources with 1,000 streams
+ * each. Every event has a unique record key.
  */
 import { Buffer } from "node:buffer";
 import { typicalPayload } from "../support/requests.ts";
@@ -28,7 +28,7 @@ const BATCH_PLACEHOLDER = "9999999999";
 /** Occurrences of the key in an event: `record_key`, and the payload's id, name and email. */
 const KEYS_PER_EVENT = 4;
 
-/** @throws {Error} no shape has that name. */
+/** @throws {Error} if no shape has that name. */
 export function shapeNamed(text: string): Shape {
   const shape = SHAPES.find((name) => name === text);
   if (shape === undefined) throw new Error(`--shape must be one of ${SHAPES.join(", ")}`);
@@ -39,7 +39,7 @@ export function batchEventsOf(shape: Shape): number {
   return shape === "batch" ? 1000 : 1;
 }
 
-/** Distinct streams of a log with that many events in its bulk. */
+/** Number of distinct streams of a log with the given number of events in its bulk. */
 export function streamsOf(oldStreams: number, bulkEvents: number): number {
   return oldStreams + Math.min(bulkEvents, SOURCES * STREAMS);
 }
@@ -83,7 +83,7 @@ export function oldBatch(number: number): Buffer {
   return singleBatch({ batchId: stream, source: OLD_SOURCE, stream });
 }
 
-/** A `GET /v1/events` for the bulk event with a number. */
+/** A `GET /v1/events` for the bulk event with the given number. */
 export function bulkKeyRequest(event: number): Buffer {
   return getRequest(`/v1/events?record_key=${keyName(String(KEY_BASE + event))}`);
 }
@@ -132,7 +132,7 @@ export class BulkBatches {
     this.#keysAt = placesOf(this.#bytes, KEY_PLACEHOLDER, events * KEYS_PER_EVENT);
   }
 
-  /** The batch with a number, from 0. */
+  /** The batch with the given number, counted from 0. */
   request(number: number): Buffer {
     const bytes = this.#bytes;
     bytes.write(digits(number, BATCH_DIGITS), this.#batchAt[0]!, "latin1");
@@ -174,7 +174,7 @@ function digits(number: number, count: number): string {
   return String(number).padStart(count, "0");
 }
 
-/** @throws {Error} the text does not occur exactly `count` times. */
+/** @throws {Error} if the text does not occur exactly `count` times. */
 function placesOf(bytes: Buffer, text: string, count: number): number[] {
   const places: number[] = [];
   for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + text.length)) {

@@ -14,11 +14,11 @@ export interface ScaleOptions {
   shape: Shape;
   /** Directory in which logs are kept; undefined to remove them. */
   keep: string | undefined;
-  /** Number of starts of each kind; the median counts. */
+  /** Number of starts of each kind, of which the median is reported. */
   starts: number;
   /** Duration of the replay through the whole log. */
   replayMs: number;
-  /** Which parts are measured. */
+  /** The parts to measure. */
   parts: readonly Part[];
   /** Size of the tail during the requests. */
   tailBytes: number;
@@ -27,7 +27,7 @@ export interface ScaleOptions {
   parent: string | undefined;
 }
 
-/** @throws {Error} an option is unknown or invalid. */
+/** @throws {Error} if an option is unknown or invalid. */
 export function parseScaleOptions(args: string[]): ScaleOptions {
   const { values } = parseArgs({
     args,

@@ -1,7 +1,6 @@
 /**
  * The requests to a served log: pages, keys, appends, preconditions, streams. Requests are sent one
- * at a time, kind by kind; the first of each kind is reported separately, because its caches are
- * cold.
+ * at a time, kind by kind. The first of each kind is reported separately, because caches are cold.
  */
 import { type AnswerTimes, answerTimes, ask, type Question } from "../support/exchange.ts";
 import type { RawClient } from "../support/raw_client.ts";
@@ -22,15 +21,15 @@ import {
   streamsRequest,
 } from "./history.ts";
 
-/** Requests of each kind, including the first. */
+/** Number of requests of each kind, including the first. */
 const QUESTIONS = 50;
-/** More requests, because appends and conflicts are cheap and differ little. */
+/** Number of appends and conflicts: more, because they are cheap and their times differ little. */
 const APPENDS = 500;
 /** Old streams used in one measurement; each can be used only once. */
 const OLD_ASKED = 25;
-/** Anchors of pages of streams; each is requested once. */
+/** Number of anchors for pages of streams. Each is requested once. */
 const ANCHORS = 10;
-/** Coprime to most counts, so that consecutive requests are not neighbors. */
+/** Step between requests: coprime to most counts, so that consecutive ones are not neighbors. */
 const STEP = 7919;
 
 const COMMITTED = '"status":"committed"';
@@ -48,7 +47,7 @@ async function askAll(
   return answerTimes(tookMs);
 }
 
-/** Three figures of one kind of request. */
+/** Returns the three figures of one kind of request. */
 function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures {
   return {
     [`${name}: first ms`]: rounded(firstMs, 2),
@@ -57,7 +56,7 @@ function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures
   };
 }
 
-/** Pages of 1,000 events: the same one repeatedly at three positions, then random ones. */
+/** Reads pages of 1,000 events: repeatedly the same page at three positions, then random pages. */
 export async function askPages(client: RawClient, facts: LogFacts): Promise<Figures> {
   const { positions, endAfter } = facts;
   const pageAfter = (after: string | null): Question => ({
@@ -96,7 +95,7 @@ export async function askReplay(client: RawClient, replayMs: number): Promise<Fi
   return { "replay from the beginning events/s": Math.round(events / seconds) };
 }
 
-/** The event of a record key, a different one each time. */
+/** Looks up record keys, a different one each time. */
 export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figures> {
   const times = await askAll(client, QUESTIONS, (number) => ({
     request: bulkKeyRequest(number * STEP % facts.bulkEvents),
@@ -105,7 +104,7 @@ export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figur
   return told("record key", times);
 }
 
-/** Duplicates of batches of the bulk. */
+/** Sends duplicates of batches of the bulk. */
 export async function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
   const requests = new BulkBatches(batchEventsOf(facts.shape));
   const times = await askAll(client, QUESTIONS, (number) => ({
@@ -116,8 +115,8 @@ export async function askDuplicates(client: RawClient, facts: LogFacts): Promise
 }
 
 /**
- * New batches of one event, alternating with an empty log, so that other load on the machine
- * affects both equally: some are committed, others fail their precondition, which takes the same
+ * Sends new batches of one event, alternating with an empty log, so that other load on the machine
+ * affects both equally. Some are committed; others fail their precondition, which requires the same
  * checks but writes nothing.
  */
 export async function askNewBatches(
@@ -162,7 +161,7 @@ async function inTurns(
   return tookMs.map(answerTimes);
 }
 
-/** Appends with a precondition on a stream whose only event is among the oldest of the log. */
+/** Appends with a precondition on a stream whose only event is among the oldest in the log. */
 export async function askPreconditions(client: RawClient, facts: LogFacts): Promise<Figures> {
   const old = Object.entries(facts.oldStreams).slice(0, OLD_ASKED);
   if (old.length < 2) throw new Error("no old streams are left; rebuild the log");
@@ -176,7 +175,7 @@ export async function askPreconditions(client: RawClient, facts: LogFacts): Prom
   return told("precondition, old stream", times);
 }
 
-/** Pages of 100 streams: of the latest snapshot, and anchored at events in the middle. */
+/** Reads pages of 100 streams: of the latest snapshot, and as of events in the middle. */
 export async function askStreams(client: RawClient, facts: LogFacts): Promise<Figures> {
   const question = (parameters: string): Question => ({
     request: streamsRequest(parameters),

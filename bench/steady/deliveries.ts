@@ -1,6 +1,7 @@
 /**
- * Latency of batches to followers, with many in flight: a batch has reached a follower when a
- * record includes its last event. Deliveries and receipts arrive in any order.
+ * Measures the delivery latency of batches to followers, with many batches in flight. A batch has
+ * reached a follower when a record includes the batch's last event. Deliveries and receipts arrive
+ * in any order.
  */
 import type { OnEvents } from "../support/follower_client.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
@@ -16,7 +17,7 @@ interface Arrival {
   atMs: number;
 }
 
-/** Arrivals kept per follower, for receipts that come later. */
+/** Number of arrivals kept per follower, for receipts that come later. */
 const ARRIVALS_MAX = 4096;
 
 export class Deliveries {
@@ -53,7 +54,7 @@ export class Deliveries {
 
 class Follower {
   readonly #record: (latencyMs: number) => void;
-  /** In order. */
+  /** Arrivals in order. */
   readonly #arrivals: Arrival[] = [];
   /** Batches whose last event has not arrived. */
   #waiting: SentBatch[] = [];

@@ -8,7 +8,7 @@ export interface SteadyOptions {
   runMs: number;
   /** Time covered by one table row. */
   intervalMs: number;
-  /** Undefined for half of the peak rate, which is measured first. */
+  /** Events per second; undefined for half of the peak rate, which is then measured first. */
   eventsPerSecond: number | undefined;
   batchEvents: number;
   /** Maximum number of requests in flight. */
@@ -21,7 +21,7 @@ export interface SteadyOptions {
 
 const MINUTE_MS = 60_000;
 
-/** @throws {Error} an option is unknown or invalid. */
+/** @throws {Error} if an option is unknown or invalid. */
 export function parseSteadyOptions(args: string[]): SteadyOptions {
   const { values } = parseArgs({
     args,

@@ -16,7 +16,7 @@ export interface Peak {
   eventsPerSecond: number;
   /** Number of batches used to measure it, numbered from 0. */
   batches: number;
-  /** Null if nothing was appended. */
+  /** The last event; null if nothing was appended. */
   lastEventId: string | null;
 }
 

@@ -15,7 +15,7 @@ export interface ProducerOptions {
   eventsPerSecond: number;
   /** Number of the first batch. */
   firstBatch: number;
-  /** Called for each receipt, with the start of its latency. */
+  /** Called for each receipt, with the time from which its latency counts. */
   onCommitted: (batch: { lastEventId: string; sentMs: number }) => void;
 }
 
@@ -76,8 +76,9 @@ export class Producers {
 }
 
 /**
- * @returns the start of the latency of a request sent now: the current time if the client waited
- *   for its timer, whose resolution is a millisecond; otherwise the time when the request was due.
+ * @returns the time from which the latency of a request sent now counts. This is the current time
+ *   if the client waited for its timer, which has millisecond resolution; otherwise, it is the due
+ *   time.
  */
 async function untilDue(dueMs: number): Promise<number> {
   const waitMs = dueMs - performance.now();

@@ -1,9 +1,9 @@
-/** Whether a run was stable: compares its first and last third. */
+/** Checks whether a run was stable, by comparing its first and last third. */
 import { median } from "../../tools/support/median.ts";
 
-/** Above this, memory has grown; garbage collection makes it fluctuate. */
+/** Above this ratio, memory has grown. Garbage collection makes memory fluctuate. */
 const MEMORY_RATIO_MAX = 1.2;
-/** Above this, latency has grown; other load affects the p99 of a minute. */
+/** Above this ratio, latency has grown. Other load affects the p99 of a minute. */
 const P99_RATIO_MAX = 1.5;
 
 /** Figures of one interval; memory is null if unavailable. */

@@ -25,7 +25,7 @@ export interface DeliveryResult {
   /** Events of the measured time. */
   events: number;
   seconds: number;
-  /** From acknowledgement to arrival; 0 if the line came first. One per event and follower. */
+  /** From acknowledgement to arrival, or 0 if the line came first. One per event and follower. */
   fromAck: LatencyHistogram;
   /** From the first byte of the request to the line. */
   fromSend: LatencyHistogram;
@@ -36,7 +36,7 @@ export interface DeliveryResult {
 /** Timeout for lines after the last event. */
 const DELIVERY_TIMEOUT_MS = 10_000;
 
-/** @throws {Error} a follower failed, or an event was not acknowledged or did not reach one. */
+/** @throws {Error} if a follower failed, or an event was not acknowledged or did not reach one. */
 export async function measureDelivery(options: DeliveryOptions): Promise<DeliveryResult> {
   const { socketPath, followers: count } = options;
   const times = new Times();
@@ -103,7 +103,7 @@ async function allReceived(times: Times, followers: number): Promise<void> {
   }
 }
 
-/** When each event was sent and acknowledged. Followers get events in order. */
+/** Records when each event was sent and acknowledged. Followers get events in order. */
 class Times {
   readonly #sentMs: number[] = [];
   readonly #acknowledgedMs: number[] = [];

@@ -21,9 +21,9 @@ const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
 /** Flags as in `deno task start`, together with `HEAP_ENVIRONMENT`. */
 const V8_FLAGS = `--v8-flags=${HEAP_FLAGS.join(",")}`;
-/** For `Deployment.serve()`: everything appended stays in the tail. */
+/** Value of `rotateBytes` for `Deployment.serve()` that keeps all events in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
-/** Polling interval while the server starts: the resolution of a measured start. */
+/** Polling interval while the server starts: the resolution of startup times. */
 const POLL_MS = 2;
 /** Interval of memory samples. */
 const SAMPLE_MS = 20;
@@ -33,7 +33,7 @@ const COMPLAINT_CHARS_MAX = 4096;
 export const RUNTIMES = ["deno", "node", "executable"] as const;
 export type RuntimeName = typeof RUNTIMES[number];
 
-/** Variables with the path of each; required for a compiled executable. */
+/** Environment variables with their paths. Only the compiled executable requires its own. */
 const VARIABLES: Record<RuntimeName, string> = {
   deno: "SERVICE_DENO",
   node: "SERVICE_NODE",
@@ -46,8 +46,9 @@ export function ownRuntime(): RuntimeName {
 }
 
 /**
- * The path in the runtime's variable; otherwise the current executable, or the one in PATH. @throws
- * {Error} no variable names the executable.
+ * Returns the path in the runtime's variable; otherwise, that of the current executable or of the
+ * one in PATH.
+ * @throws {Error} if the compiled executable has no path.
  */
 export function executableOf(runtime: RuntimeName): string {
   const named = process.env[VARIABLES[runtime]];
@@ -80,7 +81,7 @@ export class Deployment {
   /**
    * Initializes a deployment.
    * @param parent directory to create it in, on the measured disk. Undefined for the system's
-   *   temporary directory, which must then not be in memory.
+   *   temporary directory, which must not be a tmpfs.
    * @param checkout source tree of the program; default: this one.
    */
   static async create(
@@ -92,7 +93,7 @@ export class Deployment {
     return await Deployment.at(folder, runtime, checkout);
   }
 
-  /** The deployment in a directory; initializes it if there is none. */
+  /** Returns the deployment in a directory, which is initialized if there is none. */
   static async at(
     folder: string,
     runtime: RuntimeName,
@@ -107,8 +108,8 @@ export class Deployment {
 
   /**
    * Starts the server and waits for the first response.
-   * @param rotateBytes size at which it seals its tail; default: the program's own. A compiled
-   *   executable does not support this, so the current runtime is used instead.
+   * @param rotateBytes size at which the server seals its tail; default: the program's own. A
+   *   compiled executable does not support this, so the current runtime is used instead.
    */
   async serve(rotateBytes?: number): Promise<Server> {
     const startMs = performance.now();
@@ -124,7 +125,7 @@ export class Deployment {
   /**
    * Runs a command of the program to completion.
    * @param memoryOf peak memory of a process so far.
-   * @throws {Error} its exit status is not 0.
+   * @throws {Error} if the exit status is not 0.
    */
   async run(
     command: string[],
@@ -190,7 +191,7 @@ export class Server {
     return this.#process.complaint;
   }
 
-  /** Stops it cleanly. @throws {Error} it does not stop, or not with status 0. */
+  /** Stops the server cleanly. @throws {Error} if it does not stop, or its status is not 0. */
   async stop(): Promise<void> {
     this.#process.signal("SIGTERM");
     const timeout = new AbortController();
@@ -199,17 +200,17 @@ export class Server {
     const code = await Promise.race([this.#process.exited, late]);
     timeout.abort();
     if (code === "late") this.#process.signal("SIGKILL");
-    if (code !== 0) throw new Error(`server exited with ${code}: ${this.complaint}`);
+    if (code !== 0) throw new Error(`server did not stop cleanly (${code}): ${this.complaint}`);
   }
 
-  /** Kills it. */
+  /** Kills the server. */
   async kill(): Promise<void> {
     this.#process.signal("SIGKILL");
     await this.#process.exited;
   }
 }
 
-/** A process that serves, or is starting. */
+/** A server process, which may still be starting. */
 export class ServerProcess {
   readonly #child: ChildProcess;
   /** Exit status; null if a signal ended the process. */
@@ -269,7 +270,7 @@ async function answers(socketPath: string): Promise<boolean> {
   try {
     client = await RawClient.connect(socketPath);
   } catch {
-    // No socket yet, or the stale one of a killed server.
+    // There is no socket yet, or a killed server left a stale one.
     return false;
   }
   try {

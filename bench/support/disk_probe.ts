@@ -1,4 +1,4 @@
-/** Measures a durable append without a server, a lower bound for the latency of a commit. */
+/** Measures durable appends without a server, as a lower bound for commit latency. */
 import { Buffer } from "node:buffer";
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -7,11 +7,11 @@ import { LatencyHistogram } from "./latency_histogram.ts";
 /** Approximate size of a commit with one typical event. */
 const APPEND_BYTES = 1100;
 
-/** Enough for a p99; fewer on a slow disk. */
+/** Enough for a p99. On a slow disk, there are fewer. */
 const APPENDS_MAX = 500;
 const PROBE_MS_MAX = 1000;
 
-/** Appends to a file in `directory`, each with an fdatasync, for at most a second. */
+/** Appends to a file in `directory`, with an fdatasync each time, for at most a second. */
 export function probeDisk(directory: string): LatencyHistogram {
   const latencies = new LatencyHistogram();
   const path = join(directory, "disk-probe");

@@ -17,7 +17,7 @@ export interface Answer {
   tookMs: number;
 }
 
-/** @throws {Error} the response is not the expected one. */
+/** @throws {Error} if the response is not the expected one. */
 export async function ask(client: RawClient, question: Question): Promise<Answer> {
   const { request, expected, status = 200 } = question;
   const startMs = performance.now();
@@ -32,9 +32,9 @@ export async function ask(client: RawClient, question: Question): Promise<Answer
 /** Latencies of requests of one kind. */
 export interface AnswerTimes {
   firstMs: number;
-  /** Of all but the first. */
+  /** Median of all but the first. */
   p50Ms: number;
-  /** Of all but the first. */
+  /** Maximum of all but the first. */
   slowestMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Measures how much followers slow down ingest, in pairs of windows on one server, without and with
- * followers, so that other load on the machine affects both equally.
+ * Measures how much followers slow down ingest. Windows without and with followers alternate on one
+ * server, so that other load on the machine affects both equally.
  */
 import { Followers } from "./followers.ts";
 import { type LoadResult, runLoad } from "./load.ts";
@@ -13,7 +13,7 @@ export interface FollowedIngestOptions {
   socketPath: string;
   serverPid: number;
   followers: number;
-  /** Whether the followers keep reading, or stop once they have caught up. */
+  /** Whether the followers keep reading. Otherwise, they stop once they have caught up. */
   reading: boolean;
   clients: number;
   batchEvents: number;
@@ -37,7 +37,7 @@ export interface FollowedIngestResult {
 
 const PAIRS = 3;
 
-/** @throws {Error} a batch was not committed, or a follow response ended. */
+/** @throws {Error} if a batch was not committed, or a follow response ended. */
 export async function measureFollowedIngest(
   options: FollowedIngestOptions,
 ): Promise<FollowedIngestResult> {

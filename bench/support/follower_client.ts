@@ -1,11 +1,11 @@
 /**
- * A follower that counts its events without parsing them, with a shared read buffer, because a
- * thousand of them share the CPU with the measured server.
+ * A follower that counts its events without parsing them and uses a shared read buffer, because a
+ * thousand followers share the CPU with the measured server.
  */
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 
-/** Starts each event of a record, and occurs nowhere else in the benchmarks' events. */
+/** The start of each event of a record. It occurs nowhere else in the benchmarks' events. */
 const EVENT_START = Buffer.from('{"event_id":"');
 const CAUGHT_UP = Buffer.from('"type":"caught_up"');
 /** A chunk of the response ends with a record, so data that ends like this is complete. */
@@ -30,7 +30,7 @@ export class FollowerClient {
   readonly #onEvents: OnEvents;
   readonly #onFailure: (error: Error) => void;
   #onCaughtUp: (() => void) | null;
-  /** The end of the data, for matches across two reads. */
+  /** The end of the data read so far, for matches across two reads. */
   #tail: Buffer = NOTHING;
   #anyData = false;
   /** Events of a record that may be incomplete. */
@@ -50,9 +50,10 @@ export class FollowerClient {
   }
 
   /**
-   * Follows from after an event, null for the beginning; resolves when it has caught up.
-   * @param onFailure called when the response ends after that.
-   * @throws {Error} it was rejected, or ended before that; the connection is closed.
+   * Follows the log after an event, or from the beginning if it is null. Resolves when the follower
+   * has caught up.
+   * @param onFailure called if the response ends after the follower has caught up.
+   * @throws {Error} if the follow was rejected or ended before that. The connection is then closed.
    */
   static open(
     socketPath: string,

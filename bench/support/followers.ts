@@ -1,7 +1,7 @@
 /** A group of followers that are opened together and fail together. */
 import { FollowerClient, type OnEvents } from "./follower_client.ts";
 
-/** Concurrent opens; the backlog of a socket is short. */
+/** Maximum number of concurrent opens, because a socket's backlog is short. */
 const OPENING_MAX = 64;
 
 export interface FollowersOptions {
@@ -20,13 +20,13 @@ export class Followers {
 
   private constructor(options: FollowersOptions) {
     this.#options = options;
-    // Callers await it only once all are open; until then a rejection must not be unhandled.
+    // Callers await this only once all are open. An earlier rejection must not be unhandled.
     this.#failure.promise.catch(() => {});
   }
 
   /**
    * Opens followers; resolves when all have caught up.
-   * @throws {Error} one could not be opened, or its response ended. None is left open.
+   * @throws {Error} if a follower could not be opened or its response ended. All are then closed.
    */
   static async open(options: FollowersOptions): Promise<Followers> {
     const followers = new Followers(options);

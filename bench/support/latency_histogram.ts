@@ -1,4 +1,6 @@
-/** Latencies of any number of requests in constant memory: each bucket is 1 % wider. */
+/**
+ * Latencies of any number of requests in constant memory. Each bucket is 1% wider than the last.
+ */
 
 const GROWTH = Math.log(1.01);
 /** The last bucket starts above an hour. */
@@ -19,7 +21,7 @@ export class LatencyHistogram {
     this.#total++;
   }
 
-  /** The latency in ms that a `share` (0 to 1) of requests did not exceed; 0 without requests. */
+  /** The latency in ms that a `share` (0 to 1) of requests did not exceed; 0 if there were none. */
   quantileMs(share: number): number {
     let left = Math.ceil(share * this.#total);
     if (left === 0) return 0;

@@ -13,9 +13,9 @@ import type { RawResponse } from "./response_parser.ts";
 /** The requests of one client, and checks of the responses. */
 export interface Workload {
   next(): Buffer;
-  /** Checks a response; a wrong one ends the run. @returns the number of its events. */
+  /** Checks a response. An incorrect one ends the run. @returns the number of its events. */
   accept(response: RawResponse): number;
-  /** The data that is counted: requests or responses. */
+  /** Whether the bytes of requests or of responses are counted. */
   bytes(request: Buffer, response: RawResponse): number;
 }
 
@@ -44,7 +44,7 @@ export interface LoadResult {
 
 /**
  * Runs the workloads concurrently, each on its own connection.
- * @throws {Error} a connection failed or a response is not what its workload expects.
+ * @throws {Error} if a connection failed or a response is not what its workload expects.
  */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { socketPath, workloads } = options;

@@ -1,4 +1,4 @@
-/** The files of a log, seen from outside: sizes, segments, and the sealing backlog. */
+/** Inspects a log's files: their sizes, the segments and the sealing backlog. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -32,7 +32,7 @@ export function tailBytes(deployment: Deployment): Promise<number> {
   return fileBytes(join(logFolder(deployment), "tail.ndjson"));
 }
 
-/** The sealed part according to the manifest. */
+/** The sealed part of the log, according to the manifest. */
 export async function sealedPart(deployment: Deployment): Promise<SealedPart> {
   const text = await readFile(join(logFolder(deployment), "manifest.json"), "utf8");
   const { segments } = JSON.parse(text) as { segments: { events: number }[] };
@@ -52,7 +52,7 @@ export async function nothingPending(deployment: Deployment, timeoutMs: number):
   }
 }
 
-/** 0 if it is not a file or no longer exists. */
+/** Size of a file; 0 if it is not a file or no longer exists. */
 async function fileBytes(path: string): Promise<number> {
   try {
     const entry = await stat(path);

@@ -1,6 +1,6 @@
 /**
- * Sends requests at a fixed rate, regardless of outstanding responses, and measures each from when
- * it was due, so that a slow response also counts for the requests queued behind it.
+ * Sends requests at a fixed rate, regardless of outstanding responses. Latency is measured from
+ * when a request was due, so a slow response adds to the latency of the requests queued behind it.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "./latency_histogram.ts";
@@ -9,7 +9,7 @@ import { RawClient } from "./raw_client.ts";
 
 export interface OpenLoopOptions {
   socketPath: string;
-  /** One per connection. A request that is due while all are busy waits. */
+  /** One per connection. A request waits if all connections are busy when it is due. */
   workloads: Workload[];
   requestsPerSecond: number;
   /** Warm-up requests, at the same rate. */
@@ -22,7 +22,7 @@ interface Connection {
   workload: Workload;
 }
 
-/** @throws {Error} a connection failed or a response was not what its workload expects. */
+/** @throws {Error} if a connection failed or a response was not what its workload expects. */
 export async function runOpenLoop(options: OpenLoopOptions): Promise<LatencyHistogram> {
   const idle: Connection[] = await Promise.all(options.workloads.map(async (workload) => (
     { client: await RawClient.connect(options.socketPath), workload }
@@ -51,7 +51,7 @@ class OpenLoop {
     this.#options = options;
   }
 
-  /** @returns latencies of the requests that were due in the measured time. */
+  /** @returns the latencies of the requests that were due in the measured time. */
   async run(): Promise<LatencyHistogram> {
     const { requestsPerSecond, warmupMs, measureMs } = this.#options;
     const sending = this.#sendAll(requestsPerSecond, warmupMs, measureMs);

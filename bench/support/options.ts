@@ -10,7 +10,7 @@ export interface BenchOptions {
   warmupMs: number;
   /** Maximum events of a row, or size of a log; undefined for the benchmark's default. */
   events: number | undefined;
-  /** Number of starts; the median counts. */
+  /** Number of starts, of which the median is reported. */
   starts: number;
   /** Names of the rows to run. */
   rows: string[];
@@ -23,7 +23,7 @@ const WARMUP_SHARE = 0.2;
 
 /**
  * @param allRows names of all rows of the benchmark.
- * @throws {Error} an option is unknown or invalid.
+ * @throws {Error} if an option is unknown or invalid.
  */
 export function parseBenchOptions(args: string[], allRows: string[]): BenchOptions {
   const { values } = parseArgs({
@@ -56,7 +56,7 @@ export function parseBenchOptions(args: string[], allRows: string[]): BenchOptio
   };
 }
 
-/** @throws {Error} no runtime has that name. */
+/** @throws {Error} if no runtime has that name. */
 export function runtimeNamed(text: string): RuntimeName {
   const runtime = RUNTIMES.find((name) => name === text);
   if (runtime === undefined) {
@@ -65,7 +65,7 @@ export function runtimeNamed(text: string): RuntimeName {
   return runtime;
 }
 
-/** @throws {Error} the string is not a number above 0. */
+/** @throws {Error} if the string is not a number above 0. */
 export function positive(name: string, text: string): number {
   const value = Number(text);
   if (!(value > 0 && value < Infinity)) throw new Error(`${name} must be above 0, got ${text}`);

@@ -29,8 +29,8 @@ export class RawClient {
   }
 
   /**
-   * Sends a request; one at a time. It uses callbacks, because a promise would be a significant
-   * part of a small request's cost.
+   * Sends a request. Only one may be outstanding. The method uses callbacks, because a promise
+   * would be a significant part of a small request's cost.
    */
   send(
     request: Buffer,

@@ -1,6 +1,6 @@
 /**
- * Requests as bytes, built once: only the batch id changes, in place. The typical event has a
- * 300-byte payload, not in canonical order.
+ * Requests as bytes, built once. Only the batch id changes, in place. The typical event has a
+ * 300-byte payload, whose members are not in canonical order.
  */
 import { Buffer } from "node:buffer";
 
@@ -64,7 +64,7 @@ export class BatchRequest {
   }
 }
 
-/** A `POST /v1/events` whose events have distinct keys; reproducible. */
+/** A reproducible `POST /v1/events` whose events have distinct keys. */
 export function keyedBatch(number: number, events: number): Buffer {
   const firstKey = number * events;
   const body = JSON.stringify({

@@ -1,6 +1,7 @@
 /**
  * Only finds the end of an HTTP/1.1 response, because a load generator must cost less than the
- * server it measures. One response at a time; the body is counted, and only its end is kept.
+ * server it measures. It handles one response at a time, counts the body's bytes and keeps only the
+ * end.
  */
 import { Buffer } from "node:buffer";
 

@@ -1,4 +1,4 @@
-/** Runs functions with a temporary deployment, and fills logs. */
+/** Runs functions with a temporary deployment, and appends to logs. */
 import type { RuntimeName } from "./deployment.ts";
 import { Deployment, type Server } from "./deployment.ts";
 import { type LoadResult, runLoad } from "./load.ts";
@@ -23,8 +23,8 @@ export async function withDeployment<T>(
 }
 
 /**
- * Serves the deployment during `use`, then stops cleanly, or kills the server after a failure.
- * @param rotateBytes size at which it seals its tail; see `Deployment.serve()`.
+ * Serves the deployment during `use`, then stops the server cleanly, or kills it after a failure.
+ * @param rotateBytes size at which the server seals its tail; see `Deployment.serve()`.
  */
 export async function withServer<T>(
   deployment: Deployment,

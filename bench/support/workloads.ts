@@ -6,7 +6,7 @@ import type { RawResponse } from "./response_parser.ts";
 
 const COMMITTED = '"status":"committed"';
 
-/** Appends batches of `events` events with new ids; only `committed` is correct. */
+/** Appends batches of `events` events with new ids. Only the status `committed` is correct. */
 export function ingestWorkload(idPrefix: string, events: number): Workload {
   const request = new BatchRequest(idPrefix, events);
   return {
@@ -21,9 +21,9 @@ export function ingestWorkload(idPrefix: string, events: number): Workload {
 
 /** Properties that a replay must match. */
 export interface ReplayedLog {
-  /** Events in the log. */
+  /** Number of events in the log. */
   events: number;
-  /** Events of a full page. */
+  /** Number of events in a full page. */
   pageEvents: number;
 }
 
@@ -78,7 +78,7 @@ export function pagePosition(bodyEnd: Buffer): PagePosition {
   return { nextAfter, snapshotThrough };
 }
 
-/** @throws {Error} the batch was rejected, or is a duplicate. */
+/** @throws {Error} if the batch was rejected, or is a duplicate. */
 export function requireCommitted(response: RawResponse): void {
   requireOk(response);
   if (!response.bodyEnd.includes(COMMITTED)) {
@@ -86,7 +86,7 @@ export function requireCommitted(response: RawResponse): void {
   }
 }
 
-/** @throws {Error} the status is not 200. */
+/** @throws {Error} if the status is not 200. */
 export function requireOk(response: RawResponse): void {
   if (response.status !== 200) throw new Error(`status ${response.status}: ${response.bodyEnd}`);
 }

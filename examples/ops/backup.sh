@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Backs up a deployment to a new directory, and stops the service only for seconds: immutable
+# Backs up a deployment to a new directory, and stops the service for only a few seconds: immutable
 # segments are copied beforehand, and hard-linked between backups. The service is restarted even if
-# the copy fails. Each backup is complete, but takes only the space of new data. Needs jq and flock.
+# the copy fails. Each backup is complete, but uses space only for new data. Requires jq and flock.
 set -euo pipefail
 
 usage() {
@@ -76,7 +76,7 @@ sync --file-system "$to"
 stopped_at=$EPOCHREALTIME
 trap start_service EXIT
 bash -c "$stop" 8>&- || refuse "the service did not stop"
-# Held while copying, so that no service starts writing.
+# Hold the writer lock while copying, so that no service can write.
 exec 9< "$log/.lock"
 flock --timeout "$lock_timeout_s" 9 || refuse "the service still holds $log/.lock"
 copy_segments

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reports the state of a log: to Nagios and similar monitors with a status line and an exit code, or
-# to Prometheus in a file for node_exporter's textfile collector. Needs curl and jq.
+# to Prometheus in a file for node_exporter's textfile collector. Requires curl and jq.
 set -euo pipefail
 # Compare ids bytewise.
 export LC_ALL=C
@@ -16,13 +16,13 @@ usage: probe.sh --socket SOCKET --log DIR [--cursor NAME=FILE]... [LIMIT...]
   --token-file FILE    file with the bearer token, if the service requires one
   --prometheus FILE    write metrics to FILE instead; - is standard output
 
-limits (too little free space is critical; the others are warnings):
+limits (low free space is critical; the others are warnings):
   --age-max SECONDS    age of the last event (default: none)
   --lag-max SECONDS    how far a consumer may lag behind the last event (default: none)
   --tail-max BYTES     size of the tail, which is sealed at 64 MiB (default: 128 MiB)
   --free-min BYTES     free disk space in excess of the tail's size (default: 200 MiB)
 
-exit status: 0 OK, 1 warning, 2 critical, 3 unknown: the probe itself failed
+exit status: 0 OK, 1 warning, 2 critical, 3 unknown (the probe itself failed)
 END
 }
 
@@ -65,7 +65,9 @@ ms_of() { echo $((16#${1:0:8}${1:9:4})); }
 authorization() { [[ -z $token_file ]] || printf 'Authorization: Bearer %s\n' "$(< "$token_file")"; }
 
 up=1 frontier=''
-if answer=$(authorization | curl --silent --show-error --fail --max-time "$timeout_s" --header @- \
+if [[ ! -S $socket ]]; then
+  up=0 answer='no such socket, or no access to its directory'
+elif answer=$(authorization | curl --silent --show-error --fail --max-time "$timeout_s" --header @- \
   --unix-socket "$socket" 'http://localhost/v1/streams?limit=1' 2>&1); then
   frontier=$(jq -r '.snapshot_through_event_id // empty' <<< "$answer")
 else
@@ -77,7 +79,7 @@ segments=$(jq '.segments | length' "$log/manifest.json")
 tail_bytes=$(stat --format=%s "$log/tail.ndjson" 2> /dev/null || echo 0)
 free_bytes=$(df --output=avail --block-size=1 "$log" | tail -n 1 | tr -d ' ')
 
-age_s='' beyond='' lags=()
+age_s='' beyond='' lags=() beyonds=()
 if [[ -n $frontier ]]; then
   frontier_ms=$(ms_of "$frontier")
   age_s=$((($(date +%s%3N) - frontier_ms) / 1000))
@@ -90,7 +92,9 @@ for cursor in "${cursors[@]}"; do
   [[ $position =~ ^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$ ]] || fail "$file does not contain an event id"
   ((up)) || continue
   # After a restore from an older backup, a consumer may be ahead of the log.
-  if [[ $position > $frontier ]]; then beyond+="${beyond:+, }$name"; fi
+  is_beyond=0
+  if [[ $position > $frontier ]]; then is_beyond=1 beyond+="${beyond:+, }$name"; fi
+  beyonds+=("$name=$is_beyond")
   lag_ms=$((${frontier_ms:-0} - $(ms_of "$position")))
   lags+=("$name=$((lag_ms > 0 ? (lag_ms + 999) / 1000 : 0))")
 done
@@ -110,8 +114,14 @@ if [[ -n $prometheus ]]; then
     echo "eventlog_segments $segments"
     metric free_bytes 'Free space on the disk that holds the log.'
     echo "eventlog_free_bytes $free_bytes"
-    ((${#lags[@]} == 0)) || metric consumer_lag_seconds 'Time between the consumer position and the last event.'
-    for lag in "${lags[@]}"; do echo "eventlog_consumer_lag_seconds{consumer=\"${lag%=*}\"} ${lag##*=}"; done
+    # consumers NAME HELP NAME=VALUE...: a metric of each consumer
+    consumers() {
+      (($# > 2)) || return 0
+      metric "consumer_$1" "$2"
+      for pair in "${@:3}"; do echo "eventlog_consumer_$1{consumer=\"${pair%=*}\"} ${pair##*=}"; done
+    }
+    consumers lag_seconds 'Time between the consumer position and the last event.' "${lags[@]}"
+    consumers beyond_log 'Whether the consumer position is beyond the end of the log.' "${beyonds[@]}"
   }
   if [[ $prometheus == - ]]; then
     metrics
@@ -128,7 +138,7 @@ found() {
   status=$(($1 > status ? $1 : status))
   findings+="${findings:+, }$2"
 }
-((up)) || found 2 "no response from $socket: ${answer//$'\n'/ }"
+((up)) || found 2 "cannot read from $socket: ${answer//$'\n'/ }"
 [[ -z $beyond ]] || found 2 "the log ends before the cursor of $beyond"
 if ((free_bytes < tail_bytes + free_min)); then found 2 "$free_bytes bytes free"; fi
 if ((tail_bytes > tail_max)); then found 1 "tail is $tail_bytes bytes"; fi

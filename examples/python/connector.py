@@ -14,6 +14,7 @@ import http.client
 import itertools
 import json
 import os
+import pathlib
 import socket
 import sys
 import time
@@ -56,7 +57,7 @@ def post(socket_path, token, body):
 
 def append(socket_path, token, batch):
     """Appends a batch durably, with retries. Returns the receipt."""
-    # Encoded once, so that every attempt sends the same bytes.
+    # Encode the batch once, so that every attempt sends the same bytes.
     body = json.dumps(batch, ensure_ascii=False, allow_nan=False).encode()
     for attempt in itertools.count(1):
         pause = min(0.1 * 2**attempt, PAUSE_S_MAX)
@@ -65,7 +66,7 @@ def append(socket_path, token, batch):
             if status == 200:
                 return document
             failure = f"{document['error']}: {document['message']}"
-            # 429 and 500 storage_full: nothing was written. 503: lasts until a restart.
+            # After 429 and 500 storage_full, nothing was written. A 503 lasts until a restart.
             if status != 429 and status < 500:
                 raise Refused(failure)
             pause = max(pause, float(headers.get("Retry-After", 0)))
@@ -103,7 +104,7 @@ def main():
     parser.add_argument("--token", help="bearer token, if the service requires one")
     parser.add_argument("file", help="UTF-8 CSV file with a header row")
     args = parser.parse_args()
-    if not os.path.exists(args.socket):
+    if not pathlib.Path(args.socket).is_socket():
         raise Refused(f"{args.socket}: no such socket; is the service running?")
     with open(args.file, encoding="utf-8", newline="") as file:
         name = f"{os.path.basename(args.file)}/{os.fstat(file.fileno()).st_mtime_ns}"

@@ -3,13 +3,15 @@
 
     python3 examples/python/consumer.py --socket demo/data/ground.sock --cursor /tmp/cursor
 
-It resumes from the position in the cursor file, which is written after the events are printed: a
-crash in between repeats events, but never skips any.
+The consumer resumes from the position in the cursor file, which is written after the events are
+printed. A crash in between repeats events, but never skips any.
 """
 
 import argparse
 import json
 import os
+import pathlib
+import re
 import socket
 import sys
 import time
@@ -52,10 +54,13 @@ class Refused(Exception):
 
 def read_cursor(path):
     try:
-        with open(path, encoding="ascii") as file:
-            return file.read().strip()
+        with open(path, encoding="utf-8", errors="replace") as file:
+            position = file.read().strip()
     except FileNotFoundError:
         return None
+    if not re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", position):
+        raise Refused(f"{path} does not contain an event id; delete it to start from the beginning")
+    return position
 
 
 def write_cursor(path, event_id):
@@ -118,7 +123,7 @@ def main():
     for name in ("source", "stream", "record_key", "kind"):
         parser.add_argument(f"--{name.replace('_', '-')}", help="event filter")
     args = parser.parse_args()
-    if not os.path.exists(args.socket):
+    if not pathlib.Path(args.socket).is_socket():
         raise Refused(f"{args.socket}: no such socket; is the service running?")
     session = requests.Session()
     session.trust_env = False

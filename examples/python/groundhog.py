@@ -9,7 +9,7 @@ page. The service has no queries, catalog or projections: those calls return 404
 """
 
 import argparse
-import os
+import pathlib
 import sys
 
 from groundhog_sdk import Ground, GroundError, deleted, native, upserted
@@ -23,7 +23,7 @@ def main():
     parser.add_argument("--socket", required=True, help="socket of the service")
     parser.add_argument("--token", help="bearer token, if the service requires one")
     args = parser.parse_args()
-    if not os.path.exists(args.socket):
+    if not pathlib.Path(args.socket).is_socket():
         sys.exit(f"{args.socket}: no such socket; is the service running?")
     ground = Ground(f"unix:{args.socket}", token=args.token)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A connector in curl and jq: appends events from standard input, one JSON object per line.
+# A connector built with curl and jq: appends events from standard input, one JSON object per line.
 #
 #     jq -c '{stream: "logs", record_key: .id, kind: "upserted", payload: .}' rows.ndjson |
 #       examples/shell/append.sh --socket demo/data/ground.sock --source import --batch 2026-01-31
@@ -59,7 +59,7 @@ append() {
       000) why="no response from $socket" ;;
       *) why=$(jq -r '[.error, .message] | join(": ")' "$scratch/answer") ;;
     esac
-    # 429 and 500 storage_full: nothing was written. 503: lasts until a restart.
+    # After 429 and 500 storage_full, nothing was written. A 503 lasts until the service restarts.
     [[ $status == 000 || $status == 429 || $status == 5* ]] || refuse "$why"
     echo "append: $why; retrying" >&2
     sleep "$((attempt < 5 ? attempt : 5))"

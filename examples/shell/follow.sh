@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A consumer in curl and jq: prints each event as one line of JSON, and resumes where it stopped.
+# A consumer built with curl and jq: prints each event as one line of JSON, and resumes where it
+# stopped.
 #
 #     examples/shell/follow.sh --socket demo/data/ground.sock --cursor /tmp/cursor 'stream=orders' |
 #       jq -r '[.observed_at, .record_key, .payload.total] | @tsv'
@@ -44,6 +45,10 @@ done
 [[ -n $socket && -n $cursor ]] || refuse "--socket and --cursor are required" 2
 [[ -S $socket ]] || refuse "$socket: no such socket; is the service running?"
 
+if [[ -e $cursor && ! $(< "$cursor") =~ ^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$ ]]; then
+  refuse "$cursor does not contain an event id; delete it to start from the beginning"
+fi
+
 scratch=$(mktemp -d)
 mkfifo "$scratch/records"
 job=
@@ -59,7 +64,7 @@ trap 'end_job; rm -rf "$scratch"' EXIT
 # `caught_up`, `end REASON` or `refused REASON`.
 records() {
   local position='' after=()
-  if [[ -s $cursor ]]; then
+  if [[ -e $cursor ]]; then
     position=$(< "$cursor")
     after=(--data-urlencode "after=$position")
   fi

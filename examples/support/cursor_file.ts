@@ -1,14 +1,20 @@
 /** Stores a position in the log in a file, which is replaced atomically. */
 import { open, readFile, rename } from "node:fs/promises";
 
-/** Reads the event id; null, for the beginning of the log, if the file does not exist. */
+const EVENT_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Reads the event id; null, for the beginning of the log, if the file does not exist.
+ * @throws {Error} if the file does not contain an event id.
+ */
 export async function readCursor(path: string): Promise<string | null> {
-  try {
-    return (await readFile(path, "utf8")).trim();
-  } catch (error) {
-    if ((error as { code?: string }).code === "ENOENT") return null;
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
     throw error;
-  }
+  });
+  const position = text?.trim() ?? null;
+  if (position === null || EVENT_ID.test(position)) return position;
+  throw new Error(`${path} does not contain an event id; delete it to start from the beginning`);
 }
 
 /** Replaces the file: writes a temporary file, syncs it and renames it. */

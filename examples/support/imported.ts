@@ -12,7 +12,7 @@ export interface Imported {
   frontier: string | null;
 }
 
-/** Reads the earlier imports. Memory use grows with their number, not with that of commits. */
+/** Reads the earlier imports. Memory use grows with the number of imports, not of commits. */
 export async function readImported(client: EventLogClient): Promise<Imported> {
   const tips = new Set<string>();
   let frontier: string | null = null;

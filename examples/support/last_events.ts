@@ -1,6 +1,6 @@
 /**
- * Finds the last events of a log, which can only be read forward: reads an ever longer window at
- * the end of the log until the window contains enough events.
+ * Finds the last events of a log. A log can only be read forward, so this reads increasingly long
+ * windows at its end until one contains enough events.
  */
 import type { CommittedEvent } from "../../event.ts";
 import { positionAt, timeOf } from "./event_time.ts";

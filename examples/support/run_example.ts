@@ -7,6 +7,11 @@ export class UsageError extends Error {
   override name = "UsageError";
 }
 
+/** @throws {UsageError} if an operand is left over. */
+export function refuseRest([operand]: string[]): void {
+  if (operand !== undefined) throw new UsageError(`unexpected argument ${operand}`);
+}
+
 /**
  * Runs an example, or prints its usage for `--help`. The exit status is 0 on success, 1 on failure
  * and 2 for a bad command line, after printing the usage.

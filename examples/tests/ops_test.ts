@@ -52,7 +52,7 @@ test(
       await served.stop();
       const [down, reason] = probe(served);
       assert.equal(down, 2);
-      assert.match(reason, /^EVENTLOG CRITICAL - no response from .*ground\.sock: /);
+      assert.match(reason, /^EVENTLOG CRITICAL - cannot read from .*ground\.sock: no such socket/);
       assert.equal(probe(served, "--lag-max", "soon")[0], 3);
     }),
 );
@@ -78,8 +78,12 @@ test(
       assert.deepEqual([up, segments], ["1", "0"]);
       assert.match(frontier_age_seconds, /^\d+$/);
       assert.equal(others['consumer_lag_seconds{consumer="view"}'], "0");
+      const beyond = 'consumer_beyond_log{consumer="view"}';
+      assert.equal(others[beyond], "0");
       assert.equal(others.tail_bytes, `${statSync(join(served.logDir, "tail.ndjson")).size}`);
       assert.ok(Number(others.free_bytes) > 0);
+      await writeFile(cursor, "ffffffff-a800-7001-8203-040506070809");
+      assert.equal(metrics()[beyond], "1");
       await served.stop("SIGKILL");
       assert.equal(metrics().up, "0");
     }),

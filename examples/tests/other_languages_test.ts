@@ -74,6 +74,12 @@ async function testConsumer(served: Deployment, path: string): Promise<void> {
   const beyond = await start(path, ...args, "--once").exited;
   assert.equal(beyond.code, 1);
   assert.match(beyond.stderr, /the log ends at/);
+  for (const text of ["", "no event id\n"]) {
+    await writeFile(cursor, text);
+    const refused = await start(path, ...args, "--once").exited;
+    assert.equal(refused.code, 1);
+    assert.ok(refused.stderr.includes(`${cursor} does not contain an event id`), refused.stderr);
+  }
 }
 
 test(
@@ -88,7 +94,7 @@ test(
   () => withServing((served) => testConsumer(served, "shell/follow.sh")),
 );
 
-/** Checks that an example appends each batch once although the service is killed. */
+/** Checks that an example appends each batch once, even if the service is killed. */
 async function testConnector(served: Deployment, appending: () => Spawned): Promise<void> {
   const first = await appending().exited;
   assert.match(first.stdout, /^committed 1000 events .*\ncommitted 500 events /, first.stderr);

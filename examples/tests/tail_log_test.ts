@@ -1,6 +1,6 @@
 /** `tail_log` against a served deployment: each event is printed once, in order, across runs. */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { SubmittedEvent } from "../../mod.ts";
@@ -164,6 +164,15 @@ test("tail_log reports errors and exits 1 or 2", async () => {
       ]
     ) {
       assert.equal((await runExample("tail_log", args)).code, 2, args.join(" "));
+    }
+    const { stderr } = await runExample("tail_log", [socketPath, "more"]);
+    assert.match(stderr, /^unexpected argument more\n/);
+    const cursor = join(served.folder, "cursor");
+    for (const text of ["", "no event id\n"]) {
+      await writeFile(cursor, text);
+      const unusable = await runExample("tail_log", [socketPath, "--once", "--cursor", cursor]);
+      assert.equal(unusable.code, 1);
+      assert.ok(unusable.stderr.startsWith(`${cursor} does not contain an event id`));
     }
     const refused = await runExample("tail_log", [socketPath, "--once", "--limit", "0"]);
     assert.equal(refused.code, 1);

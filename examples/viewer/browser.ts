@@ -9,7 +9,7 @@ export const NEEDS_CHROMIUM = {
   skip: PROGRAM === null ? "chromium is not installed (Debian package: chromium)" : false,
 };
 
-/** Generous, because other tests may load the machine. */
+/** Generous, because other tests may be using the CPU. */
 const TIMEOUT_MS = 120_000;
 
 /** Runs `use` with an empty page in a new browser. */

@@ -1,6 +1,6 @@
 /**
- * Counts events per minute over the last hour. The service only provides counts per stream, so this
- * replays the events. Each read resumes where the previous one ended.
+ * Counts events per minute over the last hour. The service provides only counts per stream, so the
+ * events are replayed. Each read resumes where the previous one ended.
  */
 import type { EventLogClient } from "../../mod.ts";
 import { minuteOf, MINUTES, positionAt, startOf, timeOf } from "../support/event_time.ts";

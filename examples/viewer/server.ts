@@ -1,15 +1,16 @@
 /**
- * Serves a web page that shows a log. Like any consumer, it connects to the service's socket. Its
- * routes are all read-only.
+ * Serves a web page that shows a log. Like any other consumer, the server connects to the service's
+ * socket. All routes are read-only.
  *
  *     node examples/viewer/server.ts --socket demo/data/ground.sock
  *     deno task example:viewer demo/data/ground.sock
  *
- * It listens on 127.0.0.1 and rejects requests for other host names, so that no other website can
- * read the log by DNS rebinding. Anyone with a login on this machine can read the log through it.
+ * The server listens on 127.0.0.1 and rejects requests for other host names, so that no other
+ * website can read the log through DNS rebinding. Anyone with a login on this machine can read the
+ * log.
  *
- * It serves the sources of the page and of `event.ts`, with types stripped, at their paths in this
- * repository.
+ * The sources of the page and of `event.ts` are served with types stripped, at their paths in this
+ * repository. In the npm package, they are JavaScript.
  */
 import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -20,7 +21,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { EventLogClient, type Fetch, unixFetch } from "../../mod.ts";
-import { runExample, UsageError } from "../support/run_example.ts";
+import { frontierOf } from "../support/frontier.ts";
+import { refuseRest, runExample, UsageError } from "../support/run_example.ts";
 import { MinuteCounts } from "./minute_counts.ts";
 
 const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--token TOKEN]
@@ -36,7 +38,7 @@ const PAGE = "examples/viewer/page";
 
 /** Paths of the modules that the page imports. */
 const SOURCE =
-  /^\/(event|src\/limits|src\/event\/[\w/]+|examples\/(support|viewer\/page)\/\w+)\.ts$/;
+  /^\/(event|src\/limits|src\/event\/[\w/]+|examples\/(support|viewer\/page)\/\w+)\.[jt]s$/;
 /** Read-only routes of the service. */
 const READING = /^\/v1\/(events|streams)$/;
 
@@ -49,6 +51,7 @@ const SECURITY_HEADERS = {
 
 interface Options {
   fetch: Fetch;
+  client: EventLogClient;
   port: number;
   token: string | undefined;
   minutes: MinuteCounts;
@@ -64,8 +67,10 @@ function parseOptions(args: string[]): Options {
       token: { type: "string" },
     },
   });
-  const [socket = values.socket, ...rest] = positionals;
-  if (socket === undefined || rest.length > 0) throw new UsageError("a socket is required");
+  const rest = [...positionals];
+  const socket = values.socket ?? rest.shift();
+  if (socket === undefined) throw new UsageError("a socket is required");
+  refuseRest(rest);
   const port = Number(values.port);
   if (!(Number.isInteger(port) && port >= 0 && port < 65_536)) {
     throw new UsageError(`--port must be a port number, got ${values.port}`);
@@ -77,7 +82,7 @@ function parseOptions(args: string[]): Options {
     attemptsMax: 1,
     ...(token !== undefined && { token }),
   });
-  return { fetch, port, token, minutes: new MinuteCounts(client) };
+  return { fetch, client, port, token, minutes: new MinuteCounts(client) };
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {
@@ -109,7 +114,7 @@ async function forward(
     "content-type": answer.headers.get("content-type") ?? "application/json",
     "cache-control": "no-store",
   });
-  // Confirms a follow connection even if the log is idle.
+  // Otherwise, a follow of an idle log would send no headers, and the page would not connect.
   response.flushHeaders();
   // Either side may close the connection at any time; the page reconnects.
   await pipeline(Readable.fromWeb(answer.body as never), response).catch(() => {});
@@ -119,7 +124,7 @@ async function serveFile(path: string, response: ServerResponse): Promise<void> 
   const text = await readFile(new URL(path, ROOT), "utf8");
   if (path.endsWith(".html")) return send(response, 200, "text/html", text);
   if (path.endsWith(".css")) return send(response, 200, "text/css", text);
-  send(response, 200, "text/javascript", stripTypeScriptTypes(text));
+  send(response, 200, "text/javascript", path.endsWith(".ts") ? stripTypeScriptTypes(text) : text);
 }
 
 async function respond(
@@ -152,12 +157,17 @@ async function respond(
 /** Resolves once the server is listening, and rejects if it cannot listen. */
 function listen(server: Server, port: number): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const isBusy = error.code === "EADDRINUSE";
+      reject(isBusy ? new Error(`port ${port} is in use; choose another with --port`) : error);
+    });
     server.listen(port, HOST, () => resolve(server.address() as AddressInfo));
   });
 }
 
 async function serveViewer(options: Options): Promise<void> {
+  // Fail early if the socket or the token is wrong.
+  await frontierOf(options.client);
   const server = createServer((request, response) => {
     respond(options, request, response).catch((error: NodeJS.ErrnoException) => {
       if (response.headersSent) return response.destroy();

@@ -59,7 +59,7 @@ function textsOf(page: Page, selector: string): Promise<(string | null)[]> {
   return page.$$eval(selector, (found) => found.map(({ textContent }) => textContent));
 }
 
-/** A test of the page, which must have no uncaught errors. `open` waits until it is connected. */
+/** Defines a test that fails on uncaught page errors. `open` waits until the page is connected. */
 function testPage(
   title: string,
   use: (served: Deployment, page: Page, open: () => Promise<void>) => Promise<void>,
@@ -151,7 +151,9 @@ testPage(
   },
 );
 
-/** Alters a payload in responses, like an attacker who edits the files and repairs framing. */
+/**
+ * Alters a payload in responses, like an attacker who edits files and recomputes their checksums.
+ */
 const ALTERING = `
   const plain = window.fetch;
   window.fetch = async (...args) => {
@@ -192,6 +194,24 @@ function statusOf(url: string, path: string, method: string, host?: string): Pro
     }).on("error", reject).end();
   });
 }
+
+/** Runs the viewer and expects exit status 1. @returns its standard error. */
+async function failureOf(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await spawnScript(SERVER, args).exited;
+  assert.deepEqual([code, stdout], [1, ""]);
+  return stderr;
+}
+
+test("the viewer does not start with a wrong socket or a port that is in use", () =>
+  withServing((served) =>
+    withViewer(served, async (url) => {
+      const wrong = await failureOf(`${served.socketPath}.none`, "--port", "0");
+      assert.match(wrong, /^.*connection to .*ground\.sock\.none failed: .*ENOENT.*\n$/);
+      const { port } = new URL(url);
+      const busy = await failureOf(served.socketPath, "--port", port);
+      assert.equal(busy, `port ${port} is in use; choose another with --port\n`);
+    })
+  ));
 
 test("the viewer's server is read-only, serves only its own paths and rejects other hosts", () =>
   withServing((served) =>

@@ -4,9 +4,9 @@
  *     node mirror/examples/merge.ts --streams ground-a,ground-b,ground-c [--nats URL] [--once]
  *
  * Prints `<stream> <sequence> <event>` for each event. Each source belongs to one log, so its
- * events are in order. Across logs, events are ordered by id, as accurately as the machines' clocks
- * agree: an event is printed once every other stream has a later event or no more events. To
- * resume, a consumer stores each stream's sequence with its results and starts after it.
+ * events are in order. Across logs, events are ordered by id, which is only as accurate as the
+ * machines' clocks. An event is printed once every other stream has a later event or no more
+ * events. To resume, a consumer stores each stream's sequence with its results and starts after it.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
@@ -27,7 +27,7 @@ interface Input {
   isAtEnd: boolean;
 }
 
-/** Removes and yields messages in id order, while the next one in order is known. */
+/** Removes and yields messages in id order, as long as the next one is known. */
 function* due(inputs: Input[]): Generator<[Input, Message]> {
   while (inputs.every(({ waiting, isAtEnd }) => waiting.length > 0 || isAtEnd)) {
     const filled = inputs.filter(({ waiting }) => waiting.length > 0);

@@ -6,7 +6,7 @@ import {
 } from "@nats-io/transport-node";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A server that leaves pings unanswered for twice this long is considered lost. */
+/** A connection on which the server answers no ping for twice this long is considered lost. */
 const PING_INTERVAL_MS = 10_000;
 
 /** @param servers `nats://[user:password@]host[:port]`, or a comma-separated list. */

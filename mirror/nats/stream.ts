@@ -8,7 +8,7 @@
  *                                                           session and in atomic batches
  *     Ground-Batch: end                                     on the last event of a batch
  *
- * If the preceding event is not the event of the preceding message, the messages between the two
+ * If a message names a predecessor that is not in the preceding message, the messages in between
  * belong to a batch that was lost with its log.
  */
 import {
@@ -55,7 +55,7 @@ export interface StreamOptions {
   stream: string;
 }
 
-/** Metadata of an event, from the headers of its message. */
+/** Metadata of an event, from its message's headers. */
 export interface MessageFacts {
   eventId: string;
   /** The preceding event in the log; null for the first event. */
@@ -95,7 +95,7 @@ export class StreamNotReadyError extends Error {
   override name = "StreamNotReadyError";
 }
 
-/** A stream over one connection. */
+/** A stream, accessed over one connection. */
 export class MirrorStream {
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
@@ -201,7 +201,7 @@ function checkConfig({ name, subjects = [], retention }: StreamConfig): void {
   if (retention !== RetentionPolicy.Limits) {
     throw operationalError(
       `stream ${name} has ${retention} retention, which deletes consumed messages: ` +
-        "use limits retention; for a work queue, create a second stream that sources it",
+        "use limits retention; for a work queue, create a second stream that sources this one",
     );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The NATS subject of an event: `<NATS stream>.<source>.<stream>`, always three tokens, so that
- * `ground.shop.*` selects one source and `ground.*.orders` one stream of every source.
+ * The NATS subject of an event: `<NATS stream>.<source>.<stream>`. It always has three tokens:
+ * `ground.shop.*` selects a source, and `ground.*.orders` selects a stream in every source.
  *
  * Tokens are percent-encoded names: `decodeURIComponent` returns the name, so two names never share
  * a token. The encoding escapes characters that are special in a subject: dots, which names in the

@@ -4,7 +4,7 @@ import { type EventLogClient, PositionError } from "../../mod.ts";
 /** Number of trailing hex digits to decrement. All of them are random bits of the UUIDv7. */
 const COUNTED_DIGITS = 12;
 
-/** Whether the log contains this event. For an id that ends in 12 zeros, returns true unchecked. */
+/** Whether the log contains this event. An id that ends in 12 zeros is assumed to be in the log. */
 export async function isInLog(
   client: EventLogClient,
   eventId: string,
@@ -22,7 +22,7 @@ export async function isInLog(
   return false;
 }
 
-/** The largest smaller id. It can be passed as `after`, which need not be an existing event. */
+/** Returns the preceding id, for use as `after`, which need not be an existing id. */
 function idBefore(eventId: string): string | null {
   const digits = eventId.slice(-COUNTED_DIGITS);
   const number = parseInt(digits, 16);

@@ -6,8 +6,8 @@
  * only some messages request an acknowledgement. Late messages from an abandoned connection are
  * rejected. The first message names the stream's last sequence instead of an id.
  *
- * If the stream accepts atomic batches, events are published in such batches, one batch at a time:
- * replicated servers store them faster. The first message of each names the last sequence.
+ * If the stream accepts atomic batches, events are published in them, one batch at a time, because
+ * replicated servers store batches faster. A batch's first message names the last sequence.
  */
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";
@@ -40,7 +40,7 @@ const ACK_BYTES = 1024 * 1024;
 const ACK_TIMEOUT_MS = 5000;
 /** The server's maximum number of messages in an atomic batch. */
 const ATOMIC_MESSAGES_MAX = 1000;
-/** Upper estimate of the size of a message's headers, which the server's limit includes. */
+/** Upper bound on the size of a message's headers, which count toward the server's limit. */
 const HEADER_BYTES_MAX = 512;
 
 /** A message that requested an acknowledgement. */
@@ -74,7 +74,7 @@ export class Publisher {
   #answered = Promise.withResolvers<void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param failed aborted if a message was not stored, in which case no later one is either. */
+  /** @param failed aborted if a message was not stored. No later message is stored then. */
   constructor(stream: MirrorStream, start: StreamEnd, failed: AbortController) {
     this.#stream = stream;
     this.#start = start;
@@ -145,7 +145,7 @@ export class Publisher {
     return this.#stream.connection.info?.max_payload ?? Infinity;
   }
 
-  /** The first message always requests one, so that a permanent error is reported early. */
+  /** The first message always requests an acknowledgement, to report a permanent error early. */
   #isAckDue(): boolean {
     const { messages, bytes } = this.#asked.at(-1) ?? this.#acknowledged;
     const isEnough = this.#stream.isAtomic

@@ -38,7 +38,7 @@ export async function push(options: PushOptions): Promise<void> {
 /** Runs one session, which ends on `stop`, on a failure or, with `once`, after catching up. */
 async function pushOver(stream: MirrorStream, options: PushOptions): Promise<void> {
   const { socket, token, after, stop } = options;
-  // A single attempt: if the service is not running, `runSessions` retries the session.
+  // Make a single attempt: if the service is not running, `runSessions` retries the session.
   const client = new EventLogClient(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
   const start = await findStreamEnd(stream, { client, after, stop });
   const failed = new AbortController();
@@ -90,7 +90,7 @@ async function publishRecords(
   }
 }
 
-/** Reasons that need an operator. */
+/** Reasons to end a follow that require an operator. */
 const FINAL_REASONS = ["writer_poisoned", "replay_failed"];
 
 function ended({ reason, detail }: Extract<LogRecord, { type: "end" }>): Error {

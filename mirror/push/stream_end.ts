@@ -54,8 +54,8 @@ function hasEvent({ client, stop }: PushedLog, eventId: string): Promise<boolean
 }
 
 /**
- * The last event before the stream's last batch if that batch is incomplete; otherwise, or if the
- * start of the batch has expired, the last event.
+ * Returns the last event before the stream's last batch if that batch is incomplete. Otherwise, or
+ * if the start of the batch has expired, returns the stream's last event.
  */
 async function eventBeforeBatch(
   stream: MirrorStream,
@@ -73,7 +73,7 @@ async function eventBeforeBatch(
   return facts.eventId;
 }
 
-/** The event of an expired last message. @throws {CommandError} if it cannot be determined. */
+/** Returns the event of an expired last message. @throws {CommandError} if it is unknown. */
 async function expiredEnd({ config, state }: StreamInfo, log: PushedLog): Promise<string | null> {
   if (log.after !== undefined) return log.after;
   const listed = await log.client.streams({ signal: log.stop });
@@ -82,7 +82,7 @@ async function expiredEnd({ config, state }: StreamInfo, log: PushedLog): Promis
   if (events === state.last_seq) return listed.snapshotThroughEventId;
   throw operationalError(
     `message ${state.last_seq}, the last of stream ${config.name}, has expired, and the log has ` +
-      `${events} events: pass the last event that was pushed with --after`,
+      `${events} events: use --after to pass the last event that was pushed`,
   );
 }
 
@@ -96,7 +96,7 @@ async function parted(
   // Invariant: messages before `low` are in the log, and `high` and later ones are not.
   let low = state.first_seq;
   let high = state.last_seq;
-  let common = "unknown, as the stream has no event of this log";
+  let common = "unknown, as the stream contains no event of this log";
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const message = await stream.message(middle);

@@ -98,7 +98,8 @@ export class Replica {
     if (previousId !== this.lastEventId) {
       throw operationalError(
         `event ${eventId} of the stream follows event ${previousId}, but the log ends with ` +
-          `${this.lastEventId}: events between are missing, or the stream is from a different log`,
+          `${this.lastEventId}: events in between are missing, or the stream is from a ` +
+          "different log",
       );
     }
     const start = this.#append(data);

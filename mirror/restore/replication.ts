@@ -19,7 +19,7 @@ export class Replication {
   readonly #onHead: (head: string) => void;
   readonly #thread: ThreadPool<MessageBlock, VerifiedBlock>;
   readonly #block = new BlockBuilder();
-  /** For each block in progress, oldest first: settles when it and all earlier ones are committed. */
+  /** The commits of the blocks in progress, in order. Each waits for the previous one. */
   readonly #commits = [Promise.resolve()];
   /** Number of events committed. */
   events = 0;

@@ -97,9 +97,10 @@ async function followStream(
     progress.end();
     await stream.close();
     await replication.finish();
-    if (replication.openEvents > 0 && options.once) {
+    const { openEvents } = replication;
+    if (openEvents > 0 && options.once) {
       options.terminal.report(
-        `the stream ends within a batch: its last ${replication.openEvents} events were not restored`,
+        `the stream ends within a batch: its last ${openEvents} events were not restored`,
       );
     }
   }

@@ -39,7 +39,7 @@ export async function findStart(
   }
   throw operationalError(
     `the log ends with event ${frontier}, but message ${low} of the stream, event ` +
-      `${next.eventId}, follows event ${next.previousId}: events between have expired, or ` +
+      `${next.eventId}, follows event ${next.previousId}: events in between have expired, or ` +
       "the stream is from a different log",
   );
 }

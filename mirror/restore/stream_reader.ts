@@ -1,8 +1,8 @@
 /**
  * Reads a stream's messages in order, starting at a given sequence, over one connection.
  *
- * It creates a consumer and pulls with limits on both messages and bytes in flight. The library's
- * `consume()` takes twice as much CPU time per message and limits only one of the two.
+ * It creates a consumer, and limits the number of both messages and bytes in flight. The library's
+ * `consume()` takes twice as much CPU time per message, and limits only one of the two.
  */
 import { AckPolicy, DeliverPolicy } from "@nats-io/jetstream";
 import type { Msg } from "@nats-io/transport-node";
@@ -21,7 +21,7 @@ const NS_PER_MS = 1e6;
 
 const STATUS_HEARTBEAT = 100;
 const STATUS_EXPIRED = 408;
-/** One of several conditions. Those in `END_OF_PULL` end a request normally. */
+/** Reported for several conditions. Those that match `END_OF_PULL` end a request normally. */
 const STATUS_CONFLICT = 409;
 const END_OF_PULL = /exceeds maxbytes|batch completed/i;
 /** Header of a status message: number of messages that its request did not deliver. */
@@ -79,7 +79,7 @@ class Pulls {
   readonly #subject: string;
   readonly #inbox = `_INBOX.mirror.${crypto.randomUUID()}`;
   readonly #subscription: { unsubscribe(): void };
-  /** Exceeds the size of the largest message; otherwise that message could not be delivered. */
+  /** Larger than the largest message, which could not be delivered otherwise. */
   readonly #pullBytes: number;
   /** Number of requested messages that may still arrive. */
   #outstanding = 0;

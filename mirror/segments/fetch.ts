@@ -37,11 +37,11 @@ export async function fetchSegments(
     if (parseSegmentName(path.slice(SEGMENTS_FOLDER.length + 1)) === null) {
       throw operationalError(`${url}: ${path} in ${MANIFEST_FILE} is not a segment name`);
     }
-    // Only verified copies are renamed into place, and the name contains the hash.
+    // Only verified copies are renamed into place, and names contain the hash: the size suffices.
     if (await sizeOf(join(logDir, path)) === bytes) continue;
     const content = await store.get(path);
     if (content === null) {
-      throw operationalError(`${url} has no ${path}, which its ${MANIFEST_FILE} lists`);
+      throw operationalError(`${url} has no ${path}, but its ${MANIFEST_FILE} lists it`);
     }
     await copyVerified(content, join(logDir, path), { bytes, sha256 });
   }

@@ -112,7 +112,7 @@ class Bucket {
 
 type Signed = Awaited<ReturnType<AwsV4Signer["sign"]>>;
 
-/** Sends a request with `node:http`: stores require a Content-Length, which `fetch` cannot set. */
+/** Sends a request with `node:http`, since `fetch` cannot set the required Content-Length. */
 function exchange({ method, url, headers }: Signed, content?: Content): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? httpsRequest : httpRequest;

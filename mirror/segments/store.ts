@@ -46,7 +46,7 @@ export async function readStored(store: SegmentStore, name: string): Promise<Buf
 
 /**
  * Copies a file, durably and atomically.
- * @throws {CommandError} if the size or hash differs from the expected one. `path` is not created.
+ * @throws {CommandError} if the size or hash is not the expected one; `path` is then not created.
  */
 export async function copyVerified(
   content: Readable,

@@ -13,7 +13,7 @@ import { openStore, readStored } from "./store.ts";
 import { sumOf } from "../../src/sum.ts";
 
 /**
- * Copies the segments that the store lacks. After an interruption, the next run continues.
+ * Copies the segments that are not in the store yet. After an interruption, the next run continues.
  * @param dir The deployment's directory.
  * @throws {CommandError} if the store holds a different log or a segment is damaged.
  */
@@ -36,7 +36,7 @@ export async function uploadSegments(
     );
   });
   for (const segment of manifest.segments.slice(stored.length)) {
-    // The name contains the hash, and a store has no partially written files.
+    // Names contain the hash, and stores have no partially written files: the size suffices.
     if (await store.size(segment.path) === segment.bytes) continue;
     await store.put(segment.path, { ...segment, path: join(logDir, segment.path) });
     report(`stored ${segment.path}`);

@@ -26,9 +26,12 @@ import { pause, STREAM } from "./support/nats_stream.ts";
 const seed = testSeed();
 const EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
 const BATCH_EVENTS = 500;
-/** Kills of the leader, and of the pusher. An election takes NATS 10 s or more. */
+/** Number of times to kill the leader and the pusher. A NATS election can take 10 s or more. */
 const KILLS = Number(process.env.MIRROR_TEST_KILLS ?? 1);
-/** How many events ingest may be ahead of the stream, so that it is still running at each kill. */
+/**
+ * Maximum number of events that ingest is ahead of the stream. It keeps ingest running until the
+ * last kill.
+ */
 const AHEAD_MAX = 5000;
 const CONNECT_TIMEOUT_MS = 2000;
 

@@ -23,13 +23,12 @@ test(
       await served.run(["seal"]);
       await withS3(served.folder, async (url) => {
         await runMirror(["segments", "--to", url, served.dir]);
-        const { AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = process.env;
+        const { AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: key } = process.env;
         await withDuckDb(async (connection) => {
           await connection.run(`LOAD '${HTTPFS}'`);
           await connection.run(
-            `CREATE SECRET (TYPE s3, KEY_ID '${AWS_ACCESS_KEY_ID}', SECRET '${AWS_SECRET_ACCESS_KEY}',
-             REGION 'us-east-1', ENDPOINT '${new URL(AWS_ENDPOINT_URL!).host}',
-             URL_STYLE 'path', USE_SSL false)`,
+            `CREATE SECRET (TYPE s3, KEY_ID '${id}', SECRET '${key}', REGION 'us-east-1',
+             ENDPOINT '${new URL(AWS_ENDPOINT_URL!).host}', URL_STYLE 'path', USE_SSL false)`,
           );
           await connection.run(`SET VARIABLE log = '${url}'`);
           await connection.run(await readFile(SCRIPT, "utf8"));

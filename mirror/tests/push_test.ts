@@ -37,7 +37,10 @@ const PAYLOADS: unknown[] = [
 const ROUNDS = 20;
 const NATS_KILL_ROUND = 10;
 
-/** Appends until `isOver()`, at most 300 events and a batch ahead. @returns the event count. */
+/**
+ * Appends until `isOver()`, at most 300 events and one batch ahead of the stream.
+ * @returns the event count.
+ */
 async function ingest(mirrored: Mirrored, random: () => number, isOver: () => boolean) {
   let count = 0;
   for (let batch = 0; !isOver(); batch++) {
@@ -55,7 +58,7 @@ async function ingest(mirrored: Mirrored, random: () => number, isOver: () => bo
   return count;
 }
 
-testWithNats(`push survives kills of itself and NATS (SEED=${seed})`, async (mirrored) => {
+testWithNats(`push survives kills of the pusher and NATS (SEED=${seed})`, async (mirrored) => {
   const random = seededRandom(seed);
   const { nats } = mirrored;
   let isOver = false;

@@ -187,7 +187,7 @@ testWithNats("restore uses segments for events that have expired", async (mirror
   await pushAll(mirrored);
   const { streams } = await jetstreamManager(await nats.connect());
   await streams.purge(STREAM, { seq: await lastSequence(nats) });
-  assert.match(await refusalOf(restoring(mirrored)), /events between are missing/);
+  assert.match(await refusalOf(restoring(mirrored)), /events in between are missing/);
   await runMirror([...restoring(mirrored, "--segments", kept)]);
   await withRestored(served.folder, copyOf(served), async (copy) => {
     await copy.verify();

@@ -1,6 +1,6 @@
 /**
- * Bearer tokens (RFC 6750). Tokens are compared by their digests, in constant time, so that timing
- * reveals neither the characters nor the length of the configured token.
+ * Bearer tokens (RFC 6750). Compares digests of tokens in constant time, so that timing reveals
+ * neither the characters nor the length of the configured token.
  */
 import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";
@@ -10,7 +10,7 @@ export type Authorizer = (authorization: string | null) => boolean;
 
 const BEARER = /^bearer +/i;
 
-/** Creates the check for a token. An empty token authorizes every request. */
+/** Creates an authorizer for a token. An empty token authorizes every request. */
 export function createAuthorizer(token: string): Authorizer {
   if (token === "") return () => true;
   // Header values are Latin-1, one character per byte.
@@ -22,7 +22,7 @@ export function createAuthorizer(token: string): Authorizer {
   };
 }
 
-/** Returns the SHA-256 as hex digits: `hash()` produces them faster than raw bytes. */
+/** Returns the SHA-256 as hex digits, which `hash()` produces faster than raw bytes. */
 function digestText(text: string): Uint8Array {
   return Buffer.from(hash("sha256", text, "hex"), "latin1");
 }

@@ -1,6 +1,6 @@
 /** Describes unexpected errors to the operator: one line, without payload or token. */
 
-/** The messages of these errors may quote values, so only the names of the errors are reported. */
+/** Messages of these errors may quote values, so only the error's name is reported. */
 const QUOTING_ERRORS = [TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError];
 
 /** Returns an error's name, its message unless that may quote values, and its source position. */

@@ -1,7 +1,7 @@
 /**
  * Writes a follow response record by record, at the client's pace. If a client reads nothing for
  * too long while a record is pending, its session ends. Once the client reads again, it gets an end
- * record with the event id to resume after.
+ * record with the event id after which it can resume.
  */
 import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
@@ -29,8 +29,8 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
 }
 
 /**
- * Splits records into pieces so small that a completed write shows that the client is reading. This
- * is not a generator, because `return()` of a generator blocks while it waits for a commit.
+ * Splits records into pieces so small that each completed write proves the client is reading. This
+ * is not a generator, because a generator's `return()` blocks while it waits for a commit.
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
@@ -64,7 +64,7 @@ class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
       this.#record = record.subarray(FOLLOW_PIECE_BYTES);
       return { done: false, value: record.subarray(0, FOLLOW_PIECE_BYTES) };
     }
-    // An empty view of the record would keep all of its memory alive.
+    // An empty view of the record would keep its whole buffer alive.
     this.#record = NOTHING;
     // Return the record itself, not a view: `chunkOf()` shares chunks only for identical arrays.
     return { done: false, value: record };

@@ -103,7 +103,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   };
 }
 
-/** Routes by path. @param reportFailure called with errors that occur after the status was sent. */
+/** Routes by path. @param reportFailure called with errors that occur after the status is sent. */
 export function createRoutes(
   options: Omit<HandlerOptions, "token" | "report">,
   reportFailure: ReportFailure,
@@ -152,7 +152,7 @@ export function createRoutes(
   ]);
 }
 
-/** Enforces RFC 9112 section 3.2. Repeated headers are joined by ", ", which no host contains. */
+/** Requires one Host header (RFC 9112 section 3.2). Repeated headers are joined by ", ". */
 function hasOneHost(request: HttpRequest): boolean {
   const host = request.header("host");
   return host !== null && !host.includes(", ");

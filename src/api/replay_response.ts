@@ -9,8 +9,8 @@ import type { HttpResponse } from "../http/message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
 /**
- * Number of empty pieces after which a page is streamed. A scan that finds few events can take
- * long, and a disconnected client is detected only once its response has started.
+ * Number of empty pieces after which a page is streamed. A scan that finds few events can take a
+ * long time, and a disconnected client is detected only once its response has started.
  */
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
@@ -23,8 +23,8 @@ const COMMA = Buffer.from(",");
 const BLANK = Buffer.from(" ");
 
 /**
- * Responds with the page of `replay`, whose pieces may be empty.
- * @param onFailure called with an error after the status was sent; the connection is then closed.
+ * Responds with the page that `replay` returns piece by piece; pieces may be empty.
+ * @param onFailure called if reading fails after the status is sent; the connection then closes.
  */
 export async function replayResponse(
   replay: Replay,

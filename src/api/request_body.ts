@@ -1,6 +1,6 @@
 /**
  * Reads request bodies (uncompressed JSON in UTF-8) within their size limit and the memory budget.
- * The reservation of a body grows in steps as its bytes arrive.
+ * A body's reservation grows in steps as its bytes arrive.
  */
 import { Buffer } from "node:buffer";
 import { ApiError } from "../event/api_error.ts";
@@ -9,7 +9,7 @@ import type { Admission, Reservation } from "../service/admission.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
-/** Reservations grow by this much, so a slow sender does not reserve its whole declared length. */
+/** Reservations grow in steps of this size, so a slow sender does not reserve its whole length. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
 /** Bodies are collected in chunks of this size. */
@@ -99,7 +99,7 @@ function readError(error: unknown): unknown {
     return new ApiError("invalid_request", error.message);
   }
   if (!(error instanceof StallError || error instanceof ConnectionLostError)) return error;
-  // This is neither 400 nor 408, since it may not be the client's fault and a retry may succeed.
+  // Neither 400 nor 408 fits: the client may not be at fault, and a retry may succeed.
   return new ApiError(
     "overloaded",
     `the request body did not arrive (${error.message}); nothing was written, retry`,

@@ -2,7 +2,7 @@
 import type { StreamPrecondition, SubmittedEvent } from "../event/types.ts";
 import { refuseUnknown } from "./options.ts";
 
-/** A batch of events, committed atomically and once per `(source, batchId)`. */
+/** A batch of events, committed atomically and only once per `(source, batchId)`. */
 export interface Batch {
   /** The submitting source: `[a-z0-9_][a-z0-9_.-]*`, at most 128 bytes; not `system`. */
   source: string;
@@ -13,14 +13,14 @@ export interface Batch {
   batchId: string;
   /** 1 to 10,000 events, in order. */
   events: readonly SubmittedEvent[];
-  /** Commits the batch only if this is the stream's last event. */
+  /** Commits the batch only if the stream ends with the expected event. */
   precondition?: StreamPrecondition;
 }
 
 /**
  * Encodes a batch with `JSON.stringify`, as UTF-8.
- * @throws {TypeError} a number is not finite, a value is circular or a bigint, or a member of the
- *   batch is unknown.
+ * @throws {TypeError} if a number is not finite, a value is circular or a bigint, or a member of
+ *   the batch is unknown.
  */
 export function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
   refuseUnknown("append()", batch, "source batchId events precondition");

@@ -4,7 +4,7 @@ import type { CommittedEvent } from "../event/types.ts";
 
 /** Members of error documents in addition to `error` and `message`, by code. */
 export interface ErrorContexts {
-  /** `errors` when the fault is inside one event. */
+  /** Has `errors` if the fault is inside one event. */
   invalid_request: { errors?: EventFault[] };
   /** Every invalid event. */
   invalid_events: { errors: EventFault[] };
@@ -47,7 +47,7 @@ export interface EventLogErrorInit {
 
 /**
  * The service returned an error. Distinguish errors by `code` and `status`, never by the message.
- * Handle an unknown code by its status.
+ * Handle unknown codes by status.
  */
 export class EventLogError extends Error {
   /** Name of this error class. */

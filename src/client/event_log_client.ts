@@ -1,5 +1,5 @@
 /**
- * Client of the event log service, with one method per operation. All requests are idempotent, so
+ * Client for the event log service, with one method per operation. All requests are idempotent, so
  * lost connections and 429s are retried within limits; other errors are thrown immediately.
  */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
@@ -18,14 +18,14 @@ import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 /** Timeout of an append or a retirement, including all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 
-/** Attempts per request. With their pauses, they outlast a restart that takes over a minute. */
+/** Attempts per request. With the pauses between them, they outlast a restart of over a minute. */
 export const CLIENT_ATTEMPTS_MAX: number = 20;
 
 /** Options of an {@linkcode EventLogClient}. */
 export interface EventLogClientOptions {
   /** Bearer token, if the service requires one. */
   token?: string;
-  /** Attempts per request, including the first; default 20. 1 disables retries. */
+  /** Attempts per request, including the first; default 20. Set 1 to disable retries. */
   attemptsMax?: number;
   /** Timeout of an append or a retirement, including all attempts; default 60,000. */
   writeTimeoutMs?: number;
@@ -56,7 +56,7 @@ export class EventLogClient {
   /**
    * Creates a client, which connects with its first request.
    * @param fetch Sends requests to the service, usually `unixFetch(socketPath)`.
-   * @throws {TypeError} the token is not a valid header value, or an option is unknown.
+   * @throws {TypeError} if the token is not a valid header value, or an option is unknown.
    */
   constructor(fetch: Fetch, options: EventLogClientOptions = {}) {
     refuseUnknown("EventLogClient", options, "token attemptsMax writeTimeoutMs onRetry timing");
@@ -71,7 +71,7 @@ export class EventLogClient {
    *
    * After a `ConnectionError` the batch may or may not be committed: append it again, unchanged.
    *
-   * @throws {TypeError} JSON cannot represent the batch.
+   * @throws {TypeError} if JSON cannot represent the batch.
    */
   async append(batch: Batch, options: CallOptions = {}): Promise<Receipt> {
     const body = batchBody(batch);
@@ -97,7 +97,7 @@ export class EventLogClient {
   /**
    * Yields the events of a snapshot of the log, in order. To resume later, use
    * {@linkcode EventLogClient.replayPages} and persist the last `nextAfter`.
-   * @template Payload type of the payloads, which is not checked.
+   * @template Payload type of the payloads; not checked at run time.
    */
   async *replay<Payload = unknown>(
     options: ReplayOptions = {},
@@ -130,7 +130,7 @@ export class EventLogClient {
   /**
    * Yields the events of the log, then `caught_up`, then new events as they are committed. After a
    * lost connection, the client reconnects and yields missed events in a new `snapshot` phase. If
-   * the service ends the response for good, the last item is `end` with the reason.
+   * the service ends the response and no reconnect follows, the last item is `end` with the reason.
    *
    * @example
    * ```ts

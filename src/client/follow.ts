@@ -48,7 +48,7 @@ export interface FollowEvent<Payload = unknown> {
 /** An item of a follow. */
 export type FollowItem<Payload = unknown> = FollowEvent<Payload> | FollowCaughtUp | FollowEnd;
 
-/** A session this long counts as a success even if nothing was committed during it. */
+/** A session that lasts this long is considered successful even if it delivered no events. */
 const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 
 export class Follower<Payload> {
@@ -67,11 +67,11 @@ export class Follower<Payload> {
   }
 
   /**
-   * Yields all records. The last one is an `end` without a reconnect. Gives up after `attemptsMax`
-   * consecutive short-lived connections without events.
-   * @throws {ConnectionError} the last attempt failed to reach the service.
-   * @throws {EventLogError} the service returned an error; for a 429, on the last attempt.
-   * @throws {ProtocolError} a response violates the protocol.
+   * Yields all records. The last one is an `end` without a further reconnect. Gives up after
+   * `attemptsMax` consecutive short-lived connections without events.
+   * @throws {ConnectionError} if the last attempt failed to reach the service.
+   * @throws {EventLogError} if the service returned an error; for a 429, on the last attempt.
+   * @throws {ProtocolError} if a response violates the protocol.
    */
   async *records(): AsyncGenerator<FollowRecord<Payload>, void> {
     const { timing, attemptsMax } = this.#transport;
@@ -92,7 +92,7 @@ export class Follower<Payload> {
     }
   }
 
-  /** Reads one connection and returns why it ended. */
+  /** Reads from one connection until it ends, and returns the reason. */
   async *#session(): AsyncGenerator<FollowEvents<Payload> | FollowCaughtUp, Interruption> {
     this.#respondedAtMs = null;
     this.#hasDelivered = false;
@@ -123,7 +123,7 @@ export class Follower<Payload> {
     if (record.type === "events" && record.events.length > 0) {
       const first = record.events[0]!.event_id;
       if (this.#nextAfter !== null && first <= this.#nextAfter) {
-        throw new ProtocolError(`event ${first} was repeated after ${this.#nextAfter}`);
+        throw new ProtocolError(`event ${first} was sent again after ${this.#nextAfter}`);
       }
       this.#hasDelivered = true;
     }

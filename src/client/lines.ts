@@ -7,11 +7,11 @@ const LF = 0x0a;
 
 /**
  * Yields the lines of a body without their LF. Drops an unterminated last line, which a lost
- * connection leaves behind. Leaving the iteration early closes the body.
+ * connection leaves behind. Ending the iteration early cancels the body.
  * @param name Name of the request, for messages.
  * @param limitBytes Maximum line length. At most this much plus one socket read is buffered.
- * @throws {ProtocolError} a line is longer than `limitBytes`.
- * @throws {ConnectionError} the connection failed.
+ * @throws {ProtocolError} if a line is longer than `limitBytes`.
+ * @throws {ConnectionError} if the connection failed.
  */
 export async function* readLines(
   name: string,

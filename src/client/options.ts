@@ -1,9 +1,9 @@
-/** Refuses unknown options: JavaScript would ignore a misspelled filter and return everything. */
+/** Rejects unknown options. A misspelled filter would otherwise be ignored and match everything. */
 
 /**
- * @param call The method, for the message.
+ * @param call Name of the method, for the message.
  * @param names All options, separated by spaces.
- * @throws {TypeError} `given` has another option.
+ * @throws {TypeError} if `given` has an option that is not in `names`.
  */
 export function refuseUnknown(call: string, given: object, names: string): void {
   const known = names.split(" ");

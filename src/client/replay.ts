@@ -23,7 +23,7 @@ export interface ReplayFilter {
 
 /** Options of a replay. */
 export interface ReplayOptions extends ReplayFilter {
-  /** Event id to start after: the last `nextAfter`. Null or absent: from the beginning. */
+  /** Event id to start after, usually the last `nextAfter`; null or absent for the beginning. */
   after?: string | null;
   /** Maximum number of events per page; the service's default if absent. */
   limit?: number;
@@ -46,10 +46,10 @@ export function eventsRequest(options: ReplayOptions, after: string | null): Api
 }
 
 /**
- * Checks received events and the end of their snapshot.
+ * Checks that the position is within the log and, if requested, each event's hashes.
  * @param after The position that was requested.
- * @throws {PositionError} the position is beyond the log.
- * @throws {AlteredEventError} an event does not match its hashes.
+ * @throws {PositionError} if the position is beyond the log.
+ * @throws {AlteredEventError} if an event does not match its hashes.
  */
 export async function checkPage(
   { events, snapshotThroughEventId: through }: ReplayPage,
@@ -70,7 +70,7 @@ export async function checkPage(
 
 /**
  * Yields the pages from `after` to the end of the first page's snapshot.
- * @throws {ProtocolError} a page does not advance.
+ * @throws {ProtocolError} if a page does not advance.
  */
 export async function* replayPages<Payload>(
   transport: Transport,
@@ -87,7 +87,9 @@ export async function* replayPages<Payload>(
     yield { ...cutPage(page, through), snapshotThroughEventId: through };
     const { nextAfter } = page;
     if (nextAfter === null || through === null || nextAfter >= through) return;
-    if (after !== null && nextAfter <= after) throw new ProtocolError("a page does not advance");
+    if (after !== null && nextAfter <= after) {
+      throw new ProtocolError("next_after of a page is not beyond the requested position");
+    }
     after = nextAfter;
   }
 }

@@ -1,4 +1,4 @@
-/** Lists streams. All pages count up to the same event, so they form one snapshot. */
+/** Lists streams. All pages count events up to the same event, so they form one snapshot. */
 import type { StreamSummary } from "../event/types.ts";
 import { STREAMS_LIMIT_MAX } from "../limits.ts";
 import { ProtocolError } from "./errors.ts";
@@ -22,7 +22,7 @@ export interface StreamsSnapshot {
   snapshotThroughEventId: string | null;
 }
 
-/** Lists all streams. @throws {ProtocolError} a page does not advance. */
+/** Lists all streams. @throws {ProtocolError} if a page does not advance. */
 export async function listStreams(
   transport: Transport,
   options: StreamsOptions,
@@ -39,7 +39,11 @@ export async function listStreams(
   while (page.nextAfter !== null) {
     const after = page.nextAfter;
     page = await readPage(after, snapshotThroughEventId ?? undefined);
-    if (page.nextAfter === after) throw new ProtocolError("a page of streams does not advance");
+    if (page.nextAfter === after) {
+      throw new ProtocolError(
+        "next_after of a page of streams is not beyond the requested position",
+      );
+    }
     for (const row of page.streams) streams.push(row);
   }
   return { streams, snapshotThroughEventId };

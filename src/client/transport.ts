@@ -1,4 +1,4 @@
-/** Sends requests with retries. Each resolves after a 200 response or throws. */
+/** Sends requests with retries. A request either gets a 200 response or throws. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
 import { mayRepeat, pauseMs, type Retry } from "./retry.ts";
@@ -15,13 +15,13 @@ export interface ApiRequest {
   body?: Uint8Array<ArrayBuffer>;
 }
 
-/** How long a client waits for the socket before its first response: the path may be wrong. */
+/** How long a new client retries if there is no socket at its path, since the path may be wrong. */
 const CLIENT_FIRST_CONNECT_MS = 1_000;
 
 /** `fetch` requires a host; the service ignores it. */
 const ORIGIN = "http://localhost";
 
-/** Sends the requests to one service. */
+/** Sends requests to one service. */
 export class Transport {
   readonly #fetch: Fetch;
   readonly #headers = new Headers();
@@ -33,7 +33,7 @@ export class Transport {
 
   /**
    * @param token Bearer token; undefined for none.
-   * @throws {TypeError} the token is not a valid header value.
+   * @throws {TypeError} if the token is not a valid header value.
    */
   constructor(
     fetch: Fetch,
@@ -51,7 +51,7 @@ export class Transport {
       this.#headers.set("authorization", `Bearer ${token}`);
     } catch {
       // The original error quotes the token.
-      throw new TypeError("the token has characters that are not allowed in a header");
+      throw new TypeError("the token contains characters that are not allowed in a header");
     }
   }
 
@@ -60,9 +60,9 @@ export class Transport {
    * connection or a 429: every request of this protocol is idempotent.
    * @param signal Aborts attempts and pauses.
    * @param timeoutMs The last attempt starts within this time.
-   * @throws {EventLogError} the status is not 200.
-   * @throws {ConnectionError} the last attempt got no response, or an incomplete one.
-   * @throws {ProtocolError} the response is not JSON.
+   * @throws {EventLogError} if the status is not 200.
+   * @throws {ConnectionError} if the last attempt got no response, or an incomplete one.
+   * @throws {ProtocolError} if the response is not JSON.
    */
   async request(
     request: ApiRequest,
@@ -93,8 +93,8 @@ export class Transport {
 
   /**
    * Sends a request once and returns the response when its head has arrived.
-   * @throws {EventLogError} the status is not 200.
-   * @throws {ConnectionError} there was no response.
+   * @throws {EventLogError} if the status is not 200.
+   * @throws {ConnectionError} if there was no response.
    */
   async send(request: ApiRequest, signal: AbortSignal | undefined): Promise<Response> {
     const { method, body } = request;
@@ -130,8 +130,8 @@ function targetOf({ path, query = {} }: ApiRequest): string {
 }
 
 /**
- * Converts a TypeError, with which `fetch` reports a connection that failed in the head or body, to
- * a ConnectionError.
+ * Converts a TypeError to a ConnectionError. `fetch` throws a TypeError if the connection fails
+ * before the body is complete.
  * @param name Name of the request, for the message.
  */
 export async function orConnectionError<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -146,7 +146,7 @@ export async function orConnectionError<T>(name: string, work: () => Promise<T>)
 /** `unixFetch()` wraps the system's error in a TypeError. */
 function isSocketMissing(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && cause.code === "ENOENT") return true;
+    if ("code" in cause && /^(ENOENT|ENOTSOCK)$/.test(String(cause.code))) return true;
   }
   return false;
 }

@@ -7,6 +7,7 @@
  * cookies, caches, compression and retries are not supported.
  */
 import { once } from "node:events";
+import { statSync } from "node:fs";
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { Readable } from "node:stream";
 
@@ -75,7 +76,7 @@ export function unixFetch(socketPath: string): Fetch {
     const responding = Promise.withResolvers<IncomingMessage>();
     // If sending fails, nothing awaits this promise, and its rejection must not be unhandled.
     responding.promise.catch(() => {});
-    // Reject immediately: destroy() may not stop an unconnected request, which may get a response.
+    // Reject immediately: destroy() may not stop a request before it connects.
     const abort = () => {
       outgoing.destroy();
       responding.reject(signal?.reason);
@@ -141,7 +142,7 @@ function responseBody(
   incoming: IncomingMessage,
   toFailure: (cause: unknown) => unknown,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  // If an error precedes the first read, that read reports it.
+  // The read that follows reports the error; without a listener, the error would be uncaught.
   incoming.on("error", () => {});
   const chunks = incoming[Symbol.asyncIterator]();
   return new ReadableStream({
@@ -163,6 +164,11 @@ function responseBody(
 /** Returns the error for a failed connection. */
 function failure(socketPath: string, signal: AbortSignal | undefined, cause: unknown): unknown {
   if (signal?.aborted) return signal.reason;
+  // The system also refuses connections to a path that is not a socket.
+  const isRefused = (cause as { code?: unknown } | null)?.code === "ECONNREFUSED";
+  if (isRefused && statSync(socketPath, { throwIfNoEntry: false })?.isSocket() === false) {
+    cause = Object.assign(new Error("the path is not a socket", { cause }), { code: "ENOTSOCK" });
+  }
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new TypeError(`connection to ${socketPath} failed: ${reason}`, { cause });
 }

@@ -7,7 +7,7 @@ import { ProtocolError } from "./errors.ts";
 export interface ReplayPage<Payload = unknown> {
   /** Events in log order; any page may be empty. */
   events: CommittedEvent<Payload>[];
-  /** Position of the next page, to persist; null only for an empty log read from its beginning. */
+  /** Position to persist for the next page; null only for an empty log read from its beginning. */
   nextAfter: string | null;
   /** Last event of the snapshot; null for an empty log. */
   snapshotThroughEventId: string | null;
@@ -21,7 +21,7 @@ export interface FollowEvents<Payload = unknown> extends ReplayPage<Payload> {
   phase: "snapshot" | "live";
 }
 
-/** All events from before this connection have been delivered. */
+/** All events committed before this connection was made have been delivered. */
 export interface FollowCaughtUp {
   /** Record type. */
   type: "caught_up";
@@ -46,7 +46,7 @@ export interface FollowEnd {
 /** A record of a follow. */
 export type FollowRecord<Payload = unknown> = FollowEvents<Payload> | FollowCaughtUp | FollowEnd;
 
-/** A line of a follow response. The follower adds the `nextAfter` of an `end`. */
+/** A line of a follow response. `Follower` adds `nextAfter` to an `end`. */
 export type FollowLine<Payload> =
   | FollowEvents<Payload>
   | FollowCaughtUp
@@ -60,13 +60,13 @@ export interface StreamsPage extends Position {
   streams: StreamSummary[];
 }
 
-/** Parses a replay page. @throws {ProtocolError} a member is missing. */
+/** Parses a replay page. @throws {ProtocolError} if a member is missing. */
 export function toReplayPage<Payload>(value: unknown): ReplayPage<Payload> {
   const page = toMembers(value);
   return { events: itemsOf<CommittedEvent<Payload>>(page, "events"), ...positionOf(page) };
 }
 
-/** Parses a page of streams. @throws {ProtocolError} a member is missing. */
+/** Parses a page of streams. @throws {ProtocolError} if a member is missing. */
 export function toStreamsPage(value: unknown): StreamsPage {
   const page = toMembers(value);
   return { streams: itemsOf<StreamSummary>(page, "streams"), ...positionOf(page) };
@@ -74,7 +74,7 @@ export function toStreamsPage(value: unknown): StreamsPage {
 
 /**
  * Parses a line of a follow response; null for an unknown record type.
- * @throws {ProtocolError} the line is not JSON in UTF-8, or a member is missing.
+ * @throws {ProtocolError} if the line is not JSON in UTF-8, or a member is missing.
  */
 export function toFollowLine<Payload>(line: Uint8Array): FollowLine<Payload> | null {
   const record = toMembers(parseLine(line));
@@ -96,7 +96,7 @@ export function toFollowLine<Payload>(line: Uint8Array): FollowLine<Payload> | n
 
 /**
  * Checks that a receipt has these members, all strings.
- * @throws {ProtocolError} a member is missing.
+ * @throws {ProtocolError} if a member is missing.
  */
 export function toReceipt<T>(value: unknown, names: readonly (keyof T & string)[]): T {
   const receipt = toMembers(value);

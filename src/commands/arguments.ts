@@ -33,13 +33,13 @@ const REMOVED_COMMANDS = new Map([
   ["project", "consumers build derived views from replay or follow"],
   ["rebuild", "consumers build derived views from replay or follow"],
   ["query", "consumers build derived views from replay or follow"],
-  ["catalog", "GET /v1/streams lists what the log holds"],
+  ["catalog", "GET /v1/streams lists the streams of the log"],
   ["import", "connectors submit batches to POST /v1/events"],
   ["erase-payload", "the log is append-only"],
   ["export-key", "the log is not encrypted"],
 ]);
 
-/** Parses arguments. @throws {CommandError} exit status 2: they are invalid. */
+/** Parses arguments. @throws {CommandError} exit status 2 if they are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals } = splitArguments(args);
   const [name, ...operands] = positionals;

@@ -1,5 +1,5 @@
 /**
- * The commands and options from which parsing, `--help`, completions and man page are derived.
+ * The commands and options, used by argument parsing, `--help`, completions and the man page.
  * Strings must not contain quotes, brackets or backslashes, which shells and troff interpret.
  */
 import { basename } from "node:path";
@@ -9,7 +9,7 @@ export type CommandName = "init" | "serve" | "seal" | "verify";
 export type OptionName = "config" | "chain" | "help" | "version" | "completions" | "man";
 export type Shell = "bash" | "zsh" | "fish";
 
-/** The name under which the program was called. Debian has another program named `service`. */
+/** The name by which the program was invoked. Debian has a different program named `service`. */
 export const PROGRAM: string = programName(process.argv);
 export const DEFAULT_CONFIG_PATH = "service.toml";
 export const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
@@ -68,14 +68,14 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     summary: "Create or validate a deployment in DIR (default: the current directory)",
     description: [
       "Writes DIR/service.toml with all keys at their defaults, and creates an empty log in " +
-      "DIR/data/log/. If the deployment exists, validates it and changes nothing. Refuses a " +
-      "directory that holds files it did not create.",
+      "DIR/data/log/. If the deployment exists, validates it and changes nothing. Refuses an " +
+      "edited DIR/service.toml and unexpected files in DIR/data/, and ignores other files in DIR.",
       "Ignores --config.",
     ],
     examples: [{ line: `${PROGRAM} init /srv/log`, effect: "Create a deployment in /srv/log" }],
     exits: {
       0: "the deployment exists",
-      1: "the directory holds other files, or the disk failed",
+      1: "service.toml differs, data/ holds unexpected files, or the disk failed",
       2: "bad arguments",
     },
   },
@@ -85,7 +85,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     description: [
       "Recovers from a crash if necessary, then accepts requests. SIGINT, SIGTERM or SIGHUP " +
       "shuts it down after all accepted requests are done. A second signal ends it immediately.",
-      "Seals in the background: a tail that has grown large becomes a segment.",
+      "While it runs, seals in the background: a large tail becomes a segment.",
     ],
     examples: [
       { line: `${PROGRAM} --config /srv/log/service.toml serve`, effect: "Serve until Ctrl-C" },
@@ -106,7 +106,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     summary: "Move the append tail into immutable Parquet segments",
     description: [
       "Seals all events, including a small tail that serve would not seal. Locks the log as its " +
-      "writer, so serve must not run. Reports each new segment with its number of events and its " +
+      "writer, so stop serve first. Reports each new segment with its number of events and its " +
       "chain head on standard error. Can be interrupted at any time; the next seal continues.",
     ],
     examples: [
@@ -139,10 +139,10 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     ],
     exits: {
       0: "all checks passed",
-      1: "could not verify: no log, no permission, or a signal",
+      1: "the log could not be verified: it is missing or unreadable, or a signal arrived",
       2: "bad arguments or an unusable configuration",
       3: "a check failed; the report says which",
-      4: UNSUPPORTED,
+      4: "an unsupported log format; with --chain, also an unsupported mode or anchor",
     },
   },
 };
@@ -154,7 +154,7 @@ export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 export const EXITS: Readonly<Record<number, string>> = {
   0: "success",
   1: "operational failure: disk, permissions, a held lock, a corrupt log",
-  2: "bad arguments or an unusable configuration; nothing was changed",
+  2: "bad arguments, or an unusable configuration, such as an unknown mode; nothing was changed",
   3: "verify found a violation",
   4: UNSUPPORTED,
 };

@@ -46,7 +46,7 @@ const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<st
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
-/** Size of `sockaddr_un.sun_path` without its NUL; 103 is that of macOS and the BSDs. */
+/** Size of `sockaddr_un.sun_path` without the NUL: 107 on Linux, 103 on macOS and the BSDs. */
 export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
@@ -56,7 +56,7 @@ export async function loadConfig(path: string): Promise<Config> {
 
 /**
  * Returns the contents of a configuration file, which must be a small regular file in UTF-8.
- * @throws {CommandError} exit status 2: it cannot be read.
+ * @throws {CommandError} exit status 2 if it cannot be read.
  */
 export async function readConfigFile(path: string): Promise<string> {
   const file = await openConfigFile(path);
@@ -71,7 +71,7 @@ export async function readConfigFile(path: string): Promise<string> {
     }
     if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
       throw usageError(
-        `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, the limit of a configuration file`,
+        `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`,
       );
     }
     return decode(path, bytes.subarray(0, sizeBytes));
@@ -80,7 +80,7 @@ export async function readConfigFile(path: string): Promise<string> {
   }
 }
 
-/** O_NONBLOCK keeps open() from blocking on a pipe. */
+/** O_NONBLOCK keeps open() from blocking on a FIFO. */
 async function openConfigFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -88,7 +88,7 @@ async function openConfigFile(path: string): Promise<FileHandle> {
     if (errorCode(error) !== "ENOENT") {
       throw usageError(`${path}: cannot be opened: ${describeError(error)}`);
     }
-    throw usageError(`${path}: no such file; name it with --config, or create one with init`);
+    throw usageError(`${path}: no such file; specify it with --config, or create one with init`);
   }
 }
 
@@ -204,7 +204,7 @@ function checkSocketPath(config: Config, reader: KeyReader): void {
   }
 }
 
-/** Reads typed values from a document whose section and key names were checked. */
+/** Reads typed values from a document whose section and key names have been checked. */
 class KeyReader {
   readonly #path: string;
   readonly #document: TomlTable;
@@ -225,7 +225,7 @@ class KeyReader {
   path(section: string, key: string): string {
     const value = this.#string(section, key);
     if (value === "") this.fail(section, key, "must be a path", "an empty string");
-    if (value.includes("\0")) this.fail(section, key, "must be a path", "one with a NUL character");
+    if (value.includes("\0")) this.fail(section, key, "must be a path", "a string with a NUL");
     return value;
   }
 
@@ -244,8 +244,8 @@ class KeyReader {
       this.fail("server", "token", `must be at most ${TOKEN_BYTES_MAX} bytes`, sizeBytes);
     }
     if (!/^[\x20-\x7e]*$/.test(token) || token !== token.trim()) {
-      const got = "other characters, or surrounding spaces (value not shown)";
-      this.fail("server", "token", "must be printable ASCII that a header can carry", got);
+      const got = "a different value (not shown)";
+      this.fail("server", "token", "must be printable ASCII without surrounding spaces", got);
     }
     return token;
   }

@@ -1,6 +1,6 @@
 /**
  * The configuration file that `init` writes and checks, and that `--help` prints, with every key at
- * its default. These are the defaults of keys missing from other files.
+ * its default. Keys that a configuration file omits have these values.
  */
 export const CONFIG_TEMPLATE = `# Relative paths are relative to the directory of this file.
 
@@ -17,14 +17,14 @@ mode = "open"
 anchor = "none"
 
 [server]
-# Unix domain socket, at most 107 bytes with its folders (macOS: 103).
+# Unix domain socket; absolute path up to 107 bytes (macOS: 103).
 socket = "data/ground.sock"
 # Bearer token, stored here as plain text. Empty: no authentication.
 token = ""
 
 [replay]
-# Events per page without a limit parameter.
+# Page size if a request has no limit parameter.
 default_limit = 1000
-# Largest limit parameter.
+# Largest limit that a request may set.
 max_limit = 100000
 `;

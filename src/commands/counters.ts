@@ -1,4 +1,4 @@
-/** Counters of `serve` since its start, printed as one line of JSON. */
+/** Counters of `serve` since startup, printed as one line of JSON. */
 import process from "node:process";
 import type { HttpHandler } from "../http/message.ts";
 import type { Storage, StorageFile } from "../log/storage/storage.ts";

@@ -1,7 +1,7 @@
 /**
  * The files of a deployment, created and checked by `init`:
  *
- *   <dir>/service.toml   published last: a deployment exists when this file does
+ *   <dir>/service.toml   published last: a deployment exists once this file does
  *   <dir>/data/          owned by the service; must contain nothing else
  *   <dir>/data/log/      the log; empty until the first writer starts
  *
@@ -56,7 +56,7 @@ const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
 
 /**
  * Checks the directories of an existing deployment.
- * @throws {CommandError} exit status 1: an entry is missing or unexpected.
+ * @throws {CommandError} exit status 1 if an entry is missing or unexpected.
  */
 export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
   for (const folder of [paths.data, paths.log]) {
@@ -72,8 +72,8 @@ export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
 }
 
 /**
- * Requires a manifest if there are events. A writer publishes it before the first event, so it is
- * checked last. An interrupted first start leaves an empty tail and directories but no manifest.
+ * Requires a manifest if there are events. A writer creates it before the first event, so it is
+ * checked last. An interrupted first startup leaves an empty tail and directories but no manifest.
  */
 async function checkManifest(log: string): Promise<void> {
   const tail = await statOf(join(log, TAIL_FILE));
@@ -91,7 +91,7 @@ async function holdsFiles(folder: string): Promise<boolean> {
 
 /**
  * Checks a directory without a configuration, which may contain at most an empty log.
- * @throws {CommandError} exit status 1: an entry is unexpected.
+ * @throws {CommandError} exit status 1 if an entry is unexpected.
  */
 export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
   if (!await isFolder(paths.data)) return;
@@ -104,18 +104,18 @@ export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
   }
 }
 
-/** Returns false if `path` does not exist. @throws {CommandError} it is not a directory. */
+/** Returns false if `path` does not exist. @throws {CommandError} if it is not a directory. */
 function isFolder(path: string): Promise<boolean> {
   return isKind(path, "directory");
 }
 
-/** Requires a directory at `logDir`. @throws {CommandError} it is missing or a symlink. */
+/** Requires a directory at `logDir`. @throws {CommandError} if it is missing or a symlink. */
 export async function requireLogFolder(logDir: string): Promise<void> {
   if (await isFolder(logDir)) return;
   throw operationalError(`${logDir}: no such directory; run init, or set [data] dir`);
 }
 
-/** Returns false if `path` does not exist. @throws {CommandError} it is not a regular file. */
+/** Returns false if `path` does not exist. @throws {CommandError} if it is not a regular file. */
 export function isFile(path: string): Promise<boolean> {
   return isKind(path, "file");
 }

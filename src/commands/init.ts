@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { readConfigFile } from "./config.ts";
+import { parseConfig, readConfigFile } from "./config.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
   checkDeployment,
@@ -29,14 +29,26 @@ export type InitOutcome = "initialized" | "already initialized";
 /**
  * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first SIGINT
  * or SIGTERM does not interrupt this.
- * @throws {CommandError} exit status 1: an entry is unexpected; nothing existing is changed.
+ * @throws {CommandError} exit status 1 if an entry is unexpected; nothing existing is changed.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
   const signals = catchSignals(report);
   try {
-    return await initFolder(dir);
+    const outcome = await initFolder(dir);
+    warnOfConfig(join(resolve(dir), CONFIG_FILE), report);
+    return outcome;
   } finally {
     signals.release();
+  }
+}
+
+/** Warns if the socket path exceeds the platform's limit because the directory's path is long. */
+function warnOfConfig(path: string, report: (line: string) => void): void {
+  try {
+    parseConfig(path, CONFIG_TEMPLATE);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    report(`${error.message}; change it before running serve`);
   }
 }
 

@@ -11,7 +11,7 @@ export interface Progress {
   end(): void;
 }
 
-/** Starts showing progress. @param verb past participle for the events, such as `verified`. */
+/** Starts showing progress. @param verb past participle shown first, such as `verified`. */
 export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: string): Progress {
   const startedAtMs = performance.now();
   let shownAtMs = startedAtMs;

@@ -16,10 +16,10 @@ import { runAsWriter } from "./writer_lock.ts";
 
 /**
  * Seals the log offline. Returns when everything is sealed, or after the first signal.
- * @throws {CommandError} exit status 1: another process is the writer, or there is nothing to seal;
- *   4: an unsupported mode or anchor.
- * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {CommandError} exit status 1 if the lock is held or there is nothing to seal; 4 if the
+ *   security mode or integrity anchor is unsupported.
+ * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function seal(config: Config, terminal: Terminal): Promise<void> {
   const write = (logDir: string, signals: ShutdownSignals) => sealFolder(logDir, terminal, signals);
@@ -48,7 +48,7 @@ async function sealFolder(
   }
 }
 
-/** Returns false if a signal stopped it. */
+/** Returns false if a signal stopped the seal. */
 async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): Promise<boolean> {
   const progress = startProgress(terminal, "sealed");
   const unsealed = sumOf(log.unsealed, ({ events }) => events);

@@ -23,7 +23,7 @@ import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
-/** A startup that takes longer is reported. */
+/** The duration of a slower startup is reported. */
 const SLOW_START_MS = 2_000;
 
 export interface ServeOptions {
@@ -37,8 +37,8 @@ export interface ServeOptions {
 /**
  * Serves until SIGINT, SIGTERM or SIGHUP, then shuts down cleanly.
  * @throws {CommandError} exit status 1 or 4.
- * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   const write = (logDir: string, signals: ShutdownSignals) =>
@@ -55,7 +55,7 @@ async function serveFolder(
   const preparer = new BatchPreparer();
   const counters = new Counters();
   const tellCounters = () => report(counters.line());
-  // The default action of the signal would end the process.
+  // The signal's default action would end the process.
   process.on("SIGUSR2", tellCounters);
   const startedAtMs = performance.now();
   const log = await openEventLog({
@@ -101,7 +101,7 @@ function opened(size: EventLogService["size"], durationMs: number): string {
   return `opened ${events}${took}; segments: ${segments}, tail: ${counted(tail_bytes)} bytes`;
 }
 
-/** Starts the server. @throws {CommandError} exit status 1: the socket cannot be bound. */
+/** Starts the server. @throws {CommandError} exit status 1 if the socket cannot be bound. */
 async function bind(options: ListenOptions): Promise<HttpServer> {
   try {
     return await listen(options);

@@ -33,7 +33,7 @@ export function catchSignals(report: (line: string) => void): ShutdownSignals {
       return resolve();
     }
     if (signal === first.signal && nowMs - first.atMs < ECHO_MS) return;
-    report(`second ${signal}: exiting immediately`);
+    report(`second signal (${signal}): exiting immediately`);
     endProcess(EXIT_FAILURE);
   };
   // Deno 2.7 does not pass the signal to its listener.

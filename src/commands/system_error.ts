@@ -7,7 +7,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EPERM: "run as the user that owns the deployment",
   EROFS: "mount the file system read-write",
   ENOSPC: "free some disk space",
-  EDQUOT: "free some space in the disk quota of this user",
+  EDQUOT: "free some space within this user's disk quota",
   EMFILE: "raise the limit on open files",
 };
 

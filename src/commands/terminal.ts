@@ -5,7 +5,7 @@ import process from "node:process";
 import { isatty } from "node:tty";
 
 export interface Terminal {
-  /** Writes `text` to standard output. @throws {Error} it is closed. */
+  /** Writes `text` to standard output. @throws {Error} if it is closed. */
   print(text: string): void;
   /** Writes a line to standard error. Never throws. */
   report(line: string): void;
@@ -32,7 +32,7 @@ export const TERMINAL: Terminal = {
 
 /**
  * Prefixes reported lines with the time, unless standard error is a terminal or the journal, which
- * adds its own. Counters are JSON and contain the time.
+ * adds timestamps itself. Counters are JSON and contain the time.
  */
 export function addTimes(terminal: Terminal): void {
   const { report } = terminal;

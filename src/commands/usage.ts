@@ -12,7 +12,7 @@ import {
 } from "./command_table.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 
-/** Leaves seven columns for the indentation of a manual page. */
+/** Line width, which leaves seven columns for the indentation of a manual page. */
 const WIDTH = 72;
 const INDENT = "  ";
 

@@ -22,9 +22,9 @@ export interface VerifyOptions {
 
 /**
  * Verifies the log and prints the report.
- * @throws {CommandError} exit status 3: a check failed; 1: there is no log, or a signal arrived;
- *   4: a mode or an anchor that `--chain` does not support.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {CommandError} exit status 3 if a check failed; 1 if there is no log or a signal arrived;
+ *   4 if `--chain` does not support the security mode or integrity anchor.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function verify(config: Config, options: VerifyOptions): Promise<void> {
   if (options.chain) requireSupported(config, "verify --chain");

@@ -96,7 +96,7 @@ class BatchEncoder {
     if (this.#writer.bytes.length > SCRATCH_KEPT_BYTES_MAX) this.#writer = newScratch();
   }
 
-  /** Adds one of at most BATCH_EVENTS_MAX events; returns the index of its pieces. */
+  /** Adds an event, up to BATCH_EVENTS_MAX per batch; returns the index of its pieces. */
   addEvent(): number {
     const first = this.#count * PIECES;
     this.#pieces.fill(0, first, first + PIECES);

@@ -78,7 +78,7 @@ class BatchReader {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
-    // Reserve space for the body, its canonical payloads, its lines, and what the encoder adds.
+    // Reserve space for the body, its canonical payloads, its lines, and the encoder's additions.
     const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
     writer.reserve(3 * body.length + addedBytes + END.length);
     writer.append(body);
@@ -203,7 +203,7 @@ class BatchReader {
   }
 }
 
-/** The piece of the member whose name begins at `at`. */
+/** Returns the piece of the member whose name begins at `at`. */
 function pieceOf(bytes: Buffer, at: number): number {
   for (const { name, piece } of EVENT_MEMBERS) {
     if (bytes[at + 1] === name[1]) return startsWith(bytes, at, name) ? piece : NOT_TAKEN;

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 
-/** Bytes up to which a loop copies faster than `copyWithin()`. */
+/** Size up to which a loop copies faster than `copyWithin()`. */
 const LOOPED_BYTES_MAX = 16;
 /** A larger copy gets its own `ArrayBuffer`, so that it can be transferred to another thread. */
 const POOLED_BYTES_MAX = 4 * 1024;

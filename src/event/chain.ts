@@ -79,7 +79,7 @@ const schedule = new Int32Array(ROUNDS);
 /**
  * Replaces the first 8 of a link's 16 big-endian words with the link's SHA-256 (FIPS 180-4). This
  * allocates nothing and takes 0.5 µs; `hash()` of `node:crypto` takes as long on Node, but 1.2 µs
- * on Deno, where batches of 1,000 events would be 5 to 10 % slower.
+ * on Deno, where batches of 1,000 events would be 5 to 10% slower.
  */
 function hashLink(link: Int32Array): void {
   schedule.set(link);

@@ -2,7 +2,7 @@
  * Event ids: RFC 9562 UUIDv7, in lowercase with hyphens. The most significant digits come first, so
  * comparing ids as strings compares their positions in the log.
  *
- * Invariant: an `EventIdSource` returns strictly increasing ids, even if the clock goes back.
+ * Invariant: an `EventIdSource` returns strictly increasing ids, even if the clock goes backwards.
  */
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -49,7 +49,7 @@ export class EventIdSource {
   /**
    * @param clockMs returns Unix milliseconds.
    * @param randomBytes fills its argument.
-   * @param last id of the log's last event, which all new ids exceed; null if there is none.
+   * @param last id of the log's last event; null if there is none. All new ids are greater.
    */
   constructor(
     clockMs: () => number,
@@ -68,7 +68,7 @@ export class EventIdSource {
     );
   }
 
-  /** Returns the next id. @throws {RangeError} no 48-bit timestamp is left. */
+  /** Returns the next id. @throws {RangeError} if no 48-bit timestamp is left. */
   next(): string {
     const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
     if (nowMs > this.#timestampMs) this.#start(nowMs);

@@ -42,7 +42,7 @@ export interface PreparedBatch extends Omit<CheckedBatch, "events"> {
   /**
    * SHA-256, 64 lowercase hex digits, of
    * `{v, source, events: [{stream, record_key, kind, content_hash, occurred_at?}]}` in RFC 8785
-   * form. Two submissions with the same batch id are the same batch if their digests are equal.
+   * form. A submission repeats an earlier one if both have the same batch id and digest.
    */
   batchDigest: string;
   events: EncodedEvents;

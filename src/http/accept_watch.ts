@@ -1,7 +1,7 @@
 /**
- * Detects that clients can't reach a server: its socket file was removed, or it has stopped
- * accepting connections, which an idle server finds out by connecting to itself. After accept(2)
- * fails with EMFILE, Deno 2.9 silently stops accepting connections.
+ * Detects that clients can't reach a server because its socket file was removed or it has stopped
+ * accepting connections. An idle server checks the latter by connecting to itself. Deno 2.9
+ * silently stops accepting connections after accept(2) fails with EMFILE.
  */
 import { existsSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -71,7 +71,7 @@ export class AcceptWatch {
       await this.#reopen();
       this.#state = "idle";
     } catch {
-      // As after a failed probe, the next interval reopens the socket.
+      // Retry at the next interval, as after a failed probe.
       this.#state = "probing";
     }
   }

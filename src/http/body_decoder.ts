@@ -22,7 +22,7 @@ export class BodyDecoder {
   #leftBytes: number;
   /** Received part of the current line. */
   #line = "";
-  /** Bytes of ignored extensions and trailers, subject to the limit of a head. */
+  /** Bytes of ignored extensions and trailers, at most HEADER_BYTES_MAX. */
   #droppedBytes = 0;
 
   /** @param bodyBytes Declared length; null for a chunked body. */

@@ -29,7 +29,7 @@ export interface ConnectionHost {
   readonly refusal: (error: MalformedRequestError) => HttpResponse;
   /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
-  /** Whether the server is shutting down: each response then ends its connection. */
+  /** Whether the server is shutting down. If so, each response closes its connection. */
   readonly isClosing: boolean;
   report(line: string): void;
 }
@@ -53,7 +53,7 @@ export class Connection {
   /** Resolves when the last request has been served. */
   #serving: Promise<void> = Promise.resolve();
   #isAnsweringEndlessly = false;
-  /** Whether the client has ended its side. */
+  /** Whether the client has half-closed the connection. */
   #hasEnded = false;
   /** Bytes dropped after the last response; null before that response. */
   #lingeredBytes: number | null = null;
@@ -211,7 +211,7 @@ export class Connection {
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
     if (!head.keepsAlive || this.#host.isClosing) return false;
     if (response.headers["connection"] === "close" || body.error !== null) return false;
-    // Without a 100 Continue the client may omit the body, so where it ends is unknown.
+    // Without a 100 Continue, the client may omit the body, so the next request's start is unknown.
     return body.isComplete || body.isWanted || !head.expectsContinue;
   }
 
@@ -230,8 +230,8 @@ export class Connection {
   }
 
   /**
-   * Ends our side and drops further input for a while, so that a client that is still sending can
-   * read its response (RFC 9112 section 9.6). A shutdown skips this.
+   * Half-closes the connection and drops input for a while, so that a client that is still sending
+   * can read its response (RFC 9112 section 9.6). A shutdown skips this.
    */
   #linger(): void {
     this.#isBusy = false;
@@ -249,7 +249,7 @@ export class Connection {
     this.#socket.resume();
   }
 
-  /** Handles the end of the client's side; the client may still read. */
+  /** Handles a half-close by the client, which may still read. */
   #endInput(): void {
     this.#hasEnded = true;
     this.#body?.fail(connectionLost());
@@ -264,5 +264,5 @@ export class Connection {
 }
 
 function connectionLost(): ConnectionLostError {
-  return new ConnectionLostError("the connection ended within the request body");
+  return new ConnectionLostError("the connection closed before the request body was complete");
 }

@@ -37,7 +37,7 @@ export class IncomingBody {
 
   /**
    * Decodes received bytes and returns the offset where decoding stopped. The reader receives any
-   * error. After one, all bytes are consumed, since the start of the next request is unknown.
+   * error. After an error, all bytes are dropped, since the next request's start is unknown.
    */
   push(bytes: Buffer): number {
     if (this.error !== null) return bytes.length;

@@ -27,14 +27,14 @@ export class MalformedRequestError extends Error {
 
 export interface HttpResponse {
   readonly status: number;
-  /** Lowercase names. A body in memory adds `content-length`; a response to HEAD includes it. */
+  /** Lowercase names. The server adds `content-length` for a body in memory, but not for HEAD. */
   readonly headers: Readonly<Record<string, string>>;
   /**
    * Null for HEAD. A stream is pulled as the client reads, and `return()` is called if the client
-   * disconnects; an error breaks the connection. Bytes must not change while being written.
+   * disconnects; an error closes the connection. Bytes must not change while being written.
    */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
-  /** Whether the response lasts until the client ends its side of the connection. */
+  /** Whether the response lasts until the client half-closes the connection. */
   readonly isEndless?: boolean;
 }
 

@@ -36,7 +36,7 @@ export function checkHeadText(text: string): void {
   }
 }
 
-/** Checks the size of a partial head. @throws {MalformedRequestError} it is too long. */
+/** Checks the size of a partial head. @throws {MalformedRequestError} if it is too long. */
 export function checkHeadSize(sizeBytes: number): void {
   if (sizeBytes <= HEADER_BYTES_MAX) return;
   throw new MalformedRequestError(
@@ -109,11 +109,11 @@ function bodyLength(headers: RequestHead["headers"], isHttp11: boolean): number 
     if (length === undefined) return 0;
     // Clamped to a safe integer: no client can send more.
     if (LENGTH.test(length)) return Math.min(Number(length), Number.MAX_SAFE_INTEGER);
-    throw new MalformedRequestError("content-length must be one decimal number");
+    throw new MalformedRequestError("content-length must be a single decimal number");
   }
   if (length !== undefined || !isHttp11 || coding.toLowerCase() !== "chunked") {
     throw new MalformedRequestError(
-      "transfer-encoding must be chunked, on HTTP/1.1, without a content-length",
+      "transfer-encoding must be chunked; it requires HTTP/1.1 and excludes content-length",
     );
   }
   return null;

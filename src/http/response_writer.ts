@@ -171,7 +171,7 @@ let latestChunk: Buffer | null = null;
 
 /**
  * Returns a chunk with a copy of `piece`, which must not change afterwards. The last chunk is
- * cached: many followers are sent the same piece in a row, and a copy costs more than a write.
+ * cached: many followers may get the same piece in a row, and copying costs more than writing.
  */
 function chunkOf(piece: Uint8Array): Buffer {
   if (latestChunk === null || piece !== latestPiece) {

@@ -13,7 +13,7 @@ import type { HttpHandler, HttpResponse, HttpServer, MalformedRequestError } fro
 import { closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
 
-/** Idle time before a server probes its socket, and time from a failed probe until it reopens. */
+/** Idle time before a server probes its socket, and delay between a failed probe and reopening. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
 
 export interface ListenOptions {
@@ -33,7 +33,7 @@ export interface ListenOptions {
 
 /**
  * Starts a server. Resolves once it accepts connections.
- * @throws {Error} the socket cannot be bound, with a system `code` like `EADDRINUSE`.
+ * @throws {Error} if the socket cannot be bound, with a system `code` like `EADDRINUSE`.
  */
 export async function listen(options: ListenOptions): Promise<HttpServer> {
   const { path, handler, refusal, report } = options;
@@ -50,7 +50,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     });
     opened.listen(path);
     await once(opened, "listening");
-    // For example EMFILE, which does not affect open connections.
+    // Errors such as EMFILE do not affect open connections.
     opened.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));
     return opened;
   };

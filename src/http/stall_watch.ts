@@ -1,6 +1,6 @@
 /**
  * Times out stalled heads, bodies and followers. One coarse timer serves all waits, because a timer
- * per request would cost more than reading its body. A timeout fires late by at most an eighth.
+ * per request would cost more than reading its body. Timeouts fire up to one eighth late.
  */
 import { clearInterval, setInterval } from "node:timers";
 
@@ -23,7 +23,7 @@ export class StallWatch {
 
   /**
    * Returns the result of a read.
-   * @throws {StallError} the read timed out; it continues unobserved.
+   * @throws {StallError} if the read timed out; the read continues unobserved.
    */
   async guard<T>(read: Promise<T>): Promise<T> {
     const { promise: stalled, reject } = Promise.withResolvers<never>();

@@ -35,7 +35,7 @@ import { RecentCommits } from "./wal/recent_commits.ts";
 import { rotateTail, RotationError, syncNames } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
-/** Memory for the newest commits, which serve readers at the end of the log. */
+/** Memory for copies of the newest commits, from which readers at the end of the log are served. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
 /** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
@@ -64,8 +64,8 @@ export interface SealingOptions {
 
 /**
  * Opens the log as its writer and recovers from a crash if necessary.
- * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function openLog(options: LogOptions): Promise<Log> {
   return new Log(options, await recover(options.storage, options.report));
@@ -148,8 +148,8 @@ export class Log {
   /**
    * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
    * @returns each batch's entry, in order.
-   * @throws {StorageFullError} the disk is full; nothing was written.
-   * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
+   * @throws {StorageFullError} if the disk is full; nothing was written.
+   * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
    */
   async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit has at least one batch");
@@ -162,10 +162,10 @@ export class Log {
 
   /**
    * Commits batches that another log has already committed, unchanged. Used by replicas. The caller
-   * has verified the batches and must not call `append()`, whose ids would not follow theirs.
+   * has verified the batches and must not call `append()`, since its ids might precede theirs.
    * @param lines the event lines of all batches.
-   * @throws {StorageFullError} the disk is full; nothing was written.
-   * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
+   * @throws {StorageFullError} if the disk is full; nothing was written.
+   * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
     assert(commit.batches.length > 0, "a commit has at least one batch");
@@ -174,7 +174,7 @@ export class Log {
 
   async #commit(build: () => Promise<BuiltCommit>): Promise<readonly BatchEntry[]> {
     assert(!this.#appending && !this.#closed, "commits are appended one at a time");
-    assert(!this.#sealing, "nothing is appended during seal() or after it failed");
+    assert(!this.#sealing, "nothing is appended during seal() or after it has failed");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
@@ -260,7 +260,7 @@ export class Log {
       maker,
       pause,
       // The pending file's name must be durable first. Otherwise recovery could find its segments
-      // listed while the file still has the tail's name, and see its events as out of order.
+      // in the manifest while the file is still named as the tail, and reject its events.
       nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
       sealNext: async () => {
         const file = this.#pending[0]!;
@@ -317,7 +317,7 @@ export class Log {
   /**
    * Rotates a large tail unless PENDING_FILES_MAX files wait to be sealed. If rotation fails, the
    * tail keeps growing.
-   * @throws {WriterPoisonedError} the tail is no longer where recovery looks for it.
+   * @throws {WriterPoisonedError} if the tail is no longer where recovery looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {
     const isDue = this.#tail.endBytes >= this.#rotateAtBytes &&

@@ -42,8 +42,8 @@ export interface RecoveredLog {
 export type Report = (line: string) => void;
 
 /**
- * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function recover(storage: Storage, report: Report): Promise<RecoveredLog> {
   const manifest = await prepareFolder(storage);
@@ -111,7 +111,7 @@ interface PendingNames {
   uncovered: string[];
 }
 
-/** @throws {CorruptLogError} a name is not a valid pending file name. */
+/** @throws {CorruptLogError} if a name is not a valid pending file name. */
 async function pendingNames(
   storage: Storage,
   sealedThrough: string | null,
@@ -129,7 +129,7 @@ async function pendingNames(
   return names;
 }
 
-/** Reads a pending file. @throws {CorruptLogError} it is damaged or does not match its name. */
+/** Reads a pending file. @throws {CorruptLogError} if it is damaged or does not match its name. */
 async function recoverPending(
   file: StorageFile,
   path: string,
@@ -181,8 +181,8 @@ async function removeLeftovers(
 
 /**
  * Reads the manifest, or creates an empty log. The manifest of a new log is written last, so an
- * interrupted first start leaves only an empty tail and empty directories. Any other directory
- * without a manifest has lost it.
+ * interrupted first startup leaves only an empty tail and empty directories. Any other directory
+ * without a manifest is corrupt.
  */
 async function prepareFolder(storage: Storage): Promise<Manifest> {
   const names = await storage.list(".");
@@ -260,7 +260,7 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   await file.sync();
 }
 
-/** @param mayBeMissing whether a rotation may have ended before it created the new tail. */
+/** @param mayBeMissing whether a rotation may have been interrupted before it created the tail. */
 async function openTail(storage: Storage, mayBeMissing: boolean): Promise<StorageFile> {
   try {
     return await storage.open(TAIL_FILE, "write");

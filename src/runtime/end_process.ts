@@ -2,7 +2,7 @@
  * Ends the process immediately. On Node, `process.exit()` joins V8's threads and can deadlock: a
  * compiler thread may wait for a garbage collection by the exiting thread (Node 24.21:
  * `WorkerThreadsTaskRunner::Shutdown` and `CollectionBarrier::AwaitCollectionBackground`).
- * Replacing the process by execve(2) with a shell that exits waits for no thread.
+ * Instead, execve(2) replaces the process with a shell that exits, which waits for no thread.
  */
 import { accessSync, constants } from "node:fs";
 import process from "node:process";
@@ -15,7 +15,7 @@ export function endProcess(exitStatus: number): never {
   process.exit(exitStatus);
 }
 
-/** Returns only if it fails: no shell, no permission to run one, or no execve(2). */
+/** Returns only on failure: no shell, no permission to run one, or no execve(2). */
 function becomeExit(exitStatus: number): void {
   try {
     accessSync(SHELL, constants.X_OK);

@@ -1,6 +1,6 @@
 /**
- * Takes an exclusive flock(2) on a file, by which processes of all runtimes exclude each other. The
- * lock is released when the process ends; the file is never deleted.
+ * Takes an exclusive flock(2) on a file, which excludes other processes on any runtime. The lock is
+ * released when the process ends; the file is never deleted.
  */
 import { lstatSync } from "node:fs";
 import { lockFile as lockFileOnDeno } from "./lock_deno.ts";
@@ -8,9 +8,9 @@ import { lockFile as lockFileOnNode } from "./lock_node.ts";
 
 /**
  * Locks `path`, which is created with mode 0600 if missing.
- * @returns a function that releases the lock; null if another process, or an earlier call in this
- *   one, holds it.
- * @throws {Error} `path` is a symlink or not a regular file, or the system cannot lock it.
+ * @returns a function that releases the lock; null if another process or an earlier call in this
+ *   process holds it.
+ * @throws {Error} if `path` is a symlink or not a regular file, or the system cannot lock it.
  */
 export async function lockFile(path: string): Promise<(() => void) | null> {
   // For a symlink, this gives a clearer message than the ELOOP of open(2).

@@ -15,7 +15,7 @@ import {
   INGEST_BODY_BYTES_MAX,
 } from "../limits.ts";
 
-/** How long an admitted body waits for more memory before it gets 429. */
+/** How long an admitted body waits for more memory before it gets a 429. */
 const BODY_ROOM_WAIT_MS = 10_000;
 
 const DEFAULT_LIMITS = {

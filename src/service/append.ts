@@ -1,4 +1,4 @@
-/** Checks a submitted batch: duplicate or conflict, retirement, lineage, then precondition. */
+/** Checks a submitted batch in this order: duplicate, retirement, lineage, precondition. */
 import { ApiError } from "../event/api_error.ts";
 import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { PreparedBatch, Receipt } from "../event/types.ts";

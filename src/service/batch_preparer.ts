@@ -59,7 +59,7 @@ export class BatchPreparer {
   }
 }
 
-/** @throws {ApiError} the body was rejected. */
+/** @throws {ApiError} if the body was rejected. */
 function received(prepared: PreparedBody): PreparedBatch {
   if ("refusal" in prepared) {
     const { code, message, context } = prepared.refusal;

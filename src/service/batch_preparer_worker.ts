@@ -1,4 +1,4 @@
-/** Worker thread of `batch_preparer.ts`, which prepares a batch from each body it receives. */
+/** The worker thread of `batch_preparer.ts`: prepares a batch from each body it receives. */
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";

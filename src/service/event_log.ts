@@ -26,8 +26,8 @@ export type Follow = Pick<FollowSession, "next" | "end" | "close">;
 
 /**
  * Opens a log as its writer. The caller holds the writer lock.
- * @throws {CorruptLogError} committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function openEventLog(options: LogOptions): Promise<EventLogService> {
   return new EventLogService(await openLog(options), options.report);

@@ -1,5 +1,5 @@
 /**
- * Reads the log for followers page by page; a page is an `events` record of the next matching
+ * Reads the log for followers page by page. A page is an `events` record of the next matching
  * events. Followers at the same position with the same filter share live pages, so a commit costs
  * one read regardless of the number of followers.
  */
@@ -12,7 +12,7 @@ import { LruCache } from "../lru_cache.ts";
 export interface FollowPage {
   /** The `events` record with its LF; null if no event matched. */
   record: Uint8Array | null;
-  /** Last event of the record; null without a record. */
+  /** Last event of the record; null if there is no record. */
   lastEventId: string | null;
   /** Position of the next page. */
   nextAfter: string | null;

@@ -12,7 +12,7 @@ export interface Commitment<Answer> {
 /** The outcome of checking a mutation: a response without a commit, or a batch to commit. */
 export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
 
-/** Sources and `batchKey()`s of the next commit, whose batches are checked but not written. */
+/** Sources and `batchKey()`s of the next commit, whose batches are checked but not yet written. */
 export type CommitGroup = ReadonlySet<string>;
 
 /** Returns a batch's identity as a string that no source equals, since sources have no spaces. */
@@ -21,8 +21,8 @@ export function batchKey(source: string, batchId: string): string {
 }
 
 export interface Mutation<Answer> {
-  /** Whether a batch of `group`, which is not yet durable, could change the decision. */
+  /** Whether a batch of `group`, none of which is durable yet, could change the decision. */
   dependsOn(group: CommitGroup): boolean;
-  /** Checks the mutation against the durable state. @throws {ApiError} it is rejected. */
+  /** Checks the mutation against the durable state. @throws {ApiError} if it is rejected. */
   decide(state: LogState): Promise<Decision<Answer>>;
 }

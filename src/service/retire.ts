@@ -1,4 +1,4 @@
-/** Retires sources, each by one system event. */
+/** Retires sources by appending one system event for each. */
 import { ApiError } from "../event/api_error.ts";
 import { canonicalize } from "../event/json/canonical_json.ts";
 import { encodeBatch } from "../event/batch_encoder.ts";

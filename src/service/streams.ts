@@ -175,7 +175,7 @@ export async function mergeStreams(
   for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
     const some = sources.slice(place, place + STREAM_SEEKS_MAX);
     const seeks = some.map((streams) => streams.seek(start));
-    // Wait for all, since no segment may still be read once the page has failed.
+    // Wait for all seeks, so that no segment is still being read after the page has failed.
     await Promise.allSettled(seeks);
     cursors.push(...await Promise.all(seeks));
   }
@@ -197,7 +197,7 @@ function leastKey(cursors: readonly StreamCursor[]): string | null {
   return least;
 }
 
-/** Sums the counts of a stream and advances its cursors. Its last event is in the newest part. */
+/** Sums a stream's counts and advances its cursors. The newest part has the last event. */
 async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
   const [source, stream] = namesOf(key);
   let frontier = "";

@@ -11,7 +11,7 @@ import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts"
 import { LogState } from "./log_state.ts";
 import { batchKey, type Commitment, type Mutation } from "./mutation.ts";
 
-/** Interval of reports that the disk is full. */
+/** Minimum interval between reports of a full disk. */
 const FULL_REPORT_INTERVAL_MS = 10_000;
 
 interface Queued {

@@ -31,7 +31,7 @@ export interface ThreadPoolOptions {
 /** Messages from a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
-/** Young generation of a thread. The default takes 100 MiB more per thread and is no faster. */
+/** Young generation size per thread. V8's default takes 100 MiB more and is no faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
 export class ThreadPool<Request, Response> {

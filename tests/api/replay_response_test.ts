@@ -20,7 +20,7 @@ function noFailure(error: unknown): void {
   assert.fail(`unexpected failure: ${error}`);
 }
 
-/** Responds with these pieces as a replay. @returns the body, and the length if it was declared. */
+/** Sends these pieces as a replay response. @returns the body, and the declared length, if any. */
 async function replayed(pieces: string[]) {
   const { body } = await replayResponse(stubReplay(pieces), noFailure);
   assert.ok(body !== null && typeof body !== "string");
@@ -35,7 +35,7 @@ const EMPTY_PIECES = new Array<string>(REPLAY_EMPTY_PIECES_MAX + 2).fill("");
 const PAGES: Array<[title: string, pieces: string[], events: unknown[], isWhole: boolean]> = [
   ["an empty page", [], [], true],
   ["one piece", ["1,2"], [1, 2], true],
-  ["pieces, with empty ones between", ["", "1", "", "2,3", ""], [1, 2, 3], true],
+  ["pieces with empty ones between them", ["", "1", "", "2,3", ""], [1, 2, 3], true],
   [
     "a page of ordinary size",
     [MEDIUM, "1", MEDIUM],

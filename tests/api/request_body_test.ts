@@ -23,7 +23,7 @@ async function bodyOf(
       return Promise.resolve(Buffer.from(body));
     });
   } finally {
-    assert.equal(admission.heldBytes, 0, "its room is released");
+    assert.equal(admission.heldBytes, 0, "its reservation is released");
   }
 }
 

@@ -1,4 +1,4 @@
-/** The load generator's parsers for replies of peers, and the comparison table. */
+/** The load generator's parsers for the replies of peers, and the comparison table. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -24,7 +24,7 @@ function assertSkims<Reply>(
     for (let at = 0; at < bytes.length; at += size) {
       const isLast = at + size >= bytes.length;
       const got = skimmer.push(bytes.subarray(at, at + size));
-      assert.deepEqual(got, isLast ? reply : null, `pieces of ${size} bytes, at ${at}`);
+      assert.deepEqual(got, isLast ? reply : null, `chunks of ${size} bytes, at byte ${at}`);
     }
   }
 }
@@ -37,7 +37,7 @@ function assertRefuses(skimmer: Skimmer<unknown>, bytes: Buffer, message: RegExp
 
 const LONG = "x".repeat(100);
 
-test("RespSkimmer finds the end of every kind of reply and the last entry, however it is split", () => {
+test("RespSkimmer finds the end of every kind of reply and the last entry, however the bytes are split", () => {
   const entry = (id: string, value: string) =>
     `*2\r\n$${id.length}\r\n${id}\r\n*2\r\n$1\r\ne\r\n$${value.length}\r\n${value}\r\n`;
   const others = `+OK\r\n:-1\r\n$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n$5\r\n-ERR\r\r\n`;
@@ -56,7 +56,7 @@ function pg(type: string, ...parts: (string | number[] | Buffer)[]): Buffer {
   return Buffer.concat([head, body]);
 }
 
-test("PgSkimmer finds the last row and the end of the rows, however they are split", () => {
+test("PgSkimmer finds the last row and the end of the rows, however the bytes are split", () => {
   const row = (id: bigint, rest: string) =>
     pg("D", [0, 2, 0, 0, 0, 8], int64(id), [0, 0, 0, rest.length], rest);
   const lastId = (5n << 32n) + 0xfffffffen;
@@ -75,7 +75,7 @@ function series(
   return { isSameWork: false, ...who, rounds: all };
 }
 
-test("comparisonRows() compares medians with the best peer and with the peer doing the same work", () => {
+test("comparisonRows() compares medians with the best peer, the same work and the floor", () => {
   const rates = (...values: number[]) => values.map((eventsPerSecond) => ({ eventsPerSecond }));
   const [row, ...others] = comparisonRows([
     series({ row: "single-1", subject: "ours", variant: "node" }, ...rates(100, 900, 300)),
@@ -85,12 +85,14 @@ test("comparisonRows() compares medians with the best peer and with the peer doi
       { row: "single-1", subject: "PostgreSQL", variant: "INSERT", isSameWork: true },
       ...rates(200, 100, 300),
     ),
+    series({ row: "single-1", subject: "floor", variant: "hash-store" }, ...rates(900, 1200, 1000)),
   ]);
   assert.deepEqual(others, []);
   const { ours, by, ...cells } = row!;
   assert.deepEqual([ours, cells["best peer"], by, cells["x best"]], [300, 600, "Redis fast", 0.5]);
   const same = [cells["same work"], cells["same by"], cells["x same"]];
   assert.deepEqual(same, [200, "PostgreSQL INSERT", 1.5]);
+  assert.deepEqual([cells["floor"], cells["x floor"]], [1000, 0.3]);
 });
 
 test("comparisonRows() ranks lower latency as better, with separate rows for p50 and p99", () => {

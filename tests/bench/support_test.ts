@@ -1,4 +1,4 @@
-/** Parts of the load generator whose bugs would falsify measurements. */
+/** Parts of the load generator in which a bug would distort measurements. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -33,7 +33,7 @@ const RESPONSES = {
     `${HEAD}Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;e=1\r\nlo\r\n0\r\na: b\r\n\r\n`,
 };
 for (const [name, text] of Object.entries(RESPONSES)) {
-  test(`ResponseParser finds the end of a response ${name}, however it is split`, () => {
+  test(`ResponseParser finds the end of a response ${name}, however its bytes are split`, () => {
     const bytes = Buffer.from(text);
     const parser = new ResponseParser();
     for (let size = 1; size <= bytes.length; size++) {
@@ -53,7 +53,7 @@ test("ResponseParser rejects a response without a length, and data after the end
   }
 });
 
-test("LatencyHistogram.quantileMs() is accurate to 1 % and covers very long latencies", () => {
+test("LatencyHistogram.quantileMs() is accurate to 1% and covers very long latencies", () => {
   const latencies = new LatencyHistogram();
   assert.equal(latencies.quantileMs(0.5), 0);
   for (let ms = 1; ms <= 1000; ms++) latencies.record(ms);

@@ -177,7 +177,7 @@ for (const [name, reply] of NONSENSE) {
   });
 }
 
-test("append() rejects with its signal's abort reason, before and while waiting", async () => {
+test("append() rejects with its signal's abort reason, before the call and during the wait", async () => {
   const abort = new AbortController();
   const reason = new Error("no longer needed");
   const abortAndKeepSilent: Reply = () => abort.abort(reason);

@@ -156,7 +156,7 @@ async function followEvents(client: EventLogClient, count: number): Promise<Comm
   return events;
 }
 
-test(`append() and follow() lose and repeat nothing across kill -9 (seed ${SEED})`, async () => {
+test(`append() and follow() lose or repeat no event across kill -9 (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const sources = ["a", "b", "c", "d"];
   const batches = 150;
@@ -182,7 +182,7 @@ test(`append() and follow() lose and repeat nothing across kill -9 (seed ${SEED}
   });
 });
 
-test("replay() and follow() verify hashes when asked, and type payloads", async () => {
+test("replay() and follow() verify hashes on request, and return typed payloads", async () => {
   await withServing(async (deployment) => {
     const client = clientOf(deployment);
     await client.append(batchOf("shop", "b1", "orders"));
@@ -192,7 +192,7 @@ test("replay() and follow() verify hashes when asked, and type payloads", async 
     }
     assert.deepEqual(indices, [0, 1, 2]);
 
-    // One character of a payload is changed on the way.
+    // Changes one character of a payload in transit.
     const altering: Fetch = async (input, init) => {
       const response = await unixFetch(deployment.socketPath)(input, init);
       const text = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(

@@ -179,7 +179,7 @@ test("follow() gives up after too many consecutive failures, and reports each", 
   });
 });
 
-test("follow() yields the end when the last attempt ends with a shutdown too", async () => {
+test("follow() yields the end record when its last attempt also ends with a shutdown", async () => {
   await withFakeService([lines([end("shutdown")])], async ({ client, seen }) => {
     assert.deepEqual((await collect(client.follow())).map(shorten), ["end shutdown"]);
     assert.equal(seen.length, 3);

@@ -1,5 +1,6 @@
-/** Clients of a socket that does not exist, or no longer. */
+/** Clients of a socket that has never existed, or that no longer exists. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ConnectionError } from "../../src/client/errors.ts";
@@ -19,7 +20,7 @@ const CALLS: Record<string, (client: EventLogClient) => Promise<unknown>> = {
 };
 
 for (const [name, call] of Object.entries(CALLS)) {
-  test(`${name}() fails within a second, with the path, when it never found a socket`, () =>
+  test(`${name}() fails within a second and names the path if it has never found a socket`, () =>
     withFolder(async (folder) => {
       const path = join(folder, "none.sock");
       const timing = new FakeTiming();
@@ -36,7 +37,21 @@ for (const [name, call] of Object.entries(CALLS)) {
     }));
 }
 
-test("a client that has reached its service waits for the socket to come back", async () => {
+test("a client of a path that is not a socket fails within a second, and says so", () =>
+  withFolder(async (folder) => {
+    const path = join(folder, "file");
+    await writeFile(path, "");
+    const timing = new FakeTiming();
+    const error = await new EventLogClient(unixFetch(path), { timing }).streams().catch(String);
+    assert.match(
+      String(error),
+      new RegExp(`connection to ${path} failed: the path is not a socket$`),
+    );
+    const waitedMs = timing.pausesMs.reduce((sum, pauseMs) => sum + pauseMs, 0);
+    assert.ok(waitedMs <= 1000, `${timing.pausesMs}`);
+  }));
+
+test("a client that has reached its service waits for the socket to reappear", async () => {
   let calls = 0;
   const empty = { v: 1, streams: [], next_after: null, snapshot_through_event_id: null };
   const fetch = () => {

@@ -1,4 +1,4 @@
-/** Options that do not exist are refused: JavaScript would ignore them. */
+/** Unknown options are rejected, because JavaScript would otherwise ignore them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../src/client/batch_body.ts";
@@ -9,7 +9,7 @@ import type { Fetch } from "../../src/client/unix_fetch.ts";
 import { collect, FakeTiming } from "./support/fake_service.ts";
 
 const client = new EventLogClient(() => assert.fail("nothing is sent"));
-/** As JavaScript sees it. */
+/** The client without its types, as JavaScript callers use it. */
 const untyped = client as unknown as Record<string, (options: object) => unknown>;
 const reading = (method: string, options: object) => () =>
   collect(untyped[method]!(options) as AsyncIterable<unknown>);
@@ -27,7 +27,7 @@ const MISTAKES: [call: () => unknown, message: string][] = [
   ],
 ];
 
-/** The compiler requires all options here. */
+/** `Required` makes the compiler report any option that is missing here. */
 const READ: Required<ReplayOptions> = {
   after: null,
   source: "a",
@@ -40,7 +40,7 @@ const READ: Required<ReplayOptions> = {
 };
 const FOLLOW: Required<FollowOptions> = { ...READ, reconnect: () => true, onReconnect() {} };
 
-test("the client accepts every option that its types have", async () => {
+test("the client accepts every option that its types declare", async () => {
   const nothing = { events: [], next_after: null, snapshot_through_event_id: null, streams: [] };
   const receipt = { status: "committed", first_event_id: "1", last_event_id: "1" };
   const options: Required<EventLogClientOptions> = {
@@ -68,7 +68,7 @@ test("the client accepts every option that its types have", async () => {
 });
 
 for (const [call, message] of MISTAKES) {
-  test(`the client refuses a wrong name: ${message.slice(0, 60)}`, async () => {
+  test(`the client rejects an unknown option: ${message.slice(0, 60)}`, async () => {
     const error = await Promise.resolve().then(call).catch((error) => error);
     assert(error instanceof TypeError, String(error));
     assert.ok(error.message.startsWith(message), error.message);

@@ -195,7 +195,7 @@ test("unixFetch() rejects the arguments that fetch() rejects", async () => {
   await assert.rejects(fetch("/"), /connection to \/nowhere failed: .*ENOENT/);
 });
 
-/** Repetitions of each case, because the moment at which a request connects varies. */
+/** Number of runs of each case. The moment at which a request connects varies between runs. */
 const REPEATS = 20;
 
 const MOMENTS: Record<string, (abort: () => void) => void> = {
@@ -205,8 +205,8 @@ const MOMENTS: Record<string, (abort: () => void) => void> = {
   "two turns later": (abort) => void setImmediate(() => setImmediate(abort)),
 };
 
-// Regression: an abort was missed while the body was collected and, on Deno, sometimes while the
-// request connected, so a request aborted before it was connected could continue forever.
+// Regression: an abort was missed while the body was being collected and, on Deno, sometimes while
+// the request was connecting, so a request aborted at that point could continue forever.
 for (const [name, moment] of Object.entries(MOMENTS)) {
   for (const [method, init] of Object.entries({ GET: {}, POST: { method: "POST", body: "x" } })) {
     test(`unixFetch() aborts a ${method} request whose signal is aborted ${name}`, async () => {

@@ -76,7 +76,7 @@ for (const shell of SHELLS) {
   });
 }
 
-test("no string of the usage table has characters that shells or troff interpret", () => {
+test("no string in the usage table contains characters that shells or troff interpret", () => {
   const texts = [
     ...COMMAND_NAMES.map((name) => COMMANDS[name].summary),
     ...OPTION_NAMES.map((name) => OPTIONS[name].effect),

@@ -209,7 +209,7 @@ const OLD_FILES: Entries = {
   "data/warehouse.duckdb.wal": "",
   "data/.warehouse.duckdb.candidate-1": "",
 };
-/** A first start that was interrupted before it wrote the manifest. */
+/** The files of a first startup that was interrupted before it wrote the manifest. */
 const STARTED: Entries = {
   "data/log/tail.ndjson": "",
   "data/log/pending": FOLDER,
@@ -239,6 +239,21 @@ test("init() refuses a path with a file as a parent", () =>
     await assert.rejects(init(join(folder, "file"), quiet), /file/);
     await assert.rejects(init(join(folder, "file", "deployment"), quiet), /file/);
     assert.equal(await readFile(join(folder, "file"), "utf8"), "");
+  }));
+
+test("init warns of a socket path that is too long to serve", () =>
+  withFolder(async (folder) => {
+    const dir = join(folder, "d".repeat(100));
+    for (const outcome of ["initialized", "already initialized"]) {
+      const { code, stderr } = await runCli(["init", dir]);
+      assert.equal(code, 0);
+      const [warning, last] = stderr.split("\n");
+      assert.match(
+        warning!,
+        /service\.toml: \[server\] socket must be at most 10[37] bytes .*serve$/,
+      );
+      assert.equal(last, `${outcome} ${dir}`);
+    }
   }));
 
 test("init exits 0 or 1 and reports only on standard error", () =>

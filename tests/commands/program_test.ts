@@ -1,4 +1,4 @@
-/** The name of the program, and the runtime that it needs. */
+/** The name of the program, and the runtime that it requires. */
 import assert from "node:assert/strict";
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ const node = executableOf("node");
 const skip = node === null ? absenceOf("node") : false;
 
 test(
-  "help, manual, completions and messages say the name it was called by",
+  "help, manual page, completions and messages use the name by which the program was called",
   { skip },
   () =>
     withFolder(async (folder) => {
@@ -50,14 +50,21 @@ test(
     }),
 );
 
-test("an older Node is refused before anything else runs, with the version it takes", {
-  skip: TESTED_EXECUTABLE === undefined ? skip : "an executable has its runtime",
-}, () =>
-  withFolder(async (folder) => {
-    const versions = "{ value: { ...process.versions, node: '22.17.1' } }";
-    const older = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
-    const nodeFlags = ["--import", older];
-    const { code, stdout, stderr } = await runCli(["init", folder], { runtime: "node", nodeFlags });
-    assert.deepEqual([code, stdout], [1, ""]);
-    assert.equal(stderr, "this program needs Node 22.18 or later; this is Node 22.17.1\n");
-  }));
+test(
+  "an older Node is rejected before anything else runs, and the message gives the required version",
+  {
+    skip: TESTED_EXECUTABLE === undefined ? skip : "an executable embeds its runtime",
+  },
+  () =>
+    withFolder(async (folder) => {
+      const versions = "{ value: { ...process.versions, node: '22.17.1' } }";
+      const older = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
+      const nodeFlags = ["--import", older];
+      const { code, stdout, stderr } = await runCli(["init", folder], {
+        runtime: "node",
+        nodeFlags,
+      });
+      assert.deepEqual([code, stdout], [1, ""]);
+      assert.equal(stderr, "this program needs Node 22.18 or later; this is Node 22.17.1\n");
+    }),
+);

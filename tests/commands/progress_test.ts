@@ -33,7 +33,7 @@ test("startProgress() shows at most one message per interval, and clears it", (c
   ]);
 });
 
-test("startProgress() shows the end and the time left, if the end is known", (context) => {
+test("startProgress() shows the total and the remaining time, if the total is known", (context) => {
   let nowMs = 0;
   context.mock.method(performance, "now", () => nowMs);
   const shown: string[] = [];
@@ -94,6 +94,6 @@ test("verify shows progress only on a terminal", (context) =>
     const quoted = cliCommand(args).map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
     const options = { encoding: "utf8", input: "" } as const;
     const { error, stdout } = spawnSync("script", ["-qec", quoted, "/dev/null"], options);
-    if (error !== undefined) return context.skip("there is no script of util-linux");
+    if (error !== undefined) return context.skip("script (util-linux) is not installed");
     assert.ok(stdout.includes(`\r${" ".repeat(72)}\r{"ok":true,`), stdout);
   }));

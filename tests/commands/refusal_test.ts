@@ -7,7 +7,7 @@ import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { runCli, withFolder, withInitialized } from "../../tools/support/program.ts";
 import { fillDeployment } from "../support/filled.ts";
 
-/** Runs a command with a modified configuration; the log must stay empty. */
+/** Runs a command with a modified configuration. The log must stay empty. */
 async function runOn(from: string, to: string, command: string[]) {
   return await withInitialized(async (dir) => {
     const config = join(dir, "service.toml");
@@ -92,7 +92,7 @@ const DAMAGED: [name: string, status: number, reason: RegExp, damage: Damage][] 
   ],
   ["a newer format", 4, /min_reader/, edited("manifest.json", '"min_reader":1', '"min_reader":2')],
   ["a newer writer", 4, /min_writer/, edited("manifest.json", '"min_writer":1', '"min_writer":2')],
-  ["a lost segment", 1, /segments\/\S+\.parquet/, async (logDir) => {
+  ["a missing segment", 1, /segments\/\S+\.parquet/, async (logDir) => {
     await runCli(["seal", "--config", join(logDir, "../../service.toml")]);
     await rm(join(logDir, "segments"), { recursive: true });
     await mkdir(join(logDir, "segments"));

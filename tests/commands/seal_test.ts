@@ -1,4 +1,4 @@
-/** `seal` as a program: output, exit status, and segments that either runtime can read. */
+/** The `seal` command: output, exit status, and segments that either runtime can read. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";

@@ -1,4 +1,4 @@
-/** `serve` as a program: readiness, shutdown and restart. */
+/** The `serve` command: readiness, shutdown and restart. */
 import assert from "node:assert/strict";
 import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
@@ -141,7 +141,7 @@ const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
 /** Number of times the service is started and stopped. */
 const TURNS = 3;
 
-test("serve exits while runtime threads wait for memory, also on a second signal", () =>
+test("serve exits while runtime threads wait for memory, even on a second signal", () =>
   withInitialized(async (dir) => {
     for (let turn = 0; turn < TURNS; turn++) {
       const once = await (await startServe(dir, ASKING)).stop();
@@ -195,11 +195,11 @@ test("serve creates only its own files, accessible only to their owner", () =>
     }
   }));
 
-test("serve puts no times before its lines in the journal", {
-  skip: process.platform === "linux" ? false : "systemd runs on Linux",
+test("serve omits timestamps when standard error is the journal", {
+  skip: process.platform === "linux" ? false : "systemd runs only on Linux",
 }, () =>
   withInitialized(async (dir) => {
-    // As systemd does: it names the stream that standard error is.
+    // Like systemd, sets JOURNAL_STREAM to the device and inode of standard error.
     const script = 'export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) && exec "$0" "$@"';
     const serving = await startServe(dir, {
       wrapper: ["sh", "-c", script],
@@ -209,7 +209,7 @@ test("serve puts no times before its lines in the journal", {
     assert.match(stderr, /^opened 0 events;.*\nserving .*\nshutting down\n$/);
   }));
 
-test("serve prints its counters at SIGUSR2, as one line of JSON", () =>
+test("serve prints its counters on SIGUSR2 as one line of JSON", () =>
   withInitialized(async (dir) => {
     const serving = await startServe(dir);
     for (const n of [1, 1, 2]) await post(serving, n);

@@ -1,4 +1,4 @@
-/** SIGINT and SIGTERM sent to `init`, `seal` and `verify`; `serve` has its own tests. */
+/** SIGINT and SIGTERM sent to `init`, `seal` and `verify`. `serve` has its own tests. */
 import assert from "node:assert/strict";
 import { cp, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -90,7 +90,7 @@ test("seal exits 1 immediately on a second signal, and the next seal continues",
   withFolder(async (folder) => {
     const isInTime = ({ code }: CliExit) => code === 1;
     const { dir, exit } = await interrupted(folder, ["SIGTERM", "SIGINT"], isInTime);
-    assert.match(exit.stderr, /^second SIG(INT|TERM): exiting immediately\n$/);
+    assert.match(exit.stderr, /^second signal \(SIG(INT|TERM)\): exiting immediately\n$/);
     const next = await runCli(["seal", "--config", join(dir, "service.toml")]);
     assert.equal(next.code, 0, next.stderr);
     assert.equal(await verifiedEvents(dir), EVENTS);

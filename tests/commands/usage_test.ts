@@ -1,4 +1,4 @@
-/** The output of `--help` of the program and each command, and of `--man`. */
+/** The output of `--man`, and of `--help` for the program and for each command. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** `verify` as a program: output, exit status and permissions. */
+/** The `verify` command: output, exit status and permissions. */
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The memory budget for request bodies, over a socket. */
+/** The memory budget for request bodies, tested over a socket. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Admission } from "../../src/service/admission.ts";

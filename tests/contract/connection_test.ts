@@ -52,7 +52,7 @@ test("pipelined requests, even mutations, get responses in order", () =>
     for (let n = 0; n < batches.length; n++) {
       assert.equal(JSON.parse((await connection.readResponse())!.body).status, "committed");
       const page = JSON.parse((await connection.readResponse())!.body);
-      assert.equal(page.events.length, n + 1, "a read sees what was acknowledged before");
+      assert.equal(page.events.length, n + 1, "a read sees everything acknowledged before it");
     }
     for (const [bytes, status] of KINDS) {
       assert.equal((await connection.readResponse())?.status, status, bytes);
@@ -124,7 +124,7 @@ test("a client that does not read its response delays no other client, and can r
 
 test(
   "clients that disconnect at any point leak no descriptors and are not reported",
-  { skip: existsSync("/proc/self/fd") ? false : "there is no /proc" },
+  { skip: existsSync("/proc/self/fd") ? false : "/proc is not available" },
   () =>
     withServedLog(async ({ socketPath, reports }) => {
       const payload = "x".repeat(4 * MIB);
@@ -155,7 +155,7 @@ test(
     }),
 );
 
-test("a pipelined follow response comes after earlier responses", () =>
+test("a pipelined follow response is sent after earlier responses", () =>
   withService(async ({ socketPath }) => {
     const reader = await FollowReader.open(socketPath);
     const connection = await RawConnection.open(socketPath);

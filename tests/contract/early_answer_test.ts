@@ -1,4 +1,4 @@
-/** Responses sent before the request body has arrived reach clients that are still sending it. */
+/** A response sent before the request body has arrived reaches a client that is still sending. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { Admission } from "../../src/service/admission.ts";
@@ -29,7 +29,7 @@ const REFUSALS: Array<[status: number, line: string, headers: string]> = [
 ];
 
 for (const [status, line, headers] of REFUSALS) {
-  test(`${line} with ${status} reaches clients that are still sending or read late`, async () => {
+  test(`a ${status} for ${line} reaches clients still sending or reading late`, async () => {
     const admission = new Admission({ waitersMax: 0, totalBytes: 2, bodyBytes: 1 });
     if (status === 429) admission.admit(1);
     await withServedLog(async ({ socketPath, reports }) => {

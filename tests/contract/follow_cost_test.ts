@@ -13,7 +13,7 @@ const MIB = 1024 * 1024;
 /** Interval between checks of a process's open descriptors. */
 const LOOK_MS = 5;
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
-const skip = existsSync("/proc/self/fd") ? false : "there is no /proc";
+const skip = existsSync("/proc/self/fd") ? false : "/proc is not available";
 
 /** Opens a follow and disconnects after its first bytes. */
 async function openAndDrop(socketPath: string): Promise<void> {

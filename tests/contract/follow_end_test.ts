@@ -39,7 +39,7 @@ test("a shutdown ends each follow with its last event, then closes the connectio
     assert.deepEqual(await endOf(idle), { type: "end", reason: "shutdown", last_event_id: null });
     await raw.ended();
     const response = await raw.readResponse();
-    assert.ok(response!.isComplete, "the last chunk has come");
+    assert.ok(response!.isComplete, "the last chunk has arrived");
   }));
 
 test("a poisoned writer ends follows with writer_poisoned after the last durable event", () =>
@@ -121,7 +121,7 @@ test("a stalled follower is ended with buffer_exceeded and can resume", async ()
     assert.equal(end.reason, "buffer_exceeded");
     assert.equal(end.last_event_id, records.at(-1).last_event_id);
     const delivered = records.flatMap(({ events }) => events);
-    assert.ok(delivered.length < eventCount, "it was ended before it had received everything");
+    assert.ok(delivered.length < eventCount, "the follow ended before everything was delivered");
     const rest = await FollowReader.open(socketPath, `&after=${end.last_event_id}`);
     const resumed = await rest.catchUp();
     assert.equal(delivered.length + resumed.length, eventCount, "nothing is lost");

@@ -35,12 +35,12 @@ test("follow: GET and HEAD return uncacheable NDJSON with Connection: close", ()
     follow.close();
   }));
 
-/** The members of a record that state its position, for a record that ends at the frontier. */
+/** The position members of a record that ends at the frontier. */
 function atFrontier(id: string | null) {
   return { next_after: id, snapshot_through_event_id: id };
 }
 
-test("follow: without events it sends one empty snapshot record, then caught_up", () =>
+test("follow: without events, one empty snapshot record is sent, then caught_up", () =>
   withService(async ({ socketPath }) => {
     const empty = { type: "events", phase: "snapshot", events: [] };
     const onEmptyLog = await FollowReader.open(socketPath);
@@ -53,7 +53,7 @@ test("follow: without events it sends one empty snapshot record, then caught_up"
     }
   }));
 
-test("follow: it sends the snapshot, caught_up, then each commit as a live record", () =>
+test("follow: the snapshot is sent, then caught_up, then each commit as a live record", () =>
   withService(async ({ socketPath }) => {
     const first = await commitKey(socketPath, "1");
     const follow = await FollowReader.open(socketPath);
@@ -162,7 +162,7 @@ test("follow: filters apply to snapshot and live records", () =>
     }
   }));
 
-test("follow: a commit without a match sends no record, and the next cursor is past it", () =>
+test("follow: a commit without a match produces no record, and the next cursor is past it", () =>
   withService(async ({ socketPath }) => {
     const follow = await FollowReader.open(socketPath, "&kind=wanted");
     const empty = await follow.nextOf("events");

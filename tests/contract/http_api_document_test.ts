@@ -11,7 +11,7 @@ const DOCUMENT = new OpenApiDocument();
 /** The section from a heading to the next heading of the same level. */
 function sectionOf(heading: string): string {
   const start = TEXT.indexOf(`\n## ${heading}\n`);
-  assert.ok(start >= 0, `there is a section ${heading}`);
+  assert.ok(start >= 0, `the section ${heading} exists`);
   const end = TEXT.indexOf("\n## ", start + 1);
   return TEXT.slice(start, end < 0 ? undefined : end);
 }

@@ -1,4 +1,4 @@
-/** Both runtimes give the same responses. */
+/** Both runtimes return the same responses. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -55,7 +55,7 @@ function maskedBy(eventIds: string[]): (text: string) => string {
       });
 }
 
-/** The responses of a new `serve`. */
+/** The responses of a newly started `serve`. */
 function answersOf(runtime: RuntimeName): Promise<Answer[]> {
   return withServing(async (deployment) => {
     const { socketPath } = deployment;

@@ -45,8 +45,8 @@ const REFUSED = casesOf({
     "limit is decimal": "limit=1e3",
     "limit consists of digits": "limit=0x10",
     "limit has no leading zero": "limit=01",
-    "limit has no space": "limit=+1",
-    "limit has ASCII digits": "limit=%D9%A1",
+    "limit contains no space": "limit=+1",
+    "limit consists of ASCII digits": "limit=%D9%A1",
     "limit is not empty": "limit=",
     "limit may be any number of digits long": `limit=${"9".repeat(400)}`,
     "follow is true or false": "follow=1",
@@ -143,7 +143,7 @@ test("replay: next_after is the request's after if that is past the frontier", (
     assert.deepEqual([page.next_after, page.snapshot_through_event_id], [beyond, last_event_id]);
   }));
 
-test("replay: a page ends at 16 MiB, and next_after continues it", () =>
+test("replay: a page ends at 16 MiB, and the replay continues at next_after", () =>
   withService(async ({ socketPath }) => {
     const payload = "x".repeat(1_000_000);
     const events = Array.from({ length: 20 }, (_, n) => event({ record_key: `${n}`, payload }));

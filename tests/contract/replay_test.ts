@@ -1,4 +1,4 @@
-/** Finite reads with `GET /v1/events`, over a socket. */
+/** Finite reads with `GET /v1/events`, tested over a socket. */
 import assert from "node:assert/strict";
 import { batch } from "../support/batches.ts";
 import { test } from "../support/tested_service.ts";

@@ -1,4 +1,4 @@
-/** Rules common to all requests, over a socket. */
+/** Rules common to all requests, tested over a socket. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";

@@ -33,7 +33,7 @@ test("a shutdown completes queued mutations durably", () =>
     await withServedLog(async (restarted) => {
       const events = await allEvents(restarted.socketPath);
       assert.equal(events.filter(({ source }) => source === "shop").length, 1 + committed);
-      assert.deepEqual(restarted.reports, [], "the log was closed in order");
+      assert.deepEqual(restarted.reports, [], "the log was closed cleanly");
     }, { storage });
   }));
 

@@ -26,7 +26,7 @@ test("commits and readers of the tail do not block each other", () =>
       for (const reply of await Promise.all(readings)) {
         const page = reply.json() as { events: { payload: unknown }[] };
         assert.equal(page.events.length, 1);
-        assert.ok(page.events[0]!.payload === LARGE_PAYLOAD, "the event as sent");
+        assert.ok(page.events[0]!.payload === LARGE_PAYLOAD, "the event is returned as sent");
       }
     }
     await deployment.stop();

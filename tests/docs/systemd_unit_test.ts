@@ -10,10 +10,10 @@ import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
 
 const UNIT_FILE = new URL("../../examples/ops/eventlog.service", import.meta.url);
 const UNIT = readFileSync(UNIT_FILE, "utf8");
-/** Exposure level from `systemd-analyze security`, from 0 to 10; an unhardened unit scores 9.6. */
+/** Exposure level from `systemd-analyze security` (0 to 10). An unhardened unit scores 9.6. */
 const EXPOSURE_MAX = 2;
 
-test("the systemd unit starts a valid command, without a network", () => {
+test("the systemd unit starts a valid command without network access", () => {
   const [, program, line] = /^ExecStart=(\S+) (.*)$/m.exec(UNIT)!;
   assert.equal(program, "/usr/local/bin/eventlog");
   const invocation = parseArguments(line!.split(" "));
@@ -42,7 +42,9 @@ test("serve responds in a private network namespace, as under PrivateNetwork", (
   withFolder(async (dir) => {
     const [program, ...args] = NO_NETWORK;
     const { status } = spawnSync(program!, [...args, "true"]);
-    if (status !== 0) return context.skip("this process may not create a network namespace");
+    if (status !== 0) {
+      return context.skip("this process is not allowed to create a network namespace");
+    }
     await runCli(["init", dir]);
     const serving = await startServe(dir, { wrapper: NO_NETWORK });
     const response = await serving.fetch("/v1/streams");

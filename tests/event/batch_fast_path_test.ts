@@ -148,7 +148,7 @@ function randomEvent(random: SeededRandom): string {
   return `{${members.join()}}`;
 }
 
-/** A random name. A few have an escape, which the fast path leaves to the slow path. */
+/** A random name. A few contain an escape, which the fast path leaves to the slow path. */
 function randomName(random: SeededRandom): string {
   return random.chance(0.05) ? JSON.stringify(random.text(10)) : `"${random.pick(NAMES)}"`;
 }

@@ -88,9 +88,9 @@ const INVALID_EVENTS: [title: string, event: unknown, message: RegExp][] = [
   ["no payload", { ...EVENT, payload: undefined }, /missing member payload/],
   ["an unknown member", { ...EVENT, source: "a" }, /unknown member "source"/],
   ["an unknown member named like a method", { ...EVENT, toString: 1 }, /unknown member/],
-  ["a stream of a wrong type", { ...EVENT, stream: 1 }, /stream must be a string/],
-  ["a record_key of a wrong type", { ...EVENT, record_key: null }, /record_key must be a string/],
-  ["a kind of a wrong type", { ...EVENT, kind: [] }, /kind must be a string/],
+  ["a stream of the wrong type", { ...EVENT, stream: 1 }, /stream must be a string/],
+  ["a record_key of the wrong type", { ...EVENT, record_key: null }, /record_key must be a string/],
+  ["a kind of the wrong type", { ...EVENT, kind: [] }, /kind must be a string/],
   ["a null occurred_at", { ...EVENT, occurred_at: null }, /occurred_at must be a string/],
   ["an empty stream", { ...EVENT, stream: "" }, /^stream /],
   ["a bad stream", { ...EVENT, stream: "A" }, /^stream must match/],
@@ -133,7 +133,7 @@ test("prepareBatch() lists every invalid event despite one that nests too deeply
   assert.deepEqual(faults.map((fault) => fault.index), [0, 2, 3]);
 });
 
-test("prepareBatch() throws invalid_request that names the event with a JSON error", () => {
+test("prepareBatch() throws an invalid_request that names the event containing a JSON error", () => {
   const body = (payload: string) =>
     `{"batch_id":"b","source":"a","events":[{"payload":1},{"payload":{"x":[${payload}]}}]}`;
   for (const payload of ["9007199254740993", "1e999", '"\\ud800"', '{"a":1,"\\u0061":2}', "nul"]) {

@@ -60,8 +60,8 @@ const SUCCESSORS: Record<string, [last: string, next: string]> = {
   "last three digits": ["2d37-7a01-8f00-0123456789fe", "2d37-7a01-8f00-0123456789ff"],
   "carry into the low part": ["2d37-7a01-8f00-012345678fff", "2d37-7a01-8f00-012345679000"],
   "carry into the high part": ["2d37-7a01-8f00-ffffffffffff", "2d37-7a01-8f01-000000000000"],
-  "carry over the variant": ["2d37-7a01-bfff-ffffffffffff", "2d37-7a02-8000-000000000000"],
-  "carry into the time": ["2d37-7fff-bfff-ffffffffffff", "2d38-7000-8000-000000000000"],
+  "carry across the variant": ["2d37-7a01-bfff-ffffffffffff", "2d37-7a02-8000-000000000000"],
+  "carry into the timestamp": ["2d37-7fff-bfff-ffffffffffff", "2d38-7000-8000-000000000000"],
 };
 
 test("EventIdSource.next() continues from a last id in the future", () => {
@@ -91,7 +91,7 @@ test("EventIdSource rejects an invalid last id", () => {
   assert.throws(() => new EventIdSource(() => 0, zeros, "019b7c4e"), TypeError);
 });
 
-test(`EventIdSource.next() always increases under hostile clocks (seed ${SEED})`, () => {
+test(`EventIdSource.next() returns increasing ids under hostile clocks (seed ${SEED})`, () => {
   const random = new SeededRandom();
   let nowMs = NOW_MS;
   const hostileClock = () => {

@@ -1,7 +1,7 @@
 /**
- * The real service acknowledges only after fsync. Its system calls show that every 200 response to
- * a mutation is sent after an fdatasync of the tail, which began after the mutation's commit was
- * written. Needs `strace`.
+ * The real service acknowledges only after fsync. Its system calls show that each 200 response to a
+ * mutation is sent only after an fdatasync of the tail has returned, and that the fdatasync began
+ * only after the mutation's commit was written. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ function acknowledgementsIn(calls: readonly SystemCall[]): [eventId: string, cal
   });
 }
 
-/** @throws {AssertionError} a receipt was sent before the fsync of its commit had returned. */
+/** @throws {AssertionError} if a receipt was sent before the fsync of its commit had returned. */
 function assertDurableBefore(
   eventId: string,
   receipt: SystemCall,
@@ -43,7 +43,7 @@ function assertDurableBefore(
     name === "fdatasync" && result === "0" && beganLine > write.endedLine &&
     endedLine < receipt.beganLine
   );
-  assert.ok(sync !== undefined, `the receipt of ${eventId} left before its fdatasync ended`);
+  assert.ok(sync !== undefined, `the receipt of ${eventId} was sent before its fdatasync returned`);
 }
 
 /** Runs concurrent writers, each with duplicates and a retirement. @returns all 200 responses. */

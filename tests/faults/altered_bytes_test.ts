@@ -4,7 +4,7 @@
  * or a follow that ends with `replay_failed`. Each failure is reported with its file and offset.
  * Requests that need no altered byte succeed, and so do appends.
  *
- * SEED repeats a run; FLIPS sets the number of flipped bits.
+ * SEED reproduces a run, and FLIPS sets the number of flipped bits.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -95,7 +95,7 @@ interface Flip {
 function randomFlip(random: Random): Flip {
   const kind = randomItem(random, KINDS);
   const { path, start, end } = randomItem(random, PLACES.get(kind)!);
-  // Clearing a set bit of a filter hides a key, but most bits are not set.
+  // Half of the flips in a filter clear a set bit, which hides a key. Most bits are not set.
   const isCleared = isFilter(kind) && random() < 0.5;
   for (;;) {
     const byte = randomInteger(random, start, end - 1);
@@ -108,7 +108,7 @@ function randomFlip(random: Random): Flip {
 
 const isFilter = (kind: string) => kind.endsWith("filter");
 
-/** Why a reply neither equals the correct one nor fails visibly; null if it does. */
+/** Why a reply is wrong; null if it equals the correct reply or fails visibly. */
 function fault(request: AlteredRequest, reply: Reply, right: Reply): string | null {
   if (!reply.isBroken && reply.status === right.status && reply.text === right.text) return null;
   if (reply.status === 500) {
@@ -122,12 +122,12 @@ function fault(request: AlteredRequest, reply: Reply, right: Reply): string | nu
   return right.text.startsWith(served) && served !== right.text ? null : "altered bytes are served";
 }
 
-/** Asserts that a failure is reported in one line, with its file and offset. */
+/** Asserts that a failure is reported on one line, with its file and offset. */
 function assertReported(lines: readonly string[], { path }: Flip, what: string): void {
   const failures = lines.filter((line) => !/key filter page|not sealed/.test(line));
-  assert.equal(failures.length, 1, `${what}: reports ${JSON.stringify(lines)}`);
+  assert.equal(failures.length, 1, `${what}: reported ${JSON.stringify(lines)}`);
   const [line] = failures as [string];
-  assert.ok(line.includes(path) && /\bbytes? \[?\d+/.test(line), `${what}: reports ${line}`);
+  assert.ok(line.includes(path) && /\bbytes? \[?\d+/.test(line), `${what}: reported ${line}`);
 }
 
 /** Sends requests to a log with a flipped bit and checks the replies. @returns failed requests. */
@@ -154,7 +154,7 @@ async function judge(
   return failed;
 }
 
-/** Appends two batches, which may fail only if a damaged segment hides whether they are new. */
+/** Appends two batches. They may fail only if damage to a segment hides whether they are new. */
 async function judgeIngest(served: Served, flip: Flip): Promise<void> {
   const last = FILES[0]!.events.findLast(({ source }) => source === "heir")!;
   const event = { stream: last.stream, record_key: "1", kind: "upserted", payload: null };
@@ -219,7 +219,7 @@ test(`${FLIPS} bits flip, and no altered byte is served (SEED=${SEED})`, async (
   for (let number = 0; number < FLIPS; number++) {
     const flip = randomFlip(random);
     const failed = await run(random, flip);
-    const outcome = `${flip.kind}: ${failed > 0 ? "requests fail" : "none fails"}`;
+    const outcome = `${flip.kind}: ${failed > 0 ? "some requests fail" : "no request fails"}`;
     counts[outcome] = (counts[outcome] ?? 0) + 1;
     // These files are not cached, and replays read them completely.
     if (/^(pending|tail)/.test(flip.kind)) assert.ok(failed > 0, JSON.stringify(flip));

@@ -1,7 +1,7 @@
 /**
  * Unusable configurations: huge, on one line, deeply nested, or with NULs. Every command that reads
- * such a file exits with status 2 and one short line, and leaves the log alone. Regression: error
- * messages quoted 64 KiB of digits or of a path, including line breaks.
+ * such a file prints one short line, exits with status 2 and leaves the log alone. Regression:
+ * error messages quoted 64 KiB of digits or of a path, including line breaks.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -56,7 +56,7 @@ function assertRefused(
   assert.doesNotMatch(stderr.trimEnd(), /\p{Cc}/u, label);
 }
 
-/** Runs `use` with a deployment with this configuration. The log must stay empty. */
+/** Runs `use` with a deployment that has this configuration. The log must stay empty. */
 async function withConfig(bytes: Uint8Array | string, use: (dir: string) => Promise<void>) {
   await withInitialized(async (dir) => {
     await writeFile(configOf(dir), bytes);

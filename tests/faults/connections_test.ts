@@ -1,7 +1,7 @@
 /**
  * Thousands of connections to the real service, in each state that costs memory without completing
  * a request. The service keeps serving other clients within its memory limits, and releases the
- * connections when they close. CONNECTIONS sets their number; the goal is 10,000.
+ * connections when they close. CONNECTIONS sets their number. The goal is 10,000.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -85,7 +85,7 @@ function connectionsAllowed(): number {
   return limit === "unlimited" ? Infinity : Number(limit) - OTHER_DESCRIPTORS;
 }
 
-/** Opens a connection that reads nothing; retries while the backlog is full. */
+/** Opens a connection that reads nothing, and retries while the backlog is full. */
 async function openOne(socketPath: string): Promise<Socket> {
   for (;;) {
     const socket = connect(socketPath);
@@ -112,7 +112,7 @@ async function openCrowd(socketPath: string, count: number, sockets: Socket[]): 
 test("serve stays responsive and within its memory limits with thousands of connections", (context) =>
   withServing(async (deployment) => {
     if (!existsSync("/proc/self/status")) {
-      return skipLoudly(context, "no /proc to read the memory of a process from");
+      return skipLoudly(context, "/proc is not available to measure a process's memory");
     }
     const connections = Math.min(CONNECTIONS_WANTED, connectionsAllowed());
     if (connections < CONNECTIONS_WANTED) {
@@ -141,7 +141,7 @@ test("serve stays responsive and within its memory limits with thousands of conn
         await assertServed();
         for (const socket of sockets) if (more !== "") socket.write(more);
         await assertServed();
-        assert.ok(openDescriptors(pid)! >= count, `${title}: all are connected`);
+        assert.ok(openDescriptors(pid)! >= count, `${title}: all clients are connected`);
         const resident = memoryBytes(pid)!;
         const limit = BASE_BYTES + count * bytesMax;
         context.diagnostic(`${count} ${title}: ${Math.round(resident / MIB)} MiB`);

@@ -3,7 +3,7 @@
  * again at every operation of the recovery.
  *
  * CRASH_DEPTH=3 enumerates all sequences of up to three steps. By default, all sequences of one
- * step run, and some of two, which SEED chooses. CRASH_STEPS=append,seal runs only that sequence.
+ * step and some of two run. SEED chooses the latter. CRASH_STEPS=append,seal runs only that one.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -49,7 +49,7 @@ async function crashPointsOf(
   const known = () => session.known.copy();
   machine.watch = (operation) => points.beforeOperation(machine.disk, operation, known);
   await session.run(steps.at(-1)!);
-  points.take(machine.disk, known(), "the end");
+  points.take(machine.disk, known(), "at the end");
   return points;
 }
 
@@ -78,7 +78,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   }
 }
 
-/** Runs `check`. Adds the crash, and the command that reproduces it, to an error it throws. */
+/** Runs `check`. Adds the crash, and a command that reproduces it, to any error of `check`. */
 async function labelled(steps: readonly Step[], label: string, check: () => Promise<void>) {
   try {
     await check();

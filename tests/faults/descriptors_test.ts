@@ -1,7 +1,7 @@
 /**
- * The real service out of descriptors. With more clients than descriptors, connected clients are
- * still served, and new ones are served once others disconnect. A startup or seal that cannot open
- * its files fails and leaves the log intact.
+ * The real service without free descriptors. With more clients than descriptors, connected clients
+ * are still served, and new ones are served once others disconnect. A startup or seal that cannot
+ * open its files fails and leaves the log intact.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -37,10 +37,10 @@ const CROWD = 100;
 const WRITERS = 4;
 const POLL_MS = 5;
 const GET_STREAMS = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
-/** Files of the second test's log. Pending files stay open, but segments do not. */
+/** Numbers of files in the second test's log. Pending files stay open, but segments do not. */
 const SEGMENTS = 3;
 const PENDING_FILES = 12;
-/** First limit on descriptors. It decreases until FAILURES runs failed, each at an earlier step. */
+/** Initial descriptor limit, lowered until FAILURES runs have failed, each at an earlier step. */
 const LIMIT_FIRST = 42;
 const FAILURES = 8;
 
@@ -80,7 +80,7 @@ async function verifiedEvents(dir: string): Promise<number> {
 test("serve keeps serving connected clients when descriptors run out", (context) =>
   withServing(async (deployment) => {
     if (!existsSync("/proc/self/fd")) {
-      return skipLoudly(context, "no /proc to count the descriptors of a process in");
+      return skipLoudly(context, "/proc is not available to count a process's descriptors");
     }
     const { dir, socketPath } = deployment;
     const { receipts } = deployment;
@@ -166,7 +166,7 @@ function runSeal(dir: string, openFilesMax: number): Promise<string | null> {
   return faultOf(spawnCli([...config(dir), "seal"], { openFilesMax }));
 }
 
-/** Stops `serve` once it has opened the log; it may have no descriptors left for a client. */
+/** Stops `serve` once it has opened the log, as it may have no descriptors left for a client. */
 async function runServe(dir: string, openFilesMax: number): Promise<string | null> {
   const spawned = spawnCli([...config(dir), "serve"], { openFilesMax });
   await untilReported(spawned, "serving ").catch(() => {});
@@ -195,6 +195,6 @@ for (const [name, run] of [["seal", runSeal], ["serve", runServe]] satisfies [st
         assert.equal(await verifiedEvents(dir), events, `after ${name} with ${limit} descriptors`);
       }
       const inLog = faults.filter((fault) => /EMFILE.*\/(segments|pending|tail)/.test(fault));
-      assert.ok(inLog.length > 0, `some fail at a file of the log: ${faults}`);
+      assert.ok(inLog.length > 0, `some failures name a file of the log: ${faults}`);
     }));
 }

@@ -34,7 +34,7 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** @throws {AssertionError} an entry lacks a location, an expectation or a test. */
+/** @throws {AssertionError} if an entry lacks a location, an expectation or a test. */
 function parseEntry(text: string): Entry {
   const [head, holds, ...tests] = text.trimEnd().split("\n");
   const [, number, fault] = /^\*\*([1-9]\d*)\*\* (.+: .+)$/.exec(head!) ?? [];
@@ -62,7 +62,7 @@ function parseCitation(text: string): Citation {
   return { path, title, caseName: rest.length === 0 ? undefined : rest.join(" › ") };
 }
 
-/** The sections without the introduction, which only shows the form of an entry. */
+/** The sections after the introduction, which only shows the format of an entry. */
 const SECTIONS = read(CATALOGUE).split(/^## .*\n/m).slice(1);
 const ENTRIES: Entry[] = SECTIONS.flatMap((section) =>
   section.split(/^- (?=\*\*)/m).slice(1).map(parseEntry)
@@ -126,7 +126,9 @@ test("tests/faults/catalogue.md: every entry has a unique number, fault and cita
       .map((citation) => `entry ${number} cites a test twice; remove one: ${citation}`)
   );
   assertNone([
-    ...repeated(numbers).map((n) => `two entries have number ${n}; the next free one is ${next}`),
+    ...repeated(numbers).map((n) =>
+      `two entries have number ${n}; the next free number is ${next}`
+    ),
     ...repeated(faults).map((fault) => `remove one of two entries, or say what differs: ${fault}`),
     ...cited,
   ]);

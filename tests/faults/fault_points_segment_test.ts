@@ -59,7 +59,7 @@ function damage(tree: Tree, random: Random): Tree {
   return new Map(tree).set(path, segment);
 }
 
-/** Whether a request failed; a failure must be `internal_error`. */
+/** Whether a request failed. The failure must be `internal_error`. */
 function failed(reply: HttpReply): boolean {
   if (reply.status === 200) return false;
   assertError(reply, "internal_error");
@@ -119,5 +119,5 @@ test(`only requests that need a damaged page get a 500 (SEED=${seed})`, async ()
     const { failure } = await verifyStorage(storage);
     assert.equal(failure?.code, "file_hash_mismatch");
   }
-  assert.ok(requestsFailed > 0, "some requests met damage");
+  assert.ok(requestsFailed > 0, "some requests encountered damage");
 });

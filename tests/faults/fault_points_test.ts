@@ -1,6 +1,6 @@
 /**
  * Makes every operation of a run (service, seal, service) fail in turn, in every possible way. By
- * default, SEED chooses a sample of these faults. FAULT_POINTS=all tries all of them, and
+ * default, SEED chooses a sample of these faults. FAULT_POINTS=all injects all of them, and
  * FAULT_POINT=12 makes only operation 12 fail, in every way.
  */
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ import { plansFor } from "./support/fault_plans.ts";
 import { type Ending, FaultedRun } from "./support/faulted_run.ts";
 import type { Base } from "./support/log_run.ts";
 
-/** Share of the fault points tried without FAULT_POINTS=all. */
+/** Share of the fault points tested without FAULT_POINTS=all. */
 const SAMPLED = 0.02;
 const ENDINGS: readonly Ending[] = ["close", "kill"];
 const VARIETY: Variety = { ...SMALL_VARIETY, randomStates: 3 };
@@ -32,7 +32,7 @@ function withRemnant({ tree, known }: Base): Base {
   return { tree: withTail(tree, appendBytes(tail, cut)), known };
 }
 
-/** A fault to try. */
+/** A fault to inject. */
 interface FaultPoint {
   /** Number of the operation, from 1. */
   number: number;
@@ -48,7 +48,7 @@ async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
     base,
     (operation, count) => count === number ? plansFor(operation)[place] ?? null : null,
     ending,
-    ({ machine, known }) => points.take(machine.disk, known.copy(), "a process has ended"),
+    ({ machine, known }) => points.take(machine.disk, known.copy(), "after a process exit"),
   );
   try {
     await run.run();

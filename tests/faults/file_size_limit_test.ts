@@ -1,7 +1,7 @@
 /**
  * `serve` under a file size limit, started by a parent that does not ignore SIGXFSZ. Node ignores
  * the signal, and the service returns `storage_full`. Deno is killed in the middle of a commit. In
- * both cases, a start without the limit returns everything acknowledged. Needs `prlimit`.
+ * both cases, a restart without the limit returns everything acknowledged. Needs `prlimit`.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -19,7 +19,7 @@ const BATCHES_MAX = LIMIT_BYTES / PAYLOAD_CHARS + 1;
 /** Sets the file size limit and disables core dumps. */
 const WRAPPER = ["prlimit", "--core=0", `--fsize=${LIMIT_BYTES}:unlimited`];
 
-/** Ingests until a batch is rejected. */
+/** Ingests batches until one is rejected or the service dies. */
 async function fill(deployment: Deployment): Promise<void> {
   const events = [event({ payload: "x".repeat(PAYLOAD_CHARS) })];
   for (let number = 0; number < BATCHES_MAX; number++) {
@@ -33,7 +33,7 @@ async function fill(deployment: Deployment): Promise<void> {
 
 test("serve loses nothing at a file size limit", async (context) => {
   const { error } = spawnSync("prlimit", ["--version"]);
-  if (error !== undefined) return skipLoudly(context, `no prlimit: ${error.message}`);
+  if (error !== undefined) return skipLoudly(context, `cannot run prlimit: ${error.message}`);
   await withDeployment(async (deployment) => {
     // Deno caches compiled code in large files.
     const denoFlags = ["--no-code-cache"];

@@ -83,7 +83,7 @@ test(`${FOLLOWERS} followers get ${EVENTS} events in order while they are append
         await commit(socketPath, batch(`bulk-${number}`, 1, BULK_PAYLOAD));
       }
       const peak = peakMemoryBytes(serving.child.pid!);
-      if (peak === null) context.diagnostic("memory is not checked: no /proc");
+      if (peak === null) context.diagnostic("memory is not checked: /proc is not available");
       else assert.ok(peak < MEMORY_BYTES_MAX, `${peak} bytes, at most ${MEMORY_BYTES_MAX}`);
 
       await stalled.catchUp();

@@ -21,9 +21,9 @@ import {
 } from "./support/small_disk.ts";
 
 const WRITERS = 4;
-/** Size of a payload. It is random, because a segment of compressible data might still fit. */
+/** Size of a payload. Payloads are random, because a segment of compressible data might fit. */
 const PAYLOAD_BYTES = 15_000;
-/** Number of batches that would overfill any of the disks. */
+/** Number of batches that exceeds the space on any of the disks. */
 const BATCHES_MAX = 200;
 
 const DISKS: [title: string, make: SmallDiskMaker][] = [
@@ -75,7 +75,7 @@ async function verify(deployment: SmallDeployment): Promise<void> {
   assert.equal(events_checked, deployment.receipts.length * 2);
 }
 
-/** Fills the disk; asserts that ingest resumes once space is freed. */
+/** Fills the disk, and asserts that ingest resumes once space is freed. */
 async function fillAndMakeRoom(deployment: SmallDeployment): Promise<void> {
   const serving = await deployment.start();
   const follower = await FollowReader.open(deployment.socketPath);

@@ -66,7 +66,7 @@ async function fuzz(
   } catch (error) {
     const said = complaints(scene).join("\n");
     const reason = error instanceof Error ? error.message : String(error);
-    const where = `round ${round} of FUZZ_SEED=${SEED}; the server said: ${said || "nothing"}`;
+    const where = `round ${round} of FUZZ_SEED=${SEED}; the server printed: ${said || "nothing"}`;
     throw new Error(`${reason}\n${where}`, { cause: error });
   } finally {
     for (const client of clients) client.close();
@@ -80,7 +80,7 @@ async function fuzz(
   return batches;
 }
 
-const title = `serve answers or closes ${REQUESTS} malformed requests (FUZZ_SEED=${SEED})`;
+const title = `serve responds to ${REQUESTS} malformed requests or disconnects (FUZZ_SEED=${SEED})`;
 test(title, async (context) => {
   const counts = new Map<string, number>();
   for (let done = 0, round = 0; done < REQUESTS; done += ROUND_REQUESTS_MAX, round++) {

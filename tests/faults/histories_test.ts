@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { seededRandom, testSeed } from "../../tools/support/random.ts";
 import { HistoryRun, type Tally } from "./support/history_run.ts";
 
-/** Histories that produce nearly every outcome. Rare outcomes may take up to HISTORIES_MAX. */
+/** This many histories produce nearly every outcome. Rare ones may need up to HISTORIES_MAX. */
 const HISTORIES_FOR_ALL = 50;
 const HISTORIES_MAX = 250;
 /** Number of histories between progress lines in a long run. */
@@ -17,7 +17,7 @@ const HISTORIES_TOLD = 100;
 const EXPECTED = [
   ...["committed", "duplicate", "retired", "already_retired", "batch_id_conflict"],
   ...["source_retired", "source_lineage_conflict", "stream_frontier_conflict", "source_not_found"],
-  ...["storage_full", "writer_poisoned", "failed", "start failed", "seal failed"],
+  ...["storage_full", "writer_poisoned", "failed", "startup failed", "seal failed"],
   ...["crash in submissions", "crash in shutdown", "crash in seal", "crash in recovery"],
 ];
 
@@ -32,7 +32,7 @@ async function runHistory(seed: number, tally: Tally): Promise<void> {
   } catch (error) {
     const again = `SEED=${seed} HISTORIES=1 HISTORY_STEPS=${steps} node --test ` +
       "tests/faults/histories_test.ts";
-    throw new Error(`a promise is broken; rerun: ${again}`, { cause: error });
+    throw new Error(`a guarantee was broken; rerun: ${again}`, { cause: error });
   }
 }
 

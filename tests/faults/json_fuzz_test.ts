@@ -48,7 +48,7 @@ const HEAD =
   '{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",' +
   '"payload":';
 
-/** Checks the document as the payload of a batch. */
+/** Checks the document as the payload of an event. */
 function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAccepted: true }) {
   const body = Buffer.concat([Buffer.from(HEAD), bytes, Buffer.from("}]}")]);
   if (depth > PAYLOAD_DEPTH_MAX) {
@@ -77,11 +77,11 @@ function quoted(bytes: Uint8Array): string {
   return bytes.length > 2000 ? `${bytes.length} bytes` : `Buffer.from("${hex}", "hex")`;
 }
 
-/** Each result must occur often; otherwise the generator has lost coverage. */
+/** Outcomes that must occur often. Otherwise, the generator has lost coverage. */
 const OUTCOMES = [
   ...["accepted", "accepted, too deep for a payload", "not UTF-8", "not JSON"],
   ...["a name appears twice", "an unpaired surrogate", "a number that overflows"],
-  "an integer not kept",
+  "an inexact integer",
 ];
 
 test(`parseJson() agrees with an oracle on ${CASES} documents (SEED=${SEED})`, (context) => {
@@ -93,12 +93,12 @@ test(`parseJson() agrees with an oracle on ${CASES} documents (SEED=${SEED})`, (
       const outcome = check(bytes);
       counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
     } catch (error) {
-      const where = `text ${number} of SEED=${SEED}: ${quoted(bytes)}`;
+      const where = `document ${number} of SEED=${SEED}: ${quoted(bytes)}`;
       throw new Error(`${(error as Error).message}\n${where}`, { cause: error });
     }
   }
   context.diagnostic([...counts].map((count) => count.join(": ")).join(", "));
   for (const [outcome, count] of counts) {
-    assert.ok(count >= CASES / 400, `${outcome}: ${count} of ${CASES} texts`);
+    assert.ok(count >= CASES / 400, `${outcome}: ${count} of ${CASES} documents`);
   }
 });

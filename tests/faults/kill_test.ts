@@ -27,13 +27,13 @@ async function killInIngest(scene: Scene): Promise<void> {
 }
 
 const KINDS: Record<string, Disturbance> = {
-  "killed in ingest": killInIngest,
-  "killed in shutdown": DISTURBANCES.killShutdown,
-  "killed in start": DISTURBANCES.killStart,
-  "killed once recovery had written": DISTURBANCES.killRecovery,
+  "killed during ingest": killInIngest,
+  "killed during shutdown": DISTURBANCES.killShutdown,
+  "killed during startup": DISTURBANCES.killStart,
+  "killed after recovery has written": DISTURBANCES.killRecovery,
 };
 /** Half of the kills strike during ingest. */
-const DRAWN = [...Object.keys(KINDS), "killed in ingest", "killed in ingest"];
+const DRAWN = [...Object.keys(KINDS), "killed during ingest", "killed during ingest"];
 
 test(`serve keeps everything it acknowledged through ${KILLS} kills (SEED=${SEED})`, async () => {
   const random = seededRandom(SEED);
@@ -44,7 +44,7 @@ test(`serve keeps everything it acknowledged through ${KILLS} kills (SEED=${SEED
     return random() < SEALED_SHARE ? [KINDS[kind]!, DISTURBANCES.seal] : [KINDS[kind]!];
   });
   const result = await soakThrough(deck.flat());
-  // A shutdown may complete before the kill, and then counts as a stop.
+  // If a shutdown completes before the kill, it is counted as a stop.
   assert.ok(result.tally.of("kills") + result.tally.of("stops") >= KILLS);
   tellOfLongRun("KILLS", result, struck);
 });

@@ -34,7 +34,7 @@ function eventOf(payload: string): string {
   return `{"stream":"orders","record_key":"1","kind":"upserted","payload":${payload}}`;
 }
 
-/** Resends a body until it is accepted; the service may respond with `overloaded`. */
+/** Resends a body until it is accepted. The service may respond with `overloaded` first. */
 async function ingestAtLast(socketPath: string, body: string): Promise<Receipt> {
   for (;;) {
     const reply = await ingest(socketPath, body);

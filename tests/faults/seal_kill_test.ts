@@ -17,13 +17,13 @@ import { untilBatches } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.SEAL_KILLS ?? 4);
-/** Maximum number of kills that come too early or too late, per kill that counts. */
+/** Maximum number of kills that come too early or too late, for each kill that counts. */
 const MISSES_MAX = 20;
 /** Factor that shortens the maximum delay before a kill after one came too late. */
 const QUICKER_AFTER_MISS = 0.9;
 const WORK_MS_FIRST = 300;
 const POLL_MS = 1;
-/** Number of batches appended before each seal, enough to kill the seal before it ends. */
+/** Number of batches appended before each seal, so that the seal takes long enough to be killed. */
 const BATCHES_BETWEEN = 60;
 /** Steps so short that the test must poll for them to kill the seal in time. */
 const SHORT_STEPS = ["no tail", "unlisted segment", "temporary manifest", "covered pending"];
@@ -61,7 +61,7 @@ function assertEnded({ code, stderr }: CliExit): void {
 }
 
 /**
- * Kills a seal after some time, or during a given short step.
+ * Kills a seal after a given number of milliseconds, or during a given short step.
  * @returns labels of the files left behind; null if the seal had finished or had nothing to do.
  */
 async function killSeal(served: ServedLog, moment: number | string): Promise<string | null> {
@@ -88,7 +88,7 @@ async function verify(served: ServedLog): Promise<{ orphans: string[]; remnants:
   return JSON.parse(stdout);
 }
 
-test(`seal loses and duplicates nothing through ${KILLS} kills (SEED=${SEED})`, async () => {
+test(`seal neither loses nor duplicates events through ${KILLS} kills (SEED=${SEED})`, async () => {
   const struck: Record<string, number> = {};
   let workMs = WORK_MS_FIRST;
   let [kills, misses] = [0, 0];

@@ -1,6 +1,6 @@
 /**
- * A system call of the real `seal` fails at each step. The command exits with status 1 and the
- * reason, every event still exists, and the next `seal` completes. Needs `strace`.
+ * A system call of the real `seal` fails at each step. The command prints the reason and exits with
+ * status 1, every event still exists, and the next `seal` completes. Needs `strace`.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ for (const [title, calls, path, errno] of CASES) {
       const at = path === null ? pending : join("data", "log", path);
       const { code, stderr } = await sealUnder(dir, calls, at, errno);
       assert.equal(code, 1, stderr);
-      assert.match(stderr, new RegExp(`${errno}|os error`), "says why");
+      assert.match(stderr, new RegExp(`${errno}|os error`), "the message gives the reason");
       assert.doesNotMatch(stderr, /defect/);
       await assertWhole(dir);
       const again = await runOn(dir, ["seal"]);

@@ -1,7 +1,7 @@
 /**
- * The real service while a thread seals its tail. It is killed at random moments of a seal, or
- * followed, read and verified during one. Every acknowledged batch exists once. KILLS sets the
- * number of kills, and ROTATE_KIB the size at which a tail is rotated.
+ * The real service while a thread seals its tail. During a seal, it is killed at a random moment,
+ * or its log is followed, read and verified. Every acknowledged batch exists once. KILLS sets the
+ * number of kills, and ROTATE_KIB sets the size at which a tail is rotated.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
@@ -17,7 +17,7 @@ import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 5);
 const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
-/** Maximum number of descriptors of a worker thread, in either runtime, and of pending files. */
+/** Maximum number of descriptors of pending files and of a worker thread in either runtime. */
 const OTHER_FILES_MAX = 20;
 const SEGMENTS_WANTED = 3;
 const SETTLE_MS_MAX = 30_000;
@@ -48,7 +48,7 @@ const killedTitle =
   `serve keeps everything it acknowledged through ${KILLS} kills while sealing (SEED=${SEED})`;
 test(killedTitle, async () => {
   const struck: Record<string, number> = {};
-  /** Kills the service some time after a rotation. */
+  /** Kills the service at a random time after a rotation. */
   const killInSealing = async (scene: Scene) => {
     const { served, random, tally } = scene;
     const before = segmentsOf(served).length;
@@ -69,7 +69,7 @@ test(killedTitle, async () => {
   tellOfLongRun("KILLS", result, struck);
 });
 
-/** Descriptors of regular files; clients use sockets. */
+/** Descriptors of regular files. Sockets of clients are not counted. */
 function openFiles({ pid }: ServedLog): number {
   const folder = `/proc/${pid}/fd`;
   if (!existsSync(folder)) return 0;
@@ -94,7 +94,7 @@ test("serve seals during follows, replays and verify without leaking descriptors
     const deadline = AbortSignal.timeout(SETTLE_MS_MAX);
     const filesMax = () => before + segmentsOf(served).length + OTHER_FILES_MAX;
     await until(scene, () => deadline.aborted || openFiles(served) <= filesMax());
-    assert.ok(!deadline.aborted, `${openFiles(served)} files, not ${filesMax()}`);
+    assert.ok(!deadline.aborted, `${openFiles(served)} open files, expected at most ${filesMax()}`);
     assertSealsQuietly(served);
   };
   const { tally } = await soakThrough([watchSealing], { rotateBytes: ROTATE_BYTES, loadMsMax: 0 });

@@ -1,6 +1,6 @@
 /**
- * Unusable standard streams: closed before the start, full, or without a reader. Messages neither
- * end up in the log nor stop the service, and `verify` fails when its report is lost.
+ * Unusable standard streams: closed at startup, full, or without a reader. Messages neither
+ * end up in the log nor stop the service, and `verify` fails if its report is lost.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -15,7 +15,7 @@ function redirected(redirections: string): string[] {
   return ["sh", "-c", `exec "$0" "$@" ${redirections}`];
 }
 
-/** Runs `use` with a deployment that was killed, so that its next start reports a repair. */
+/** Runs `use` with a deployment whose service was killed, so that the next one reports a repair. */
 function withKilledDeployment(use: (deployment: Deployment) => Promise<void>) {
   return withServing(async (deployment) => {
     await deployment.append("before");
@@ -40,7 +40,7 @@ const UNTAKEN: [title: string, redirections: string, device: string][] = [
 ];
 
 for (const [title, redirections, device] of UNTAKEN) {
-  const skip = existsSync(device) ? false : `no ${device}`;
+  const skip = existsSync(device) ? false : `${device} does not exist`;
   test(
     `serve with ${title} standard streams serves and keeps its log intact`,
     { skip },

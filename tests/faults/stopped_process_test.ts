@@ -14,6 +14,7 @@ import { RawConnection } from "../support/raw_client.ts";
 import { soakThrough } from "./support/soaked.ts";
 
 const STOP_MS = Number(process.env.STOP_MS ?? 3000);
+const POLL_MS = 5;
 const GET = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
 const BODY = JSON.stringify(batchWith({ source: "stopped", batch_id: "slow" }));
 const POST = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n\r\n`;
@@ -35,15 +36,19 @@ async function stopInTheMiddle({ served, ledger, failing }: Scene): Promise<void
     await connection.write(before);
     connections.push([connection, after]);
   }
-  const stopped = served.freeze(STOP_MS, failing);
-  await delay(STOP_MS / 2);
+  let isOver = false;
+  const stopping = served.freeze(STOP_MS, failing).finally(() => isOver = true);
   const path = `/proc/${served.pid}/stat`;
-  if (existsSync(path)) assert.match(readFileSync(path, "utf8"), /\) T /, "it is stopped");
-  await stopped;
+  const isStopped = () => !existsSync(path) || / T /.test(readFileSync(path, "utf8"));
+  while (!isStopped()) {
+    assert.ok(!isOver, "the service stops");
+    await delay(POLL_MS);
+  }
+  await stopping;
   for (const [connection, after] of connections) {
     await connection.write(after);
     const response = await connection.readResponse();
-    assert.equal(response?.status, 200, response?.body);
+    assert.equal(response?.status, 200, `${JSON.stringify(after)}: ${response?.body}`);
     connection.destroy();
   }
 }

@@ -30,7 +30,7 @@ test("serve survives the removal of its socket file and exits cleanly", () =>
     const second = await served.run(["serve"]);
     assert.equal(second.code, 1);
     assert.match(second.stderr, /\.lock: held by another process/);
-    assert.ok(!existsSync(socketPath), "the second one has bound nothing");
+    assert.ok(!existsSync(socketPath), "the second process has bound no socket");
     await connection.write(GET);
     assert.equal((await connection.readResponse())?.status, 200);
     connection.destroy();
@@ -50,7 +50,7 @@ test("serve refuses a log that another process serves under another path", () =>
     await served.stop();
   }));
 
-test("serve exits 0 when its terminal closes, and the next start returns everything acknowledged", () =>
+test("serve exits 0 when its terminal closes, and a restart returns everything acknowledged", () =>
   withBatch(async (served) => {
     const { serving } = served;
     signalChild(serving.child, "SIGHUP");

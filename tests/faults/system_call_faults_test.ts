@@ -45,7 +45,7 @@ async function appendUnder(
   return reply!;
 }
 
-/** Runs `use` while calls on the tail fail; asserts that every fault was injected. */
+/** Runs `use` while calls on the tail fail, and asserts that every fault was injected. */
 async function withFaults(
   { folder, logDir, serving }: Deployment,
   faults: Faults,
@@ -85,7 +85,7 @@ function withStruckService(
 const absence = straceAbsence();
 
 const NO_ROOM_TITLE =
-  "serve answers storage_full to writes without space; it and its followers continue";
+  "serve returns storage_full when a write has no space; it and its followers continue";
 test(NO_ROOM_TITLE, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
   await withStruckService(async (deployment, follower) => {

@@ -72,7 +72,7 @@ testWithBoth(
       let tail: Buffer = Buffer.alloc(0);
       for (const runtime of [THIS_RUNTIME, OTHER_RUNTIME, THIS_RUNTIME]) {
         await deployment.start({ runtime });
-        assert.equal((await stat(tailPath)).size, tail.length, "a clean start writes nothing");
+        assert.equal((await stat(tailPath)).size, tail.length, "startup writes nothing");
         await deployment.append(`${tail.length}`);
         await deployment.stop();
         const written = await readFile(tailPath);

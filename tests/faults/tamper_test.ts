@@ -2,7 +2,7 @@
  * `verify --chain` detects any change to the files of a log that affects readers. Changes are
  * random, or their framing, names and inventory are repaired to match.
  *
- * SEED repeats a run, and TAMPER_FLIPS sets the number of bit flips of each kind.
+ * SEED reproduces a run, and TAMPER_FLIPS sets the number of bit flips of each kind.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -57,7 +57,7 @@ const REPLAY = await replayOf(FULL);
 /** The outcome of a change: the failure code that reports it, or harmless. */
 type Outcome = FailureCode | "refused" | "harmless";
 
-/** Verifies a changed log; if it passes, compares its replay with the original. */
+/** Verifies a changed log. If it passes, compares its replay with the original. */
 async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {
   let verification;
   try {
@@ -140,7 +140,7 @@ test(`${FLIPS} single-bit flips are detected or harmless (seed ${SEED})`, (conte
     return { tree: withFile(FULL, path, flipBit(bytes, bit)), what, check };
   }));
 
-/** Offsets of the commits in an unsealed file; the last one is only a clean-shutdown marker. */
+/** Offsets of the commits in an unsealed file. The last commit is a clean-shutdown marker. */
 function commitStarts(path: string): number[] {
   return commitOffsets(FULL.get(path)!).slice(0, -1);
 }
@@ -177,7 +177,7 @@ test(`${FLIPS} flips with repaired framing are detected or harmless (seed ${SEED
     const path = randomItem(random, [...PENDING, TAIL_FILE]);
     const check = (outcome: Outcome) => {
       assert.notEqual(outcome, "refused");
-      // The damaged clean-shutdown marker counts as a remnant.
+      // A damaged clean-shutdown marker is reported as a remnant.
       if (outcome === "harmless") assert.equal(path, TAIL_FILE);
     };
     return { tree: withFile(FULL, path, reframed(path, random)), what: `a flip in ${path}`, check };
@@ -248,8 +248,12 @@ test("swapped or duplicated files are detected", async () => {
   const swap = (a: string, b: string) => withFile(withFile(FULL, b, FULL.get(a)!), a, FULL.get(b)!);
   await assertOutcome(swap(first!.path, second!.path), "file_hash_mismatch", "segments");
   await assertOutcome(swap(PENDING[0]!, PENDING[1]!), "pending_invalid", "pending files");
-  await assertOutcome(swap(PENDING[1]!, TAIL_FILE), "pending_invalid", "a pending file, the tail");
-  await assertOutcome(swap(first!.path, TAIL_FILE), "file_hash_mismatch", "a segment, the tail");
+  await assertOutcome(
+    swap(PENDING[1]!, TAIL_FILE),
+    "pending_invalid",
+    "a pending file and the tail",
+  );
+  await assertOutcome(swap(first!.path, TAIL_FILE), "file_hash_mismatch", "a segment and the tail");
   const both = withSegment(
     withSegment(FULL, 0, FULL.get(second!.path)!),
     1,
@@ -262,7 +266,11 @@ test("swapped or duplicated files are detected", async () => {
   const entries = splitCommits(FULL.get(TAIL_FILE)!).flatMap(({ commit }) => commit.batches);
   const path = pendingPath(entries[0]!.first_event_id, entries.at(-1)!.last_event_id);
   const tail = FULL.get(TAIL_FILE)!;
-  await assertOutcome(withFile(FULL, path, tail), "order_invalid", "the tail, also pending");
+  await assertOutcome(
+    withFile(FULL, path, tail),
+    "order_invalid",
+    "the tail as a pending file too",
+  );
   const copy = segmentPath({ ...first!, sha256: "0".repeat(64) });
   const unlisted = withFile(FULL, copy, FULL.get(first!.path)!);
   await assertOutcome(unlisted, "harmless", "a segment, unlisted");

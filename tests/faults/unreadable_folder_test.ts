@@ -1,7 +1,7 @@
 /**
- * Files and directories that a command's user may not read or write. The command exits with one
- * line and the documented status and changes nothing. Root bypasses permissions, so the test drops
- * that capability for the commands.
+ * Files and directories that a command's user may not read or write. The command prints one line,
+ * exits with the documented status and changes nothing. Root bypasses permissions, so the test
+ * drops that capability for the commands.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -48,7 +48,7 @@ async function absence(): Promise<string | null> {
   if (WRAPPER.length === 0) return null;
   const { error } = spawnSync(WRAPPER[0]!, ["--version"]);
   if (error !== undefined) {
-    return `no setpriv to drop root's capabilities: ${error.message}`;
+    return `cannot run setpriv to drop root's capabilities: ${error.message}`;
   }
   const { code, stderr } = await runCli(["--version"], { wrapper: WRAPPER });
   return code === 0 ? null : `root's capabilities cannot be dropped here: ${stderr.trim()}`;

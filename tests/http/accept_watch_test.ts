@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { AcceptWatch } from "../../src/http/accept_watch.ts";
 import { withFolder } from "../../tools/support/program.ts";
 
-/** Probe intervals. `telling` lets a server accept a connection, even on a slow machine. */
+/** Probe intervals. `telling` is long enough to accept a connection, even on a slow machine. */
 const INTERVAL_MS = { telling: 250, silent: 20 };
 
 /** Runs `use` with a watch on a server that does or does not report its connections. */
@@ -43,7 +43,7 @@ function withWatch(
 
 test("AcceptWatch probes regularly without disturbing a server that accepts connections", () =>
   withWatch("telling", async (server, reopenings) => {
-    reopenings.on("reopen", () => assert.fail("it accepts"));
+    reopenings.on("reopen", () => assert.fail("the server accepts connections"));
     for (let n = 0; n < 3; n++) await once(server, "connection");
   }));
 

@@ -41,27 +41,27 @@ const EXPECT = "Expect: 100-continue\r\n";
 const CHUNKED = "Transfer-Encoding: chunked\r\n";
 
 type Client = "reads" | "does not read" | "half-closes";
-type End = "in time" | "by force";
+type End = "gracefully" | "forcibly";
 
 const STATES: Array<[title: string, bytes: string, client: Client, end: End]> = [
-  ["without data", "", "does not read", "in time"],
-  ["before a head", "\r\n", "does not read", "in time"],
-  ["within a head", "GET / HT", "does not read", "in time"],
-  ["between requests", GET, "reads", "in time"],
-  ["within the next head", `${GET}GET`, "reads", "in time"],
-  ["with a response that is not read", GET, "does not read", "in time"],
-  ["within a body that is read", post("/read", LENGTH, "ab"), "does not read", "by force"],
-  ["within a body that was requested", post("/read", EXPECT + LENGTH), "does not read", "by force"],
-  ["within a discarded body", post("/ignore", LENGTH, "ab"), "reads", "by force"],
-  ["within a discarded body of the last request", post("/", CLOSE + LENGTH), "reads", "in time"],
-  ["after the last response", get("/ignore", CLOSE), "reads", "in time"],
-  ["after a rejected request", "no request\r\n\r\n", "reads", "in time"],
-  ["after a malformed body", post("/read", CHUNKED, "zz\r\n"), "does not read", "in time"],
-  ["with a pending response", get("/late"), "does not read", "by force"],
-  ["with a response to a half-closed client", get("/late"), "half-closes", "by force"],
-  ["with pipelined requests", get("/late") + GET.repeat(10_000), "does not read", "by force"],
-  ["with a streamed response that is not read", get("/stream"), "does not read", "by force"],
-  ["with an endless response that is not read", get("/endless"), "does not read", "by force"],
+  ["without data", "", "does not read", "gracefully"],
+  ["before a head", "\r\n", "does not read", "gracefully"],
+  ["within a head", "GET / HT", "does not read", "gracefully"],
+  ["between requests", GET, "reads", "gracefully"],
+  ["within the next head", `${GET}GET`, "reads", "gracefully"],
+  ["with a response that is not read", GET, "does not read", "gracefully"],
+  ["within a body that is read", post("/read", LENGTH, "ab"), "does not read", "forcibly"],
+  ["within a body that was requested", post("/read", EXPECT + LENGTH), "does not read", "forcibly"],
+  ["within a discarded body", post("/ignore", LENGTH, "ab"), "reads", "forcibly"],
+  ["within a discarded body of the last request", post("/", CLOSE + LENGTH), "reads", "gracefully"],
+  ["after the last response", get("/ignore", CLOSE), "reads", "gracefully"],
+  ["after a rejected request", "no request\r\n\r\n", "reads", "gracefully"],
+  ["after a malformed body", post("/read", CHUNKED, "zz\r\n"), "does not read", "gracefully"],
+  ["with a pending response", get("/late"), "does not read", "forcibly"],
+  ["with a response to a half-closed client", get("/late"), "half-closes", "forcibly"],
+  ["with pipelined requests", get("/late") + GET.repeat(10_000), "does not read", "forcibly"],
+  ["with a streamed response that is not read", get("/stream"), "does not read", "forcibly"],
+  ["with an endless response that is not read", get("/endless"), "does not read", "forcibly"],
 ];
 
 for (const [title, bytes, client, end] of STATES) {
@@ -74,10 +74,10 @@ for (const [title, bytes, client, end] of STATES) {
       if (client === "reads") await connection.readResponse();
       await letServerWork(socketPath, 5);
       await server.close();
-      assert.equal(reports.length, end === "by force" ? 1 : 0, reports.join());
+      assert.equal(reports.length, end === "forcibly" ? 1 : 0, reports.join());
       connection.resume();
       await connection.ended();
-    }, { shutdownGraceMs: end === "by force" ? 30 : 60_000 }));
+    }, { shutdownGraceMs: end === "forcibly" ? 30 : 60_000 }));
 }
 
 test("HttpServer.close() removes the socket file and refuses new connections", async () => {

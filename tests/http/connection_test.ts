@@ -90,7 +90,7 @@ test("an unfinished request head times out, and an idle connection stays open", 
     const served = await RawConnection.open(socketPath);
     await served.write(GET);
     await served.readResponse();
-    // Regression: a client that had sent an empty line counted as one that had begun a request.
+    // Regression: a client that had sent an empty line was treated as having begun a request.
     const begun = await RawConnection.open(socketPath);
     const emptyLine = await RawConnection.open(socketPath);
     await emptyLine.write("\r");
@@ -115,9 +115,9 @@ async function writeApart(socketPath: string, connection: RawConnection, pieces:
 
 /**
  * Regressions: an empty line before a request was skipped only if it arrived in one read. A head
- * was rejected if one read ended right after a line and the next read lacked the end of the head.
+ * was rejected if one read ended right after a line and the next one did not complete the head.
  */
-test("an empty line before a request is skipped, however it is split", () =>
+test("an empty line before a request is skipped, however its bytes are split", () =>
   withHandler(echo, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (const pieces of [["\r", "\n\r", "\n", "\r\n\r", `\n${GET}`], GET]) {
@@ -156,7 +156,7 @@ const BROKEN: Record<string, string> = {
  * decoded as if the line were absent, and the request was executed.
  */
 for (const [title, broken] of Object.entries(BROKEN)) {
-  test(`a body with ${title} stays invalid, whatever follows`, () => {
+  test(`a body with ${title} stays invalid, whatever bytes follow`, () => {
     const [entered, gate] = [new Gate(), new Gate()];
     const outcome = new Gate<unknown>();
     const handler: HttpHandler = async (request) => {
@@ -183,7 +183,7 @@ for (const [title, broken] of Object.entries(BROKEN)) {
 }
 
 /** `tests/contract/early_answer_test.ts` covers responses to clients that are still sending. */
-test("a connection serves the next request after an unread body that had arrived", () =>
+test("a connection serves the next request after a body that arrived but was not read", () =>
   withHandler(ignore, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
     for (let i = 0; i < 3; i++) {

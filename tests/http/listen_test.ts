@@ -31,11 +31,13 @@ const SEEN: Array<[title: string, head: string, seen: object]> = [
   ["dots and backslashes of a target", "GET /a/../b\\c HTTP/1.1", { target: "/a/../b\\c" }],
   ["an absolute target", "GET http://other/a?b HTTP/1.1", { target: "http://other/a?b" }],
   ["a target with an asterisk", "DELETE /* HTTP/1.1", { method: "DELETE", target: "/*" }],
-  ["no header as null", "GET / HTTP/1.1", { x: null, host: "localhost" }],
+  ["a missing header as null", "GET / HTTP/1.1", { x: null, host: "localhost" }],
   ["an empty header as empty", "GET / HTTP/1.1\r\nX:", { x: "" }],
-  ["a header trimmed", "GET / HTTP/1.1\r\nX: \t a b\t ", { x: "a b" }],
+  ["a header without surrounding whitespace", "GET / HTTP/1.1\r\nX: \t a b\t ", { x: "a b" }],
   ["repeated headers joined", "GET / HTTP/1.1\r\nX: a\r\nx: b", { x: "a, b" }],
-  ["the bytes of a header one by one", "GET / HTTP/1.1\r\nX: \u00c3\u00a9", { x: "\u00c3\u00a9" }],
+  ["each byte of a header as a character", "GET / HTTP/1.1\r\nX: \u00c3\u00a9", {
+    x: "\u00c3\u00a9",
+  }],
 ];
 
 for (const [title, head, seen] of SEEN) {

@@ -29,9 +29,9 @@ test("StallWatch.guard() times out a read without data, even after an idle perio
   });
 });
 
-test("StallWatch.start() times out a wait that is not stopped, even if it is restarted", async () => {
+test("StallWatch.start() times out a wait that is not stopped, even if the wait is restarted", async () => {
   const watch = new StallWatch(SHORT_TIMEOUT_MS);
-  const stopped = () => assert.fail("it was stopped");
+  const stopped = () => assert.fail("the wait was stopped");
   let giveUp = () => {};
   const late = () => giveUp();
   await withProcessAlive(async () => {

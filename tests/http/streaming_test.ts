@@ -76,7 +76,7 @@ test("listen() streams a finite body to a client that has half-closed", async ()
   });
 });
 
-/** Maximum of what the service reads or writes ahead, plus the operating system's buffers. */
+/** Maximum amount of data buffered per direction, including the operating system's buffers. */
 const AHEAD_BYTES_MAX = 1024 * 1024;
 
 /**
@@ -142,12 +142,12 @@ const SENT: Record<string, string> = {
 };
 
 /**
- * Regression: if, after a request for an endless response, a client had sent more than the service
- * reads ahead, its disconnect was never noticed and the response continued forever.
+ * Regression: if a client requested an endless response and then sent more than the service reads
+ * ahead, the client's disconnect was never noticed and the response continued forever.
  */
 for (const [title, bytes] of Object.entries(SENT)) {
   for (const end of ["destroy", "endInput"] as const) {
-    test(`an endless response ends when a client that sent ${title} leaves (${end})`, () => {
+    test(`an endless response ends when a client that sent ${title} disconnects (${end})`, () => {
       const begun = new Gate();
       let isOver = false;
       const handler: HttpHandler = () => {

@@ -1,4 +1,4 @@
-/** The first start in an empty directory, uninterrupted or interrupted after any step. */
+/** The first startup in an empty directory, uninterrupted or interrupted after any step. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -42,7 +42,7 @@ test("openLog() creates a durable empty log in an empty directory", async () => 
   }
 });
 
-test("openLog() completes a first start interrupted after any step", async () => {
+test("openLog() completes a first startup interrupted after any step", async () => {
   const whole = new SimulatedDisk();
   await openTestLog(whole);
   for (let step = 1; step <= whole.operations.length; step++) {

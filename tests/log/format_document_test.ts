@@ -65,7 +65,7 @@ test("docs/format.md: the code writes exactly the bytes of the example", async (
   assert.equal(tailOf(storage.tree()).toString(), TAIL.toString());
 });
 
-test("docs/format.md: a log opens with the example as its tail, unchanged", async () => {
+test("docs/format.md: a log whose tail is the example opens without changing it", async () => {
   const tree = withTail(await logTree([]), TAIL);
   const storage = new SimulatedDisk(tree);
   const { log, reports } = await openTestLog(storage);
@@ -81,7 +81,7 @@ test("docs/format.md: the example manifest equals that of a new log", async () =
   assert.ok(DOCUMENT.includes("```text\n" + manifest + "```"));
 });
 
-test("docs/format.md: size and hash of the example match the text", () => {
+test("docs/format.md: the size and hash stated in the text match the example", () => {
   assert.ok(DOCUMENT.includes(`${TAIL.length.toLocaleString("en")} bytes`));
   assert.ok(DOCUMENT.includes(`\`${sha256Hex(TAIL)}\``));
   assert.equal(LINES.length, 7);

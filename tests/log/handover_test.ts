@@ -1,6 +1,6 @@
 /**
- * Readers whose snapshot refers to files that are rotated and sealed. From any position, they read
- * to the end of the snapshot without a changed byte, and keep no file open.
+ * Readers whose snapshot refers to files that are then rotated and sealed. From any position, they
+ * read the unchanged bytes to the end of the snapshot, and leave no file open.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -25,7 +25,7 @@ const RECORD_KEY = "1";
 const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
 
 /** Moments at which a reader takes its snapshot of a file. */
-const MOMENTS = ["while it is the tail", "when it is the whole tail", "when it is pending"];
+const MOMENTS = ["while it is the tail", "when it is the complete tail", "when it is pending"];
 
 /** A log whose sealing starts when the test calls `seal()`. */
 async function openSteered(recentBytesMax?: number, rotateBytes = 1) {
@@ -91,7 +91,7 @@ class Reader {
   }
 }
 
-/** Readers of a snapshot from the beginning and from each event, each stopped after some chunks. */
+/** Readers of a snapshot from the beginning and from each event, each paused after some chunks. */
 async function readersOf(snapshot: LogSnapshot) {
   const all = new Reader(snapshot);
   await all.take(Infinity);

@@ -106,7 +106,7 @@ for (const [name, hook] of Object.entries(POISONS)) {
     assert.deepEqual(durable, ["a"]);
     const reopened = await openTestLog(new SimulatedDisk(storage.tree()));
     const entries = await unsealedBatches(reopened.log);
-    assert.deepEqual(entries[0]?.batch_id, "a", "the written batch may or may not be present");
+    assert.deepEqual(entries[0]?.batch_id, "a", "batch a is present, and the failed one may be");
   });
 }
 
@@ -127,7 +127,7 @@ for (const errno of ["ENOSPC", "EDQUOT", "EFBIG"]) {
         ["write", "truncate", "sync"].map((kind) => `${kind} ${TAIL_FILE}`),
       );
       for (const left of [storage.tree(), storage.crash().tree()]) {
-        assert.ok(tailOf(left).equals(tail), `room for ${roomBytes} bytes`);
+        assert.ok(tailOf(left).equals(tail), `space for ${roomBytes} bytes`);
       }
       assert.equal(log.poison, null);
       assert.equal((await readAll(log.snapshot)).length, 1);
@@ -161,7 +161,7 @@ async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void
   await log.close();
 }
 
-test("append() loses or tears no acknowledged commit, wherever a crash occurs", async () => {
+test("append() neither loses nor tears an acknowledged commit, wherever a crash occurs", async () => {
   const whole = new SimulatedDisk();
   const all: string[] = [];
   await run(whole, all);
@@ -175,7 +175,7 @@ test("append() loses or tears no acknowledged commit, wherever a crash occurs", 
       const batchIds = await batchIdsAfterCrash(restarted);
       assert.deepEqual(batchIds, all.slice(0, batchIds.length));
       assert.ok(batchIds.length >= acknowledged.length, `operation ${step}`);
-      assert.ok([0, 1, 3, 4].includes(batchIds.length), "commits are whole");
+      assert.ok([0, 1, 3, 4].includes(batchIds.length), "no commit is partial");
     }
   }
 });

@@ -1,7 +1,7 @@
 /**
- * Regression: any damage at the end of a tail was treated as a torn commit and truncated. If an
- * editor had converted its line endings, the whole tail was lost. A crash tears only one commit, so
- * the service refuses damage to more than one and leaves the repair to the operator.
+ * Regression: any damage at the end of a tail was treated as a torn commit and truncated. When an
+ * editor had converted the line endings, the whole tail was lost. A crash tears only one commit, so
+ * the service refuses a tail with more damage and leaves the repair to the operator.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -22,14 +22,14 @@ function withDamagedCommits(tail: Buffer, places: number[]): Buffer {
 const DAMAGES: [name: string, damage: (tail: Buffer) => Buffer][] = [
   ["converted line endings", (tail) => Buffer.from(`${tail}`.replaceAll("\n", "\r\n"))],
   [
-    "converted line endings, without the last one",
+    "converted line endings, with the last one missing",
     (tail) => Buffer.from(`${tail}`.trimEnd().replaceAll("\n", "\r\n")),
   ],
   ["the first two commits", (tail) => withDamagedCommits(tail, [0, 1])],
   ["the last two commits", (tail) => withDamagedCommits(tail, [2, 3])],
   ["every commit", (tail) => withDamagedCommits(tail, [0, 1, 2, 3])],
   [
-    "a damaged commit and a missing end of file",
+    "a damaged commit and a truncated one",
     (tail) => withDamagedCommits(tail, [1]).subarray(0, commitOffsets(tail)[2]! + 40),
   ],
 ];

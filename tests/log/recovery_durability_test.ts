@@ -1,4 +1,4 @@
-/** Recovery makes everything durable that readers see, and refuses invalid logs. */
+/** Recovery makes everything that readers see durable, and refuses invalid logs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -54,7 +54,7 @@ test("Log.close() closes on a full disk and reports that the clean-shutdown mark
   assert.equal(storage.openFiles, 0);
 });
 
-test("openLog() creates empty directories that a copy left out", async () => {
+test("openLog() creates empty directories that a copy omitted", async () => {
   const tree = await logTree([["a"]]);
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) tree.delete(folder);
   const storage = new SimulatedDisk(tree);

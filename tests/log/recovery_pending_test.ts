@@ -37,7 +37,7 @@ async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
   return storage.tree();
 }
 
-test("openLog() reads pending files and tail as one log", async () => {
+test("openLog() reads the pending files and the tail as one log", async () => {
   const whole = await logTree([["a"], ["b"], [], ["c"], ["d"], []]);
   let { tree } = await rotate(await appendTo(await logTree([]), "a", "b"));
   tree = (await rotate(await appendTo(tree, "c"))).tree;
@@ -81,7 +81,7 @@ test("openLog() refuses any damage to a pending file, even at its end", async ()
   const { tree, path } = await rotate(await logTree([["a"], ["b"]]));
   const bytes = Buffer.from(tree.get(path)!);
   for (let size = 0; size < bytes.length; size++) {
-    await assertRefused(new Map(tree).set(path, truncateAt(bytes, size)), `cut at ${size}`);
+    await assertRefused(new Map(tree).set(path, truncateAt(bytes, size)), `truncated at ${size}`);
   }
   for (let at = 0; at < bytes.length; at++) {
     const damaged = flipBit(bytes, at * 8 + at % 8);

@@ -19,7 +19,7 @@ import {
   withTail,
 } from "../support/test_log.ts";
 
-/** Commits as lists of batch ids; an empty list stands for a clean shutdown. */
+/** Commits as lists of batch ids. An empty list stands for a clean shutdown. */
 const HISTORIES: Record<string, string[][]> = {
   "a first commit": [["a"]],
   "a later commit": [["a"], ["b"]],
@@ -67,13 +67,13 @@ for (const [name, history] of Object.entries(HISTORIES)) {
     const lastOffset = commitOffsets(tail).at(-2)!;
     for (let size = lastOffset; size < tail.length; size++) {
       const cut = withTail(tree, truncateAt(tail, size));
-      await assertRecovers(cut, tail.subarray(0, lastOffset), `cut at ${size}`);
+      await assertRecovers(cut, tail.subarray(0, lastOffset), `truncated at ${size}`);
     }
     await assertRecovers(tree, tail, "whole");
   });
 }
 
-test("openLog() truncates a last commit with a flipped bit and refuses flips in earlier commits", async () => {
+test("openLog() truncates the last commit if a bit is flipped in it, and refuses one in an earlier commit", async () => {
   for (const history of [[["a"], ["b", "c"], ["d"]], [["a"], []]]) {
     const tree = await logTree(history);
     const tail = tailOf(tree);
@@ -108,7 +108,7 @@ test("openLog() truncates bytes after the last commit that are not a commit", as
   }
 });
 
-test("openLog() truncates a last commit of which only some blocks reached the disk", async () => {
+test("openLog() truncates the last commit if only some of its blocks reached the disk", async () => {
   const tree = await logTree([["a"], ["b", "c", "d", "e", "f", "g", "h"]]);
   const tail = tailOf(tree);
   const lastOffset = commitOffsets(tail).at(-2)!;
@@ -176,7 +176,7 @@ test("openLog() refuses a log without its tail", async () => {
   }
 });
 
-test("openLog() continues ids and chain from the end of the recovered log", async () => {
+test("openLog() continues the ids and the chain from the end of the recovered log", async () => {
   const tree = await logTree([["a"], ["b"], ["c"]]);
   const tail = tailOf(tree);
   const cut = new SimulatedDisk(withTail(tree, truncateAt(tail, tail.length - 1)));
@@ -217,7 +217,7 @@ test("openLog() recovers and reads commits larger than its read buffer", async (
   const tail = tailOf(tree);
   const offsets = commitOffsets(tail);
   const cut = withTail(tree, truncateAt(tail, tail.length - 1));
-  await assertRecovers(cut, tail.subarray(0, offsets.at(-2)), "the last commit cut");
+  await assertRecovers(cut, tail.subarray(0, offsets.at(-2)), "the last commit truncated");
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
 });
 

@@ -17,7 +17,7 @@ import {
 
 const HOLD_LOCK = fileURLToPath(new URL("../support/hold_lock.ts", import.meta.url));
 
-/** Starts a child process that tries to acquire the lock; `answer` is `locked` or `held`. */
+/** Starts a child process that tries to acquire the lock. `answer` is `locked` or `held`. */
 async function tryInChild(
   runtime: RuntimeName,
   path: string,

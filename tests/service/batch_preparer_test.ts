@@ -75,7 +75,7 @@ function refusalOf(call: () => unknown): unknown {
     const { code, message, context } = error;
     return { code, message, context };
   }
-  throw new Error("it was not rejected");
+  throw new Error("the body was not rejected");
 }
 
 test("BatchPreparer.prepare() leaves the rest of a body's buffer intact", async (t) => {
@@ -101,7 +101,7 @@ for (const [what, start] of UNABLE) {
     assert.deepEqual(batches.map(({ batchId }) => batchId), ["b", "c"]);
     const tried = started;
     assert.equal((await preparer.prepare(bodyOf("d", LARGE))).batchId, "d");
-    assert.equal(started, tried, "it is not retried");
+    assert.equal(started, tried, "no further worker is started");
   });
 }
 

@@ -1,4 +1,4 @@
-/** The reasons for which follow sessions end, and their last records. */
+/** The end of follow sessions: its reasons, and the last records sent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -196,7 +196,7 @@ test("FollowSession.next() ends with shutdown during a long scan", async () => {
   gate.open();
   const detail = "the service is shutting down";
   assert.deepEqual(await record, { type: "end", reason: "shutdown", last_event_id: null, detail });
-  assert.ok(storage.operations.length - readsBefore < 20, "it did not read the rest");
+  assert.ok(storage.operations.length - readsBefore < 20, "the rest of the log is not read");
   await assertOver(searching);
   await service.close();
 });

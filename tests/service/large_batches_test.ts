@@ -25,7 +25,7 @@ test("append() yields to the event loop while it stamps a large batch", async ()
     await setImmediate();
   }
   await appending;
-  assert.ok(replays > 1, `${replays} pages were read meanwhile`);
+  assert.ok(replays > 1, `${replays} pages were read during the append`);
 });
 
 test("append() stamps every event of large batches in one group commit", async () => {

@@ -77,7 +77,7 @@ test("retire() on a full disk leaves the source active", async () => {
   await log.service.close();
 });
 
-test("retire() with a failed fsync is resolved by the next start", async () => {
+test("retire() with a failed fsync is resolved by the next startup", async () => {
   const log = await RestartableLog.open();
   const last = await log.commit(submittedBatch("shop", "1"));
   log.storage.hook = failNth("sync", 1, { errno: "EIO" });

@@ -77,7 +77,7 @@ test("LivePages.read() does not cache a page larger than the limit", async () =>
   const pages = new LivePages();
   const reads = [read(pages, log, FROM_START), read(pages, log, FROM_START)];
   const [page, same] = await Promise.all(reads);
-  assert.equal(same, page, "it is shared while it is read");
+  assert.equal(same, page, "the page is shared while it is being read");
   assert.notEqual(await read(pages, log, FROM_START), page);
 });
 

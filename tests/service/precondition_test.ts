@@ -34,19 +34,22 @@ async function inOneTurn(log: RestartableLog, batches: SubmittedBatch[]): Promis
   return await Promise.all(batches.map((batch) => log.submit(batch)));
 }
 
-testWithRestart("append() commits one of many with the same precondition", async (log, settle) => {
-  for (let round = 0; round < 3; round++) {
-    const events = await log.events();
-    const frontier = events.at(-1)?.event_id ?? null;
-    await settle();
-    const ids = ["a", "b", "c", "d"].map((id) => `${id}${round}`);
-    const [winner, ...others] = await inOneTurn(log, ids.map((id) => expecting(id, frontier)));
-    assert.equal(statusOf(winner!), "committed");
-    const actual = winner!.body.last_event_id as string;
-    for (const other of others) assert.deepEqual(other, conflict(frontier, actual));
-  }
-  assert.equal((await log.events()).length, 3);
-});
+testWithRestart(
+  "append() commits only one of many batches with the same precondition",
+  async (log, settle) => {
+    for (let round = 0; round < 3; round++) {
+      const events = await log.events();
+      const frontier = events.at(-1)?.event_id ?? null;
+      await settle();
+      const ids = ["a", "b", "c", "d"].map((id) => `${id}${round}`);
+      const [winner, ...others] = await inOneTurn(log, ids.map((id) => expecting(id, frontier)));
+      assert.equal(statusOf(winner!), "committed");
+      const actual = winner!.body.last_event_id as string;
+      for (const other of others) assert.deepEqual(other, conflict(frontier, actual));
+    }
+    assert.equal((await log.events()).length, 3);
+  },
+);
 
 testWithRestart(
   "append() with a precondition sees earlier batches of the same turn",

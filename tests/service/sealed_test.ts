@@ -23,7 +23,7 @@ interface Observed {
   storage: SimulatedDisk;
 }
 
-/** Submits the history and applies a form after each part. @returns an observation per part. */
+/** Submits the history and rearranges files after each part. @returns an observation per part. */
 async function play(forms: readonly Form[]): Promise<{ after: Observed[] }> {
   const history = new MixedHistory();
   let storage = new SimulatedDisk();
@@ -88,7 +88,7 @@ for (const [name, { forms, segments, pending }] of Object.entries(FORMS)) {
   });
 }
 
-test("the requests sent to a sealed log get every kind of response", async () => {
+test("the requests sent to a sealed log cover every kind of response", async () => {
   const seen = (await plain).after.at(-1)!.seen;
   const text = JSON.stringify(seen);
   const codes = [

@@ -7,7 +7,7 @@ import { mergeStreams } from "../../src/service/streams.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { idAt } from "../support/event_ids.ts";
 
-/** Names, some of which extend another one with each kind of valid character. */
+/** Names, including some that extend another name by each kind of valid character. */
 const NAMES = [
   ...["a", "a-", "a-b", "a.", "a.b", "a0", "a_", "a_b", "aa", "ab"],
   ...["0", "9", "_", "_a", "z"],

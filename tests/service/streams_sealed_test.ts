@@ -28,7 +28,7 @@ const SOURCES = ["a", "a-b", "a.b", "b"];
 const STREAMS = ["x", "x-y", "x.y", "y", "z", "z0", "z_"];
 const SMALL = { events: 6, bytes: Infinity };
 
-/** Commits some random batches, each in its own commit. */
+/** Appends a few random batches, each in its own commit. */
 async function write(random: Random, service: EventLogService, part: number): Promise<void> {
   for (let number = randomInteger(random, 1, 12); number > 0; number--) {
     const streams = Array.from(
@@ -153,7 +153,7 @@ test(`pages describe one snapshot when files are sealed between them (SEED=${see
   }
 });
 
-test("an anchor that is not an event is rejected in segments, pending files and the tail", async () => {
+test("an unknown anchor is rejected, whether it falls in a segment, a pending file or the tail", async () => {
   const random = seededRandom(seed);
   const { service } = await openTestService(await mixedLog(random));
   const ids = (await replayAll(service)).map((event) => event.event_id);

@@ -83,7 +83,7 @@ test("streams() continues paging after the log is reopened", async () => {
   await service.close();
 });
 
-test("streams() rejects an anchor that is not an event: before, between or after the events", async () => {
+test("streams() rejects an unknown anchor: before, between or after the events", async () => {
   const { service, ends } = await serviceWithStreams();
   const last = ends.at(-1)!;
   const before = ends[0]!.replace(/^.{8}/, "00000000");

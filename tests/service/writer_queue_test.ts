@@ -101,7 +101,7 @@ test("append() checks duplicates within one turn against the outcome of the firs
 
 for (const fault of [undefined, { errno: "EIO" }]) {
   const result = fault === undefined ? "is durable" : "fails";
-  test(`append() answers duplicates of a batch in flight only once it ${result}`, async () => {
+  test(`append() answers duplicates of an in-flight batch only once it ${result}`, async () => {
     const storage = new SimulatedDisk();
     const { service } = await openTestService(storage);
     const gate = gateAt("sync");
@@ -142,7 +142,7 @@ test("append() returns storage_full when a commit runs out of space, and continu
   assert.deepEqual(await storedBatchIds(service), ["a", "b", "c"]);
 });
 
-test("append() reports a full disk once in ten seconds, with the refusals", async (context) => {
+test("append() reports a full disk at most every ten seconds, with the number of rejections", async (context) => {
   let nowMs = 1_000;
   context.mock.method(performance, "now", () => nowMs);
   const storage = new SimulatedDisk();
@@ -186,7 +186,7 @@ test("append() and retire() return writer_poisoned after an unknown outcome", as
       assert.equal(await outcome(service.append(batch)), "writer_poisoned");
     }
     await assert.rejects(service.retire("shop"), { code: "writer_poisoned", status: 503 });
-    assert.equal(storage.operations.length, operations, "the disk is not used");
+    assert.equal(storage.operations.length, operations, "no disk operation follows");
     assert.deepEqual(await storedBatchIds(service), ["a"]);
     assert.equal(reports.length, 1);
     assert.match(reports[0]!, /^writer stopped, restart the service: .*EIO/);

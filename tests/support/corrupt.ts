@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 
-/** A copy with one bit flipped; bit 0 is the lowest bit of byte 0. */
+/** A copy with one bit flipped. Bit 0 is the lowest bit of byte 0. */
 export function flipBit(bytes: Uint8Array, bit: number): Buffer {
   const copy = Buffer.from(bytes);
   copy[bit >> 3]! ^= 1 << (bit & 7);

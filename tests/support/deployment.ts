@@ -49,12 +49,12 @@ export class Deployment {
     return this.#serving;
   }
 
-  /** Starts `serve`; resolves once it responds. */
+  /** Starts `serve`, and resolves once it responds. */
   async start(options: ServeOptions = {}): Promise<Serving> {
     return this.#serving = await startServe(this.dir, options);
   }
 
-  /** Stops the service; the shutdown must be clean unless the service is killed. */
+  /** Stops the service. The shutdown must be clean unless the service is killed. */
   async stop(signal: "SIGTERM" | "SIGINT" | "SIGKILL" = "SIGTERM"): Promise<CliExit> {
     const exit = await this.serving.stop(signal);
     if (signal !== "SIGKILL") assert.equal(exit.code, 0, exit.stderr);
@@ -113,7 +113,7 @@ export class Deployment {
   async assertContinues(): Promise<void> {
     await this.start();
     await this.assertShows();
-    await this.append("after the next start");
+    await this.append("after the restart");
     await this.assertShows();
     await this.stop();
     await this.verify();

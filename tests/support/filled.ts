@@ -1,4 +1,4 @@
-/** A deployment with enough history that a seal or verify takes a moment. */
+/** A deployment with enough history to keep a seal or verify busy for a moment. */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";

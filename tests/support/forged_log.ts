@@ -149,7 +149,7 @@ function isSameBatch(a: BatchEntry, b: BatchEntry): boolean {
   return a.source === b.source && a.batch_id === b.batch_id && a.batch_digest === b.batch_digest;
 }
 
-/** A copy of a tree with other rows in the `number`th segment and the manifest rebuilt. */
+/** A copy of a tree with different rows in the `number`th segment and a rebuilt manifest. */
 export async function withRows(
   tree: Tree,
   number: number,

@@ -13,9 +13,9 @@ import { answerTo } from "./submitted.ts";
 /** A submitted mutation. */
 interface Call {
   mutation: Mutation;
-  /** Null until the service answers. */
+  /** Null until the service responds. */
   outcome: Outcome | null;
-  /** Number of the group of mutations that share its commit; null if it is in none. */
+  /** Number of the group of mutations that must share a commit; null without a group. */
   group: number | null;
 }
 
@@ -60,7 +60,7 @@ export class KnownHistory {
 
   /**
    * Submits a mutation and records its answer.
-   * @param attempt makes the call; returns null if it failed by a fault that clients never see.
+   * @param attempt makes the call; returns null if a fault that clients never see made it fail.
    * @param group number of a group of mutations that are committed atomically.
    */
   async submit(

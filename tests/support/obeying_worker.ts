@@ -1,7 +1,7 @@
 /** A worker that carries out the orders in its requests. */
 import { type Answer, answerRequests } from "../../src/threads/thread_pool.ts";
 
-/** An order to return `value`, throw it, die of it, or return a function, which can't be cloned. */
+/** An order: return `value`, throw it, crash with it, or return an uncloneable function. */
 export interface Order {
   order: "echo" | "fail" | "die" | "unclonable";
   value: string | ArrayBuffer;

@@ -1,7 +1,7 @@
 /**
  * Everything that a client can observe of a log without changing it: the bytes of replays and
  * follows, stream listings, and the answers to mutations that commit nothing. Logs with the same
- * history give the same observations.
+ * history yield the same observations.
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -45,7 +45,7 @@ async function followSnapshot(log: EventLog, query: ReplayQuery): Promise<string
   return records;
 }
 
-/** A filter for each existing value, some for several values, and some without matches. */
+/** A filter for each existing value, some that combine values, and some that match nothing. */
 function filtersOf(events: readonly CommittedEvent[]): ReplayQuery["filter"][] {
   const single = events.flatMap(({ source, stream, record_key: recordKey, kind }) => [
     ...[{ source }, { stream }, { recordKey }, { kind }],

@@ -1,17 +1,17 @@
 /**
- * A pass-through storage that fails the test as soon as operations come in an order that a crash
+ * A pass-through storage that fails the test as soon as operations occur in an order that a crash
  * could expose, whether or not a crash follows. It knows only the operations it has observed, and
  * the names of the log's files. Its rules:
  *
- * - a receipt is sent only once its commit and the name of the commit's file are synced; new
- *   segments, and a manifest that lists them, need not be;
- * - a file is renamed only once its bytes are synced;
- * - a pending file is removed only once a manifest that covers it and the segments listed there
- *   are durable under their names; an unlisted segment is removed only while a pending file covers
- *   it; the tail and the manifest are never removed;
- * - a segment, a pending file or the manifest is never written to, nor opened for writing;
- * - synced bytes are neither overwritten nor truncated;
- * - after a failed sync, a file is never written to or synced.
+ * - A receipt is sent only once its commit and the name of the commit's file are synced. New
+ *   segments, and a manifest that lists them, need not be synced.
+ * - A file is renamed only once its bytes are synced.
+ * - A pending file is removed only once a manifest that covers it and the segments listed there
+ *   are durable under their names. An unlisted segment is removed only while a pending file covers
+ *   it. The tail and the manifest are never removed.
+ * - A segment, a pending file or the manifest is never written to or opened for writing.
+ * - Synced bytes are neither overwritten nor truncated.
+ * - After a failed sync, a file is never written to or synced.
  */
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers";
@@ -30,7 +30,7 @@ import type { Manifest } from "../../src/log/segment/manifest.ts";
 import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { folderOf } from "./simulated_names.ts";
 
-/** Thrown when operations came in an order that a crash could expose. */
+/** Thrown when operations occur in an order that a crash could expose. */
 export class OrderViolation extends Error {
   override name = "OrderViolation";
 }
@@ -79,7 +79,7 @@ export class OrderMonitor implements Storage {
   /** First and last event ids of the batches that have been synced. */
   readonly #syncedIds = new Set<string>();
 
-  /** @param onViolation throws an error; the default also fails the test. */
+  /** @param onViolation throws an error. The default also fails the test. */
   constructor(inner: Storage, onViolation: (what: string) => never = fail) {
     this.#inner = inner;
     this.#fail = onViolation;
@@ -92,7 +92,7 @@ export class OrderMonitor implements Storage {
       this.#fail(`a receipt for event ${eventId} is sent before the tail is synced`);
     }
     if (isNew && !this.#syncedIds.has(eventId)) {
-      this.#fail(`a receipt for event ${eventId} is sent, which was not written`);
+      this.#fail(`a receipt is sent for event ${eventId}, which was not written`);
     }
     const change = this.#names.find(({ path, isReplaced }) =>
       !isReplaced && !TEMPORARY_FILES.includes(path) && folderOf(path) !== SEGMENTS_FOLDER
@@ -196,7 +196,7 @@ export class OrderMonitor implements Storage {
         segment.lastEventId <= range.lastEventId
       );
       if (isListed || !isHeld) {
-        this.#fail(`${path} is removed, but no pending file holds its events`);
+        this.#fail(`${path} is removed, but no pending file contains its events`);
       }
     } else {
       this.#fail(`${path} is removed`);
@@ -272,7 +272,7 @@ function newlyWatched(path: string, mode: OpenMode): Watched {
     unsynced: [],
     writtenEnd: 0,
     syncedEnd: 0,
-    // A file opened for writing counts as unsynced until its next sync.
+    // A file opened for writing is considered unsynced until its next sync.
     isSynced: mode === "read",
     hasFailed: false,
   };

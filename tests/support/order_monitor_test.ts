@@ -1,4 +1,4 @@
-/** Violates each rule of the order monitor once. All other tests must keep the rules. */
+/** Violates each rule of the order monitor once. All other tests must follow the rules. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -41,7 +41,7 @@ const isNew = true;
 
 type Use = (monitor: OrderMonitor) => Promise<unknown>;
 
-/** One violation of each rule; `found` is part of the message, and `files` exist beforehand. */
+/** One violation of each rule. `found` matches the message, and `files` exist beforehand. */
 const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
   ["a receipt before the sync of its bytes", /before the tail is synced/, async (m) => {
     await write(m, TAIL_FILE, HEADER);
@@ -98,12 +98,12 @@ const BROKEN: [rule: string, found: RegExp, use: Use, files?: string[]][] = [
     },
     [PENDING],
   ],
-  ["removal of a listed segment", /no pending file holds/, async (m) => {
+  ["removal of a listed segment", /no pending file contains/, async (m) => {
     await putManifest(m, COVERING);
     await m.list("pending");
     await m.remove(SEGMENT);
   }, [SEGMENT, PENDING]],
-  ["removal of the only copy of a segment's events", /no pending file holds/, async (m) => {
+  ["removal of the only copy of a segment's events", /no pending file contains/, async (m) => {
     await m.list("pending");
     await m.remove(SEGMENT);
   }, [SEGMENT]],

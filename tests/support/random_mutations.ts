@@ -1,4 +1,4 @@
-/** Chooses mutations for the clients of a history, based on what they have learned of the log. */
+/** Chooses mutations for the clients of a history, based on what they have learned so far. */
 import type { CommittedEvent } from "../../src/event/types.ts";
 import type { Mutation } from "./history.ts";
 import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";
@@ -130,7 +130,7 @@ export class RandomMutations {
     return randomItem(this.#random, [null, NEVER_COMMITTED, ...this.#frontiers.values()]);
   }
 
-  /** A batch that begins, or claims to begin, a successor source; its marker may be valid. */
+  /** A batch that begins, or claims to begin, a successor source. Its marker may be valid. */
   #successor(): Mutation {
     const batch = this.#batch(this.#random() < 0.8 ? this.#sources.at(-1) : this.#source());
     const others = this.#random() < 0.8 ? [...this.#retired.keys()] : this.#sources;

@@ -38,7 +38,7 @@ export class RawConnection {
     });
   }
 
-  /** The error that the connection failed with. */
+  /** The error with which the connection failed. */
   get error(): Error | null {
     return this.#error;
   }
@@ -74,7 +74,7 @@ export class RawConnection {
     });
   }
 
-  /** Half-closes the connection after pending writes; continues to read. */
+  /** Half-closes the connection after pending writes, and continues to read. */
   endInput(): void {
     this.#socket.end();
   }

@@ -24,10 +24,11 @@ const HEADER_LINE = /^([a-z-]+): ([\x20-\x7e]+)$/i;
 const NEXT_RESPONSE = "HTTP/1.1 ";
 
 /**
- * Skips 100 Continue. @returns null if more bytes are needed; `isOver` means that none will come.
- * @param method null if unknown. The response then counts as one to HEAD, without a body, if its
- *   head is followed directly by the next response or by the end of the connection.
- * @throws {AssertionError} the bytes are not a response of the service.
+ * Skips 100 Continue. @returns null if more bytes are needed. `isOver` means that no more will
+ * come.
+ * @param method null if unknown. The response is then considered one to HEAD, without a body, if
+ *   its head is followed directly by the next response or by the end of the connection.
+ * @throws {AssertionError} if the bytes are not a response of the service.
  */
 export function parseResponse(
   bytes: Buffer,

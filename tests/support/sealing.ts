@@ -6,7 +6,7 @@ import type { SegmentBounds } from "../../src/log/segment/segment_writer.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 import { openTestLog } from "./test_log.ts";
 
-/** Bounds so small that a segment holds one or two commits; a short history yields many. */
+/** Limits so small that a segment holds one or two commits and a short history yields many. */
 export const SMALL_SEGMENTS: SegmentBounds = { events: 3, bytes: 100_000 };
 
 /** Seals all commits. @returns the new segments. */

@@ -10,7 +10,7 @@ import type { Storage } from "../../src/log/storage/storage.ts";
 import { Gate } from "./gate.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 
-/** Event loop turns without an operation after which the disk counts as idle. */
+/** Number of event loop turns without an operation after which the disk is considered idle. */
 const QUIET_TURNS = 6;
 
 /** Waits until all work on a disk is done or blocked. */
@@ -23,7 +23,7 @@ export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
 }
 
 export interface SealingStepsOptions extends MakerSettings {
-  /** Default: 1, which rotates every non-empty tail before the next commit. */
+  /** Default: 1. Every non-empty tail is then rotated before the next commit. */
   rotateBytes?: number;
 }
 
@@ -32,7 +32,7 @@ export class SealingSteps {
   readonly pausesMs: number[] = [];
   /** Reported backlogs, in bytes. */
   readonly backlogs: number[] = [];
-  /** Called before each segment is written; may delay the write or throw. */
+  /** Called before each segment is written. It may delay the write or throw. */
   beforeMake: () => Promise<void> | void = () => {};
   readonly #options: SealingStepsOptions;
   /** Segments written so far. */

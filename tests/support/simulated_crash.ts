@@ -1,6 +1,6 @@
 /**
  * Chooses which unsynced changes survive a crash. The disk asks once per name change, sector and
- * file size; `simulated_disk.ts` describes the allowed answers.
+ * file size. `simulated_disk.ts` describes the allowed choices.
  */
 import { type Random, randomInteger } from "../../tools/support/random.ts";
 
@@ -64,15 +64,15 @@ const ALL_BYTES: LeftBytes = upTo(last);
 const TORN: Record<string, LeftBytes> = {
   "no bytes": NO_BYTES,
   "all bytes": ALL_BYTES,
-  "the size alone": sectors(() => false),
+  "only the size": sectors(() => false),
   "the first sector": sectors(({ place }) => place === 0),
   "all but the first sector": sectors(({ place }) => place > 0),
   "the last sector": sectors(({ place, count }) => place === count - 1),
   "all but the last sector": sectors(({ place, count }) => place < count - 1),
   "every other sector": sectors(({ place }) => place % 2 === 0),
-  "the sectors between": sectors(({ place }) => place % 2 === 1),
-  "half of the length": upTo((sizes) => between(sizes, 0.5)),
-  "all but a byte": upTo((sizes) => between(sizes, 0.999_999)),
+  "the remaining sectors": sectors(({ place }) => place % 2 === 1),
+  "half the length": upTo((sizes) => between(sizes, 0.5)),
+  "all but one byte": upTo((sizes) => between(sizes, 0.999_999)),
   "one byte": upTo((sizes) => Math.min(first(sizes) + 1, last(sizes))),
 };
 
@@ -86,7 +86,7 @@ export function torn(shape: string, keepsName: KeepsName = ALL_NAMES): CrashChoi
   return { ...TORN[shape]!, keepsName };
 }
 
-/** Only synced data, the least that a crash can leave. */
+/** Only synced data, which is the minimum that a crash can leave. */
 export const SYNCED_ONLY: CrashChoice = { ...NO_BYTES, keepsName: SYNCED_NAMES };
 /** Everything, as when the process is killed but the machine keeps running. */
 export const ALL_DONE: CrashChoice = { ...ALL_BYTES, keepsName: ALL_NAMES };
@@ -118,8 +118,8 @@ export function anyOf(random: Random): CrashChoice {
 
 /** Named states of a crashed machine, from the least surviving data to the most. */
 export const CRASHES: Record<string, CrashChoice> = {
-  "with what was synced": SYNCED_ONLY,
+  "with only synced changes": SYNCED_ONLY,
   "with all names": NAMES_ONLY,
-  "with all names and half of each file": torn("half of the length"),
-  "with all that was done": ALL_DONE,
+  "with all names and half of each file": torn("half the length"),
+  "with all changes": ALL_DONE,
 };

@@ -5,9 +5,9 @@
  * The model is as harsh as the assumptions in docs/format.md allow. After a crash:
  *
  * - A sector of 512 bytes has its content as of the last sync, or any later content, independently
- *   of other sectors. A sector is never torn, and sectors that were not written are unharmed.
+ *   of other sectors. A sector is never torn, and sectors that were not written are unaffected.
  * - The size of a file is anything between the smallest and the largest since the last sync,
- *   whatever happened to its bytes. Bytes that did not reach the disk read as zeros.
+ *   independently of its bytes. Bytes that did not reach the disk read as zeros.
  * - A sync of a file makes its bytes and size durable, not its name. A sync of a directory makes
  *   the names created, renamed and removed in it durable, but not the bytes of the files.
  * - Any subset of the unsynced name changes survives, except that a rename is atomic, even between
@@ -51,7 +51,7 @@ export interface Operation {
   position?: number;
   /** Only for `read` and `write`. */
   sizeBytes?: number;
-  /** For a read; a blocking one yields to the event loop only if the hook does. */
+  /** Only for `read`. A blocking read yields to the event loop only if the hook does. */
   callMode?: CallMode | undefined;
 }
 
@@ -64,7 +64,7 @@ export interface Fault {
   pages?: FailedPages;
 }
 
-/** Called before each operation takes effect; may delay it. @returns a fault to inject, or null. */
+/** Called before an operation takes effect, and may delay it. @returns a fault, or null. */
 export type OperationHook = (operation: Operation) => Fault | null | Promise<Fault | null>;
 
 /** Every path below a directory, with the bytes of a file or null for a directory. */
@@ -83,12 +83,12 @@ export class SimulatedDisk implements Storage {
   readonly operations: Operation[] = [];
   /** The number of open files. */
   openFiles = 0;
-  /** Free space in bytes; a write that needs more fails with ENOSPC. */
+  /** Free space in bytes. A write that needs more fails with ENOSPC. */
   roomBytes = Infinity;
   readonly #names: SimulatedNames<SimulatedFile>;
 
   /**
-   * Creates a disk with the contents of `tree`, all durable; adds missing parent directories.
+   * Creates a disk with the contents of `tree`, all durable, and any missing parent directories.
    * @param tree never modified.
    */
   constructor(tree: Tree = new Map()) {
@@ -109,7 +109,7 @@ export class SimulatedDisk implements Storage {
     return this.#file(path).bytes();
   }
 
-  /** Flips a bit of a file, as a failing disk does; bit 0 is the lowest of byte 0. */
+  /** Flips a bit of a file, as a failing disk does. Bit 0 is the lowest of byte 0. */
   flipBit(path: string, bit: number): void {
     this.#file(path).flipBit(bit);
   }

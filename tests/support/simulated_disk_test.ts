@@ -61,9 +61,9 @@ test("SimulatedDisk keeps synced bytes in a crash and any subset of unsynced sec
 test("SimulatedDisk may keep a new length without its bytes, or bytes without the new length", async () => {
   const { disk, file } = await fileOf(Buffer.alloc(0));
   await file.write(A, 0);
-  assert.equal(sectorsLeft(disk, torn("the size alone")), "000");
+  assert.equal(sectorsLeft(disk, torn("only the size")), "000");
   assert.equal(sectorsLeft(disk, torn("every other sector")), "a0a");
-  assert.equal(sectorsLeft(disk, torn("half of the length")), "aa");
+  assert.equal(sectorsLeft(disk, torn("half the length")), "aa");
   assert.equal(disk.crash(torn("one byte")).contents("f").length, 1);
   await file.sync();
   await file.truncate(SECTOR_BYTES);

@@ -18,7 +18,7 @@ export interface Change {
 /** The contents of sectors by sector number, from oldest to newest. */
 type Versions = Map<number, Buffer[]>;
 
-/** The fate of pages that a failed fsync could not write; see `simulated_disk.ts`. */
+/** The fate of pages that a failed fsync could not write (see `simulated_disk.ts`). */
 export type FailedPages = "shown" | "dropped";
 
 export class SimulatedFile {
@@ -46,7 +46,10 @@ export class SimulatedFile {
     return this.#changes.length === 0 && this.#lost.size === 0 && this.#lostSizes.length === 0;
   }
 
-  /** The number of sectors with several possible contents after a crash; null if there is none. */
+  /**
+   * The number of sectors with several possible contents after a crash; null if a crash leaves the
+   * file unchanged.
+   */
   get unsyncedSectors(): number | null {
     if (this.isDurable) return null;
     const sectors = this.#versions(this.#changes).size;
@@ -96,7 +99,7 @@ export class SimulatedFile {
     if (this.#durable.length === this.#cached.length) this.#lostSizes = [];
   }
 
-  /** Fails a sync: its changes count as written, but may or may not be on the disk. */
+  /** Fails a sync. Its changes are no longer pending, but may or may not be on the disk. */
   failSync(changes: number, pages: FailedPages): void {
     const failed = this.#changes.slice(0, changes);
     if (failed.length === 0) return;

@@ -1,7 +1,7 @@
 /** Hooks that make operations of a `SimulatedDisk` fail, run out of space or block. */
 import type { Fault, OperationHook, OperationKind } from "./simulated_disk.ts";
 
-/** Fails the `nth` operation of a kind from now on, counted from 1; all others succeed. */
+/** Fails the `nth` operation of a kind from now on, counted from 1. All others succeed. */
 export function failNth(kind: OperationKind, nth: number, fault: Fault): OperationHook {
   let count = 0;
   return (operation) => operation.kind === kind && ++count === nth ? fault : null;
@@ -19,7 +19,7 @@ export interface Gate {
   hook: OperationHook;
   /** Resolves when an operation is waiting at the gate. */
   reached: Promise<void>;
-  /** Releases the operation, with a fault if given; later operations pass. */
+  /** Releases the operation, with the fault if one is given. Later operations pass. */
   open(fault?: Fault): void;
 }
 

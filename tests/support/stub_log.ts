@@ -1,4 +1,4 @@
-/** An `EventLog` whose members a test defines; all other members throw. */
+/** An `EventLog` whose members a test defines. All other members throw. */
 import type { EventLog, Replay } from "../../src/service/event_log.ts";
 
 export function stubLog(members: Partial<EventLog>): EventLog {

@@ -5,7 +5,7 @@ import type { HttpRequest } from "../../src/http/message.ts";
 export interface StubRequestOptions {
   method?: string;
   target?: string;
-  /** Header values by lowercase name; `host` is added. */
+  /** Header values by lowercase name. `host` is added. */
   headers?: Record<string, string>;
   /** The chunks in which the body arrives. */
   pieces?: Iterable<Uint8Array | string>;

@@ -63,7 +63,7 @@ export async function openTestLog(
 
 /**
  * The files of a log whose process was killed after these commits. Each commit is a list of batch
- * ids; an empty list stands for a clean shutdown and a restart.
+ * ids. An empty list stands for a clean shutdown and a restart.
  */
 export async function logTree(commits: readonly (readonly string[])[]): Promise<Tree> {
   const storage = new SimulatedDisk();
@@ -107,7 +107,7 @@ export async function eventsOf(storage: Storage): Promise<CommittedEvent[]> {
   return events;
 }
 
-/** The batch ids of a log's events; the log must open without reports. */
+/** The batch ids of a log's events. The log must open without reports. */
 export async function batchIdsOf(storage: Storage): Promise<string[]> {
   return (await eventsOf(storage)).map(({ batch_id }) => batch_id);
 }

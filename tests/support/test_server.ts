@@ -43,7 +43,7 @@ export async function bodyOf(request: HttpRequest): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Gives the server time to process its input: each exchange takes several event loop turns. */
+/** Gives the server time to process its input. Each exchange takes several event loop turns. */
 export async function letServerWork(socketPath: string, exchanges: number): Promise<void> {
   for (let n = 0; n < exchanges; n++) {
     await exchange(socketPath, "no request\r\n\r\n");

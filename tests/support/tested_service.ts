@@ -1,7 +1,7 @@
 /**
- * Client-level tests, which can also run against a compiled executable. Then, tests that need the
- * service in their own process to inject disk faults or set other limits are skipped. The tests in
- * a file run one after another, so only one of them is the current test.
+ * Client-level tests, which can also run against a compiled executable. In that case, tests that
+ * inject disk faults or set other limits are skipped, because they need the service in their own
+ * process. The tests in a file run one after another, so there is only one current test.
  */
 import { test as nodeTest, type TestContext } from "node:test";
 import { TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";

@@ -10,7 +10,7 @@ const CHANGES: ReadonlySet<OperationKind> = new Set(
   ["write", "sync", "truncate", "rename", "remove", "makeFolder", "syncFolder"],
 );
 
-/** Verifies a log; asserts that this changed nothing and left no file open. */
+/** Verifies a log, and asserts that this changed nothing and left no file open. */
 export async function verifyStorage(
   storage: SimulatedDisk,
   options: VerifyOptions = { chain: true },

@@ -42,7 +42,7 @@ function fakePool(count: number, options: { idleMs?: number } = {}) {
   let started = 0;
   const start = () => {
     const worker = workers[started++];
-    if (worker === undefined) throw new Error("no room");
+    if (worker === undefined) throw new Error("no memory");
     return worker as unknown as Worker;
   };
   const pool = new ThreadPool<string, string>(MODULE, { threadsMax: 1, start, ...options });
@@ -86,17 +86,17 @@ test("ThreadPool.request() fails only requests that make a thread fail or die", 
 test("ThreadPool fails the request of a worker that dies, and replaces the worker", async () => {
   const { pool, workers } = fakePool(3);
   const first = pool.request("1");
-  assert.deepEqual(workers[0]!.posted, [], "nothing is sent before it runs");
+  assert.deepEqual(workers[0]!.posted, [], "nothing is sent before the worker is ready");
   workers[0]!.emit("message", { ready: true });
   workers[0]!.emit("error", new Error("out of memory"));
   workers[0]!.emit("exit", 1);
   await assert.rejects(first, /^ThreadLostError: out of memory$/);
-  assert.ok(!pool.isUnavailable, "it ran before");
+  assert.ok(!pool.isUnavailable, "a worker has run before");
   const second = pool.request("2");
   workers[0]!.emit("message", { response: "too late" });
   workers[1]!.emit("exit", 1);
   await assert.rejects(second, /^ThreadUnavailableError: the thread ended/);
-  assert.ok(pool.isUnavailable, "it never ran");
+  assert.ok(pool.isUnavailable, "the replacement never ran");
   const third = pool.request("3");
   await pool.close();
   await assert.rejects(third, /the thread was closed/);
@@ -107,7 +107,7 @@ test("ThreadPool fails the request of a worker that dies, and replaces the worke
 test("ThreadPool fails requests when no worker can be started and after it is closed", async () => {
   const { pool } = fakePool(0);
   for (const request of ["1", "2"].map((message) => pool.request(message))) {
-    await assert.rejects(request, /the thread could not be started: no room/);
+    await assert.rejects(request, /the thread could not be started: no memory/);
   }
   assert.ok(pool.isUnavailable);
   await pool.close();

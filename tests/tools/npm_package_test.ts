@@ -17,7 +17,14 @@ import type { CheckedSegment } from "../../src/log/verify/segment_verifier.ts";
 import type { SegmentRequest } from "../../src/log/verify/segment_worker.ts";
 import { renameModules } from "../../tools/build/javascript.ts";
 import { revisionOf } from "../../tools/build/revision.ts";
-import { type CliOptions, runCli, startServe } from "../../tools/support/program.ts";
+import {
+  type CliOptions,
+  runCli,
+  spawnCommand,
+  startServe,
+  untilPrinted,
+} from "../../tools/support/program.ts";
+import { withServing } from "../support/deployment.ts";
 import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -87,7 +94,7 @@ after(() => rm(folder, { recursive: true, force: true }));
 
 test("the package contains the program's JavaScript, declarations and documents", { skip }, () => {
   const files = globSync("**/*.*", { cwd: installed });
-  const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js)$/.test(path))
+  const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js|html|css)$/.test(path))
     .map((path) => path.replace(/^(docs|examples)\/.*/, "$1"));
   assert.deepEqual([...new Set(others)].sort(), [
     ...["CHANGELOG.md", "README.md", "SECURITY.md", "bench/README.md", "docs", "examples"],
@@ -149,6 +156,33 @@ test("the examples of the installed package run", { skip }, async () => {
   const script = join(installed, "dist", "npm", "examples", "tail_log.js");
   assert.match(await run(node!, script, "--help"), /^usage: tail_log --socket SOCKET/);
 });
+
+test("the viewer of the installed package serves its page and the modules it imports", {
+  skip,
+}, () =>
+  withServing(async ({ socketPath }) => {
+    const script = join(installed, "dist", "npm", "examples", "viewer", "server.js");
+    const viewer = spawnCommand([node!, script, socketPath, "--port", "0"], {});
+    try {
+      await untilPrinted(viewer, ({ stdout }) => stdout.includes("\n"));
+      const read = async (path: string) => {
+        const response = await fetch(new URL(path, viewer.output.stdout.trim()));
+        assert.equal(response.status, 200, path);
+        return await response.text();
+      };
+      await read("/viewer.css");
+      const paths = new Set([...(await read("/")).matchAll(/src="([^"]+)"/g)].map(([, to]) => to!));
+      for (const path of paths) {
+        for (const [, to] of (await read(path)).matchAll(/\bfrom "(\.[^"]+)"/g)) {
+          paths.add(new URL(to!, `http://localhost${path}`).pathname);
+        }
+      }
+      assert.ok(paths.size > 10 && paths.has("/event.js"), [...paths].join());
+    } finally {
+      viewer.child.kill();
+      await viewer.exited;
+    }
+  }));
 
 test("the installed package finds its worker modules", { skip }, async () => {
   const moduleUrl = (path: string) => pathToFileURL(join(installed, "dist", "npm", "src", path));

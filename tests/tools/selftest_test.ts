@@ -1,4 +1,4 @@
-/** The self-test on real directories: a sound one, an in-memory one, and one that is read-only. */
+/** The self-test on real directories: sound, in-memory and read-only ones. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -33,7 +33,7 @@ test(`selfTest() trusts a sound directory and leaves it unchanged (SEED=${seed})
     assert.ok(isTrusted, reason);
     assert.match(
       reason,
-      /fdatasync p50 [\d.]+ ms, p99 [\d.]+ ms.*, 1 kills lost none of \d+ batches$/,
+      /fdatasync p50 [\d.]+ ms, p99 [\d.]+ ms.*, no batch lost \(kills: 1, batches: \d+\)$/,
     );
     assert.deepEqual(await readdir(dir), ["mine"]);
   }));
@@ -44,7 +44,7 @@ test(`selfTest() does not trust a directory that loses synced data (SEED=${seed}
     assert.ok(!isTrusted);
     assert.match(
       reason,
-      /^[^\n]*; check the kernel's log for disk errors, and choose another disk$/,
+      /^[^\n]*; check the kernel log for disk errors, and choose a different disk$/,
     );
     assert.deepEqual(await readdir(dir), []);
   }));
@@ -60,11 +60,11 @@ test("selfTest() does not trust a directory that is not writable", {
     chmodSync(dir, 0o500);
     const { isTrusted, reason } = await judge(dir, []);
     assert.ok(!isTrusted);
-    assert.match(reason, /EACCES.*; use a folder/);
+    assert.match(reason, /EACCES.*; use a directory/);
   }));
 
 test("tools/selftest.ts does not trust an in-memory directory, and exits 1", {
-  skip: existsSync(MEMORY_FOLDER) ? false : `no ${MEMORY_FOLDER}`,
+  skip: existsSync(MEMORY_FOLDER) ? false : `${MEMORY_FOLDER} does not exist`,
 }, async () => {
   const { code, stdout } = await runTool([MEMORY_FOLDER]);
   assert.equal(code, 1);

@@ -1,6 +1,6 @@
 /**
- * Short soaks find no violation in a correct service, and detect damage that the test does to the
- * log of a stopped service.
+ * Short soaks find no violation in a correct service, and detect damage that the test inflicts on
+ * the log of a stopped service.
  */
 import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";
@@ -59,7 +59,7 @@ function untilBusy(scene: Scene): Promise<void> {
 }
 
 const seed = testSeed();
-test(`runSoak() finds no violation through a kill, a seal and a verify (SEED=${seed})`, () =>
+test(`runSoak() finds no violation across a kill, a seal and a verify (SEED=${seed})`, () =>
   withFolder(async (dir) => {
     const { kill, seal, verify } = DISTURBANCES;
     const { tally } = await soak(dir, [kill, seal, verify, untilBusy]);
@@ -83,10 +83,10 @@ test(`runSoak() continues with a new log when the current one is full (SEED=${se
 const LOSSES = new RegExp([
   ...["is lost", "was (committed|retired) twice", "has two receipts"],
   ...["_conflict", "source_(retired|not_found)", "was reported as", "does not advance"],
-  ...["was found as", "saw \\d", "(did not list|listed) ", "is beyond the log"],
+  ...["was found \\d", "saw \\d", "(did not list|listed) ", "is beyond the log"],
 ].join("|"));
 
-/** Size of the truncated tail, smaller than any commit, so that the rest is a remnant. */
+/** Size to which the tail is truncated: less than any commit, so that what is left is a remnant. */
 const KEPT_BYTES = 100;
 
 test(`runSoak() detects lost acknowledged batches (SEED=${seed})`, () =>
@@ -118,7 +118,7 @@ test(`runSoak() fails when the service exits unexpectedly (SEED=${seed})`, () =>
       await new Promise((resolve) => failing.addEventListener("abort", resolve));
     };
     const { message } = await failureOf(soak(dir, [killSecretly]));
-    assert.match(message, /serve exited by itself: SIGKILL/);
+    assert.match(message, /serve exited unexpectedly: SIGKILL/);
   }));
 
 test("Vitals detects too much memory, too many descriptors, and a leak of either", () => {
@@ -132,7 +132,7 @@ test("Vitals detects too much memory, too many descriptors, and a leak of either
     looks(50, 110, 32, looks(50, 100, 30)).conclude(),
     "memory 100 MiB -> 110 MiB, descriptors 30 -> 32",
   );
-  assert.throws(() => looks(1, 4000, 30), /serve holds 4000 MiB, more than the limit/);
+  assert.throws(() => looks(1, 4000, 30), /serve uses 4000 MiB, more than the limit/);
   assert.throws(() => looks(1, 100, 1000), /serve has 1000 open descriptors/);
   assert.throws(() => looks(50, 900, 30, looks(50, 100, 30)).conclude(), /serve leaks: memory/);
   assert.throws(() => looks(50, 100, 90, looks(50, 100, 30)).conclude(), /leaks: descriptors/);
@@ -161,7 +161,7 @@ test(`tools/soak.ts leaves nothing behind when stopped (SEED=${seed})`, () =>
 
 test("tools/soak.ts exits 2 for invalid arguments", async () => {
   const refused: [args: string[], message: RegExp][] = [
-    [["--minutes", "soon"], /--minutes must be a number above 0, got soon/],
+    [["--minutes", "soon"], /--minutes must be a positive number, got soon/],
     [["--runtime", "bun"], /--runtime must be deno or node/],
     [["--dir", "/nowhere/at/all"], /--dir must be an existing directory/],
   ];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { access, appendFile, cp, mkdir, readFile } from "node:fs/promises";
+import { access, appendFile, cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const START = fileURLToPath(new URL("../../tools/start.ts", import.meta.url));
 
-/** Narrower permissions than those of the task: Deno cannot express a socket path with a comma. */
+/** Narrower permissions than the task's: a Deno flag cannot name a socket path with a comma. */
 async function start(folder: string): Promise<Spawned> {
   const socketPath = join(folder, "demo", "data", "ground.sock");
   const permissions = ["--allow-read=.", "--allow-write=demo", `--allow-net=unix:${socketPath}`];
@@ -27,7 +27,7 @@ async function start(folder: string): Promise<Spawned> {
   return spawned;
 }
 
-/** Stops the demo like Ctrl-C: the terminal sends the signal, and so does `deno task`. */
+/** Stops the demo like Ctrl-C, where both the terminal and `deno task` send the signal. */
 async function stop({ child, exited }: Spawned): Promise<void> {
   signalChild(child, "SIGINT");
   signalChild(child, "SIGINT");
@@ -68,27 +68,59 @@ test("start prints commands that work when pasted into a shell", {
   }));
 
 const deno = executableOf("deno");
+const skip = deno === null ? absenceOf("deno") : false;
 
-test("deno task start works in a clone whose path has spaces and commas", {
-  skip: deno === null ? absenceOf("deno") : false,
-}, () =>
-  withFolder(async (folder) => {
+/** Runs `use` with a clone in which no packages are installed. */
+function withClone(use: (clone: string) => Promise<void>): Promise<void> {
+  return withFolder(async (folder) => {
     const clone = join(folder, "my clone, the 2nd");
     const { workspace } = JSON.parse(await readFile(join(ROOT, "deno.json"), "utf8"));
     const members = workspace.flatMap((member: string) =>
       ["deno.json", "package.json"].map((name) => join(member, name))
     ).filter((path: string) => existsSync(join(ROOT, path)));
-    for (const path of ["deno.json", "deno.lock", "package.json", ...members, "src", "tools"]) {
+    const roots = ["deno.json", "deno.lock", "package.json", "cli.ts", "event.ts", "mod.ts"];
+    for (const path of [...roots, ...members, "src", "tools"]) {
       await mkdir(dirname(join(clone, path)), { recursive: true });
       await cp(join(ROOT, path), join(clone, path), { recursive: true });
     }
-    const spawned = spawnCommand([deno!, "task", "start"], { cwd: clone });
-    await untilReported(spawned, "Ready.");
-    await access(join(clone, "demo", "data", "ground.sock"));
-    await stop(spawned);
+    await use(clone);
+  });
+}
+
+test(
+  "deno task start works in a clone whose path has spaces and commas",
+  { skip },
+  () =>
+    withClone(async (clone) => {
+      const spawned = spawnCommand([deno!, "task", "start"], { cwd: clone });
+      await untilReported(spawned, "Ready.");
+      await access(join(clone, "demo", "data", "ground.sock"));
+      await stop(spawned);
+    }),
+);
+
+/** Starts the program as `deno task selftest` does. */
+const CHILD = `import { runCli } from "./tools/support/program.ts";
+console.log((await runCli(["--version"])).stderr);`;
+const CLIENT = `import { EventLogClient, unixFetch } from "./mod.ts";
+const client: EventLogClient = new EventLogClient(unixFetch("demo/data/ground.sock"));
+console.log(await client.streams());`;
+
+test("a clone without packages type-checks a client and runs the self-test's program", {
+  skip,
+}, () =>
+  withClone(async (clone) => {
+    const run = async (text: string, ...args: string[]) => {
+      await writeFile(join(clone, "script.ts"), text);
+      const command = [deno!, ...args, "--quiet", "--node-modules-dir=none", "script.ts"];
+      const { code, stdout, stderr } = await spawnCommand(command, { cwd: clone }).exited;
+      assert.deepEqual([code, stdout.trim(), stderr], [0, "", ""]);
+    };
+    await run(CLIENT, "check");
+    await run(CHILD, "run", "--allow-all");
   }));
 
-test("deno task start fetches the packages of the program alone", async () => {
+test("deno task start fetches only the program's own packages", async () => {
   const read = async (name: string) => JSON.parse(await readFile(join(ROOT, name), "utf8"));
   const [{ npm }, { dependencies }, { nodeModulesDir, tasks }] = await Promise.all(
     ["deno.lock", "package.json", "deno.json"].map(read),
@@ -96,7 +128,7 @@ test("deno task start fetches the packages of the program alone", async () => {
   const names = Object.keys(npm).map((name) => name.replace(/@[^@]+$/, ""));
   assert.deepEqual(names.sort(), Object.keys(dependencies).sort());
   assert.ok(names.length <= 3);
-  // Otherwise `deno task` installs all packages, also those of tests.
+  // Otherwise `deno task` installs all packages, including those of tests.
   assert.equal(nodeModulesDir, "manual");
   assert.match(tasks.start, / deno run --node-modules-dir=none /);
 });

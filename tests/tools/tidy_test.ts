@@ -41,16 +41,16 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
   ],
   ["a runtime's name", { "src/event/names.ts": RUNTIME }, /names\.ts: names a runtime/],
   [
-    "an import upwards",
+    "an upward import",
     { "src/event/names.ts": 'import "../log/log.ts";', "src/log/log.ts": "" },
-    /against the order of layers/,
+    /against the layer order/,
   ],
-  ["a dead file", { "src/event/dead.ts": "" }, /dead\.ts: nothing but tests imports it/],
+  ["a dead file", { "src/event/dead.ts": "" }, /dead\.ts: only tests import it/],
   ["an unused export", { "src/event/names.ts": "export const x = 1;" }, /names\.ts: exports x/],
   ["two versions of a package", {
     "deno.json": TREE["deno.json"]!.replace("1.2.3", "1.2.4"),
-  }, /a: deno\.json has 1\.2\.4, package\.json 1\.2\.3/],
-  ["a range of versions", {
+  }, /a: deno\.json has 1\.2\.4, package\.json has 1\.2\.3/],
+  ["a version range", {
     "deno.json": TREE["deno.json"]!.replace("1.2.3", "^1.2.3"),
     "package.json": TREE["package.json"]!.replace("1.2.3", "^1.2.3"),
   }, /a: \^1\.2\.3 is not an exact version/],

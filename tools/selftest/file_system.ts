@@ -3,18 +3,17 @@
 /** Verdict on a file system type. */
 export interface FileSystem {
   name: string;
-  /** Why not to store a log there, and what to do instead; null if there is no objection. */
+  /** Why no log should be stored there, and what to do instead; null if there is no objection. */
   doubt: string | null;
 }
 
 const MEMORY = "it is in memory, so its contents are lost on reboot; choose a directory on a disk";
-const NETWORK = "it is a network file system, so it is doubtful whether fdatasync reaches the " +
-  "disk and whether locks exclude writers on other machines; choose a directory on a local disk";
-const HOST = "it is shared by the host, so it is doubtful whether fdatasync is passed " +
-  "on to the disk; choose a directory on a local disk";
-const PROGRAM =
-  "it is a FUSE file system, so it is doubtful whether fdatasync is passed on to the " +
-  "disk; choose a directory on a local disk";
+const NETWORK = "it is a network file system, so fdatasync may not reach the disk, and locks may " +
+  "not exclude writers on other machines; choose a directory on a local disk";
+const HOST = "it is shared by the host, so fdatasync may not reach the disk; " +
+  "choose a directory on a local disk";
+const PROGRAM = "it is a FUSE file system, so fdatasync may not reach the disk; " +
+  "choose a directory on a local disk";
 const UNSAFE = "it has no journal, so a power failure can corrupt it; choose a directory on a " +
   "journaling file system";
 
@@ -55,6 +54,6 @@ const KNOWN: Record<number, [name: string, doubt: string | null]> = {
  */
 export function judgeFileSystem(type: number, platform: string): FileSystem {
   const [name, doubt] = (platform === "linux" ? KNOWN[type >>> 0] : undefined) ??
-    ["a file system of unknown type", null];
+    ["an unknown file system", null];
   return { name, doubt };
 }

@@ -16,7 +16,7 @@ const TRY_LOCK = fileURLToPath(new URL("./try_lock.ts", import.meta.url));
 
 /** Approximate size of a commit with one typical event. */
 const APPEND_BYTES = 1100;
-/** Enough for a p99; fewer on a slow disk. */
+/** Maximum number of appends, enough for a p99. A slow disk reaches the time limit first. */
 const APPENDS_MAX = 500;
 const APPENDING_MS_MAX = 3000;
 const RENAMES = 200;
@@ -31,7 +31,7 @@ function need(holds: boolean, message: string): void {
   if (!holds) throw new ProbeError(message);
 }
 
-/** Files are created exclusively, written at offsets, read back and truncated. */
+/** Checks that files are created exclusively, written at offsets, read back and truncated. */
 export async function probeWrites(storage: Storage): Promise<void> {
   const file = await storage.open("written", "create");
   try {
@@ -41,11 +41,14 @@ export async function probeWrites(storage: Storage): Promise<void> {
     await file.write(second, first.length);
     await file.sync();
     const both = Buffer.concat([first, second]);
-    need((await contentOf(storage, "written")).equals(both), "written data does not read back");
+    need(
+      (await contentOf(storage, "written")).equals(both),
+      "written data is not read back correctly",
+    );
     await file.truncate(first.length);
     await file.sync();
     const kept = await contentOf(storage, "written");
-    need(kept.equals(first), "a truncated file does not end at its new size");
+    need(kept.equals(first), "a truncated file does not have its new size");
     await file.write(second, first.length);
     need((await contentOf(storage, "written")).equals(both), "a truncated file cannot be extended");
   } finally {
@@ -60,8 +63,8 @@ export async function probeWrites(storage: Storage): Promise<void> {
 }
 
 /**
- * A file is replaced atomically: readers always see either version, complete. @param folder path of
- * the storage, for an independent reader.
+ * Checks that a file is replaced atomically: readers always see one complete version.
+ * @param folder path of the storage, for an independent reader.
  */
 export async function probeRename(folder: string, storage: Storage): Promise<void> {
   await makeFile(storage, "current", "0");
@@ -82,16 +85,16 @@ async function renameOften(storage: Storage): Promise<void> {
   }
 }
 
-/** @returns the first fault that a reader saw; null if there was none. */
+/** @returns the first fault that a reader encountered; null if there was none. */
 async function readMeanwhile(path: string, isDone: () => boolean): Promise<string | null> {
   while (!isDone()) {
     try {
       const content = await readFile(path);
       const isWhole = content.length === RENAMED_BYTES &&
         content.every((byte) => byte === content[0]);
-      if (!isWhole) return "neither is complete";
+      if (!isWhole) return "readers see neither version complete";
     } catch (error) {
-      return `neither can be read: ${(error as Error).message}`;
+      return `readers see neither version: ${(error as Error).message}`;
     }
   }
   return null;
@@ -121,7 +124,7 @@ async function wholeOf(file: StorageFile): Promise<Buffer> {
   return bytes.subarray(0, await file.read(bytes, 0));
 }
 
-/** While one process holds the lock, another cannot acquire it; after its release, it can. */
+/** Checks that a held lock excludes other processes, and that a released lock does not. */
 export async function probeLock(folder: string): Promise<void> {
   const path = join(folder, "lock");
   const release = await lockFile(path);
@@ -134,11 +137,13 @@ export async function probeLock(folder: string): Promise<void> {
   need(tryElsewhere(path) === "free", "a lock (flock) is still held after its release");
 }
 
-/** The outcome in another process. */
+/** The outcome of a lock attempt in another process. */
 function tryElsewhere(path: string): string {
   const args = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), TRY_LOCK, path];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
-  if (status !== 0) throw new ProbeError(`a second process cannot try the lock: ${stderr.trim()}`);
+  if (status !== 0) {
+    throw new ProbeError(`a second process could not test the lock: ${stderr.trim()}`);
+  }
   return stdout;
 }
 

@@ -30,12 +30,12 @@ export const SELFTEST_DECK: readonly Disturbance[] = [
   verify,
 ];
 
-/** Load between two disturbances; short, because the operator is waiting. */
+/** Duration of the load between two disturbances. It is short, because the operator is waiting. */
 const LOAD_MS_MAX = 1500;
 
 /**
- * A faster disk either has a power-protected cache or does not sync at all; the two cannot be
- * distinguished from here.
+ * A disk that is faster than this either has a power-protected cache or does not sync at all. The
+ * test cannot distinguish the two.
  */
 const PLAUSIBLE_SYNC_MS = 0.01;
 
@@ -71,11 +71,11 @@ export async function selfTest(options: SelfTestOptions): Promise<Verdict> {
 
 /** Advice for the operator. */
 function adviceFor(error: unknown): string {
-  if (error instanceof ProbeError) return "choose a directory on another file system";
+  if (error instanceof ProbeError) return "choose a directory on a different file system";
   if (error instanceof Error && "code" in error) {
     return "use a directory with free space that this user can write to";
   }
-  return "check the kernel's log for disk errors, and choose another disk";
+  return "check the kernel log for disk errors, and choose a different disk";
 }
 
 async function testFolder(options: SelfTestOptions): Promise<Verdict> {
@@ -89,7 +89,7 @@ async function testFolder(options: SelfTestOptions): Promise<Verdict> {
   try {
     report(`probing ${fileSystem.name} in ${folder}`);
     const latency = await probe(folder);
-    report(`running a short soak with kills`);
+    report(`running a short soak test with kills`);
     const runtimes = [THIS_RUNTIME];
     const result = await runSoak({
       ...options,
@@ -117,8 +117,8 @@ function summarize({ name }: FileSystem, latency: SyncLatency, { tally }: SoakRe
   const { p50Ms, p99Ms } = latency;
   const speed = `fdatasync p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
   const doubt = p50Ms < PLAUSIBLE_SYNC_MS
-    ? " (too fast for a disk without a power-protected cache: make sure that it syncs)"
+    ? " (too fast for a disk without a power-protected cache; make sure that the disk syncs)"
     : "";
-  const kept = `${tally.of("kills")} kills lost none of ${tally.of("batches")} batches`;
+  const kept = `no batch lost (kills: ${tally.of("kills")}, batches: ${tally.of("batches")})`;
   return `${name}, ${speed}${doubt}, renames and locks work, ${kept}`;
 }

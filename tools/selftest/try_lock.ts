@@ -1,4 +1,4 @@
-/** Tries to lock the file named by its argument, prints `free` or `held`, and releases it. */
+/** Tries to lock the file named by its argument, prints `free` or `held`, and releases the lock. */
 import process from "node:process";
 import { lockFile } from "../../src/runtime/file_lock.ts";
 

@@ -3,7 +3,7 @@
  * in its receipt. Every other batch is absent or complete, and the log contains nothing else. Each
  * event is rehashed, and the history chain is recomputed from genesis.
  *
- * Audits are incremental. During a soak, one audit follows the log; at the end, a second one reads
+ * Audits are incremental. During a soak, one audit follows the log. At the end, a second one reads
  * the whole log again.
  */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
@@ -35,7 +35,7 @@ export class Audit {
   readonly #chain = new HistoryChain();
   /** Positions of the ledger's batches in the log. */
   readonly #found = new Map<LedgerEntry, Range>();
-  /** Names of batches that the soak's writers did not submit. */
+  /** Names of batches submitted by clients other than the soak's writers. */
   readonly #ofOthers = new Set<string>();
   /** The events of the newest batch, until it is complete. */
   #open: CommittedEvent[] = [];
@@ -43,10 +43,10 @@ export class Audit {
   #settled = 0;
   readonly #lastOfSource = new Map<string, string>();
   readonly #retired = new Map<string, string>();
-  /** The newest event, which the next read must return again, and the id of the event before it. */
+  /** The newest event, which the next read must return again, and the id of the preceding event. */
   #anchor: { after: string | null; eventId: string; eventHash: string } | null = null;
 
-  /** @param heads expected chain heads; computed ones are added. */
+  /** @param heads expected chain heads, to which computed ones are added. */
   constructor(ledger: Ledger, heads: KnownHeads) {
     this.#ledger = ledger;
     this.#heads = heads;
@@ -54,7 +54,7 @@ export class Audit {
 
   /**
    * Reads new commits and checks everything acknowledged before the call.
-   * @throws {Violation}
+   * @throws {Violation} if the log contradicts the ledger.
    */
   async catchUp(client: Pages, signal: AbortSignal): Promise<void> {
     const due = this.#ledger.due();
@@ -81,7 +81,12 @@ export class Audit {
     this.#closeBatch();
     for (const { source, retirement_event_id } of retirements) {
       const found = this.#retired.get(source);
-      claim(found === retirement_event_id, `the retirement of ${source} is lost: ${found}`);
+      claim(
+        found === retirement_event_id,
+        `the retirement of ${source} is lost: expected ${retirement_event_id}, found ${
+          found ?? "none"
+        }`,
+      );
     }
     for (; this.#settled < batches; this.#settled++) {
       const entry = this.#ledger.acknowledged[this.#settled]!;
@@ -89,13 +94,15 @@ export class Audit {
       claim(found !== undefined, `${nameOf(entry)} was acknowledged, but is lost`);
       const { firstEventId, lastEventId } = entry.receipt!;
       const isSame = found.firstEventId === firstEventId && found.lastEventId === lastEventId;
-      claim(isSame, `${nameOf(entry)} has ids from ${found.firstEventId}, not ${firstEventId}`);
+      const ids = `${found.firstEventId} to ${found.lastEventId}`;
+      const expected = `${firstEventId} to ${lastEventId}`;
+      claim(isSame, `${nameOf(entry)} has event ids ${ids}, not ${expected}`);
     }
     const { lastEventId } = this.history;
     if (lastEventId !== null) this.#heads.set(lastEventId, this.#chain.head);
   }
 
-  /** @throws {Violation} a known head belongs to an event that the log does not contain. */
+  /** @throws {Violation} if a known head belongs to an event that the log does not contain. */
   checkHeads(): void {
     for (const eventId of this.#heads.keys()) {
       const isThere = this.history.has(eventId);
@@ -136,12 +143,12 @@ export class Audit {
     const entry = this.#ledger.find(source, batchId);
     if (entry === undefined) {
       const isOfOthers = this.#ledger.mayHold(events);
-      claim(isOfOthers, `${name} is in the log, but nobody submitted it`);
+      claim(isOfOthers, `${name} is in the log, but no client submitted it`);
       claim(!this.#ofOthers.has(name), `${name} is in the log twice, or in parts`);
       this.#ofOthers.add(name);
       return;
     }
-    claim(!entry.isRefused, `${name} is in the log, but was refused`);
+    claim(!entry.isRefused, `${name} is in the log, but was rejected`);
     claim(!this.#found.has(entry), `${name} is in the log twice, or in parts`);
     const { length } = events;
     claim(length === entry.events, `${name} has ${length} of ${entry.events} events in the log`);
@@ -153,7 +160,10 @@ export class Audit {
   #checkRetirement(events: readonly CommittedEvent[]): void {
     const [{ kind, record_key: source, payload, event_id }, ...others] = events as [CommittedEvent];
     const name = `the retirement of ${source}`;
-    claim(kind === "source_retired" && others.length === 0, `${name} is not one event`);
+    claim(
+      kind === "source_retired" && others.length === 0,
+      `${name} is not a single source_retired event`,
+    );
     claim(!this.#retired.has(source), `${name} is in the log twice`);
     const frontier = this.#lastOfSource.get(source);
     const { final_frontier: told } = payload as { final_frontier: string };

@@ -13,9 +13,7 @@ const MIB = 1024 * 1024;
 export const WRITERS = 6;
 export const READERS = 2;
 export const FOLLOWERS = 4;
-/**
- * Maximum average rate of a writer, low enough for the disk to fill slowly.
- */
+/** Maximum average rate of a writer, low enough for the disk to fill slowly. */
 export const WRITER_BYTES_PER_SECOND = 0.75 * MIB;
 /** Maximum pause of a writer after a small batch, in milliseconds. */
 export const WRITER_PAUSE_MS_MAX = 10;
@@ -27,10 +25,10 @@ export const WRITER_PAUSE_MS_MAX = 10;
 export const ROUND_BATCHES_MAX = 200_000;
 /** Maximum number of events. Each takes 26 bytes of memory. */
 export const ROUND_EVENTS_MAX = 2_000_000;
-/** Maximum total size of payloads. A log takes up to twice that, and three times during a seal. */
+/** Maximum total size of payloads. A log takes up to twice that space, or three times in a seal. */
 export const ROUND_PAYLOAD_BYTES_MAX = 512 * MIB;
 
-/** Size at which the service seals its tail, small enough that disturbances hit seals. */
+/** Size at which the service seals its tail, small enough for disturbances to interrupt seals. */
 export const ROTATE_BYTES = 4 * MIB;
 
 // Memory between two audits.
@@ -42,7 +40,7 @@ export const OBSERVATIONS_MAX = 20_000;
 
 // Waits.
 
-/** Time limit for a startup or a response, far longer than slow disks or freezes delay it. */
+/** Time limit for a startup or a response, far above any delay by a slow disk or a freeze. */
 export const ANSWER_TIMEOUT_MS = 300_000;
 /** Maximum delay before a client retries once the service is up. */
 export const RETRY_MS_MAX = 250;
@@ -56,14 +54,14 @@ export const LOAD_MS_MAX = 4_000;
 export const SAMPLE_MS = 500;
 /** Maximum number of samples kept. At this number, every second sample is dropped. */
 export const SAMPLES_MAX = 20_000;
-/** A runtime with the program loaded, and one second's worth of garbage. */
+/** Memory of a runtime with the program loaded, and one second's worth of garbage. */
 const RUNTIME_BYTES = 256 * MIB;
-/** All caches of the service, full. */
+/** Total size of the service's caches when full. */
 const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
   RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
-/** Identities of the batches of a full round; each has a digest, two ids and a name. */
+/** Batch identities of a full round. Each has a digest, two ids and a name. */
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
-/** Bodies. As src/limits.ts says, each costs up to five times its size until it is collected. */
+/** Request bodies. Each costs up to five times its size until it is collected (src/limits.ts). */
 const BODIES_BYTES = 5 * ADMITTED_BODY_BYTES_MAX;
 /** The sealing thread: its runtime, and the largest row group in several representations. */
 const SEALING_BYTES = 256 * MIB;

@@ -11,8 +11,8 @@ export interface ClientCounts {
 }
 
 /**
- * Runs clients until the load ends; resolves when all have ended. @param number number of the log,
- * which makes client names unique. @param onFailure receives the error of each failed client.
+ * Runs clients until the load ends, and resolves when all have ended. @param number number of the
+ * log, which makes client names unique. @param onFailure receives the error of each failed client.
  */
 export async function runClients(
   load: Load,

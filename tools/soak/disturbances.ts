@@ -1,5 +1,5 @@
 /**
- * Disturbances of the service under load. Each ends with the service running; the audit checks
+ * Disturbances of the service under load. Each ends with the service running. The audit checks
  * whether the log is still correct.
  */
 import { readFile, stat } from "node:fs/promises";
@@ -20,13 +20,13 @@ export interface Scene {
   random: Random;
   tally: Tally;
   ledger: Ledger;
-  /** Chain heads reported by the service; those of segments are added. */
+  /** Chain heads reported by the service, to which those of segments are added. */
   heads: KnownHeads;
   /** Aborted on a violation. */
   failing: AbortSignal;
 }
 
-/** Resolves once the service responds again. @throws {Violation} */
+/** Resolves once the service responds again. @throws {Violation} if the service misbehaves. */
 export type Disturbance = (scene: Scene) => Promise<void>;
 
 /** Maximum delays before startups and shutdowns are killed, in milliseconds. */
@@ -52,7 +52,7 @@ export const DISTURBANCES = {
   calm,
 } satisfies Record<string, Disturbance>;
 
-/** The disturbances of one pass of a soak, each repeated as often as it occurs. */
+/** The disturbances of one pass of a soak. Repeated ones are more frequent. */
 export const SOAK_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   ...Array.from(
@@ -91,7 +91,7 @@ async function killStart({ served, random, tally, failing }: Scene): Promise<voi
   await start({ served, tally });
 }
 
-/** Kills the starting service when recovery writes to the tail, or at the latest when it serves. */
+/** Kills a starting service when recovery writes to the tail, or once the service is up. */
 async function killRecovery({ served, tally }: Scene): Promise<void> {
   await served.kill();
   const before = await tailState(served);
@@ -101,7 +101,7 @@ async function killRecovery({ served, tally }: Scene): Promise<void> {
   while (state === undefined && await tailState(served) === before) {
     state = await Promise.race([serving, delay(POLL_MS)]);
   }
-  claim(isRunning(starting), `a start exited: ${starting.output.stderr}`);
+  claim(isRunning(starting), `serve exited during startup: ${starting.output.stderr}`);
   signalChild(starting.child, "SIGKILL");
   await starting.exited;
   tally.add("kills", 2);
@@ -121,7 +121,7 @@ async function killShutdown({ served, random, tally }: Scene): Promise<void> {
   await start({ served, tally });
 }
 
-/** Stops or kills the service, seals the log, and starts the service. */
+/** Stops or kills the service, seals the log, and restarts the service. */
 async function seal(scene: Scene): Promise<void> {
   const { served, tally } = scene;
   await endForSeal(scene);
@@ -168,7 +168,7 @@ async function verify({ served, random, tally }: Scene): Promise<void> {
   tally.add("verifies");
 }
 
-/** Starts a second writer, which must be refused. */
+/** Starts a second writer, which must be refused the lock. */
 async function intrude({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run([random() < 0.5 ? "serve" : "seal"]);
   const isRefused = exit.code === 1 && /held by another process/.test(exit.stderr);
@@ -186,7 +186,7 @@ async function calm({ failing }: Scene): Promise<void> {
   await delay(CALM_MS, undefined, { signal: failing });
 }
 
-/** Records segments' chain heads. @throws {Violation} one differs from the known head. */
+/** Records segments' chain heads. @throws {Violation} if one differs from the known head. */
 async function noteSegments({ served, heads }: Scene): Promise<void> {
   const { segments } = JSON.parse(await readFile(join(served.logDir, MANIFEST_FILE), "utf8"));
   for (const { last_event_id: id, head } of segments) {

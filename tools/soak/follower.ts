@@ -1,6 +1,6 @@
 /**
  * A consumer that follows the log across kills and restarts, with or without a filter, fast or
- * slow. At times it disconnects and then follows from another position.
+ * slow. Occasionally it disconnects and then follows from a different position.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { FollowEnd, FollowEvents } from "../../src/client/wire.ts";
@@ -29,7 +29,7 @@ export class LogFollower {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} or any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error that occurs. */
   async run(): Promise<void> {
     const { ending, failing } = this.#load;
     while (!ending.aborted) {
@@ -69,7 +69,7 @@ function endedBy(name: string, { reason, detail }: FollowEnd): Violation {
   return new Violation(`${name} ended with ${reason}: ${detail ?? "no detail"}`);
 }
 
-/** The unsubmitted observation of a follow. */
+/** The observation of a follow, before it is submitted. */
 class Watch {
   readonly #load: Load;
   readonly #name: string;

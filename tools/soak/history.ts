@@ -1,6 +1,6 @@
 /**
- * The log as the audit read it. Every replay, follow and stream listing must match exactly the part
- * of the history that it claims to cover.
+ * The log as the audit has read it. Every replay, follow and stream listing must exactly match the
+ * part of the history that it covers.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
@@ -13,9 +13,9 @@ export interface Observation {
   observer: string;
   /** Any filter except `recordKey`. */
   filter: ReplayFilter;
-  /** Exclusive. Null stands for the beginning of the log. */
+  /** Start of the range, exclusive. Null stands for the beginning of the log. */
   after: string | null;
-  /** Inclusive. */
+  /** End of the range, inclusive. */
   through: string;
   /** The events in this range that match the filter. */
   seen: EventTrace;
@@ -56,11 +56,11 @@ export class History {
     return count > 0 && this.#trace.idAt(count - 1) === eventId;
   }
 
-  /** Adds the next event. @throws {Violation} its id does not increase. */
+  /** Adds the next event. @throws {Violation} if its id is not greater than the previous one. */
   add(event: CommittedEvent): void {
     const last = this.#lastEventId;
     const isNext = last === null || last < event.event_id;
-    claim(isNext, `event ${event.event_id} comes after ${last} in the log`);
+    claim(isNext, `event ${event.event_id} follows ${last} in the log`);
     this.#lastEventId = event.event_id;
     const place = this.#trace.length;
     if (place === this.#labelOf.length) {
@@ -77,7 +77,7 @@ export class History {
     return this.#lastEventId !== null && through <= this.#lastEventId;
   }
 
-  /** @throws {Violation} an observation contradicts the log. */
+  /** @throws {Violation} if an observation contradicts the log. */
   check({ observer, filter, after, through, seen }: Observation): void {
     const start = after === null ? 0 : this.#trace.countThrough(after);
     const end = Math.max(start, this.#trace.countThrough(through));
@@ -97,14 +97,14 @@ export class History {
     );
   }
 
-  /** @throws {Violation} a listing contradicts the log. */
+  /** @throws {Violation} if a listing contradicts the log. */
   checkListing({ observer, through, streams }: Listing): void {
     const expected = this.#streamsThrough(this.#trace.countThrough(through));
     for (const { source, stream, event_count, frontier_event_id } of streams) {
       const name = `${source}/${stream}`;
-      const found = `${event_count} ${frontier_event_id}`;
+      const found = `${event_count} events through ${frontier_event_id}`;
       const wanted = expected.get(name) ?? "no such stream";
-      claim(found === wanted, `${observer} listed ${name} as ${found}, not ${wanted}`);
+      claim(found === wanted, `${observer} listed ${name} with ${found}, expected ${wanted}`);
       expected.delete(name);
     }
     claim(expected.size === 0, `${observer} did not list ${[...expected.keys()].join(", ")}`);
@@ -152,7 +152,7 @@ export class History {
       streams.set(name, merged);
     });
     const rows = [...streams].map(([name, { count, last }]) => {
-      return [name, `${count} ${this.#trace.idAt(last)}`] as const;
+      return [name, `${count} events through ${this.#trace.idAt(last)}`] as const;
     });
     return new Map(rows);
   }

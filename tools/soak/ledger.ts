@@ -1,5 +1,5 @@
 /**
- * Submitted batches and their answers, which determine what the log must contain. For each batch,
+ * Submitted batches and their outcomes, which determine what the log must contain. For each batch,
  * only its digest, ids, counts and sizes are kept.
  *
  * Memory is bounded because a round ends soon after `isFull` becomes true.
@@ -32,7 +32,7 @@ export interface LedgerEntry {
   readonly payloadBytes: number;
   /** The ids in the receipt; null if there is none yet. */
   receipt: { firstEventId: string; lastEventId: string } | null;
-  /** Whether a receipt had the status `committed`. At most one may. */
+  /** Whether a receipt had the status `committed`. At most one receipt may have it. */
   isCommitted: boolean;
   /** Whether the service rejected the batch. The log must then contain none of it. */
   isRefused: boolean;
@@ -58,8 +58,8 @@ export class Ledger {
   readonly #retirements = new Map<string, RetirementReceipt>();
   readonly #batchesMax: number;
   /**
-   * Whether a batch that none of the soak's writers submitted is allowed, for tests in which other
-   * clients also write. By default, none is.
+   * Whether a batch that was not submitted by the soak's writers is allowed, for tests in which
+   * other clients also write. By default, no such batch is.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
   #events = 0;
@@ -82,7 +82,7 @@ export class Ledger {
     return { batches, retirements: [...this.#retirements.values()] };
   }
 
-  /** The batch with this source and id; undefined if nobody submitted it. */
+  /** The batch with this source and id; undefined if no writer submitted it. */
   find(source: string, batchId: string): LedgerEntry | undefined {
     return this.#entries.get(`${source} ${batchId}`);
   }
@@ -114,14 +114,14 @@ export class Ledger {
 
   /**
    * Records a receipt.
-   * @throws {Violation} the receipt contradicts the batch or an earlier receipt.
+   * @throws {Violation} if the receipt contradicts the batch or an earlier receipt.
    */
   acknowledge(entry: LedgerEntry, receipt: Receipt): void {
     const { status, batch_digest, events, first_event_id, last_event_id } = receipt;
     const name = nameOf(entry);
-    claim(batch_digest === entry.digest, `${name} was acknowledged with another digest`);
+    claim(batch_digest === entry.digest, `${name} was acknowledged with a different digest`);
     claim(events === entry.events, `${name} was acknowledged with ${events} events`);
-    claim(!entry.isRefused, `${name} was refused, then acknowledged`);
+    claim(!entry.isRefused, `${name} was rejected, then acknowledged`);
     claim(first_event_id <= last_event_id, `${name} was acknowledged with ids out of order`);
     if (status === "committed") {
       claim(!entry.isCommitted, `${name} was committed twice`);
@@ -137,13 +137,13 @@ export class Ledger {
     claim(isSame, `${name} has two receipts: ${firstEventId} and ${first_event_id}`);
   }
 
-  /** Records that a batch was refused. */
+  /** Records that a batch was rejected. */
   refuse(entry: LedgerEntry): void {
-    claim(entry.receipt === null, `${nameOf(entry)} was acknowledged, then refused`);
+    claim(entry.receipt === null, `${nameOf(entry)} was acknowledged, then rejected`);
     entry.isRefused = true;
   }
 
-  /** Records a retirement. @throws {Violation} the receipt contradicts an earlier one. */
+  /** Records a retirement. @throws {Violation} if the receipt contradicts an earlier one. */
   retire(receipt: RetirementReceipt): void {
     const { source, final_frontier, retirement_event_id } = receipt;
     const known = this.#retirements.get(source) ?? receipt;

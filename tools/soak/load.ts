@@ -28,14 +28,14 @@ export async function pause(load: Load, durationMs: number): Promise<void> {
   }
 }
 
-/** Aborts a read on a violation, or at the time limit after which the service counts as hung. */
+/** Aborts a read on a violation, or after the time limit for a response. */
 export function readSignal({ failing }: Load): AbortSignal {
   return AbortSignal.any([failing, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
 }
 
 /**
- * Awaits `work`, which must be rejected with the error `code`. @returns the error.
- * @throws {unknown} any other error of `work`, or one that quotes its result.
+ * Awaits `work`, which must reject with the error `code`. @returns the error.
+ * @throws {unknown} if `work` throws a different error or resolves.
  */
 export async function refusalOf(work: Promise<unknown>, code: string): Promise<EventLogError> {
   let answer: unknown;
@@ -45,5 +45,5 @@ export async function refusalOf(work: Promise<unknown>, code: string): Promise<E
     if (error instanceof EventLogError && error.code === code) return error;
     throw error;
   }
-  throw new Error(`should have been refused with ${code}, but returned ${JSON.stringify(answer)}`);
+  throw new Error(`should have been rejected with ${code}, but returned ${JSON.stringify(answer)}`);
 }

@@ -10,13 +10,13 @@ export class Observations {
   #listings: Listing[] = [];
   #room = Promise.withResolvers<void>();
 
-  /** @throws the signal's abort reason, if it is aborted before there is space. */
+  /** @throws the signal's abort reason if it is aborted while the call waits for space. */
   async add(observation: Observation, signal: AbortSignal): Promise<void> {
     await this.#untilRoom(signal);
     this.#replays.push(observation);
   }
 
-  /** Adds a listing; otherwise like `add()`. */
+  /** Like `add()`, but for a listing. */
   async addListing(listing: Listing, signal: AbortSignal): Promise<void> {
     await this.#untilRoom(signal);
     this.#listings.push(listing);
@@ -24,7 +24,7 @@ export class Observations {
 
   /**
    * Checks the observations that `history` covers, and keeps the rest. @returns their number.
-   * @throws {Violation} an observation contradicts the log.
+   * @throws {Violation} if an observation contradicts the log.
    */
   check(history: History): number {
     const before = this.#replays.length + this.#listings.length;

@@ -51,7 +51,7 @@ export class Reader {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} or any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error that occurs. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       await this.#step();
@@ -80,7 +80,10 @@ export class Reader {
     let after = randomPosition(this.#load, this.#random);
     const options = { ...filter, after, limit, signal: readSignal(this.#load) };
     for await (const { events, nextAfter } of client.replayPages(options)) {
-      claim(events.length <= limit, `${this.#name} got ${events.length} events, not ${limit}`);
+      claim(
+        events.length <= limit,
+        `${this.#name} got ${events.length} events, more than its limit of ${limit}`,
+      );
       const seen = new EventTrace();
       for (const event of events) seen.add(event);
       if (nextAfter === null) return;
@@ -109,7 +112,7 @@ export class Reader {
     const isIt = found.length === 1 && firstEventId <= id! && id! <= lastEventId;
     claim(
       isIt,
-      `${source}/${recordKey} was found as [${found}], not exactly once from ${firstEventId} on`,
+      `${source}/${recordKey} was found ${found.length} times, at [${found}], expected once`,
     );
     tally.add("lookups");
   }

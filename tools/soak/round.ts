@@ -1,5 +1,5 @@
 /**
- * One log from its first event to its last. Clients load it, disturbances hit it, and finally the
+ * One log, from its first event to its last. Clients and disturbances act on it, and finally the
  * whole log is checked. The first violation ends the round.
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -50,7 +50,7 @@ export interface RoundOptions {
   signal: AbortSignal;
 }
 
-/** Runs one round. @throws {Violation} or any other error, whichever comes first. */
+/** Runs one round. @throws {Violation} or any other error, whichever occurs first. */
 export async function runRound(options: RoundOptions): Promise<void> {
   const failing = new AbortController();
   const fail = (error: unknown) => failing.abort(error);
@@ -109,7 +109,7 @@ class Round {
   async run(): Promise<void> {
     await this.#served.start();
     const clients = this.#startClients();
-    // Abort clients that would otherwise wait for a dead service.
+    // On failure, abort the clients, which would otherwise wait for a dead service.
     await this.#disturb().catch((error) => this.#failing.abort(error));
     this.#ending.abort();
     await this.#orHanging(clients);
@@ -117,7 +117,7 @@ class Round {
     await this.#checkAll();
   }
 
-  /** @throws {Violation} the clients do not stop. */
+  /** @throws {Violation} if the clients do not stop. */
   async #orHanging(clients: Promise<void>): Promise<void> {
     const over = new AbortController();
     const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: over.signal }).catch(() =>
@@ -181,7 +181,7 @@ class Round {
     await this.#served.stop();
     await this.#served.start();
     await this.#check(this.#audit);
-    claim(this.#observations.length === 0, "observations reach beyond the end of the log");
+    claim(this.#observations.length === 0, "some observations extend past the end of the log");
     await this.#repeatSome();
     await this.#served.stop();
     await this.#verifyChain(this.#audit.history.length);
@@ -215,7 +215,7 @@ class Round {
     claim(exit.code === 0, `verify --chain: ${exit.stdout} ${describeExit(exit)}`);
     this.#options.tally.add("verifies");
     const { events_checked: checked, orphans, remnants } = JSON.parse(exit.stdout);
-    claim(checked === events, `verify --chain checked ${checked} events of ${events}`);
+    claim(checked === events, `verify --chain checked ${checked} events, expected ${events}`);
     const left = [...orphans, ...remnants];
     claim(left.length === 0, `after a clean shutdown verify reports ${left.join(", ")}`);
   }

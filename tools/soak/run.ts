@@ -1,5 +1,5 @@
 /**
- * A soak: rounds of load and disturbances, each on a new log, until the time or the deck runs out.
+ * A soak: rounds of load and disturbances, each on a new log, until time or disturbances run out.
  * The seed determines the actions, but not their timing.
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -17,14 +17,14 @@ import { randomOf } from "./workload.ts";
 const PROGRESS_MS = 10_000;
 
 export interface SoakOptions {
-  /** An existing directory; logs are created in it. */
+  /** An existing directory in which logs are created. */
   dir: string;
   seed: number;
-  /** Each start of the service uses a random one of these. */
+  /** Each time the service starts, it runs under a random one of these. */
   runtimes: readonly RuntimeName[];
   /** Disturbances, reshuffled for each pass. Without `durationMs`, there is only one pass. */
   deck: readonly Disturbance[];
-  /** Default: until the deck has been dealt once. */
+  /** By default, the soak runs until each disturbance in the deck has occurred once. */
   durationMs?: number;
   /** Maximum duration of the load between two disturbances; default LOAD_MS_MAX. */
   loadMsMax?: number;
@@ -58,7 +58,7 @@ export class SoakError extends Error {
   }
 }
 
-/** @throws {SoakError} a violation or another failure, or the soak was aborted. */
+/** @throws {SoakError} on a violation, any other failure, or an abort. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const { seed, runtimes, rotateBytes, report, signal } = options;
   const { loadMsMax = LOAD_MS_MAX, roundBatchesMax = ROUND_BATCHES_MAX } = options;

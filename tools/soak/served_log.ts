@@ -1,7 +1,7 @@
 /**
  * The log under test: its directory, and the process that serves it. The process is stopped, killed
- * and restarted while clients use it. They wait at a gate that closes before each disturbance and
- * opens when the service answers again.
+ * and restarted while clients use it. Clients wait at a gate that closes before each disturbance
+ * and opens when the service responds again.
  */
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export interface ServedLogOptions {
   /** An empty directory. */
   dir: string;
-  /** Each start of the service uses a random one of these. */
+  /** Each time the service starts, it runs under a random one of these. */
   runtimes: readonly RuntimeName[];
   random: Random;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
@@ -79,7 +79,7 @@ export class ServedLog {
     });
   }
 
-  /** The id of the serving process; null if there is none. */
+  /** The PID of the serving process; null if there is none. */
   get pid(): number | null {
     return this.#process?.child.pid ?? null;
   }
@@ -99,7 +99,7 @@ export class ServedLog {
     return join(this.dir, "data", "log");
   }
 
-  /** Starts the service under a random runtime; resolves once it responds. */
+  /** Starts the service under a random runtime, and resolves once it responds. */
   async start(): Promise<void> {
     const starting = this.launch();
     await this.#untilReady(starting);
@@ -107,11 +107,11 @@ export class ServedLog {
     this.#gate.open();
     starting.exited.then((exit) => {
       if (this.#process !== starting) return;
-      this.#options.onFailure(new Violation(`serve exited by itself: ${describeExit(exit)}`));
+      this.#options.onFailure(new Violation(`serve exited unexpectedly: ${describeExit(exit)}`));
     }, this.#options.onFailure);
   }
 
-  /** Starts a service without waiting for it; the caller stops it. */
+  /** Starts a service without waiting until it responds. The caller must stop it. */
   launch(): Serving {
     const { rotateBytes = ROTATE_BYTES } = this.#options;
     const options = { ...this.#programOptions(), socketPath: this.socketPath, rotateBytes };
@@ -141,7 +141,7 @@ export class ServedLog {
     return exit;
   }
 
-  /** Suspends the service for a while. */
+  /** Suspends the service for a given time. */
   async freeze(durationMs: number, signal: AbortSignal): Promise<void> {
     const frozen = this.#process!;
     signalChild(frozen.child, "SIGSTOP");
@@ -214,7 +214,7 @@ export class ServedLog {
     this.#process = null;
     this.#gate.close();
     if (!isRunning(ending)) {
-      throw new Violation(`serve exited by itself: ${describeExit(await ending.exited)}`);
+      throw new Violation(`serve exited unexpectedly: ${describeExit(await ending.exited)}`);
     }
     return await ending.stop(signal);
   }
@@ -233,6 +233,6 @@ export class ServedLog {
     }
     if (outcome !== "hanging") return;
     signalChild(starting.child, "SIGKILL");
-    throw new Violation(`serve did not respond within ${ANSWER_TIMEOUT_MS} ms of its start`);
+    throw new Violation(`serve did not respond within ${ANSWER_TIMEOUT_MS} ms of startup`);
   }
 }

@@ -1,4 +1,4 @@
-/** Counts of all work, for a soak's output. */
+/** Counts of everything that a soak does, for its output. */
 
 const NAMES = [
   "batches",
@@ -40,7 +40,7 @@ export class Tally {
     return this.#counts.get(name)!;
   }
 
-  /** All counts except bytes, in one line. */
+  /** All counts except bytes, on one line. */
   toString(): string {
     const named = NAMES.filter((name) => name !== "payloadBytes");
     return named.map((name) => `${this.of(name)} ${name}`).join(", ");

@@ -1,11 +1,11 @@
-/** Thrown when the soak finds a fault in the service. */
+/** The error by which a soak reports a fault in the service. */
 
 /** The service broke a guarantee or stopped working. */
 export class Violation extends Error {
   override name = "Violation";
 }
 
-/** @throws {Violation} the claim is false. */
+/** @throws {Violation} if the claim is false. */
 export function claim(holds: boolean, message: string): asserts holds {
   if (!holds) throw new Violation(message);
 }

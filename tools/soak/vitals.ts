@@ -1,7 +1,7 @@
 /**
  * Memory and descriptors of the service over time, from /proc. Without /proc, nothing is checked. A
- * sample above the limits fails immediately. A leak shows as growth of the median from the first
- * quarter of a soak to the last.
+ * sample above the limits is an immediate violation. A leak shows as growth of the median from the
+ * first quarter of a soak to the last.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import {
@@ -30,18 +30,18 @@ export class Vitals {
   #stride = 1;
   #looks = 0;
 
-  /** Samples a process; does nothing if the process is gone. @throws {Violation} */
+  /** Samples a process unless it has exited. @throws {Violation} if it exceeds the limits. */
   look(pid: number): void {
     const sample = sampleOf(pid);
     if (sample !== null) this.add(sample);
   }
 
-  /** Adds a sample. @throws {Violation} the sample exceeds the limits. */
+  /** Adds a sample. @throws {Violation} if the sample exceeds the limits. */
   add(sample: Sample): void {
     const { memoryBytes, descriptors } = sample;
     claim(
       memoryBytes <= MEMORY_BYTES_MAX,
-      `serve holds ${inMib(memoryBytes)}, more than the limit of ${inMib(MEMORY_BYTES_MAX)}`,
+      `serve uses ${inMib(memoryBytes)}, more than the limit of ${inMib(MEMORY_BYTES_MAX)}`,
     );
     claim(
       descriptors <= DESCRIPTORS_MAX,
@@ -61,7 +61,7 @@ export class Vitals {
       : `${inMib(sample.memoryBytes)}, ${sample.descriptors} descriptors`;
   }
 
-  /** Summarizes the first and last quarter. @throws {Violation} they differ too much. */
+  /** Summarizes the first and last quarter. @throws {Violation} if they differ too much. */
   conclude(): string {
     const samples = this.#samples;
     if (samples.length < 4) return "memory unknown";

@@ -21,7 +21,7 @@ const BULK_EVENTS_MAX = 1000;
 const BIG_PAYLOAD_CHARS_MAX = 4 * 1024 * 1024;
 const DEEPEST = 128;
 
-/** Valid values at the limit of some rule. */
+/** Valid values at the limits of the rules. */
 const ODD_VALUES: readonly unknown[] = [
   null,
   "",

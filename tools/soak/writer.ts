@@ -12,7 +12,7 @@ import { claim } from "./violation.ts";
 import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape } from "./workload.ts";
 
 const LINEAGE_STREAM = "service.source_lineage";
-/** Maximum timeout of an abandoned request, in milliseconds; some responses take longer. */
+/** Maximum timeout of an abandoned request, in milliseconds. Some responses take longer. */
 const ABORT_MS_MAX = 20;
 
 /** Actions of a writer, each repeated in proportion to its frequency. */
@@ -48,7 +48,7 @@ export class Writer {
     this.#random = randomOf(load.seed, name);
   }
 
-  /** Runs until the load ends. @throws {Violation} or any other error. */
+  /** Runs until the load ends. @throws {Violation} or any other error that occurs. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
       const payloadBytes = await this.#step();
@@ -109,7 +109,7 @@ export class Writer {
     return receipt;
   }
 
-  /** Appends a batch whose precondition holds, because nobody else writes to the stream. */
+  /** Appends a batch whose precondition holds, because no other client writes to the stream. */
   async #appendGuarded(): Promise<number> {
     const batch: Batch = {
       ...this.#nextBatch("guarded"),
@@ -195,7 +195,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Aborts a request before its response, then retries it or never learns the outcome. */
+  /** Aborts a request before its response, then either retries it or leaves its outcome unknown. */
   async #appendAndGiveUp(): Promise<number> {
     const { client, ledger, tally, failing } = this.#load;
     const batch = this.#nextBatch(randomItem(this.#random, ["single", "bulk"]));
@@ -215,7 +215,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Retires the source, checks that, and continues as its successor. */
+  /** Retires the source, checks the retirement, and continues as the successor. */
   async #succeed(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
     const retired = this.#acknowledged;

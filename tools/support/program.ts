@@ -18,7 +18,7 @@ import {
 const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
 const SERVE_ROTATING = fileURLToPath(new URL("../serve_rotating.ts", import.meta.url));
-/** A child that takes longer is killed, which fails the test by its exit status. */
+/** A child that takes longer is killed, and its exit status fails the test. */
 const CHILD_TIMEOUT_MS = 120_000;
 /** Only the end of each output stream is kept, up to this size. */
 const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
@@ -38,16 +38,16 @@ export interface CliOptions {
   runtime?: RuntimeName;
   /** Permissions under Deno. */
   permissions?: string[];
-  /** Other options of Deno. */
+  /** Other command-line options for Deno. */
   denoFlags?: string[];
   nodeFlags?: string[];
-  /** Open-file limit; default: that of the test. */
+  /** Open-file limit. By default, that of the test. */
   openFilesMax?: number;
-  /** Path of a program to run in place of `cli.ts` under a runtime. */
+  /** Path of a program to run instead of `cli.ts` under a runtime. */
   executable?: string;
   /** A wrapper that runs the child, with its arguments, such as a tracer. */
   wrapper?: string[];
-  /** Time after which a running child is killed; null for never; default CHILD_TIMEOUT_MS. */
+  /** Time after which a running child is killed. Null disables it. Default: CHILD_TIMEOUT_MS. */
   timeoutMs?: number | null;
 }
 
@@ -79,7 +79,7 @@ export function spawnScript(script: string, args: string[], options: CliOptions 
   return spawnCommand([...runtimeOf(options), script, ...args], options);
 }
 
-/** The program under the requested runtime; by default the compiled executable, if set. */
+/** The program under the requested runtime. By default, the compiled executable if one is set. */
 function programOf(options: CliOptions): string[] {
   const { runtime = THIS_RUNTIME } = options;
   const tested = runtime === THIS_RUNTIME ? TESTED_EXECUTABLE : undefined;
@@ -148,7 +148,7 @@ export async function untilPrinted(
     while (!isThere(output)) {
       const printed = new Promise<void>((resolve) => wake = resolve);
       if (await Promise.race([printed, gone]) === "gone" && !isThere(output)) {
-        throw new Error(`ended early: ${output.stdout}${output.stderr}`);
+        throw new Error(`the process exited early: ${output.stdout}${output.stderr}`);
       }
     }
   } finally {
@@ -165,7 +165,7 @@ export function signalChild(child: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 export interface Serving extends Spawned {
-  /** Sends requests to its socket. */
+  /** Sends requests to the service's socket. */
   fetch: Fetch;
   /** Sends a signal, SIGTERM by default, and waits for the exit. */
   stop(signal?: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<CliExit>;
@@ -174,7 +174,7 @@ export interface Serving extends Spawned {
 export interface ServeOptions extends CliOptions {
   /** Default: `<dir>/data/ground.sock`. */
   socketPath?: string;
-  /** Size at which the tail is rotated and sealed; default: that of the program. */
+  /** Size at which the tail is rotated and sealed. By default, that of the program. */
   rotateBytes?: number;
 }
 
@@ -184,7 +184,7 @@ export function postJson({ fetch }: Serving, path: string, body: unknown): Promi
   return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-/** Starts `serve` for a deployment with minimal permissions; resolves once it responds. */
+/** Starts `serve` for a deployment with minimal permissions, and resolves once it responds. */
 export async function startServe(dir: string, options: ServeOptions = {}): Promise<Serving> {
   const serving = spawnServe(dir, options);
   await untilReady(serving);
@@ -218,7 +218,7 @@ export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
   };
 }
 
-/** Waits until a service responds. @throws {Error} it has exited. */
+/** Waits until a service responds. @throws {Error} if the service has exited. */
 export async function untilReady(serving: Serving): Promise<void> {
   let exit: CliExit | undefined;
   serving.exited.then((value) => exit = value);

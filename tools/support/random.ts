@@ -4,10 +4,7 @@ import process from "node:process";
 /** Numbers in [0, 1), by xorshift32. */
 export type Random = () => number;
 
-/**
- * The seed of this run: the environment variable SEED, or a random one. Test titles must include
- * it.
- */
+/** The seed of this run: the environment variable SEED, or random. Test titles must include it. */
 export function testSeed(): number {
   return Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 }

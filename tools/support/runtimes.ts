@@ -1,4 +1,5 @@
 /** The available JavaScript runtimes, and how each runs a script in this source tree. */
+import { existsSync } from "node:fs";
 import process from "node:process";
 
 export type RuntimeName = "deno" | "node";
@@ -8,10 +9,15 @@ export const THIS_RUNTIME: RuntimeName = "deno" in process.versions ? "deno" : "
 
 const VARIABLES = { deno: "SERVICE_TEST_DENO", node: "SERVICE_TEST_NODE" } as const;
 
-/** Path of a runtime's executable; null for the other runtime if its variable is not set. */
+/** Path of a runtime's executable. Null for the other runtime if its variable is not set. */
 export function executableOf(name: RuntimeName): string | null {
   return name === THIS_RUNTIME ? process.execPath : process.env[VARIABLES[name]] ?? null;
 }
+
+/** Without `npm ci`, Deno takes packages from its own cache instead of `node_modules`. */
+const PACKAGES = existsSync(new URL("../../node_modules", import.meta.url))
+  ? []
+  : ["--node-modules-dir=none"];
 
 /** Arguments before a script's path. */
 export function runtimeArgs(
@@ -19,12 +25,12 @@ export function runtimeArgs(
   denoFlags: string[],
   nodeFlags: string[] = [],
 ): string[] {
-  return name === "deno" ? ["run", "--quiet", "--no-prompt", ...denoFlags] : nodeFlags;
+  return name === "deno" ? ["run", "--quiet", "--no-prompt", ...PACKAGES, ...denoFlags] : nodeFlags;
 }
 
-/** Names the variable to set, for tests that need the other runtime. */
+/** The reason to skip a test that needs an absent runtime. It names the variable to set. */
 export function absenceOf(name: RuntimeName): string {
-  return `no ${name}: set ${VARIABLES[name]} to its executable`;
+  return `${name} is not available: set ${VARIABLES[name]} to its executable`;
 }
 
 /**

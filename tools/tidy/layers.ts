@@ -1,6 +1,6 @@
 /**
- * Checks of the source tree's structure: the layers of the log, no directory with too many files,
- * no import cycle, no import from inside a package.
+ * Checks of the source tree's structure: the layers of the log, directories with too many files,
+ * import cycles, and imports from inside a package.
  */
 import { dirname, join } from "node:path";
 
@@ -35,7 +35,7 @@ export function findWrongLogLayers(files: readonly string[], read: Read): string
     if (layer < 0) return [`${path}: its directory is not a layer listed in tools/tidy/layers.ts`];
     return targetsOf(path, read)
       .filter((target) => (layerOf(target) ?? 0) > layer)
-      .map((target) => `${path}: imports ${target}, against the order of layers`);
+      .map((target) => `${path}: imports ${target}, against the layer order`);
   });
 }
 
@@ -60,7 +60,7 @@ export function findCycles(files: readonly string[], read: Read): string[] {
       const circle = way.slice(at);
       const first = circle.indexOf([...circle].sort()[0]!);
       const turned = [...circle.slice(first), ...circle.slice(0, first)];
-      faults.add(`${turned[0]}: imports itself: ${[...turned, turned[0]].join(" -> ")}`);
+      faults.add(`${turned[0]}: import cycle: ${[...turned, turned[0]].join(" -> ")}`);
     }
     if (at >= 0 || done.has(path) || !sources.includes(path)) return;
     // A module referenced by URL is a worker, with its own module graph.

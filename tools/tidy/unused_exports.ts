@@ -1,6 +1,6 @@
 /**
  * Exported functions, classes and values of `src/` that no other file imports. Types are exempt:
- * they are exported because exported functions mention them.
+ * they are exported because the signatures of exported functions use them.
  */
 import { join } from "node:path";
 

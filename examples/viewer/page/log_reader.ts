@@ -64,11 +64,11 @@ async function* linesOf(response: Response): AsyncGenerator<FollowLine> {
 }
 
 export interface Follower {
-  /** Processes events. The next events are read once it resolves. */
+  /** Processes events. The next events are read once the promise resolves. */
   onEvents(events: CommittedEvent[]): Promise<void>;
   onConnected(): void;
   onLost(reason: string, pauseMs: number): void;
-  /** The log now ends before `position`, for example after a restore from an older backup. */
+  /** Called if the log ends before the position, for example after a restore from a backup. */
   onShorter(): void;
 }
 

@@ -56,7 +56,7 @@ async function readStanding(): Promise<string | null> {
   return last.length > ROWS_MAX ? last[0]!.event_id : null;
 }
 
-/** Repeats until it succeeds. */
+/** Retries `work` until it succeeds. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

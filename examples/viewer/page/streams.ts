@@ -43,7 +43,7 @@ export class Streams {
     this.#changed.add(row);
   }
 
-  /** Returns the stream's row, added if new; null if the table is full. */
+  /** Returns the stream's row, which is added if missing, or null if the table is full. */
   #rowOf(source: string, stream: string): Row | null {
     const key = `${source}/${stream}`;
     const known = this.#rows.get(key);

@@ -82,7 +82,7 @@ export class CanonicalCopy {
   /**
    * Copies the value that begins at `at`.
    * @param depthMax maximum nesting of containers.
-   * @returns its end index, or NOT_TAKEN, which leaves the output invalid.
+   * @returns the value's end index; NOT_TAKEN on failure, which leaves the output invalid.
    */
   copy(at: number, depthMax: number): number {
     this.#members.length = 0;

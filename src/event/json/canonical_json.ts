@@ -81,7 +81,7 @@ class FlatText {
 
   end(): string {
     // V8 flattens a rope to read a character. Canonical JSON contains no NUL, but the compiler
-    // cannot infer that, so it keeps the read.
+    // cannot infer that, so it does not optimize the read away.
     if (this.#piece.charCodeAt(this.#piece.length - 1) !== 0) this.#text += this.#piece;
     this.#piece = "";
     return this.#text;

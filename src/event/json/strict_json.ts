@@ -1,7 +1,7 @@
 /**
- * Parses strict JSON: one value in UTF-8 without byte order mark, duplicate member names, unpaired
- * surrogates or numbers that binary64 cannot represent. One pass builds the value and finds the
- * first fault.
+ * Parses strict JSON: one value in UTF-8 without a byte order mark, duplicate member names,
+ * unpaired surrogates or numbers that binary64 cannot represent. One pass builds the value and
+ * finds the first fault.
  *
  * Objects are never passed to `JSON.parse`: V8 can confuse an escaped member name with an earlier
  * one. After `{"\\":1}` it may parse `{"\n":1}` as `{"\\":1}` (observed in V8 13.6 and 15.0), which
@@ -46,7 +46,7 @@ export class JsonError extends Error {
  * @throws {JsonError} for the first fault.
  */
 export function parseJson(bytes: Uint8Array): JsonValue {
-  // This keeps a byte order mark, which is then rejected as an unexpected character.
+  // `toString()` keeps a byte order mark, which the reader rejects as an unexpected character.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX).read();
   return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
@@ -62,7 +62,7 @@ function validStart(bytes: Uint8Array, text: string): string {
     const start = end;
     end = text.indexOf("\ufffd", start);
     offsetBytes += Buffer.byteLength(text.slice(start, end));
-    // Otherwise the input itself contains U+FFFD here.
+    // If these bytes encode U+FFFD, the character comes from the input itself.
     if (!REPLACEMENT.equals(bytes.subarray(offsetBytes, offsetBytes + REPLACEMENT.length))) {
       return text.slice(0, end);
     }

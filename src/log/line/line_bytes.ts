@@ -4,7 +4,7 @@ import { DIGIT_VALUES, NO_DIGIT } from "../../event/hash.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** The characters below this one are control characters, which JSON strings must escape. */
+/** Characters below this one are control characters, which JSON strings must escape. */
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 
@@ -192,7 +192,7 @@ export function takeUuid(
   return takeHex(from, start, UUID_BYTES - done, into, at + done) && valid;
 }
 
-/** Whether a JSON string must escape any of these characters. */
+/** Whether a JSON string must escape any character in [start, end). */
 export function needsEscape(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;

@@ -39,7 +39,7 @@ export class BatchDigester {
     putItem(text, event);
   }
 
-  /** Returns the digest, 64 lowercase hex digits. The next event starts another batch. */
+  /** Returns the digest, 64 lowercase hex digits. The next event starts a new batch. */
   finish(): string {
     const source = this.#source ?? pieceOf("");
     this.#source = null;
@@ -90,7 +90,7 @@ class HashedText {
     this.putPart(event, start - name.sizeBytes + 1, end + 1);
   }
 
-  /** Returns the SHA-256, 64 lowercase hex digits, and resets the input. */
+  /** Returns the SHA-256 as 64 lowercase hex digits, and clears the input. */
   finish(): string {
     const digest = sha256Hex(viewOf(this.#bytes, 0, this.#length));
     this.#length = 0;
@@ -109,7 +109,7 @@ function putItem(text: HashedText, event: StoredEvent): void {
   text.put(OPEN);
   // This piece begins with the comma, not with a closing quote, so `putMember()` omits the comma.
   text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
-  // An `occurred_at` follows `kind` in the line as well.
+  // In the line too, `occurred_at` follows `kind`.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
   text.putMember(event, layout.KIND, kindStart, kindEnd);
   text.putMember(event, layout.RECORD_KEY, recordKeyStart, event.recordKeyEnd);
@@ -133,7 +133,7 @@ function putEnvelope(text: HashedText, event: StoredEvent): void {
     text.putMember(event, layout.OCCURRED_AT, event.occurredAtStart, event.occurredAtEnd);
   }
   text.putMember(event, layout.RECORD_KEY, event.recordKeyStart, event.recordKeyEnd);
-  // `stream` follows `source` in the line as well.
+  // In the line too, `stream` follows `source`.
   text.putMember(event, layout.SOURCE, event.sourceStart, event.streamEnd);
   text.put(CLOSE);
 }

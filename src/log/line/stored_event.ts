@@ -64,7 +64,7 @@ export class StoredEvent {
     return this.bytes.toString("latin1", this.eventHashStart, this.eventHashStart + HASH_CHARS);
   }
 
-  /** Locates the members after the payload, from the end of the line. */
+  /** Locates the members after the payload, working backwards from the end of the line. */
   #takeEnd(start: number, end: number): boolean {
     const { bytes, view } = this;
     const closing = end - layout.CLOSING.sizeBytes;

@@ -29,7 +29,7 @@ export function encodeBitPacked(values: ArrayLike<number>, bitWidth: number): Bu
 
 /**
  * Decodes `bytes`, exactly `count` values of `bitWidth` bits each.
- * @throws {SegmentError} the run is malformed.
+ * @throws {SegmentError} if the run is malformed.
  */
 export function decodeBitPacked(bytes: Uint8Array, count: number, bitWidth: number): Uint16Array {
   const header = runHeader(count);

@@ -90,7 +90,7 @@ export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64):
   return true;
 }
 
-/** Index in the block of the bit that a hash sets in one of the block's words. */
+/** Index, within a block, of the bit that a hash sets in word number `word`. */
 function bitAt({ low }: Hash64, word: number): number {
   return 8 * WORD_BYTES * word + (Math.imul(low, SALT[word]!) >>> 27);
 }
@@ -109,7 +109,7 @@ export function encodeBloomFilter(filter: BloomFilter): Buffer {
   return bytes;
 }
 
-/** Decodes a filter into a copy. @throws {SegmentError} it is malformed or damaged. */
+/** Decodes a filter into a copy. @throws {SegmentError} if it is malformed or damaged. */
 export function decodeBloomFilter(bytes: Buffer): BloomFilter {
   const crcAt = bytes.length - BLOOM_CRC_BYTES;
   const { value: { numBytes }, end } = decodeThrift(BLOOM_FILTER_HEADER, bytes);

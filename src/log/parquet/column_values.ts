@@ -35,7 +35,7 @@ export function uuidAt({ bytes, starts }: ColumnValues, row: number): string {
   return uuidText(bytes, starts[row]!);
 }
 
-/** Returns an `observed_at` as formatted in lines. @throws {SegmentError} it is out of range. */
+/** Returns an `observed_at` as formatted in lines. @throws {SegmentError} if it is out of range. */
 export function timeAt({ bytes, starts }: ColumnValues, row: number): Buffer {
   const timeMs = Number(bytes.readBigInt64LE(starts[row]!));
   const spelled = Math.abs(timeMs) <= DATE_MS_MAX ? formatTimestamp(timeMs) : "";
@@ -60,7 +60,7 @@ export function constantValues(value: Uint8Array, rows: number): ColumnValues {
   return { bytes, view: viewFor(bytes), starts: new Uint32Array(rows), ends };
 }
 
-/** Whether a row other than the first has the same value as the previous row. */
+/** Whether a row, not the first, has the same value as the previous row. */
 export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
   const start = starts[row]!;
   const before = starts[row - 1]!;

@@ -25,7 +25,7 @@ export interface CheckedFooter {
   bytes: Buffer;
 }
 
-/** Reads a footer. @throws {SegmentError} the file is damaged or has another format. */
+/** Reads a footer. @throws {SegmentError} if the file is damaged or not a segment. */
 export async function readCheckedFooter(
   file: FileReader,
   sizeBytes: number,
@@ -61,7 +61,7 @@ export function encodeFooter(metadata: FileMetaData): Buffer {
   return bytes;
 }
 
-/** Decodes a footer. @throws {SegmentError} it is malformed or has bytes after the struct. */
+/** Decodes a footer. @throws {SegmentError} if it is malformed or has bytes after the struct. */
 export function decodeFooter<Value>(type: ThriftType<Value>, { bytes }: CheckedFooter): Value {
   const { value, end } = decodeThrift(type, bytes);
   if (end !== bytes.length) throw new SegmentError("the footer has trailing bytes");

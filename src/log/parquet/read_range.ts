@@ -9,10 +9,10 @@ export interface FileRange {
   end: number;
 }
 
-/** Maximum gap between ranges that share a read; a second read would take longer than the gap. */
+/** Maximum gap between ranges that share a read; a second read costs more than reading the gap. */
 const READ_GAP_BYTES_MAX = 64 * 1024;
 
-/** Reads bytes [start, end) of a file. @throws {SegmentError} the file ends before `end`. */
+/** Reads bytes [start, end) of a file. @throws {SegmentError} if the file ends before `end`. */
 export async function readRange(file: FileReader, start: number, end: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(end - start);
   const readBytes = await file.read(bytes, start);
@@ -22,7 +22,7 @@ export async function readRange(file: FileReader, start: number, end: number): P
 
 /**
  * Reads several ranges, coalescing neighbors separated by at most READ_GAP_BYTES_MAX.
- * @throws {SegmentError} the file ends before the last range does.
+ * @throws {SegmentError} if the file ends before the last range does.
  */
 export async function readRanges(
   file: FileReader,

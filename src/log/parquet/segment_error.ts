@@ -4,7 +4,7 @@ import { CorruptLogError } from "../storage/errors.ts";
 /** The kind of fault: an invalid format, events out of order, or different bytes. */
 export type SegmentFault = "segment_invalid" | "order_invalid" | "file_hash_mismatch";
 
-/** A segment cannot be read because it is damaged, malicious or in another format. */
+/** A segment cannot be read because it is damaged, malicious or in a different format. */
 export class SegmentError extends CorruptLogError {
   override name = "SegmentError";
   readonly fault: SegmentFault;

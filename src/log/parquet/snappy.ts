@@ -106,7 +106,7 @@ function putCopies(out: Uint8Array, at: number, offset: number, length: number):
 
 /**
  * Decompresses a block into `out`, which must have exactly the uncompressed size.
- * @throws {SegmentError} the block is malformed or has another size.
+ * @throws {SegmentError} if the block is malformed or has a different size.
  */
 export function snappyDecompress(input: Uint8Array, out: Uint8Array): void {
   const source = viewFor(input);

@@ -124,7 +124,7 @@ export function optional<Value>(field: number, type: ThriftType<Value>): ThriftF
   return { field, type, isOptional: true };
 }
 
-// deno-lint-ignore no-explicit-any -- any field is of some type
+// deno-lint-ignore no-explicit-any -- a field can have any type
 type Fields = Record<string, ThriftField<any, boolean>>;
 type ValueOf<Field> = Field extends ThriftField<infer Value, boolean> ? Value : never;
 type NamesOf<F extends Fields, IsOptional extends boolean> = {
@@ -181,7 +181,7 @@ export function encodeThrift<Value>(type: ThriftType<Value>, value: Value): Buff
 
 /**
  * Decodes the value at `start`; returns it and its end offset.
- * @throws {SegmentError} it is malformed or does not end within `bytes`.
+ * @throws {SegmentError} if it is malformed or does not end within `bytes`.
  */
 export function decodeThrift<Value>(
   type: ThriftType<Value>,

@@ -39,8 +39,8 @@ export interface MadeSegment {
 
 /**
  * Builds the next segment under the temporary name, which must be free. Calls must not overlap.
- * @throws {CorruptLogError} the pending file is damaged.
- * @throws an I/O error; part of the file may remain.
+ * @throws {CorruptLogError} if the pending file is damaged.
+ * @throws {Error} on an I/O error; a partial file may remain.
  */
 export type MakeSegment = (task: SegmentTask) => Promise<MadeSegment>;
 
@@ -85,7 +85,7 @@ export async function makeSegment(
 /**
  * Reads a new segment back from disk and checks its lines, indexes and statistics.
  * @param throttle called after each row group; may block.
- * @throws {SegmentError} the file or its lines differ from what was written.
+ * @throws {SegmentError} if the file or its lines differ from what was written.
  */
 export async function readBack(
   storage: Storage,

@@ -7,7 +7,7 @@ import { TAIL_ROTATE_BYTES } from "../../limits.ts";
 
 /**
  * The thread is unthrottled at this backlog and above. Below it, its duty cycle grows with the
- * backlog, so that steady ingest reaches a balance and bursts are sealed afterwards.
+ * backlog, so that sealing keeps pace with steady ingest and catches up after bursts.
  */
 const BACKLOG_BYTES_MAX = 4 * TAIL_ROTATE_BYTES;
 

@@ -1,8 +1,8 @@
 /**
  * The key filter of a segment: a split-block Bloom filter (parquet-format, BloomFilter.md) over its
- * batches, sources and streams. The number of blocks need not be a power of two. This keeps filters
- * small, because a log holds hundreds in memory. Each page has its own CRC-32, so a lookup can also
- * read only the page that it needs from the file.
+ * batches, sources and streams. The number of blocks need not be a power of two, so filters stay
+ * small even though a log keeps hundreds in memory. Each page has its own CRC-32, so a lookup can
+ * also read a single page from the file.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -18,7 +18,7 @@ import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
 const CRC_START = KEY_PAGE_BYTES - 4;
-/** With this size, the false-positive rate is 1 in 6,000 per filter, 1 in 50 over 110 segments. */
+/** The false-positive rate is then 1 in 6,000 per filter, or 1 in 50 across 110 segments. */
 const BITS_PER_KEY = 24;
 
 /** Hash of a batch's identity. Keys are unambiguous, since no source contains a space. */

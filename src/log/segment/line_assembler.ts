@@ -69,7 +69,7 @@ export function assembleLines(
 /** Total size of a column's values in `rows`. */
 function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number {
   let sizeBytes = 0;
-  // An absent value has equal start and end, so it counts as empty.
+  // An absent value has equal start and end, so it adds nothing.
   for (const row of rows) sizeBytes += ends[row]! - starts[row]!;
   return sizeBytes;
 }

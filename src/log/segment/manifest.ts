@@ -47,8 +47,8 @@ export const EMPTY_MANIFEST: Manifest = {
 /**
  * Reads the manifest of a log; null if it does not exist.
  * @param access how the caller will access the log.
- * @throws {CorruptLogError} the manifest is damaged or invalid.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {CorruptLogError} if the manifest is damaged or invalid.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function readManifest(
   storage: Storage,
@@ -66,7 +66,7 @@ export async function readManifest(
   return assertManifest(value, bytes);
 }
 
-/** @throws {Error} the manifest is larger than readers accept; the previous one is kept. */
+/** @throws {Error} if the manifest is larger than readers accept; the previous one is kept. */
 export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
   const bytes = encodeManifest(manifest);
   if (bytes.length > MANIFEST_BYTES_MAX) {

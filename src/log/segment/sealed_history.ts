@@ -18,7 +18,7 @@ import { findEntry, sourceKey } from "./stream_index.ts";
 const CHECKED_AT_ONCE = 16;
 
 /**
- * Memory for key filters. Those of ten million single-event batches and their streams take 57 MiB.
+ * Memory for key filters. Ten million single-event batches and their streams need 57 MiB.
  * For a segment beyond this limit, each lookup reads one page of the filter from the file.
  */
 const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
@@ -79,7 +79,7 @@ export class SealedHistory {
 
   /**
    * Appends the segments of a manifest. To keep startup fast, checks only that each file exists
-   * with the expected size, and the footer of the last one, where history continues.
+   * with the expected size, and that the last segment, where history continues, has a valid footer.
    * @throws {CorruptLogError} for the first file that is missing or differs.
    */
   async open(entries: readonly SegmentEntry[]): Promise<void> {

@@ -43,7 +43,7 @@ async function* readChunks(
     if (recordKey !== undefined) {
       const lines = await segment.readLinesOfKey(number, recordKey);
       const start = lines !== null && after !== undefined ? firstLineAfter(lines, after) : 0;
-      // Readers would take an empty chunk for the end.
+      // Readers would mistake an empty chunk for the end.
       if (lines !== null && start < lines.length) yield lines.subarray(start);
       continue;
     }

@@ -28,7 +28,7 @@ type BatchColumns = Record<"source" | "batch_id" | "batch_digest", ColumnValues>
 
 /**
  * Returns the batches of a row group in order.
- * @throws {SegmentError} a batch has two digests, or a source or id that is not valid UTF-8.
+ * @throws {SegmentError} if a batch has two digests, or a source or id that is not valid UTF-8.
  */
 export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
   const runs: BatchRun[] = [];

@@ -15,7 +15,7 @@ import { sumOf } from "../../sum.ts";
 
 /** Maximum open files and cached footers; a decoded footer takes up to 0.5 MiB. */
 const OPEN_SEGMENTS_MAX = 128;
-/** Limit on cached Bloom filters. Those of ten million record keys take 20 MiB. */
+/** Limit on cached Bloom filters. The filters for ten million record keys take 20 MiB. */
 export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
 /** Maximum cached entries of stream indexes, and of their blocks. Each limit allows about 8 MiB. */
 const STREAM_ENTRIES_MAX = 40_000;
@@ -83,7 +83,7 @@ export class RowGroupCache {
   /** Runs an uncached decode once all previously requested decodes have settled. */
   decodeInTurn<Decoded>(decode: () => Promise<Decoded>): Promise<Decoded> {
     const decoded = this.#decoding.then(decode);
-    // The caller of this decode gets its error; the next decode must not fail with it.
+    // The caller gets this decode's error; the next decode must not fail because of it.
     this.#decoding = decoded.catch(() => {});
     return decoded;
   }
@@ -106,7 +106,7 @@ export interface ListedFile {
   bytes: number;
 }
 
-/** Opens a segment file. @throws {CorruptLogError} it is missing or has the wrong size. */
+/** Opens a segment file. @throws {CorruptLogError} if it is missing or has the wrong size. */
 export async function openListedFile(
   storage: Storage,
   { path, bytes }: ListedFile,

@@ -78,7 +78,7 @@ export interface CheckedRowGroup {
   batches: BatchRows[];
 }
 
-/** All columns except those checked only by `verify --chain`, which make up most of a segment. */
+/** Excludes the columns that only `verify --chain` checks; these make up most of a segment. */
 const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !== "event_hash");
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
@@ -210,7 +210,7 @@ function checkStatistics(
   const { min, max } = bounds[name];
   for (const value of distinctValues(values)) {
     if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
-      throw new SegmentError(`${name}: a value is outside the statistics of its row group`);
+      throw new SegmentError(`${name}: a value is outside the min/max statistics of its row group`);
     }
     const fault = name === "kind" ? null : nameFault(Buffer.from(value).toString("latin1"));
     if (fault !== null) throw new SegmentError(`${name}: a name ${fault}`);

@@ -71,7 +71,7 @@ export interface SegmentFooter {
 
 /**
  * Reads a segment's footer without its row groups, since checking a new batch needs only the key
- * filter. @throws {SegmentError} the file is not a segment.
+ * filter. @throws {SegmentError} if the file is not a segment.
  */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
   const parquet = await readCheckedFooter(file, sizeBytes);
@@ -216,7 +216,7 @@ function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: numb
 function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
   const counted = sumOf(rowGroups, (rowGroup) => rowGroup.rows);
   if (counted !== rows || counted !== metadata.events) {
-    const found = `the footer has ${rows} rows, and its row groups ${counted}`;
+    const found = `the footer has ${rows} rows and its row groups have ${counted}`;
     throw new SegmentError(`${found}, but ${METADATA_KEY} says ${metadata.events} events`);
   }
   const first = rowGroups[0]!.firstEventId;

@@ -1,5 +1,5 @@
 /**
- * Builds a segment's indexes from its streams, sources and batches. The writer writes the indexes;
+ * Builds a segment's indexes from its streams, sources and batches. The writer stores the indexes;
  * `verify` and the read-back compare them with those in the file.
  */
 import type { Buffer } from "node:buffer";

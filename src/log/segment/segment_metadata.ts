@@ -52,7 +52,7 @@ export interface ExpectedSegment extends SegmentFacts {
   path: string;
 }
 
-/** Parses the JSON under METADATA_KEY. @throws {SegmentError} it is invalid or not canonical. */
+/** Parses the JSON under METADATA_KEY. @throws {SegmentError} if it is invalid or not canonical. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
   const sizes = INDEX_NAMES.map((name) => `${name}_bytes`);
@@ -80,7 +80,7 @@ export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFac
   }
 }
 
-/** Whether a value has exactly the members of `EventFacts`, all valid, and those named `others`. */
+/** Whether a value has exactly the members of `EventFacts`, all valid, and those in `others`. */
 export function hasEventFacts(
   value: unknown,
   others: readonly string[],

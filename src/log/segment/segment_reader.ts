@@ -1,5 +1,5 @@
 /**
- * Reads a segment. Opening reads the footer but no rows. Row groups are decoded as a unit into the
+ * Reads a segment. Opening reads the footer but no rows. A row group is decoded as a unit into the
  * lines that were sealed; `row_group_pruning.ts` selects the row groups that a filter needs.
  */
 import { Buffer } from "node:buffer";
@@ -61,7 +61,7 @@ export class Segment implements StreamIndex {
     this.#report = report;
   }
 
-  /** @throws {SegmentError} the file is not a segment or not the expected one. */
+  /** @throws {SegmentError} if the file is not a segment or not the expected one. */
   footer(): Promise<SegmentFooter> {
     return this.#caches.footers.load(this.path, () =>
       this.#named(async () => {
@@ -96,8 +96,8 @@ export class Segment implements StreamIndex {
   /** Returns the lines of a row group with this `record_key`; null if there are none. */
   async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
     const bytes = Buffer.from(recordKey);
-    // Read only the keys first: they are a tenth of a row group, and most matches of the Bloom
-    // filters in a large log are false positives.
+    // Read only the keys first, a tenth of the row group: in a large log, most Bloom filter hits are
+    // false positives.
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
     if (rows.length === 0) return null;
@@ -234,7 +234,7 @@ function nameError(where: string, error: unknown): unknown {
 
 /**
  * Opens the segment at `path` and reads its footer.
- * @throws {SegmentError} the file is not a segment or not the expected one.
+ * @throws {SegmentError} if the file is not a segment or not the expected one.
  */
 export async function openSegment(
   storage: Storage,

@@ -46,7 +46,7 @@ export class RowGroupRows {
 
   /**
    * Adds the next event; returns the name of its stream.
-   * @throws {CorruptLogError} a value is not in canonical form.
+   * @throws {CorruptLogError} if a value is not in canonical form.
    */
   add(event: StoredEvent, batch: BatchEntry): string {
     const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;

@@ -61,7 +61,7 @@ export interface WrittenSegment {
  * complete commit; the iterator keeps the rest for the next segment.
  *
  * @returns null, without creating a file, if the iterator is empty.
- * @throws {CorruptLogError} the lines do not match their batches; the file is unusable.
+ * @throws {CorruptLogError} if the lines do not match their batches; the file is unusable.
  */
 export async function writeSegment(
   storage: Storage,

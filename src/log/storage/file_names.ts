@@ -51,7 +51,7 @@ function parseName(pattern: RegExp, name: string): IdRange | null {
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }
 
-/** Whether the id range in a segment's name is within that of one of these pending files. */
+/** Whether the id range in a segment's name lies within that of one of the pending files. */
 export function isWithinPending(segmentName: string, pendingNames: readonly string[]): boolean {
   const segment = parseSegmentName(segmentName);
   return segment !== null && pendingNames.some((name) => {

@@ -91,7 +91,7 @@ export async function removeIfThere(storage: Storage, path: string): Promise<voi
   }
 }
 
-/** Reads a whole small file. @throws {CorruptLogError} it exceeds `limitBytes`. */
+/** Reads a whole small file. @throws {CorruptLogError} if it exceeds `limitBytes`. */
 export async function readSmallFile(
   storage: Storage,
   path: string,

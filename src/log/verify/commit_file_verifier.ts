@@ -8,7 +8,7 @@ import type { ListedFile } from "./inventory.ts";
 
 /**
  * Verifies a pending file with `history`, which has verified everything before it.
- * @throws {VerifyFailure} the first check that fails.
+ * @throws {VerifyFailure} for the first check that fails.
  */
 export async function verifyPending(listed: ListedFile, history: HistoryCheck): Promise<void> {
   const { path, file, sizeBytes } = listed;
@@ -55,7 +55,7 @@ export async function verifyTail(
 /**
  * Checks the commits up to the end or the first malformed frame.
  * @param expected id of the first event, if known.
- * @throws {VerifyFailure} a valid frame has invalid content, which a torn write cannot cause.
+ * @throws {VerifyFailure} if a valid frame has invalid content, which a torn write cannot cause.
  */
 async function addCommits(
   reader: CommitReader,

@@ -44,14 +44,14 @@ export interface Inventory {
   orphans: string[];
   /** Orphan segments that follow the last listed segment according to their names. */
   unlisted: string[];
-  /** Leftovers of an interrupted first start. */
+  /** Leftovers of an interrupted first startup. */
   remnants: string[];
 }
 
 /**
  * Takes the inventory of an existing log directory.
  * @throws {VerifyFailure} `manifest_invalid`.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function takeInventory(storage: Storage): Promise<Inventory> {
   for (let attempt = 0; attempt < LISTING_ATTEMPTS_MAX; attempt++) {
@@ -142,7 +142,7 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
   const tail = opened.find(({ path }) => path === TAIL_FILE) ?? null;
   const isEmpty = pending.length + segments.length + (tail?.sizeBytes ?? 0) === 0;
   if (!isStarted && !isEmpty) throw manifestFailure("is missing from a log that holds events");
-  // A first start writes the manifest last.
+  // The first startup writes the manifest last.
   const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
   return {
     isStarted,

@@ -13,7 +13,7 @@ import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 
 /**
  * Verifies a segment with `history`, which has verified everything before it.
- * @throws {VerifyFailure} the first check that fails.
+ * @throws {VerifyFailure} for the first check that fails.
  */
 export async function verifySegment(
   storage: Storage,
@@ -45,7 +45,7 @@ export interface CheckedSegment {
   failure: Damage<FailureCode> | null;
 }
 
-/** Verifies a segment on its own; the order of segments was checked with the manifest. */
+/** Verifies a segment on its own. Reading the manifest has checked the order of segments. */
 export async function checkSegment(
   storage: Storage,
   expected: ExpectedSegment,

@@ -50,7 +50,7 @@ export interface VerifyOptions {
 
 /**
  * Verifies the log in an existing directory.
- * @throws {UnsupportedFormatError} a newer program wrote the log.
+ * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function verifyLog(storage: Storage, options: VerifyOptions): Promise<Verification> {
   return await new LogVerifier(storage, options).run();
@@ -155,7 +155,7 @@ class LogVerifier {
     }
   }
 
-  /** Checks a file as the next one of a history, or on its own after the first failure. */
+  /** Checks a file as the continuation of `next`; after the first failure, checks it on its own. */
   async #checkCommits<Result>(
     path: string,
     next: HistoryCheck,
@@ -217,7 +217,7 @@ class LogVerifier {
       if (tail !== null) await verifyTail(tail, history);
     } catch (error) {
       if (!(error instanceof VerifyFailure)) throw error;
-      // Any other failure is the one already recorded.
+      // Any other failure has already been recorded.
       if (error.code !== "idempotency_invalid") return;
       if (this.#failure !== null) this.#others.unshift(this.#failure);
       this.#failure = error;

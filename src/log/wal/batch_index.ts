@@ -19,7 +19,7 @@ export class BatchIndex {
   /** Last event of each source. */
   readonly #frontiers = new Map<string, string>();
 
-  /** Adds the next batch. @throws {CorruptLogError} a batch with this identity exists. */
+  /** Adds the next batch. @throws {CorruptLogError} if a batch with this identity exists. */
   add(entry: BatchEntry): void {
     const { source, batch_id, first_event_id, last_event_id } = entry;
     const byId = this.#batches.get(source) ?? new Map<string, BatchEntry>();
@@ -30,7 +30,7 @@ export class BatchIndex {
     this.#frontiers.set(source, last_event_id);
   }
 
-  /** Counts the next events of a stream. @throws {CorruptLogError} they are out of order. */
+  /** Counts the next events of a stream. @throws {CorruptLogError} if they are out of order. */
   grow({ source, stream, events, lastEventId }: StreamGrowth): void {
     const before = this.streams.frontier(source, stream);
     if (before !== null && before >= lastEventId) {

@@ -16,7 +16,7 @@ import { CommitReader } from "./commit_reader.ts";
 import type { RecentCommits } from "./recent_commits.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { LogFile } from "../read/snapshot.ts";
-import { SparseIndex } from "./sparse_index.ts";
+import { type IndexEntry, SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "../storage/storage.ts";
 
 const LF = 0x0a;
@@ -64,15 +64,26 @@ export class CommitFile {
     this.batches = new BatchIndex();
   }
 
+  /** Returns the index entries for the next commit, which need not be durable yet. */
+  indexEntries({ bytes }: Commit, frame: Buffer): IndexEntry[] {
+    assert(frame.length > bytes, "a commit starts with its header");
+    return this.index.entriesOf(frame, frame.length - bytes);
+  }
+
   /**
    * Adds the next durable commit.
    * @param frame the commit's bytes in the file.
    * @param growth the events that the commit adds to each stream.
-   * @throws {CorruptLogError} the file already contains one of its batches.
+   * @param entries the result of `indexEntries()`.
+   * @throws {CorruptLogError} if the file already contains one of its batches.
    */
-  add(commit: Commit, frame: Buffer, growth: Iterable<StreamGrowth>): void {
-    assert(frame.length > commit.bytes, "a commit starts with its header");
-    this.index.add(frame, frame.length - commit.bytes);
+  add(
+    commit: Commit,
+    frame: Buffer,
+    growth: Iterable<StreamGrowth>,
+    entries: readonly IndexEntry[] = this.indexEntries(commit, frame),
+  ): void {
+    this.index.add(entries, frame.length);
     for (const entry of commit.batches) this.batches.add(entry);
     this.events += sumOf(commit.batches, ({ events }) => events);
     for (const streamGrowth of growth) this.batches.grow(streamGrowth);
@@ -89,7 +100,7 @@ export class CommitFile {
  * Loads commits from the start of a file up to the first invalid one. Returns why that commit is
  * invalid; null if all are valid.
  * @param onBatch called before a batch is added; throws if it cannot follow the previous ones.
- * @throws {CorruptLogError} the events of a valid commit are out of order, or a batch is repeated.
+ * @throws {CorruptLogError} if a valid commit has events out of order or repeats a batch.
  */
 export async function loadCommits(
   target: CommitFile,

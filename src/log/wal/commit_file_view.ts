@@ -92,7 +92,7 @@ class CommitLines implements LineSource {
     return whole.subarray(position - start, this.#position - start);
   }
 
-  /** Reads blocks until one is damaged. @throws {CorruptLogError} the first one is damaged. */
+  /** Reads blocks until one is damaged. @throws {CorruptLogError} if the first one is damaged. */
   async #readBlocks(blocks: readonly Block[]): Promise<Buffer> {
     const { file, path } = this.#target;
     const [{ start }] = blocks as [Block];

@@ -62,7 +62,7 @@ export class CommitReader {
     const endBytes = this.#endBytes + frameBytes;
     if (endBytes > this.#sizeBytes) {
       return this.#stop(
-        `the commit ends at byte ${endBytes}, but the file at byte ${this.#sizeBytes}`,
+        `the commit ends at byte ${endBytes}, but the file ends at byte ${this.#sizeBytes}`,
       );
     }
     const isWhole = this.#unreadBytes >= frameBytes || await this.#fill(frameBytes);

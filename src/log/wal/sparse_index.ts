@@ -27,46 +27,65 @@ export interface Block {
   crc: number;
 }
 
+export interface IndexEntry {
+  /** First event id of the block; "" for the first block, which sorts before all. */
+  eventId: string;
+  start: number;
+  /** CRC-32 of the block's bytes so far. */
+  crc: number;
+  keys: BloomFilter;
+}
+
 export class SparseIndex {
-  /** First event id of each block, except that the first block has "", which sorts before all. */
-  readonly #eventIds: string[] = [""];
-  readonly #starts: number[] = [0];
-  readonly #crcs: number[] = [0];
-  readonly #keys: BloomFilter[] = [emptyKeyFilter()];
+  readonly #entries: IndexEntry[] = [newEntry("", 0)];
   /** Current end of the last block. */
   #endBytes = 0;
 
-  /** Adds the next commit. Its event lines start at `linesStart` in `frame`. */
-  add(frame: Buffer, linesStart: number): void {
+  /**
+   * Returns the entries for the next commit without adding them. The first one extends the last
+   * entry of the index. The commit's event lines start at `linesStart` in `frame`.
+   */
+  entriesOf(frame: Buffer, linesStart: number): IndexEntry[] {
     const offset = this.#endBytes;
-    let added = 0;
-    while (added < frame.length) {
-      const due = Math.max(this.#starts.at(-1)! + INDEX_INTERVAL_BYTES - offset, linesStart);
+    const entries = [{ ...this.#entries.at(-1)! }];
+    for (let indexed = 0; indexed < frame.length;) {
+      const last = entries.at(-1)!;
+      const due = Math.max(last.start + INDEX_INTERVAL_BYTES - offset, linesStart);
       // The first line that starts at or after the offset where the next block is due.
       const start = due === linesStart ? due : frame.indexOf(LF, due - 1) + 1;
       const isNext = due < frame.length && start < frame.length;
       const end = isNext ? start : frame.length;
-      const last = this.#crcs.length - 1;
-      this.#crcs[last] = crc32(frame.subarray(added, end), this.#crcs[last]);
-      addKeys(this.#keys[last]!, frame.subarray(Math.max(added, linesStart), end));
-      if (isNext) this.#startBlock(offset + start, lineEventId(frame, start));
-      added = end;
+      last.crc = crc32(frame.subarray(indexed, end), last.crc);
+      addKeys(last.keys, frame.subarray(Math.max(indexed, linesStart), end));
+      if (isNext) entries.push(newEntry(lineEventId(frame, start), offset + start));
+      indexed = end;
     }
-    this.#endBytes = offset + frame.length;
+    return entries;
+  }
+
+  /** Adds the next commit, given its size and the result of `entriesOf()`. */
+  add(entries: readonly IndexEntry[], sizeBytes: number): void {
+    this.#entries.pop();
+    for (const entry of entries) {
+      const last = this.#entries.at(-1);
+      assert(last === undefined || last.eventId < entry.eventId, "the events of blocks increase");
+      this.#entries.push(entry);
+    }
+    this.#endBytes += sizeBytes;
   }
 
   /** Start of the block with the first event after `after`, or of the block that precedes it. */
   seek(after: string | undefined): number {
     if (after === undefined) return 0;
-    const later = firstIndex(this.#eventIds.length, (i) => this.#eventIds[i]! > after);
-    return this.#starts[Math.max(later - 1, 0)]!;
+    const later = firstIndex(this.#entries.length, (i) => this.#entries[i]!.eventId > after);
+    return this.#entries[Math.max(later - 1, 0)]!.start;
   }
 
   /** Returns the first offset from `position` on whose block may contain a record key. */
   seekKey(position: number, key: Hash64): number {
-    const starts = this.#starts;
-    for (let i = this.#blockAt(position); i < starts.length; i++) {
-      if (mayContain(this.#keys[i]!, key)) return Math.max(position, starts[i]!);
+    for (let i = this.#blockAt(position); i < this.#entries.length; i++) {
+      const { keys, start } = this.#entries[i]!;
+      if (mayContain(keys, key)) return Math.max(position, start);
     }
     return this.#endBytes;
   }
@@ -74,28 +93,24 @@ export class SparseIndex {
   /** Returns the blocks for one read of about `sizeBytes`, from the block that holds `position`. */
   blocks(position: number, sizeBytes: number): Block[] {
     assert(position < this.#endBytes, "a block is read within the file");
-    const starts = this.#starts;
     const first = this.#blockAt(position);
+    const readStart = this.#entries[first]!.start;
     const blocks: Block[] = [];
-    for (let i = first; i < starts.length; i++) {
-      const end = starts[i + 1] ?? this.#endBytes;
-      const isEnough = starts[i]! - starts[first]! >= sizeBytes ||
-        end - starts[first]! > READ_CHUNK_BYTES;
+    for (let i = first; i < this.#entries.length; i++) {
+      const { start, crc } = this.#entries[i]!;
+      const end = this.#entries[i + 1]?.start ?? this.#endBytes;
+      const isEnough = start - readStart >= sizeBytes || end - readStart > READ_CHUNK_BYTES;
       if (i > first && isEnough) break;
-      blocks.push({ start: starts[i]!, end, crc: this.#crcs[i]! });
+      blocks.push({ start, end, crc });
     }
     return blocks;
   }
 
   #blockAt(position: number): number {
-    return firstIndex(this.#starts.length, (i) => this.#starts[i]! > position) - 1;
+    return firstIndex(this.#entries.length, (i) => this.#entries[i]!.start > position) - 1;
   }
+}
 
-  #startBlock(start: number, eventId: string): void {
-    assert(this.#eventIds.at(-1)! < eventId, "the events of blocks increase");
-    this.#eventIds.push(eventId);
-    this.#starts.push(start);
-    this.#crcs.push(0);
-    this.#keys.push(emptyKeyFilter());
-  }
+function newEntry(eventId: string, start: number): IndexEntry {
+  return { eventId, start, crc: 0, keys: emptyKeyFilter() };
 }

@@ -39,8 +39,8 @@ export class TailWriter {
 
   /**
    * Appends a commit, which is durable when this resolves. Calls must not overlap.
-   * @throws {StorageFullError} the disk is full; the commit was undone.
-   * @throws {WriterPoisonedError} the outcome of this commit or an earlier one is unknown.
+   * @throws {StorageFullError} if the disk is full; the commit was undone.
+   * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
    */
   async append({ commit, header, lines, growth }: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
@@ -54,19 +54,23 @@ export class TailWriter {
       await this.#undo(offset);
       throw new StorageFullError(`no space for a ${bytes.length}-byte commit`, { cause: error });
     }
-    await this.#sync();
-    this.#takeIn(() => {
-      this.#tail.add(commit, bytes, growth);
+    // The commit is indexed while the sync runs.
+    const [, entries] = await Promise.all([
+      this.#sync(),
+      this.#takeIn(() => this.#tail.indexEntries(commit, bytes)),
+    ]);
+    await this.#takeIn(() => {
+      this.#tail.add(commit, bytes, growth, entries);
       this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
     });
   }
 
-  /** Updates the state after a durable commit. A failure poisons the writer. */
-  #takeIn(update: () => void): void {
+  /** Applies a written commit to the in-memory state. A failure poisons the writer. */
+  async #takeIn<T>(update: () => T): Promise<T> {
     try {
-      update();
+      return await update();
     } catch (error) {
-      throw this.poisonBy("a durable commit contradicts the in-memory state", error);
+      throw this.poisonBy("a written commit contradicts the in-memory state", error);
     }
   }
 

@@ -1,4 +1,4 @@
-/** Runs benchmarks of this repository. */
+/** Runs this repository's benchmarks. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

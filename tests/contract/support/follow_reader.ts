@@ -18,7 +18,7 @@ export class FollowReader {
     this.#lines = linesOf(incoming);
   }
 
-  /** Opens a follow; resolves with its headers. `query` is appended to `follow=true`. */
+  /** Opens a follow, and resolves when its headers arrive. `query` is appended to `follow=true`. */
   static open(socketPath: string, query = ""): Promise<FollowReader> {
     const path = `/v1/events?follow=true${query}`;
     return new Promise((resolve, reject) => {

@@ -104,7 +104,7 @@ export class OpenApiDocument {
 
   #at(pointer: string): Node {
     const node = stepsOf(pointer).reduce<Node | undefined>((at, step) => at?.[step], this.root);
-    assert.ok(node !== undefined, `${pointer} is there`);
+    assert.ok(node !== undefined, `${pointer} exists`);
     return node;
   }
 }

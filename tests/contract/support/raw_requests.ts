@@ -1,5 +1,5 @@
 /** Requests as bytes, well-formed and malformed. */
-/** Header lines of every request. Responses are never compressed, even if the client accepts it. */
+/** Headers of every request. Responses are never compressed, although clients accept encodings. */
 export const HOST = "Host: localhost\r\nAccept-Encoding: gzip, br, deflate, zstd, *\r\n";
 
 export function get(path: string, headers = ""): string {
@@ -11,7 +11,7 @@ export function post(path: string, body: unknown, headers = ""): string {
   return `POST ${path} HTTP/1.1\r\n${HOST}${headers}Content-Length: ${text.length}\r\n\r\n${text}`;
 }
 
-/** Malformed requests. `tests/http/support/smuggling_shapes.ts` has more. */
+/** Malformed requests. `tests/http/support/smuggling_shapes.ts` contains more. */
 export const MALFORMED: Array<[title: string, bytes: string]> = [
   ["not HTTP", "hello there\r\n\r\n"],
   ["a TLS ClientHello", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],

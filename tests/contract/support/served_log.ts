@@ -1,4 +1,4 @@
-/** The HTTP API over an in-memory log with orderly shutdown; a test can make its disk fail. */
+/** The HTTP API over an in-memory log, shut down in order. A test can make the log's disk fail. */
 import { createHandler, type HandlerOptions } from "../../../src/api/handler.ts";
 import type { ListenOptions } from "../../../src/http/server.ts";
 import { Admission } from "../../../src/service/admission.ts";
@@ -7,6 +7,7 @@ import { isSkippedForExecutable } from "../../support/tested_service.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { withHandler } from "../../support/test_server.ts";
 import { openTestService } from "../../support/test_service.ts";
+import type { SealingOn } from "../../support/watched_log.ts";
 
 export interface ServedLog {
   socketPath: string;
@@ -19,9 +20,11 @@ export interface ServedLog {
 }
 
 export interface ServedLogOptions {
-  /** Initial files, which remain for the next start. */
+  /** The disk that holds the log. It outlives the service, so another one can be started on it. */
   storage?: SimulatedDisk;
-  /** Wraps the log used by the API. Default: the service itself. */
+  /** By default, the log is not sealed. */
+  sealingOn?: SealingOn;
+  /** Wraps the log used by the API. By default, the API uses the service itself. */
   log?: (service: EventLogService) => EventLog;
   handler?: Partial<Omit<HandlerOptions, "log">>;
   listen?: Partial<ListenOptions>;
@@ -34,7 +37,7 @@ export async function withServedLog(
 ): Promise<void> {
   if (isSkippedForExecutable()) return;
   const { storage = new SimulatedDisk(), log = (service) => service, listen = {} } = options;
-  const { service, reports } = await openTestService(storage);
+  const { service, reports } = await openTestService(storage, undefined, options.sealingOn);
   const handler = createHandler({
     log: log(service),
     token: "",

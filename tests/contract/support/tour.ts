@@ -1,4 +1,4 @@
-/** A server that deterministically gives every kind of response. */
+/** A server that deterministically returns every kind of response. */
 import { ApiError } from "../../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { Admission } from "../../../src/service/admission.ts";
@@ -60,7 +60,9 @@ function failing(service: EventLogService): EventLog {
       return service.replay(query);
     },
     follow(query) {
-      if (query.filter.kind === "overloaded") throw new ApiError("overloaded", "no room");
+      if (query.filter.kind === "overloaded") {
+        throw new ApiError("overloaded", "too many followers");
+      }
       return service.follow(query);
     },
     streams(query) {

@@ -1,12 +1,12 @@
 /**
- * The code fences of the documents. The `sh` fences of a document run in order in one shell, except
- * as a tag after the language specifies:
+ * The code fences of the documents. The `sh` fences of a document run in order in one shell, unless
+ * a tag after the language says otherwise:
  *
  * - `sh background`: a service that runs until Ctrl-C, in its own terminal. The test continues once
  *   the service responds, and stops it before the next such fence and at the end.
  * - `sh follow`: a command that never ends. The test interrupts it once it has printed something.
- * - `sh no-run`: is not run. A comment above gives the reason: `<!-- no-run: why -->`.
- * - `json output`, `text output`: the approximate output of the previous fence.
+ * - `sh no-run`: not run. A comment above gives the reason: `<!-- no-run: why -->`.
+ * - `text output`: the approximate output of the previous fence.
  */
 
 export interface Fence {
@@ -24,7 +24,7 @@ export interface Fence {
 const OPENING = /^( *)```(\S*) ?(.*)$/;
 const NO_RUN_REASON = /^<!-- no-run: (.+) -->$/;
 
-/** All fences of a Markdown document. @throws {Error} a fence is not closed. */
+/** All fences of a Markdown document. @throws {Error} if a fence is not closed. */
 export function fencesOf(markdown: string): Fence[] {
   const lines = markdown.split("\n");
   const fences: Fence[] = [];

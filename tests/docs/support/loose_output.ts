@@ -2,12 +2,11 @@
  * Compares the output that a document shows with actual output. Ids, hashes, times and numbers in
  * prose may differ between runs, and a document may omit lines.
  */
-import { isDeepStrictEqual } from "node:util";
 
 /** A placeholder in a document: `<bytes>`, `…`. */
 const OPEN = /<[^<>]+>|…/g;
 
-/** Replaces values that differ between runs with their kind. */
+/** Replaces values that differ between runs with the name of their kind. */
 function normalized(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "UUID")
     .replaceAll(/[0-9a-f]{64}/g, "HASH")
@@ -16,7 +15,7 @@ function normalized(text: string): string {
 
 /**
  * Finds the first line of `shown` that `output` lacks after the preceding lines of `shown`.
- * @returns null if `output` has all lines in order.
+ * @returns null if `output` contains all lines in order.
  */
 export function missingLine(shown: string, output: string): string | null {
   const linesOf = (text: string) =>
@@ -30,9 +29,4 @@ export function missingLine(shown: string, output: string): string | null {
     lines.splice(0, at + 1);
   }
   return null;
-}
-
-/** Whether two JSON documents are equal except for ids, hashes and times. */
-export function isAlike(shown: string, output: string): boolean {
-  return isDeepStrictEqual(JSON.parse(normalized(shown)), JSON.parse(normalized(output)));
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import type { Fence } from "./fences.ts";
 
-/** Time limit after which a session counts as hung. On an idle machine, it takes seconds. */
+/** Time after which a session is considered hung. On an idle machine, a session takes seconds. */
 const SESSION_TIMEOUT_MS = 300_000;
 
 export interface SessionEnd {
@@ -99,7 +99,7 @@ async function runBash(
   const killSession = () => spawnSync("pkill", ["-KILL", "-s", String(child.pid)]);
   let stderr = "";
   const timer = setTimeout(() => {
-    stderr += `hangs: ended after ${SESSION_TIMEOUT_MS} ms\n`;
+    stderr += `hung: killed after ${SESSION_TIMEOUT_MS} ms\n`;
     killSession();
   }, SESSION_TIMEOUT_MS);
   child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text);

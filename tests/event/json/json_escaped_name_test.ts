@@ -1,6 +1,6 @@
 /**
  * Regression: V8's `JSON.parse` reads `{"\n":1}` as `{"\\":1}` once it has parsed `{"\\":1}`. The
- * service would have stored, hashed and replayed a payload other than the submitted one.
+ * service would have stored, hashed and replayed a payload different from the one submitted.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -31,7 +31,7 @@ test("parseJson() distinguishes an escaped name from one that begins with the sa
   }
 });
 
-test("prepareBatch() stores names as submitted, whatever was parsed earlier", () => {
+test("prepareBatch() stores names as submitted, regardless of what was parsed earlier", () => {
   const batchOf = (payload: string) =>
     Buffer.from(
       `{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",` +

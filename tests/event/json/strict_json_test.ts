@@ -1,4 +1,4 @@
-/** Handwritten documents. tests/faults/json_fuzz_test.ts compares random ones with JSON.parse(). */
+/** Handwritten documents. tests/faults/json_fuzz_test.ts tests the parser on random ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonValue } from "../../../src/event/json/strict_json.ts";

@@ -1,6 +1,6 @@
 /**
- * A batch of two events with all hashes. Python's hashlib and json computed them, independently of
- * the service's code.
+ * A batch of two events and all its hashes, which were computed with Python's hashlib and json,
+ * independently of the service's code.
  */
 import type { BatchIdentity, HashedEvent } from "../../support/prepared.ts";
 

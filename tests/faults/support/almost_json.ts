@@ -1,5 +1,5 @@
 /**
- * Documents that are valid JSON, nearly valid, or in violation of a rule of strict JSON. A grammar
+ * Documents that are valid JSON, nearly valid, or that violate a rule of strict JSON. A grammar
  * of hostile parts generates them, and random changes to tokens or bytes mutate them.
  */
 import { Buffer } from "node:buffer";
@@ -18,7 +18,7 @@ export function almostJson(random: SeededRandom): Uint8Array {
 const BOM = Buffer.from("\ufeff");
 const PREFIXES = [BOM, Buffer.concat([BOM, BOM]), Buffer.from([0xff, 0xfe]), Buffer.from([0x00])];
 
-/** JSON allows only space, tab and line ends as white space; other languages allow more. */
+/** JSON allows only spaces, tabs and line ends as whitespace. Other languages allow more. */
 const SPACES = ["", "", "", "", "", "", " ", "\n", "\r\n", "\t", "   "];
 const OTHER_SPACES = ["\u00a0", "\u2028", "\f", "\v", "\u0085", "\ufeff", "/**/", "//\n", "\0"];
 
@@ -52,8 +52,8 @@ function listOf(random: SeededRandom, item: () => string): string {
 }
 
 /**
- * An object with members from a few names, each with many encodings. Duplicates are frequent, and
- * V8 gets names that it could confuse.
+ * An object whose member names are drawn from a few, each with many encodings. Duplicates are
+ * frequent, and so are names that V8 could confuse.
  */
 function objectText(random: SeededRandom, depth: number): string {
   if (random.chance(0.02)) return `[${largeObject(random)},${largeObject(random)}]`;
@@ -142,7 +142,7 @@ export function changeTokens(
   return tokens.join("");
 }
 
-/** Malformed and rare UTF-8 sequences (RFC 3629), and bytes with a meaning in JSON. */
+/** Malformed and rare UTF-8 sequences (RFC 3629), and bytes with a special meaning in JSON. */
 const SEQUENCES = [
   ...[[0x80], [0xc0, 0x80], [0xc1, 0xbf], [0xe0, 0x80, 0x80], [0xf0, 0x80, 0x80, 0x80]],
   ...[[0xed, 0xa0, 0x80], [0xed, 0xbf, 0xbf], [0xed, 0x9f, 0xbf], [0xf4, 0x90, 0x80, 0x80]],

@@ -47,7 +47,7 @@ function digits(random: SeededRandom, min: number, more: number): string {
   return text + "0".repeat(zeros);
 }
 
-/** A number from random parts, a few of which the grammar does not allow. */
+/** A number made of random parts, a few of which the grammar does not allow. */
 function composedNumber(random: SeededRandom): string {
   const sign = random.chance(0.02) ? "+" : random.pick(["", "", "-"]);
   const integer = random.chance(0.05) ? "0" + digits(random, 1, 3) : digits(random, 1, 20);

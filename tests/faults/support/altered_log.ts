@@ -1,4 +1,4 @@
-/** A log with files of every kind, and the places in them whose bits a test flips. */
+/** A log with files of every kind, and the byte ranges in which a test flips bits. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
@@ -21,11 +21,11 @@ export interface AlteredLog {
   tree: Tree;
   /** Every committed batch, as submitted. */
   batches: SubmittedBatch[];
-  /** Sources that are retired: in a segment, and in the tail. */
+  /** The retired sources: the first retirement is in a segment, the second in the tail. */
   retired: string[];
 }
 
-/** A log of three segments, one of them with two row groups, two pending files and a tail. */
+/** A log of three segments (one has two row groups), two pending files and a tail. */
 export async function buildAlteredLog(): Promise<AlteredLog> {
   const storage = new SimulatedDisk();
   const batches: SubmittedBatch[] = [];
@@ -39,7 +39,7 @@ export async function buildAlteredLog(): Promise<AlteredLog> {
     const { status, body } = await submit(service, batch);
     assert.equal(status, 200, JSON.stringify(body));
   };
-  /** Several batches at a time, so that they share commits. */
+  /** Submits several batches at a time, so that they share commits. */
   const fill = async (service: EventLogService, name: string, count: number, payload: number) => {
     for (let number = 0; number < count; number += 5) {
       await Promise.all(
@@ -84,14 +84,14 @@ function batchOf(batchId: string, count: number, payloadBytes = 100): SubmittedB
   return { source, batch_id: batchId, events };
 }
 
-/** Bytes [start, end) of a file. */
+/** The byte range [start, end) of a file. */
 export interface Place {
   path: string;
   start: number;
   end: number;
 }
 
-/** The places of a log by what they hold. */
+/** The byte ranges of a log, keyed by the kind of their contents. */
 export async function placesOf(tree: Tree): Promise<Map<string, Place[]>> {
   const places = new Map<string, Place[]>();
   const add = (kind: string, path: string, start: number, end: number) => {

@@ -1,4 +1,4 @@
-/** Requests by every route that change nothing in a log, and what a client gets of them. */
+/** Requests to every route that leave a log unchanged, and the replies that a client receives. */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { HttpHandler } from "../../../src/http/message.ts";
@@ -8,18 +8,18 @@ import { submittedEvent } from "../../support/submitted.ts";
 import type { AlteredLog } from "./altered_log.ts";
 
 const PAGE_EVENTS = 400;
-/** Filters and positions are those of each nth event. */
+/** Filters and positions are taken from every nth event. */
 const CHOSEN_STEP = 17;
 
 export interface AlteredRequest {
   target: string;
-  /** Of a POST. */
+  /** The body of a POST. */
   body?: string;
-  /** The only file that it needs, if there is one. */
+  /** The file that the request reads, if it reads just one. */
   file?: string;
 }
 
-/** What a client gets. */
+/** A reply as the client receives it. */
 export interface Reply {
   status: number;
   text: string;
@@ -31,7 +31,7 @@ export function isFollow({ target }: AlteredRequest): boolean {
   return target.includes("follow=true");
 }
 
-/** Sends a request; a follow is read until it has caught up or ends. */
+/** Sends a request. Reads a follow until it has caught up or ends. */
 export async function ask(handler: HttpHandler, request: AlteredRequest): Promise<Reply> {
   const { target, body } = request;
   const response = await handler(
@@ -59,13 +59,13 @@ export async function ask(handler: HttpHandler, request: AlteredRequest): Promis
   return { status, text, isBroken };
 }
 
-/** The files of a log with events, and these. */
+/** A file of a log, and the events in it. */
 export interface FileEvents {
   path: string;
   events: CommittedEvent[];
 }
 
-/** A replay of every file, alone. */
+/** One replay for each file, which reads only that file. */
 function fileRequests(files: readonly FileEvents[]): AlteredRequest[] {
   return files.map(({ path, events }, place) => {
     const after = files[place - 1]?.events.at(-1)?.event_id;
@@ -79,8 +79,8 @@ function replayTarget(parameters: Record<string, string | undefined>): string {
 }
 
 /**
- * Requests by every route, in random order; a replay and a follow return all events.
- * @param isFilter whether to look up everything that a filter may hide.
+ * Requests to every route, in random order. A replay and a follow each return all events.
+ * @param isFilter whether to look up every key that a damaged filter could hide.
  */
 export function requestsOf(
   random: Random,
@@ -94,7 +94,7 @@ export function requestsOf(
   const before = events[start - 1]?.event_id;
   requests.push({ target: replayTarget({ after: before, limit: `${PAGE_EVENTS}` }) });
   requests.push({ target: replayTarget({ follow: "true", limit: "300" }) });
-  // Few, so that the right replies fit in memory.
+  // Choose only a few events, so that all correct replies fit in memory.
   const chosen = events.filter((_, place) => place % CHOSEN_STEP === 0);
   const some = () => randomItem(random, chosen);
   for (let n = 0; n < 3; n++) {

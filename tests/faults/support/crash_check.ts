@@ -15,7 +15,7 @@ import { answerTo, submittedEvent } from "../../support/submitted.ts";
 import { type CrashPoints, treeHash } from "./crash_points.ts";
 import { HistoryMachine } from "./history_machine.ts";
 
-/** Amount by which the clock is set back before the first commit. */
+/** How far the clock is set back before the first commit. */
 const SET_BACK_MS = 3_600_000;
 
 /** The only message that recovery may report. */
@@ -44,7 +44,7 @@ function machineWith(tree: Tree): HistoryMachine {
   return machine;
 }
 
-/** Starts on the files that a crash left and checks the log. @returns the files after the start. */
+/** Starts on the files that a crash left and checks the log. @returns the files after startup. */
 async function recover(
   tree: Tree,
   known: KnownHistory,
@@ -76,7 +76,7 @@ export interface CheckedTrees {
 export async function reopen(tree: Tree): Promise<EventLogService> {
   const machine = machineWith(tree);
   const service = await machine.start((line) => assert.fail(`nothing is left to repair: ${line}`));
-  assert.equal(treeHash(machine.disk.tree()), treeHash(tree), "a start leaves identical bytes");
+  assert.equal(treeHash(machine.disk.tree()), treeHash(tree), "startup changes no byte");
   return service!;
 }
 
@@ -111,7 +111,7 @@ async function assertConflict(service: EventLogService, { events }: KnownHistory
 
 /**
  * Checks the files that a crash left, and that the log remains usable.
- * @param before the mutations and their answers. Calls with the same `checked` share one run.
+ * @param before the mutations and their outcomes. Calls with the same `checked` share one run.
  * @param points collects the states that a second crash, during recovery, can leave.
  */
 export async function checkCrashState(

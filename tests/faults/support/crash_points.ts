@@ -25,15 +25,15 @@ interface NamedChoice {
   choice: CrashChoice;
 }
 
-/** The number of states tried at each operation. */
+/** Which states are tested at each operation, and how many. */
 export interface Variety {
   /** Names of the patterns of surviving bytes. */
   shapes: readonly string[];
-  /** All subsets of up to this many sectors are also tried, at two file sizes. */
+  /** All subsets of up to this many sectors are also tested, at two file sizes. */
   allSectorsMax: number;
-  /** All subsets of up to this many name changes are tried. For more, only a few are. */
+  /** All subsets of up to this many name changes are tested. For more, only a few are. */
   allSubsetsMax: number;
-  /** Appended bytes are also truncated at each multiple of this size; null for never. */
+  /** Appended bytes are also truncated at each multiple of this size. Null disables this. */
   cutEveryBytes: number | null;
   /** Number of additional random states. */
   randomStates: number;
@@ -68,8 +68,8 @@ export interface CrashState<Known> {
 }
 
 /**
- * Collects the states that crashes of a run can leave, each with what clients knew at the latest
- * crash that can leave it.
+ * Collects the states that crashes of a run can leave, each with the clients' knowledge at the
+ * latest crash that can leave it.
  */
 export class CrashPoints<Known> {
   /** States keyed by a hash of their bytes. */
@@ -128,7 +128,7 @@ export class CrashPoints<Known> {
     if (cutEveryBytes === null) return [];
     return Array.from({ length: Math.floor(unsyncedBytes / cutEveryBytes) }, (_, place) => {
       const bytes = (place + 1) * cutEveryBytes;
-      return { name: `all names, ${bytes} bytes of growth`, choice: keptBytes(bytes) };
+      return { name: `all names, first ${bytes} appended bytes`, choice: keptBytes(bytes) };
     });
   }
 
@@ -145,11 +145,11 @@ function describeSubset(kept: readonly boolean[]): string {
   return kept.map((isKept) => isKept ? "+" : "-").join("") || "none changed";
 }
 
-/** Every subset of `count` sectors, at full and half file size; none if `count` is too large. */
+/** All subsets of `count` sectors, at full and half file size. Empty if `count` is too large. */
 function sectorSubsets(count: number, countMax: number): NamedChoice[] {
   if (count > countMax) return [];
   return Array.from({ length: 2 ** count }, (_, bits) => bits).flatMap((bits) =>
-    ["all bytes", "half of the length"].map((size) => ({
+    ["all bytes", "half the length"].map((size) => ({
       name: `sectors ${describeSubset(bitsOf(bits, count))}, ${size}`,
       choice: {
         ...torn(size),
@@ -163,7 +163,7 @@ function bitsOf(bits: number, count: number): boolean[] {
   return Array.from({ length: count }, (_, place) => (bits >> place) % 2 === 1);
 }
 
-/** Subsets of name changes to keep; above the limit: none, all, all but one, and a single one. */
+/** Subsets of name changes to keep. Above the limit: none, each one, all but each one, and all. */
 function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   if (count <= allSubsetsMax) {
     return Array.from({ length: 2 ** count }, (_, bits) => bitsOf(bits, count));

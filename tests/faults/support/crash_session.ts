@@ -1,5 +1,5 @@
 /**
- * A log under a sequence of steps by clients, operators and power failures. The same steps cause
+ * A log driven through steps by clients, operators and power failures. The same steps always cause
  * the same operations.
  */
 import assert from "node:assert/strict";
@@ -14,11 +14,11 @@ import { type Base, LogRun } from "./log_run.ts";
 export const STEPS = [
   /** Submits a batch. */
   "append",
-  /** Submits two batches at once, which share a group commit. */
+  /** Submits two batches at once. They share a group commit. */
   "group",
   /** Submits a batch of a new source and, at the same time, the retirement of that source. */
   "retire",
-  /** The process is killed and restarted; the machine keeps running. */
+  /** The process is killed and restarted, while the machine keeps running. */
   "kill",
   /** The power fails during the sync of a batch, and the service is restarted. */
   "crash",

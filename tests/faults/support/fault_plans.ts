@@ -24,11 +24,11 @@ function plain(...errnos: string[]): FaultPlan[] {
 
 function writePlans(sizeBytes: number): FaultPlan[] {
   const parts: [part: string, writtenBytes: number][] = [
-    ["before a byte", 0],
-    ["after a byte", 1],
-    ["half done", sizeBytes >> 1],
-    ["all but a byte done", sizeBytes - 1],
-    ["done", sizeBytes],
+    ["before any byte", 0],
+    ["after one byte", 1],
+    ["half written", sizeBytes >> 1],
+    ["after all but one byte", sizeBytes - 1],
+    ["after all bytes", sizeBytes],
   ];
   const failed = ["EIO", "EINTR", "ENOSPC", "EDQUOT"].flatMap((errno) =>
     parts.map(([part, writtenBytes]) => ({
@@ -40,7 +40,7 @@ function writePlans(sizeBytes: number): FaultPlan[] {
   return [
     ...failed,
     ...plain("EFBIG"),
-    { name: "ENOSPC from now on", fault: noRoom, stays: true },
+    { name: "ENOSPC in this and all later writes", fault: noRoom, stays: true },
     {
       name: "ENOSPC, then EIO in the truncate",
       fault: noRoom,

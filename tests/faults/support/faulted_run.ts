@@ -16,7 +16,7 @@ import { type Base, LogRun } from "./log_run.ts";
 /** The phase of a process. */
 export type Phase =
   | `${"first" | "second" | "third"} ${
-    | "start"
+    | "startup"
     | "mutations"
     | "reads"
     | "shutdown"}`
@@ -41,7 +41,7 @@ export class FaultedRun extends LogRun {
   readonly #ending: Ending;
   /** Called when a process exits. */
   readonly #onExit: (run: FaultedRun) => void;
-  #phase: Phase = "first start";
+  #phase: Phase = "first startup";
   #operations = 0;
 
   /** @param choose returns the fault of an operation, numbered from 1, or null for none. */
@@ -81,7 +81,7 @@ export class FaultedRun extends LogRun {
   }
 
   async #serve(turn: "first" | "second" | "third"): Promise<void> {
-    this.#begin(`${turn} start`);
+    this.#begin(`${turn} startup`);
     if (!await this.serve()) return;
     this.follow();
     this.#begin(`${turn} mutations`);

@@ -31,12 +31,12 @@ export interface FuzzRecord {
   batches: SpoiledBatches;
   /** Counts of each response status, and of connections that ended without a response. */
   counts: Map<string, number>;
-  /** @throws {Error} the server has reported an error. */
+  /** @throws {Error} if the server has reported an error. */
   assertServerCalm(): void;
 }
 
 const ERROR_STATUSES: Readonly<Record<string, number>> = ERROR_STATUS;
-/** Maximum size of checked responses. Longer ones are pages, which are checked when read back. */
+/** Maximum size of checked responses. Longer ones are pages, whose events the audit checks. */
 const CHECKED_BODY_BYTES_MAX = 64 * 1024;
 const CAUGHT_UP = '"type":"caught_up"';
 /** Maximum number of connections that a client leaves open with unfinished requests. */

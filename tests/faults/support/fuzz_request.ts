@@ -6,7 +6,7 @@ export interface FuzzRequest {
   method: string;
   target: string;
   headers: [name: string, value: string][];
-  /** Sent with a `Content-Length`; null for a request without a body. */
+  /** The body, sent with a `Content-Length`. Null for a request without a body. */
   body: Buffer | null;
 }
 

@@ -1,4 +1,4 @@
-/** Requests around the size limits and far beyond; each takes a few milliseconds. */
+/** Requests around the size limits and far above them. Each takes a few milliseconds. */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import { get, post, toBytes, toChunkedBytes } from "./fuzz_request.ts";

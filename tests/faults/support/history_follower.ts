@@ -14,12 +14,12 @@ export class HistoryFollower {
   readonly #start: number;
   /** The received events, in replay format. */
   #text = "";
-  /** The reason for which the follow ended; null while it is open. */
+  /** Why the follow ended; null while it is open. */
   reason: string | null = null;
 
   /**
    * @param after the last event before its first record, or undefined for the start of the log.
-   * @param start offset of the next event among all events, in replay format.
+   * @param start offset of the follower's next event in the replay of the whole log.
    */
   constructor(service: EventLogService, after: string | undefined, start: number) {
     this.#start = start;
@@ -33,7 +33,7 @@ export class HistoryFollower {
   async catchUp(text: string, mayHaveFailed: boolean): Promise<void> {
     for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
       if (mayHaveFailed && this.reason === "replay_failed") break;
-      assert.ok(turns < TURNS_MAX && this.reason === null, "a follower gets every event");
+      assert.ok(turns < TURNS_MAX && this.reason === null, "the follower gets every event");
       await setImmediate();
     }
     this.check(text);
@@ -42,7 +42,7 @@ export class HistoryFollower {
   /** Waits until the follow ends, either for the expected reason or because of a failed read. */
   async ended(expected = "writer_poisoned"): Promise<void> {
     for (let turns = 0; this.reason === null; turns++) {
-      assert.ok(turns < TURNS_MAX, `a follower ends: ${expected}`);
+      assert.ok(turns < TURNS_MAX, `the follow ends with ${expected}`);
       await setImmediate();
     }
     assert.ok([expected, "replay_failed"].includes(this.reason), this.reason);
@@ -50,7 +50,10 @@ export class HistoryFollower {
 
   /** Checks that the follower received the events after its position, each once and in order. */
   check(text: string): void {
-    assert.ok(text.startsWith(this.#text, this.#start), "a follower sees what replay shows");
+    assert.ok(
+      text.startsWith(this.#text, this.#start),
+      "the follower sees the same events as a replay",
+    );
   }
 
   async #collect(service: EventLogService, after: string | undefined): Promise<void> {

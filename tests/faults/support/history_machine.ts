@@ -111,7 +111,7 @@ export class HistoryMachine {
     await this.attempt(() => log.close());
   }
 
-  /** Runs `action`. @returns null if an injected fault made it fail; rethrows other failures. */
+  /** Runs `action`, which may fail only through an injected fault. @returns null if it fails. */
   async attempt<T>(action: () => Promise<T>): Promise<T | null> {
     try {
       return await action();

@@ -1,6 +1,6 @@
 /**
- * A long history on an unreliable machine. Clients submit, read and follow; operators restart and
- * seal; the clock is changed; disk operations fail. Each generation ends in a power failure,
+ * A long history on an unreliable machine. Clients submit, read and follow, operators restart and
+ * seal, the clock changes, and disk operations fail. Each generation ends in a power failure,
  * sometimes followed by another one during recovery. All observations are checked against the
  * known history.
  */
@@ -27,13 +27,13 @@ const TWINS = 0.3;
 /** Maximum delays of clients and of disk operations, in event loop turns. */
 const CLIENT_TURNS_MAX = 60;
 const OPERATION_TURNS_MAX = 12;
-/** Segment sizes, in events. Smaller segments would slow every start and every new batch. */
+/** Segment sizes, in events. Smaller segments would slow every startup and every new batch. */
 const SEGMENT_EVENTS = [120, 120, 1000];
 /** Maximum backlog of a new follower, unless it follows from the beginning. */
 const FOLLOWED_MAX = 30;
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-/** Changes to the clock; a machine without a clock starts at the Unix epoch. */
+/** Changes to the clock. A machine without a clock starts at the Unix epoch. */
 const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   (nowMs) => nowMs + 1,
   (nowMs) => nowMs + 0.5,
@@ -45,7 +45,7 @@ const CLOCK_CHANGES: readonly ((nowMs: number) => number)[] = [
   () => TEST_TIME_MS + 50 * YEAR_MS,
 ];
 
-/** Number of mutations that are submitted again. */
+/** Number of mutations to resubmit. */
 const REPEATED = 12;
 const ANCHORS = 2;
 
@@ -226,7 +226,7 @@ export class HistoryRun extends LogRun {
     };
     let service = await this.machine.start(report);
     while (service === null) {
-      this.#count("start failed");
+      this.#count("startup failed");
       this.machine.endProcess();
       service = await this.machine.start(report);
     }

@@ -102,7 +102,7 @@ class TokenReader {
     if (Math.abs(value) === Infinity) this.brokenRule ??= "a number that overflows";
     else if (/^-?\d+$/.test(token)) {
       const isSmall = BigInt(token.replace("-", "")) < 2n ** 53n;
-      if (!isSmall && canonicalText(value) !== token) this.brokenRule ??= "an integer not kept";
+      if (!isSmall && canonicalText(value) !== token) this.brokenRule ??= "an inexact integer";
     }
     return value;
   }

@@ -1,6 +1,6 @@
 /**
  * Directories with little space: a file system in memory or in a file, or a file size limit. Each
- * maker returns the reason if this machine does not support it.
+ * function returns a disk, or the reason why this machine does not support that kind.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -102,6 +102,6 @@ function fill(path: string, sizeBytes: number): void {
 /** @returns an error message, or null on success. */
 function run(program: string, args: string[]): string | null {
   const { error, status, stderr } = spawnSync(program, args, { encoding: "utf8" });
-  if (error !== undefined) return `no ${program}: ${error.message}`;
-  return status === 0 ? null : `${program} ended with ${status}: ${stderr.trim()}`;
+  if (error !== undefined) return `cannot run ${program}: ${error.message}`;
+  return status === 0 ? null : `${program} exited with ${status}: ${stderr.trim()}`;
 }

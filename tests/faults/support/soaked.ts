@@ -1,5 +1,5 @@
 /**
- * A soak (`tools/soak/`) as a test: its clients put load on the real service while the test
+ * Runs a soak (`tools/soak/`) as a test. Its clients put load on the real service while the test
  * disturbs it, and its audit checks the log against every receipt, replay, follow and listing.
  */
 import process from "node:process";
@@ -12,7 +12,7 @@ import { THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 /** Maximum duration of the load between two disturbances. */
 const LOAD_MS_MAX = 100;
 
-/** Runs a sequence of disturbances. @throws {SoakError} the service broke a guarantee. */
+/** Runs a sequence of disturbances. @throws {SoakError} if the service broke a guarantee. */
 export function soakThrough(
   deck: readonly Disturbance[],
   options: Partial<SoakOptions> = {},

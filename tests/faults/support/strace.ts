@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 
-/** Maximum string size that strace prints; the largest commit header in the tests fits. */
+/** Maximum string size that strace prints. The largest commit header in the tests fits. */
 const STRING_BYTES_MAX = 65_536;
 
 /** The reason why no process can be traced on this machine, or null. */
@@ -18,7 +18,7 @@ export function straceAbsence(): string | null {
     const tracer = spawnSync("timeout", ["-s", "TERM", "1", "strace", ...args], {
       encoding: "utf8",
     });
-    if (tracer.error !== undefined) return `no strace: ${tracer.error.message}`;
+    if (tracer.error !== undefined) return `cannot run strace: ${tracer.error.message}`;
     const said = tracer.stderr.trim();
     return said.includes("attached") ? null : `strace cannot attach to a process: ${said}`;
   } finally {
@@ -32,7 +32,7 @@ export interface Tracer {
 }
 
 /**
- * Attaches to all threads of a process; resolves once they are traced.
+ * Attaches to all threads of a process, and resolves once they are traced.
  * @param folder receives the trace.
  * @param args `strace` options that select the calls to trace and the faults to inject.
  */

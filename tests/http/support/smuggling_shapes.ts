@@ -1,6 +1,6 @@
 /**
- * Byte sequences in which two HTTP parsers could find different requests, and the responses and
- * commits that are correct. `hidden` is the batch that an attacker might smuggle in.
+ * Byte sequences in which two HTTP parsers could find different requests, with the correct
+ * responses and commits. `hidden` is the batch that an attacker might smuggle in.
  */
 import { HEADER_BYTES_MAX, INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 
@@ -52,7 +52,7 @@ const HIDDEN_LENGTH = `Content-Length: ${HIDDEN.length}\r\n`;
 const HIDDEN_CHUNKED = chunk(HIDDEN) + LAST_CHUNK;
 const GET = `GET ${PATH} HTTP/1.1`;
 
-/** Shapes that get the same responses and commit the same batches. */
+/** Shapes that must get these responses and commit these batches. */
 function shapes(
   statuses: number[],
   executed: string[],
@@ -71,12 +71,12 @@ const SIZE = OUTER.length.toString(16);
 
 /** Requests with valid framing, each followed by another request. */
 const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
-  "a batch in chunks, then another batch": post(CHUNKED, OUTER_CHUNKED) + AFTER,
-  "chunks declared after a tab, in capitals":
+  "a chunked batch, then another batch": post(CHUNKED, OUTER_CHUNKED) + AFTER,
+  "chunked declared after a tab, in capitals":
     post("Transfer-Encoding:\tCHUNKED\t\r\n", OUTER_CHUNKED) + AFTER,
-  "a size in capitals, with leading zeros":
+  "a chunk size in capitals, with leading zeros":
     post(CHUNKED, `0${SIZE.toUpperCase()}\r\n${OUTER}\r\n000\r\n\r\n`) + AFTER,
-  "line endings at the edges of chunks":
+  "line endings at chunk boundaries":
     post(CHUNKED, `${chunk("\r\n")}${chunk(`${OUTER}\r\n`)}${LAST_CHUNK}`) + AFTER,
   "extensions": post(CHUNKED, `${SIZE} ; a="b";c\r\n${OUTER}\r\n0;d\r\n\r\n`) + AFTER,
   "a length with leading zeros": post(`Content-Length: 000${OUTER.length}\r\n`, OUTER) + AFTER,
@@ -89,15 +89,15 @@ const PLAIN: Shape[] = shapes([200, 200], ["outer", "after"], {
 /** Requests in the body of another request. */
 const IN_BODIES: Shape[] = [
   ...shapes([200, 200], ["outer", "after"], {
-    "a request as payload": commit("outer", HIDDEN) + commit("after", `\r\n\r\n${HIDDEN}`),
+    "a request as a payload": commit("outer", HIDDEN) + commit("after", `\r\n\r\n${HIDDEN}`),
   }),
   ...shapes([400, 200], ["after"], {
-    "a request as body": post(HIDDEN_LENGTH, HIDDEN) + AFTER,
-    "a request as chunk": post(CHUNKED, HIDDEN_CHUNKED) + AFTER,
+    "a request as a body": post(HIDDEN_LENGTH, HIDDEN) + AFTER,
+    "a request as a chunk": post(CHUNKED, HIDDEN_CHUNKED) + AFTER,
   }),
   ...shapes([200, 200], ["after"], {
     "a request in the body of a GET": request(GET, HIDDEN_LENGTH, HIDDEN) + AFTER,
-    "a request in chunks of a GET": request(GET, CHUNKED, HIDDEN_CHUNKED) + AFTER,
+    "a request in a chunked body of a GET": request(GET, CHUNKED, HIDDEN_CHUNKED) + AFTER,
   }),
   ...shapes([404, 200], ["after"], {
     "a request in the body of a request for an unknown path":
@@ -158,38 +158,38 @@ const ENDING: Shape[] = [
 
 /** Header lines that make the framing of the body ambiguous. */
 const UNCLEAR_FRAMING: Record<string, string> = {
-  "a length and chunks": `Content-Length: ${OUTER.length}\r\n${CHUNKED}`,
-  "chunks and a length": `${CHUNKED}Content-Length: ${OUTER.length}\r\n`,
-  "chunks and a length of zero": `${CHUNKED}Content-Length: 0\r\n`,
-  "two lengths": `Content-Length: 0\r\nContent-Length: ${OUTER.length}\r\n`,
-  "one length twice": `Content-Length: ${OUTER.length}\r\n`.repeat(2),
+  "Content-Length before Transfer-Encoding": `Content-Length: ${OUTER.length}\r\n${CHUNKED}`,
+  "Transfer-Encoding before Content-Length": `${CHUNKED}Content-Length: ${OUTER.length}\r\n`,
+  "Transfer-Encoding before a Content-Length of 0": `${CHUNKED}Content-Length: 0\r\n`,
+  "two different Content-Lengths": `Content-Length: 0\r\nContent-Length: ${OUTER.length}\r\n`,
+  "the same Content-Length twice": `Content-Length: ${OUTER.length}\r\n`.repeat(2),
   "a list of lengths": `Content-Length: ${OUTER.length}, ${OUTER.length}\r\n`,
   "a length with a sign": `Content-Length: +${OUTER.length}\r\n`,
   "a negative length": "Content-Length: -1\r\n",
   "a length in hexadecimal": `Content-Length: 0x${OUTER.length.toString(16)}\r\n`,
   "a length with an exponent": "Content-Length: 1e2\r\n",
   "an empty length": "Content-Length:\r\n",
-  "two numbers as length": "Content-Length: 1 0\r\n",
+  "two numbers as a length": "Content-Length: 1 0\r\n",
   "a length with a NUL": "Content-Length: 1\x000\r\n",
   "a length after a no-break space": `Content-Length:\xa0${OUTER.length}\r\n`,
   "a length in non-ASCII digits": "Content-Length: \xb2\xb3\r\n",
   "a length folded over two lines": "Content-Length: 1\r\n 0\r\n",
   "a space before the colon of a length": `Content-Length : ${OUTER.length}\r\n`,
   "a tab before the colon of a length": `Content-Length\t: ${OUTER.length}\r\n`,
-  "a space before the colon of chunks": "Transfer-Encoding : chunked\r\n",
-  "a space before the name of chunks": " Transfer-Encoding: chunked\r\n",
-  "a tab before the name of chunks": "X: y\r\n\tTransfer-Encoding: chunked\r\n",
-  "a vertical tab before chunks": "Transfer-Encoding: \x0bchunked\r\n",
-  "chunks on a folded line": "Transfer-Encoding:\r\n chunked\r\n",
-  "chunks after a bare LF": "X: y\nTransfer-Encoding: chunked\r\n",
-  "chunks after a bare CR": "X: y\rTransfer-Encoding: chunked\r\n",
-  "chunks with a parameter": "Transfer-Encoding: chunked;q=1\r\n",
-  "chunks in quotes": 'Transfer-Encoding: "chunked"\r\n',
-  "chunks twice": CHUNKED.repeat(2),
-  "chunks in chunks": "Transfer-Encoding: chunked, chunked\r\n",
-  "chunks and another coding": "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n",
-  "another coding and chunks": "Transfer-Encoding: gzip, chunked\r\n",
-  "chunks and identity": "Transfer-Encoding: chunked, identity\r\n",
+  "a space before the colon of Transfer-Encoding": "Transfer-Encoding : chunked\r\n",
+  "a space before Transfer-Encoding": " Transfer-Encoding: chunked\r\n",
+  "a tab before Transfer-Encoding": "X: y\r\n\tTransfer-Encoding: chunked\r\n",
+  "a vertical tab before chunked": "Transfer-Encoding: \x0bchunked\r\n",
+  "chunked on a folded line": "Transfer-Encoding:\r\n chunked\r\n",
+  "Transfer-Encoding after a bare LF": "X: y\nTransfer-Encoding: chunked\r\n",
+  "Transfer-Encoding after a bare CR": "X: y\rTransfer-Encoding: chunked\r\n",
+  "chunked with a parameter": "Transfer-Encoding: chunked;q=1\r\n",
+  "chunked in quotes": 'Transfer-Encoding: "chunked"\r\n',
+  "chunked in two headers": CHUNKED.repeat(2),
+  "chunked twice in one header": "Transfer-Encoding: chunked, chunked\r\n",
+  "chunked before an unknown coding": "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n",
+  "gzip before chunked": "Transfer-Encoding: gzip, chunked\r\n",
+  "chunked before identity": "Transfer-Encoding: chunked, identity\r\n",
   "identity": `Transfer-Encoding: identity\r\nContent-Length: ${OUTER.length}\r\n`,
   "an unknown coding": "Transfer-Encoding: xchunked\r\n",
   "an empty coding": "Transfer-Encoding:\r\n",
@@ -199,7 +199,7 @@ const UNCLEAR_FRAMING: Record<string, string> = {
   "a DEL in a value": "X: \x7f\r\n",
   "a second host": "Host: b\r\n",
   "a space in a name": "Ho st: a\r\n",
-  "an empty line that continues another": "X: y\r\n\t\r\n",
+  "an empty continuation line": "X: y\r\n\t\r\n",
   "a length with a decimal point": "Content-Length: 1.0\r\n",
 };
 
@@ -210,7 +210,7 @@ function unclear(): Shape[] {
     const statuses = title === "a second host" ? [400, 400] : [400];
     return shapes(statuses, [], {
       [`${title}, before a plain body`]: post(headers, OUTER + HIDDEN),
-      [`${title}, before chunks`]: post(headers, OUTER_CHUNKED + HIDDEN),
+      [`${title}, before a chunked body`]: post(headers, OUTER_CHUNKED + HIDDEN),
     });
   });
 }
@@ -224,12 +224,12 @@ const BROKEN_HEADS: Record<string, string> = {
   "no version": request(`GET ${PATH}`, ""),
   "a version with zeros": request(`GET ${PATH} HTTP/01.1`, ""),
   "a version in lowercase": request(`GET ${PATH} http/1.1`, ""),
-  "another version": request(`GET ${PATH} HTTP/1.2`, ""),
+  "an unsupported version": request(`GET ${PATH} HTTP/1.2`, ""),
   "HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
   "HTTP/0.9": `GET ${PATH}\r\n\r\n`,
-  "lines that end with LF": `${GET}\nHost: a\n\n`,
-  "lines that end with CR": `${GET}\rHost: a\r\r`,
-  "an empty line of LF": `${GET}\r\nHost: a\r\n\n`,
+  "lines that end with LF alone": `${GET}\nHost: a\n\n`,
+  "lines that end with CR alone": `${GET}\rHost: a\r\r`,
+  "an empty line that is only an LF": `${GET}\r\nHost: a\r\n\n`,
   "a line that begins with a space": `${GET}\r\n X: y\r\n\r\n`,
   "a control character": request(GET, "X: \x01\r\n"),
   "a header line that is too long": request(GET, `X: ${"x".repeat(HEADER_BYTES_MAX)}\r\n`),
@@ -240,7 +240,7 @@ const BROKEN_HEADS: Record<string, string> = {
   "a space after the request line": request(`${GET} `, ""),
   "a space before the request line": request(` ${GET}`, ""),
   "a method that is not a token": request(`G@T ${PATH} HTTP/1.1`, ""),
-  "chunks on HTTP/1.0": request(`POST ${PATH} HTTP/1.0`, CHUNKED, OUTER_CHUNKED),
+  "a chunked body in HTTP/1.0": request(`POST ${PATH} HTTP/1.0`, CHUNKED, OUTER_CHUNKED),
 };
 
 /** Malformed chunks. A wrong parse of each could find the hidden request. */
@@ -285,6 +285,6 @@ export const SHAPES: readonly Shape[] = [
     shapes([400], [], { [title]: head + HIDDEN })
   ),
   ...Object.entries(BROKEN_CHUNKS).flatMap(([title, body]) =>
-    shapes([400], [], { [`chunks with ${title}`]: post(CHUNKED, body + HIDDEN) })
+    shapes([400], [], { [`a chunked body with ${title}`]: post(CHUNKED, body + HIDDEN) })
   ),
 ];

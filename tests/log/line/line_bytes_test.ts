@@ -15,5 +15,8 @@ test("hasPieceAt() matches bytes of any length only at their offset", () => {
       }
     }
   }
-  assert.ok(!hasPieceAt(view, 9, pieceOf(Buffer.from("jklm"))), "it continues past the end");
+  assert.ok(
+    !hasPieceAt(view, 9, pieceOf(Buffer.from("jklm"))),
+    "the piece would extend past the end",
+  );
 });

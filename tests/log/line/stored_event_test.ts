@@ -82,7 +82,7 @@ const MALFORMED: [string, string][] = [
   ["a missing member", LINE.replace(',"kind":"é"', "")],
   ["an empty payload", LINE.replace('{"a":"x"}', "")],
   ["a control character in a string", LINE.replace("orders", "ord\u0001ers")],
-  ["a short time", LINE.replace("00:00:00.000Z", "00:00:00.00Z")],
+  ["a time with two fractional digits", LINE.replace("00:00:00.000Z", "00:00:00.00Z")],
   ["an unterminated string", LINE.replace("orders", "orders\\")],
   ["only the ends of a line", `{"event_id":"${ID}","event_hash":"${HEX}"}`],
 ];
@@ -91,7 +91,7 @@ test("StoredEvent.take() rejects anything but a stored event", () => {
   for (const [name, line] of MALFORMED) assert.equal(take(line), null, name);
 });
 
-test(`StoredEvent.take() accepts any bytes and reads none outside them (seed ${SEED})`, () => {
+test(`StoredEvent.take() handles any input and never reads past its ends (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const event = new StoredEvent();
   for (let run = 0; run < 3000; run++) {

@@ -28,7 +28,7 @@ test("statisticsOf() orders strings by bytes and integers by value", () => {
   );
 });
 
-test("statisticsOf() copies values, and omits minimum and maximum without values", () => {
+test("statisticsOf() copies values, and omits minimum and maximum if there are none", () => {
   const value = Buffer.from("a");
   const { min_value } = statisticsOf([value], compareBytes);
   value.write("b");

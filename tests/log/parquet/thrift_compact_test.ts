@@ -67,7 +67,7 @@ test("encodeThrift() writes the Thrift compact protocol", () => {
   assert.deepEqual(field(struct({ b: required(3, i32) }), { b: 0 }), [0x1c, 0x35, 0, 0, 0]);
 });
 
-test("decodeThrift() restores what encodeThrift() wrote, even between other bytes", () => {
+test("decodeThrift() restores what encodeThrift() wrote, even when surrounded by other bytes", () => {
   const bytes = encodeThrift(SAMPLE, VALUE);
   const { value, end } = decodeThrift(SAMPLE, Buffer.concat([Buffer.of(9, 9), bytes, bytes]), 2);
   assert.equal(end, 2 + bytes.length);

@@ -127,7 +127,7 @@ function randomQuery(random: Random, events: StoredEvent[]): Query {
     "00000000-0000-7000-8000-000000000000",
     "ffffffff-ffff-7fff-bfff-ffffffffffff",
   ];
-  // As a byte limit, fits exactly one event if there is no filter.
+  // The size of the first line: as a byte limit, it fits exactly one event if there is no filter.
   const lineBytes = Buffer.byteLength(events[0]!.line) + 1;
   const filter: EventFilter = {};
   if (random() < 0.3) filter.source = randomItem(random, [...SOURCES, "none"]);
@@ -202,7 +202,7 @@ test("EventScan fails when committed bytes disappear or change during the scan",
   }
 });
 
-test("EventScan.next() returns an empty piece after reading a lot without a match", async () => {
+test("EventScan.next() returns an empty piece after a long read without a match", async () => {
   for (const eventsPerPause of [1, 32]) {
     const { log } = await openTestLog(new SimulatedDisk());
     const payload = "x".repeat(SCAN_PAUSE_BYTES / eventsPerPause);

@@ -1,4 +1,4 @@
-/** Scans of an unsealed log for one record key: they miss no event, and read few blocks. */
+/** Scans of an unsealed log for one record key miss no event and read few blocks. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Log } from "../../../src/log/log.ts";
@@ -16,7 +16,7 @@ const SEED = testSeed();
 const COMMITS = 40;
 const COMMIT_EVENTS = 100;
 
-/** An unsealed log of some MiB, and the payloads of each key in log order. */
+/** An unsealed log of a few MiB, and the payloads of each key in log order. */
 async function filledLog(): Promise<
   { log: Log; disk: SimulatedDisk; byKey: Map<string, number[]> }
 > {
@@ -73,7 +73,7 @@ test("a scan for a rare key reads few blocks", async () => {
   assert.ok(readBytes <= 1.5 * rare.length * (INDEX_INTERVAL_BYTES + 3000), `${readBytes} bytes`);
 });
 
-test("a scan for a key continues in the segments when the log is sealed meanwhile", async () => {
+test("a scan for a key continues in the segments if the log is sealed during the scan", async () => {
   const { log, byKey } = await filledLog();
   const numbers = byKey.get(ODD_KEYS[0]!)!;
   const scan = scanOf(log, ODD_KEYS[0]!);

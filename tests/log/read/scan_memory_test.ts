@@ -9,10 +9,10 @@ test("ScanMemory.take() reuses its own buffers and those of finished scans", () 
   assert.equal(first.take(1000).buffer, buffer);
   assert.equal(first.take(READ_CHUNK_BYTES).length, READ_CHUNK_BYTES);
   const other = new ScanMemory();
-  assert.notEqual(other.take(READ_CHUNK_BYTES).buffer, buffer, "a scan uses it");
+  assert.notEqual(other.take(READ_CHUNK_BYTES).buffer, buffer, "the buffer is in use by a scan");
   first.release();
   first.release();
   const next = new ScanMemory();
   assert.equal(next.take(READ_CHUNK_BYTES - 1).buffer, buffer);
-  assert.notEqual(first.take(READ_CHUNK_BYTES).buffer, buffer, "it is released once");
+  assert.notEqual(first.take(READ_CHUNK_BYTES).buffer, buffer, "the buffer was released only once");
 });

@@ -25,7 +25,7 @@ import {
 import { logTree, openTestLog, readAll, readBack } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-/** Bounds that turn a file of two commits into two segments. */
+/** Segment limits with which a file of two commits yields two segments. */
 const BOUNDS = { events: 1, bytes: 100_000 };
 
 /** A log with a segment and a tail of two commits. */
@@ -42,10 +42,10 @@ const BEFORE = ["a", "b", "c"];
 /** The first append rotates the tail. The last one does too, once the first file is sealed. */
 const APPENDED = ["d", "e", "f"];
 
-/** Returns the fault for an operation, given its index from 0; null if it succeeds. */
+/** Returns the fault for an operation with a given index from 0, or null if it succeeds. */
 type FaultAt = (place: number, operation: Operation) => Fault | null;
 
-/** Appends during sealing, with faults. */
+/** Appends while the log seals, and injects faults. */
 async function run(tree: Tree, faultAt: FaultAt) {
   const storage = new SimulatedDisk(tree);
   const steps = new SealingSteps({ bounds: BOUNDS });
@@ -187,7 +187,7 @@ test("a rolled-back rotation keeps the tail and reports when it will be retried"
   await log.close();
 });
 
-test("a rotation that cannot be rolled back stops the writer, and the next start completes it", async () => {
+test("a rotation that cannot be rolled back stops the writer, and the next startup completes it", async () => {
   const failed = await run(await startTree(), failRenames(2, 3));
   assert.deepEqual(failed.acknowledged, BEFORE);
   assert.match(String(failed.refusals[0]), /tail rename failed/);

@@ -177,7 +177,7 @@ for (const [name, fail, told, isLasting] of CAUSES) {
   });
 }
 
-test("a sealed file that cannot be removed is removed by the next start", async () => {
+test("a sealed file that cannot be removed is removed by the next startup", async () => {
   const { log, storage, steps, reports } = await opened();
   await append(log, "a");
   storage.hook = ({ kind, path }) =>

@@ -1,6 +1,6 @@
 /**
  * A seal is interrupted before each of its steps, and unsynced directory entries are kept or lost.
- * The next start returns every event once, and the next seal completes.
+ * The next startup returns every event once, and the next seal completes.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
@@ -44,7 +44,7 @@ function assertClean(storage: SimulatedDisk, label: string): void {
   for (const path of storage.tree().keys()) {
     const isExpected = listed.includes(path) || /^pending\/[^/]+\.ndjson$/.test(path) ||
       [MANIFEST_FILE, TAIL_FILE, PENDING_FOLDER, SEGMENTS_FOLDER].includes(path);
-    assert.ok(isExpected, `${label}: ${path} is left`);
+    assert.ok(isExpected, `${label}: ${path} is left over`);
   }
 }
 
@@ -143,7 +143,7 @@ test("openLog() syncs the manifest before it removes a sealed pending file", asy
   const left = new SimulatedDisk(new Map([...storage.tree(), pending]));
   const { events } = await readBack(left);
   assert.equal(events.length, 2);
-  assertClean(left.crash(), "after the start");
+  assertClean(left.crash(), "after startup");
   const steps = left.operations.map(({ kind, path }) => `${kind} ${path}`);
   const expected = [
     `sync ${MANIFEST_TEMPORARY_FILE}`,

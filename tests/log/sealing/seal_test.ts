@@ -12,7 +12,7 @@ import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../../support/s
 import { batchIdsOf, eventsOf, logTree, openTestLog, readAll } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-/** Bounds with which every commit ends a segment. */
+/** Segment limits that every commit reaches, so that each commit ends a segment. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
 
 test("seal() moves all commits into segments, and the log continues after them", async () => {

@@ -49,7 +49,7 @@ test("sealThread() writes the same segment as an in-process seal, even after a f
     await maker.close();
     assert.deepEqual([made[0]!.facts.events, made[0]!.endBytes], [600, task.endBytes]);
     assert.deepEqual(made[1], made[0]);
-    assert.equal(rowGroups, 2, "one that is written and read back");
+    assert.equal(rowGroups, 2, "one row group is written, then read back");
   }));
 
 test("startThrottle() sleeps longer for a smaller backlog, from the first call", (t) => {

@@ -15,7 +15,7 @@ import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit } from "../../support/corrupt.ts";
 
-test(`buildKeyFilter() contains every key, with any number of pages (seed ${SEED})`, () => {
+test(`buildKeyFilter() includes every key, for any number of pages (seed ${SEED})`, () => {
   const random = new SeededRandom();
   for (const count of [0, 1, 2, 10, 11, 1000, 1 + random.below(20_000)]) {
     const hashes = Array.from({ length: count }, (_, n) => batchKeyHash(random.text(9), `${n}`));

@@ -45,7 +45,7 @@ function entryAfter(before: SegmentEntry | undefined, number: number): SegmentEn
   return { ...facts, path: segmentPath(facts), sealed_at: "2026-01-01T00:00:00.000Z" };
 }
 
-test("readManifest() reads a hundred thousand segments", async () => {
+test("readManifest() reads a manifest of a hundred thousand segments", async () => {
   const segments: SegmentEntry[] = [];
   for (let number = 0; number < 100_000; number++) {
     segments.push(entryAfter(segments.at(-1), number));
@@ -55,7 +55,7 @@ test("readManifest() reads a hundred thousand segments", async () => {
   assert.equal((await readManifest(storage))?.segments.length, 100_000);
 });
 
-test("writeManifest() refuses to write more than readManifest() reads", async () => {
+test("writeManifest() refuses to write a manifest larger than readManifest() accepts", async () => {
   const storage = storageWith(EMPTY_TEXT);
   const segments = [{ ...entryAfter(undefined, 0), sealed_at: "9".repeat(MANIFEST_BYTES_MAX) }];
   await assert.rejects(
@@ -112,19 +112,20 @@ test("readManifest() rejects every encoding but the canonical one", async () => 
     "invalid JSON": "service/log",
     "null": "null\n",
     "an array": "[]\n",
-    "another format": EMPTY_TEXT.replace("service/log", "other/log"),
-    "no version bounds": '{"format":"service/log"}\n',
+    "a different format": EMPTY_TEXT.replace("service/log", "other/log"),
+    "no version members": '{"format":"service/log"}\n',
     ...boundsOf(["min_reader", "min_writer"], ["0", "-1", "1.5", '"1"', "true", "null", "1e300"]),
-    "another schema version": EMPTY_TEXT.replace('"schema_version":1', '"schema_version":2'),
+    "a different schema version": EMPTY_TEXT.replace('"schema_version":1', '"schema_version":2'),
     "an unknown member": EMPTY_TEXT.replace("{", '{"a":1,'),
     "a missing member": EMPTY_TEXT.replace(',"segments":[]', ""),
-    "another order": '{"schema_version":1,"format":"service/log","min_reader":1,"min_writer":1,' +
+    "a different member order":
+      '{"schema_version":1,"format":"service/log","min_reader":1,"min_writer":1,' +
       '"segments":[]}\n',
     "spaces": EMPTY_TEXT.replaceAll(",", ", "),
     "no LF": EMPTY_TEXT.trimEnd(),
-    "two LF": EMPTY_TEXT + "\n",
+    "two LFs": EMPTY_TEXT + "\n",
     "a truncated end": EMPTY_TEXT.slice(0, 40),
-    "bad UTF-8": Buffer.concat([Buffer.from(EMPTY_TEXT), Buffer.from([0xff])]),
+    "malformed UTF-8": Buffer.concat([Buffer.from(EMPTY_TEXT), Buffer.from([0xff])]),
     "zeros": Buffer.alloc(EMPTY_TEXT.length),
   };
   for (const [name, text] of Object.entries(cases)) {

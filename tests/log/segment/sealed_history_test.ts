@@ -17,7 +17,7 @@ import {
   type WrittenSegments,
 } from "../../support/test_segment.ts";
 
-/** Bounds with which every commit ends a segment. */
+/** Segment limits that every commit reaches, so that each commit ends a segment. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
 
 function batch(source: string, id: string, ...streams: string[]): PreparedBatch {
@@ -49,7 +49,7 @@ test("SealedHistory opens no segment before the first query", async () => {
   await history.close();
 });
 
-test("SealedHistory returns last events of sources and streams, including those in segments added later", async () => {
+test("SealedHistory returns the last events of sources and streams, even from segments added later", async () => {
   const { history, add, segments, lines } = await openHistory(0);
   const events = splitLines(lines).map((line): CommittedEvent => JSON.parse(line.toString()));
   for (const [number, { last_event_id }] of segments.entries()) {

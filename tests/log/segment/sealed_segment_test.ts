@@ -57,7 +57,7 @@ test("sealedSegment() reads only the lines of a record key, and little for an ab
     assert.deepEqual(await linesOf(segment, { recordKey: `absent-${absent}` }), []);
   }
   const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
-  assert.ok(reads.length < 50, "few pass the Bloom filters");
+  assert.ok(reads.length < 50, "few row groups pass the Bloom filters");
   const bytes = storage.contents("0.parquet").length;
   assert.ok(reads.every(({ sizeBytes }) => sizeBytes! < bytes / 40), "only the key column is read");
 });
@@ -123,7 +123,7 @@ test("sealedSegment() prunes closed segments with the cached Bloom filters", asy
     for (let n = 1; n < count; n++) {
       const before = opens();
       assert.match(await readAll(n), new RegExp(`^[^\n]*"record_key":"key-${n}"[^\n]*\n$`));
-      assert.ok(opens() - before <= 1, "only the one that has it");
+      assert.ok(opens() - before <= 1, "only the segment with the key is opened");
     }
     assert.equal(await readAll(count), "");
     await history.close();

@@ -71,7 +71,7 @@ test("Segment.footer() describes the segment's content", async () => {
   });
 });
 
-test("a row group ends before its lines exceed the limit but has at least one event", async () => {
+test("a row group ends before its lines exceed the limit but holds at least one event", async () => {
   const payloads = [1, ROW_GROUP_BYTES_SOFT_MAX + 1, 1, 1, ROW_GROUP_BYTES_SOFT_MAX / 2 - 2000];
   const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
   const { storage, lines } = await sealCommits([[preparedBatch("a", { events })]]);

@@ -43,7 +43,7 @@ function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   }));
 }
 
-/** A stream index as stored in a segment, which counts the blocks read from it. */
+/** A stream index as stored in a segment. It counts the blocks read from it. */
 function indexOf(entries: StreamEntry[]): StreamIndex & { reads: number } {
   const { stream_blocks: blocks, stream_index: index } = encodeStreamIndex(entries);
   return {

@@ -14,9 +14,9 @@ import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { openTestLog } from "../../support/test_log.ts";
 import { logOf, verifyStorage } from "../../support/verifying.ts";
 
-const skip = availableParallelism() < 2 ? "one processor" : false;
+const skip = availableParallelism() < 2 ? "needs at least two vCPUs" : false;
 
-/** A log whose segments are large enough to be verified on threads; one segment is damaged. */
+/** A log whose segments are large enough to be verified on threads. One is damaged. */
 async function largeLog(): Promise<Tree> {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);

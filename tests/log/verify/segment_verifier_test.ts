@@ -198,8 +198,8 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
       changed(entries, isSource, { lastEventId: entries[2]!.lastEventId })
     ),
     "an omitted source": forgeStreams((entries) => entries.filter(isStream)),
-    "a filter that lacks a key": forgeIndex({ key_filter: buildKeyFilter([]) }),
-    "a filter of all keys": forgeIndex({ key_filter: fullFilter() }),
+    "a filter with a missing key": forgeIndex({ key_filter: buildKeyFilter([]) }),
+    "a filter that matches every key": forgeIndex({ key_filter: fullFilter() }),
   }],
 ];
 
@@ -261,7 +261,7 @@ function fileOfAnotherSchema(): Buffer {
     num_rows: 0,
     row_groups: [],
     key_value_metadata: [{ key: "key", value: "value" }],
-    created_by: "somebody else",
+    created_by: "a different program",
     column_orders: [{ TYPE_ORDER: {} }],
   });
   return Buffer.concat([Buffer.from("PAR1 "), footer]);

@@ -117,7 +117,7 @@ async function withForgedHead(): Promise<Tree> {
 /** A change, the message it must cause, and logs with that change. */
 type Finding = [what: string, message: RegExp, ...trees: Tree[]];
 
-/** Changes grouped by the failures found with and without the chain; null for none. */
+/** Changes grouped by the failures found with and without the chain. Null means no failure. */
 const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: Finding[]][] = [
   ["manifest_invalid", "manifest_invalid", [
     [
@@ -127,7 +127,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
         .map((tree) => without(tree, MANIFEST_FILE)),
     ],
     [
-      "a manifest of another format",
+      "a manifest in a different format",
       /^manifest\.json: /,
       withFile(FULL, MANIFEST_FILE, Buffer.alloc(0)),
       withFile(FULL, MANIFEST_FILE, truncateAt(FULL.get(MANIFEST_FILE)!, 100)),
@@ -227,7 +227,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       withBadLines((lines) => lines.with(1, lines[1]!.replace("-7", "-x"))),
     ],
     [
-      "an event of another batch",
+      "an event of a different batch",
       /event .*: the event belongs to a different batch$/,
       withBadLines((lines) => lines.with(1, lines[1]!.replace("shop", "shed"))),
       withEntry(PENDING_2, (entry) => ({ ...entry, batch_id: "another" })),
@@ -390,7 +390,7 @@ test("verifyLog() names every damaged file in addition to the first failure", as
   assert.deepEqual(await damagesOf(inTail, { chain: false }), found.slice(0, 1));
 });
 
-test("verifyLog() reports no file for damage in the preceding one", async () => {
+test("verifyLog() does not report a file for damage in the preceding file", async () => {
   const head = withCommits(FULL, PENDING_1, ([, last]) => void (last!.commit.head = ZEROS));
   assert.deepEqual(await damagesOf(head, { chain: true }), [`chain_head_mismatch ${PENDING_1}`]);
   for (const path of [SEGMENT_1.path, PENDING_1]) {

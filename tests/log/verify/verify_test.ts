@@ -72,9 +72,9 @@ const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
   ["a pending file", PENDING_LOG, { pending_checked: 1, events_checked: 10 }],
   ["segments", await logOf({ segments: true }), { segments_checked: 3, events_checked: 11 }],
   ["a log with every kind of file", await fullLog(), FULL_COUNTS],
-  ["an interrupted first start", FIRST_START, { remnants: ["pending", "segments"] }],
+  ["an interrupted first startup", FIRST_START, { remnants: ["pending", "segments"] }],
   [
-    "a first start interrupted at the manifest",
+    "a first startup interrupted at the manifest",
     withFiles(FIRST_START, { [TAIL_FILE]: "", [MANIFEST_TEMPORARY_FILE]: "{" }),
     { remnants: ["pending", "segments", TAIL_FILE], orphans: [MANIFEST_TEMPORARY_FILE] },
   ],

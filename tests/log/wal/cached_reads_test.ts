@@ -1,4 +1,4 @@
-/** Which reads of the tail block the thread. */
+/** Blocking and pooled reads of the tail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CallMode } from "../../../src/log/storage/storage.ts";
@@ -7,7 +7,7 @@ import { BLOCKING_READ_BYTES_MAX, CachedReads } from "../../../src/log/wal/cache
 const READ_BYTES = BLOCKING_READ_BYTES_MAX / 4;
 const SLOW_READ_MS = 5;
 
-/** The modes of some reads, of which the one at `slow` takes long. */
+/** The modes of successive reads. The read with index `slow` takes a long time. */
 async function modesOf(reads: number, slow = -1): Promise<CallMode[]> {
   const cached = new CachedReads();
   const modes: CallMode[] = [];
@@ -23,9 +23,9 @@ async function modesOf(reads: number, slow = -1): Promise<CallMode[]> {
   return modes;
 }
 
-test("read() blocks for a MiB at most before a pooled read", async () => {
+test("read() reads at most 1 MiB with blocking reads before a pooled one", async () => {
   const modes = await modesOf(100);
-  // On a busy machine some reads may count as slow.
+  // On a busy machine, other reads may be slow, too.
   const runs = modes.join(" ").split("pooled").map((run) => run.trim().split(" ").length);
   assert.ok(Math.max(...runs) <= 4, modes.join(" "));
   assert.equal(modes[0], "blocking");

@@ -1,4 +1,4 @@
-/** What readers get of a tail or pending file whose blocks are altered on disk. */
+/** Reads of a tail or pending file whose blocks are altered on disk. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Log } from "../../../src/log/log.ts";
@@ -11,7 +11,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { openTestLog } from "../../support/test_log.ts";
 
-/** A block holds two or three of them. */
+/** Size of a payload. A block holds two or three such events. */
 const EVENT_BYTES = INDEX_INTERVAL_BYTES / 2;
 
 /** A log whose tail has `events` commits of one event, read from the file. */
@@ -45,7 +45,7 @@ async function read({ files }: LogSnapshot, after?: string, readBytes = 1e6) {
   return { ids, message: null };
 }
 
-/** The blocks of a tail, and the events that each holds. */
+/** The blocks of a tail, and the events in each block. */
 function blocksOf(log: Log, storage: SimulatedDisk) {
   const tail = storage.contents(TAIL_FILE).toString("latin1");
   const { index, endBytes } = log.unsealed[0]!;
@@ -72,7 +72,7 @@ test("an altered block is not served, unlike those before and after it", async (
         const found = await read(log.snapshot, undefined, readBytes);
         assert.deepEqual(found, { ids: before, message });
       }
-      // The block of the last event before is read too.
+      // The read also covers the block of the event after which it starts.
       const expected = later.length === 0 ? [] : later.slice(1);
       const found = await read(log.snapshot, later[0] ?? ids.at(-1));
       assert.deepEqual(found, { ids: expected, message: null });
@@ -96,7 +96,7 @@ test("a snapshot is read while its last block grows", async () => {
   await log.close();
 });
 
-test("commits in memory are served although the file is altered before and in them", async () => {
+test("commits in memory are served even if they and earlier commits are altered in the file", async () => {
   const { storage, log } = await filledLog(1);
   await log.close();
   const { log: reopened } = await openTestLog(storage);

@@ -28,7 +28,7 @@ function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
   return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);
 }
 
-test("encodeCommitHeader() writes the canonical commit and the hash of commit, LF and body", () => {
+test("encodeCommitHeader() writes the canonical commit and the hash of the commit, LF and body", () => {
   const text = canonicalize(COMMIT);
   const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
   const line = encodeCommitHeader(COMMIT, [BODY]).toString();
@@ -63,7 +63,7 @@ test("parseCommitHeader() returns null for a line that is not a header", () => {
     "only prefix and suffix": Buffer.from(`{"commit":,"sha256":"${HEX}"}`),
     "null": headerLine(null),
     "an array": headerLine([]),
-    "a torn object": Buffer.from(`{"commit":{"batches":[],"bytes":0,"sha256":"${HEX}"}`),
+    "an unclosed object": Buffer.from(`{"commit":{"batches":[],"bytes":0,"sha256":"${HEX}"}`),
     "no batches": headerLine({ bytes: 0, head: HEX }),
     "a batch that is null": headerLine({ ...COMMIT, batches: [null] }),
     "a numeric batch id": headerLine({ ...COMMIT, batches: [{ ...ENTRY, batch_id: 1 }] }),
@@ -86,8 +86,8 @@ test("parseCommitHeader() returns null for a line that is not a header", () => {
     "an uppercase head": headerLine({ ...COMMIT, head: HEX.toUpperCase() }),
     "an uppercase sha256": headerLine(COMMIT, `,"sha256":"${HEX.toUpperCase()}"}`),
     "a short sha256": headerLine(COMMIT, `,"sha256":"${HEX.slice(1)}"}`),
-    "another name for the sha256": headerLine(COMMIT, `,"sha257":"${HEX}"}`),
-    "another end": headerLine(COMMIT, `,"sha256":"${HEX}"]`),
+    "a different name for the sha256": headerLine(COMMIT, `,"sha257":"${HEX}"}`),
+    "a wrong end of line": headerLine(COMMIT, `,"sha256":"${HEX}"]`),
     "a leading space": Buffer.concat([Buffer.from(" "), headerLine(COMMIT)]),
   };
   assert.ok(parseCommitHeader(headerLine(COMMIT)));

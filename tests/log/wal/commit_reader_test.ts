@@ -42,7 +42,7 @@ test("CommitReader begins and ends at the given offsets", async () => {
   assert.deepEqual([endBytes, fault], [third, null]);
 });
 
-test("CommitReader reads an empty file as no commits", async () => {
+test("CommitReader returns no commits for an empty file", async () => {
   const { commits, endBytes, fault } = await readAll(Buffer.alloc(0));
   assert.deepEqual([commits, endBytes, fault], [[], 0, null]);
 });
@@ -83,7 +83,7 @@ test("CommitReader stops at the first invalid commit and reports why", async () 
   }
 });
 
-test("CommitReader returns nothing of an invalid commit", async () => {
+test("CommitReader returns no part of an invalid commit", async () => {
   const { bytes, lines: right } = pendingFile([smallBatches(2), smallBatches(1), []]);
   const changed = [
     truncateAt(bytes, 1),
@@ -108,7 +108,7 @@ test("CommitReader reads headers longer than its read buffer", async () => {
   assert.equal(read.fault, null);
 });
 
-test("readCommits() returns the commits with events and rejects anything but commits", async () => {
+test("readCommits() returns the commits with events and rejects any other bytes", async () => {
   const { bytes } = pendingFile([smallBatches(2), [], smallBatches(1)]);
   const read = async (file: Uint8Array) => {
     const counts: number[] = [];

@@ -17,7 +17,7 @@ test("remnantFault() finds a commit after any bytes", async () => {
   const commit = tailOf(await logTree([["a"]]));
   const befores: Record<string, Buffer> = {
     "one byte": Buffer.from("x"),
-    "a line without its end": Buffer.from('{"event_id":"'),
+    "an unterminated line": Buffer.from('{"event_id":"'),
     "the start of a header": Buffer.from('{"commit":{"commit":'),
     "zeros": Buffer.alloc(300),
     "zeros up to the end of a read": Buffer.alloc(MIB - 40),
@@ -29,7 +29,7 @@ test("remnantFault() finds a commit after any bytes", async () => {
     const fault = await faultOf(Buffer.concat([before, commit]));
     assert.equal(fault, `a valid commit follows at byte ${before.length}`, name);
   }
-  assert.equal(await faultOf(commit), null, "the one it starts at");
+  assert.equal(await faultOf(commit), null, "a commit at the start offset is no fault");
 });
 
 test("remnantFault() finds a header that straddles two reads at any byte", async () => {

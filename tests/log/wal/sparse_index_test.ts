@@ -21,6 +21,10 @@ function keyHash(number: number): Hash64 {
   return xxhash64(Buffer.from(`key ${number}`));
 }
 
+function addCommit(index: SparseIndex, frame: Buffer, linesStart: number): void {
+  index.add(index.entriesOf(frame, linesStart), frame.length);
+}
+
 interface IndexedFile {
   index: SparseIndex;
   bytes: Buffer;
@@ -41,12 +45,12 @@ function indexed(commits: readonly number[], lineBytes: number): IndexedFile {
       lineOffsets.push(text.length);
       text += line(lineOffsets.length - 1, lineBytes);
     }
-    index.add(Buffer.from(text.slice(start)), header.length);
+    addCommit(index, Buffer.from(text.slice(start)), header.length);
   }
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
 
-/** Commits of short and of long lines; an empty one is a clean shutdown. */
+/** Commits of short and long lines. An empty commit is a clean shutdown. */
 const SHAPES: [commits: number[], lineBytes: number][] = [
   [[1000], 400],
   [Array(1000).fill(1), 400],
@@ -60,7 +64,7 @@ test("seek() returns offset 0 when the index is empty or has no earlier entry", 
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(5)), 0);
-  index.add(Buffer.from("x".repeat(20) + line(7, 400)), 20);
+  addCommit(index, Buffer.from("x".repeat(20) + line(7, 400)), 20);
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(6)), 0);
 });
@@ -69,24 +73,27 @@ test("seek() returns the start of a line shortly before the first event after an
   for (const [commits, lineBytes] of SHAPES) {
     const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
     const label = JSON.stringify([commits.length, lineBytes]);
-    let marks = 0;
+    let entries = 0;
     let last = 0;
     for (let number = 0; number < lineOffsets.length; number++) {
       const offset = index.seek(idAt(number));
       const isLineStart = offset === 0 || bytes[offset - 1] === 0x0a;
       const next = lineOffsets[number + 1] ?? bytes.length;
-      assert.ok(isLineStart && offset <= next, `${label}: seek ${number} gives ${offset}`);
+      assert.ok(isLineStart && offset <= next, `${label}: seek ${number} returns ${offset}`);
       const slackBytes = next - offset;
       const allowedBytes = 2 * INDEX_INTERVAL_BYTES + 3 * lineBytes;
-      assert.ok(slackBytes <= allowedBytes, `${label}: seek ${number} is ${slackBytes} early`);
-      if (offset !== last) marks += 1;
+      assert.ok(
+        slackBytes <= allowedBytes,
+        `${label}: seek ${number} is ${slackBytes} bytes early`,
+      );
+      if (offset !== last) entries += 1;
       last = offset;
     }
-    assert.ok(marks <= 1 + bytes.length / INDEX_INTERVAL_BYTES, `${label}: ${marks} marks`);
+    assert.ok(entries <= 1 + bytes.length / INDEX_INTERVAL_BYTES, `${label}: ${entries} entries`);
   }
 });
 
-test("blocks() returns whole lines with their CRC-32, while the last block grows", () => {
+test("blocks() returns whole lines with their CRC-32, even while the last block grows", () => {
   for (const [commits, lineBytes] of SHAPES) {
     for (let count = 1; count <= commits.length; count += Math.ceil(commits.length / 5)) {
       const { index, bytes, lineOffsets } = indexed(commits.slice(0, count), lineBytes);
@@ -108,7 +115,7 @@ test("blocks() returns whole lines with their CRC-32, while the last block grows
   }
 });
 
-test("seekKey() skips blocks without the key, but none with it", () => {
+test("seekKey() skips blocks without the key, and never a block with it", () => {
   for (const [commits, lineBytes] of SHAPES) {
     const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
     for (const [number, offset] of lineOffsets.entries()) {
@@ -116,7 +123,7 @@ test("seekKey() skips blocks without the key, but none with it", () => {
       for (const from of [0, start, offset]) {
         let position = index.seekKey(from, keyHash(number));
         while (position < start) {
-          // A block that only seems to hold the key.
+          // False positive: the block does not contain the key.
           position = index.seekKey(index.blocks(position, 1)[0]!.end, keyHash(number));
         }
         assert.equal(position, Math.max(from, start), `event ${number} from ${from}`);

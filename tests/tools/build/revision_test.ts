@@ -37,7 +37,7 @@ test(
     }),
 );
 
-test("revisionOf() is empty without a commit, without git and within another repository", {
+test("revisionOf() is empty without a commit, without git and inside a different repository", {
   skip,
 }, () =>
   withFolder(async (folder) => {
@@ -50,7 +50,7 @@ test("revisionOf() is empty without a commit, without git and within another rep
     assert.equal(revisionOf(inner), "");
   }));
 
-test("revisionModule() replaces the module of the tree", async () => {
+test("revisionModule() replaces the module in the source tree", async () => {
   const { path, text } = revisionModule("abc-dirty");
   const ofTree = await import(
     new URL(`../../../${path.replace(/js$/, "ts")}`, import.meta.url).href

@@ -48,7 +48,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
   "lost writes": [
     probeWrites,
     (storage) => changed(storage, () => ({ write: () => Promise.resolve() })),
-    /not read back/,
+    /is not read back correctly/,
   ],
   "writes that only append": [
     probeWrites,
@@ -56,12 +56,12 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
       changed(storage, (file) => ({
         write: async (bytes) => await file.write(Buffer.from(bytes), await file.size() + 1),
       })),
-    /not read back/,
+    /is not read back correctly/,
   ],
   "a truncate that does nothing": [
     probeWrites,
     (storage) => changed(storage, () => ({ truncate: () => Promise.resolve() })),
-    /does not end at its new size/,
+    /does not have its new size/,
   ],
   "an exclusive create that opens an existing file": [
     probeWrites,
@@ -82,7 +82,7 @@ const FAULTS: Record<string, [Probe, (storage: Storage) => Storage, RegExp]> = {
         await storage.rename(from, to);
       },
     }),
-    /while one file replaces another, neither can be read/,
+    /while one file replaces another, readers see neither version/,
   ],
   "a directory that cannot be synced": [
     renames,

@@ -102,7 +102,7 @@ function audit({ ledger, heads }: Known, events: CommittedEvent[]): Audit {
   return audit;
 }
 
-test("Audit accepts a log that has every acknowledged batch, with or without others", () => {
+test("Audit accepts a log that contains every acknowledged batch, with or without others", () => {
   const state = known();
   const { a, b, c } = state;
   assert.equal(audit(state, [...a, ...b]).history.length, 5);
@@ -148,19 +148,19 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ({ a, b }) => [...a, ...b, ...committed(batchOf("a", 2), 10)],
     /shop\/a is in the log twice/,
   ],
-  "a batch that nobody submitted": [
+  "a batch that no client submitted": [
     ({ a, b }) => [...a, ...b, ...committed(batchOf("x", 1), 9)],
-    /shop\/x is in the log, but nobody submitted it/,
+    /shop\/x is in the log, but no client submitted it/,
   ],
   "a rejected batch": [({ ledger, entries, a, b, c }) => {
     ledger.refuse(entries[2]!);
     return [...a, ...b, ...c];
-  }, /shop\/c is in the log, but was refused/],
-  "ids other than those of the receipt": [
+  }, /shop\/c is in the log, but was rejected/],
+  "ids that differ from those in the receipt": [
     ({ a }) => [...a, ...committed(batchOf("b", 3), 30)],
-    /shop\/b has ids from .*1e, not .*03/,
+    /shop\/b has event ids .*1e to .*20, not .*03 to .*05/,
   ],
-  "ids that do not increase": [({ a, b }) => [...b, ...a], /comes after .* in the log/],
+  "ids that do not increase": [({ a, b }) => [...b, ...a], /follows .* in the log/],
   "an altered payload": [
     ({ a, b }) => [{ ...a[0]!, payload: { place: 7 } }, a[1]!, ...b],
     /payload of event .* does not match its hash/,
@@ -173,7 +173,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ({ a, b }) => [hashed({ ...a[0]!, record_key: "other" }), a[1]!, ...b],
     /shop\/a differs in the log from what was submitted/,
   ],
-  "another history after a known head": [({ heads, a, b }) => {
+  "a history that differs from a known chain head": [({ heads, a, b }) => {
     heads.set(idAt(2), "0".repeat(64));
     return [...a, ...b];
   }, /chain head after event .* has changed/],
@@ -192,7 +192,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
     ledger.retire(RETIREMENT);
     return [...a, ...b];
   }, /retirement of shop is lost/],
-  "a retirement with another frontier": [
+  "a retirement with a different frontier": [
     ({ a, b }) => [...a, ...b, retirementOf(RETIREMENT, idAt(4))],
     /retirement of shop names .*04 as its last event, not .*05/,
   ],
@@ -212,14 +212,14 @@ for (const [name, [spoil, message]] of Object.entries(FAULTS)) {
   });
 }
 
-test("Ledger rejects an answer that contradicts an earlier one", () => {
+test("Ledger rejects a response that contradicts an earlier one", () => {
   const { ledger, entries, a, c } = known();
   const receipt: Receipt = { ...receiptOf(a), status: "duplicate" };
   ledger.acknowledge(entries[0]!, receipt);
   const answers: [Partial<Receipt>, RegExp][] = [
     [{ status: "committed" }, /was committed twice/],
     [{ first_event_id: idAt(0) }, /has two receipts/],
-    [{ batch_digest: "0".repeat(64) }, /with another digest/],
+    [{ batch_digest: "0".repeat(64) }, /with a different digest/],
     [{ events: 3 }, /acknowledged with 3 events/],
   ];
   for (const [other, message] of answers) {
@@ -229,7 +229,7 @@ test("Ledger rejects an answer that contradicts an earlier one", () => {
   const again = { ...RETIREMENT, retirement_event_id: idAt(7) };
   assert.throws(() => ledger.retire(again), /retired twice/);
   ledger.refuse(entries[2]!);
-  assert.throws(() => ledger.acknowledge(entries[2]!, receiptOf(c)), /refused/);
+  assert.throws(() => ledger.acknowledge(entries[2]!, receiptOf(c)), /rejected/);
 });
 
 /** Events 1 to 100 of two sources, each with two streams. */

@@ -23,8 +23,8 @@ test("findWrongLogLayers() finds upward imports and directories that are not lay
     "src/event/a.ts": [],
   });
   assert.deepEqual(findWrongLogLayers(files, read), [
-    "src/log/segment/b.ts: imports src/log/sealing/a.ts, against the order of layers",
-    "src/log/segment/b.ts: imports src/log/log.ts, against the order of layers",
+    "src/log/segment/b.ts: imports src/log/sealing/a.ts, against the layer order",
+    "src/log/segment/b.ts: imports src/log/log.ts, against the layer order",
     "src/log/cellar/a.ts: its directory is not a layer listed in tools/tidy/layers.ts",
   ]);
 });
@@ -47,7 +47,7 @@ test("findCycles() reports each cycle once and does not follow worker modules", 
   const withThread = (path: string) =>
     path === "src/thread.ts" ? 'new URL("./worker.ts", import.meta.url)' : read(path);
   assert.deepEqual(findCycles(files, withThread), [
-    "src/a.ts: imports itself: src/a.ts -> src/b.ts -> src/c.ts -> src/a.ts",
+    "src/a.ts: import cycle: src/a.ts -> src/b.ts -> src/c.ts -> src/a.ts",
   ]);
 });
 
