@@ -29,6 +29,7 @@ export class BlockBuilder {
   }
 
   add(seq: number, message: Msg): void {
+    // Internal members of the library, whose version is pinned: encoded headers and body.
     const { _rdata: bytes, _msg: { hdr } } = message as MsgImpl;
     const end = this.#length + bytes.length;
     if (end > this.#bytes.length) {

@@ -11,16 +11,19 @@ import { ThreadPool } from "../../src/threads/thread_pool.ts";
 import { BlockBuilder, type MessageBlock } from "./message_block.ts";
 import type { VerifiedBlock } from "./replica_worker.ts";
 
-/** Maximum number of blocks in progress. Enough to verify while a commit waits for the disk. */
-const BLOCKS_MAX = 8;
+/** Bytes in progress above which `send()` waits. They keep the thread busy during an fsync. */
+const IN_PROGRESS_BYTES_MAX = 8 * 1024 * 1024;
 
 export class Replication {
   readonly #log: Log;
   readonly #onHead: (head: string) => void;
   readonly #thread: ThreadPool<MessageBlock, VerifiedBlock>;
   readonly #block = new BlockBuilder();
-  /** The commits of the blocks in progress, in order. Each waits for the previous one. */
-  readonly #commits = [Promise.resolve()];
+  /** The commits of the blocks in progress, oldest first. */
+  readonly #commits: Promise<void>[] = [];
+  /** The commit of the last block. Each commit waits for the previous one. */
+  #last = Promise.resolve();
+  #inProgressBytes = 0;
   /** Number of events committed. */
   events = 0;
   /** Number of events in the batch whose last event has not arrived. */
@@ -45,31 +48,33 @@ export class Replication {
   }
 
   /**
-   * Sends the added messages to the thread. Waits until there is room for another block.
+   * Sends the added messages to the thread. Waits while too many bytes are in progress.
    * @throws {CommandError} if an earlier event was altered or does not continue the log.
    */
   async send(options: { isFlushed: boolean }): Promise<void> {
     const block = this.#block.take(options);
+    this.#inProgressBytes += block.bytes.length;
     const verified = this.#thread.request(block, [block.bytes.buffer]);
-    const committed = this.#commits.at(-1)!.then(async () => await this.#commit(await verified));
+    this.#last = this.#last.then(async () => await this.#commit(await verified));
     // A later call or `finish()` reports these failures.
     verified.catch(() => {});
-    committed.catch(() => {});
-    this.#commits.push(committed);
-    if (this.#commits.length > BLOCKS_MAX) await this.#commits.shift();
+    this.#last.catch(() => {});
+    this.#commits.push(this.#last);
+    while (this.#inProgressBytes > IN_PROGRESS_BYTES_MAX) await this.#commits.shift();
   }
 
   /** Commits all complete batches and ends the thread. @throws like `send()`. */
   async finish(): Promise<void> {
     try {
       await this.send({ isFlushed: true });
-      await this.#commits.at(-1);
+      await this.#last;
     } finally {
       await this.#thread.close();
     }
   }
 
   async #commit({ bytes, commits, openEvents, refusal }: VerifiedBlock): Promise<void> {
+    this.#inProgressBytes -= bytes.length;
     this.#block.reuse(bytes);
     for (const { batches, heads, lines } of commits) {
       await this.#log.replicate({ batches, head: heads.at(-1)! }, Buffer.from(lines));
