@@ -4,7 +4,7 @@
  * whose names contain them. The tests must pass on the unmodified copy.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
@@ -62,6 +62,7 @@ const folder = mkdtempSync(join(tmpdir(), "mutate-"));
 try {
   const filter = (path: string) => !SKIPPED.has(basename(path));
   cpSync(ROOT, folder, { recursive: true, filter });
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   assertPassing(folder, chosen);
   const survivors = chosen.filter((mutation) => {
     const test = tryMutation(folder, mutation);

@@ -23,7 +23,7 @@ export function edited(text: string, { file, find, replace }: Edit): string {
   return text.replace(find, () => replace);
 }
 
-/** An edit of a file in `src/`. */
+/** An edit to a file in `src/`. */
 function edit(file: string, find: string, replace = ""): Edit {
   return { file: `src/${file}`, find, replace };
 }
@@ -40,9 +40,7 @@ const SYNC_TAIL = "await this.#tail.file.sync()";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const ADD = "      this.#tail.add(commit, bytes, growth);\n";
-const RECENT = "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n";
-const TAKE_IN = `    this.#takeIn(() => {\n${ADD}${RECENT}    });\n`;
+const RECENT = "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n    });\n";
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -87,8 +85,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a receipt is sent before the sync",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "    await this.#sync();\n    this.#takeIn",
-      "    void this.#sync();\n    this.#takeIn",
+      "      this.#sync(),\n      this.#takeIn",
+      "      void this.#sync(),\n      this.#takeIn",
     )],
     tests: [CRASHES],
   },
@@ -317,11 +315,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a reader sees unsynced events",
     edits: [
-      edit(
-        "log/wal/tail_writer.ts",
-        `    await this.#sync();\n${TAKE_IN}`,
-        `${TAKE_IN}    await this.#sync();\n`,
-      ),
+      edit("log/wal/tail_writer.ts", "      this.#sync(),\n", "      null,\n"),
+      edit("log/wal/tail_writer.ts", RECENT, `${RECENT}    await this.#sync();\n`),
       edit(
         "log/wal/commit_file_view.ts",
         "{ end: endBytes, lastEventId }, wanted",

@@ -26,7 +26,8 @@ const READS_MAX = 5;
 export function treeCpuSeconds(rootPid: number): number | null {
   let tree = readTree(rootPid);
   for (let read = 1; read < READS_MAX; read++) {
-    // The time of an exiting process moves to its parent: between two reads it may be in neither.
+    // An exiting process's CPU time is added to its parent's; between two reads, it may be counted
+    // in neither.
     const again = readTree(rootPid);
     const isSame = again.length === tree.length &&
       again.every(({ pid }, at) => pid === tree[at]!.pid);

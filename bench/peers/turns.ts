@@ -1,4 +1,4 @@
-/** Alternates measurements, so that other load on the machine affects all equally. */
+/** Alternates measurements so that other load on the machine affects them all equally. */
 import { progress } from "../support/options.ts";
 import type { Series } from "./comparison.ts";
 import type { SubjectName, Variant } from "./rows.ts";

@@ -56,7 +56,7 @@ async function pushOver(stream: MirrorStream, options: PushOptions): Promise<voi
   } catch (error) {
     failed.signal.throwIfAborted();
     await publisher.drain();
-    // An aborted `stop` makes the follow throw its reason, which is not a failure.
+    // If `stop` is aborted, the follow throws the abort reason; that is not a failure.
     if (!stop.aborted) throw error;
   } finally {
     reporting.end();

@@ -109,7 +109,7 @@ export class PositionError extends Error {
   /** The last event of the log; null if it is empty. */
   readonly frontier: string | null;
 
-  /** Creates the error for a position and the end of the log. */
+  /** Creates the error that reports a position and the end of the log. */
   constructor(after: string, frontier: string | null) {
     const end = frontier === null ? "is empty" : `ends at ${frontier}`;
     super(`position ${after} is beyond the log, which ${end}; was an older backup restored?`);

@@ -54,7 +54,7 @@ export class EventLogClient {
   readonly #writeTimeoutMs: number;
 
   /**
-   * Creates a client, which connects with its first request.
+   * Creates a client. It connects on its first request.
    * @param fetch Sends requests to the service, usually `unixFetch(socketPath)`.
    * @throws {TypeError} if the token is not a valid header value, or an option is unknown.
    */

@@ -45,7 +45,7 @@ export interface FollowEvent<Payload = unknown> {
   event: CommittedEvent<Payload>;
 }
 
-/** An item of a follow. */
+/** An item returned by a follow. */
 export type FollowItem<Payload = unknown> = FollowEvent<Payload> | FollowCaughtUp | FollowEnd;
 
 /** A session that lasts this long is considered successful even if it delivered no events. */

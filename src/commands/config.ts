@@ -71,7 +71,7 @@ export async function readConfigFile(path: string): Promise<string> {
     }
     if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
       throw usageError(
-        `${path}: is larger than ${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`,
+        `${path} is larger than ${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`,
       );
     }
     return decode(path, bytes.subarray(0, sizeBytes));

@@ -1,7 +1,7 @@
 /**
  * The real service with a small heap gets concurrent bodies of the maximum size. It survives,
- * because bodies wait for memory and are prepared one at a time. A restart returns everything
- * acknowledged. MEMORY_ROUNDS sets the number of rounds.
+ * because bodies wait for memory and are prepared one at a time. After a restart, everything
+ * acknowledged can still be read. MEMORY_ROUNDS sets the number of rounds.
  */
 import assert from "node:assert/strict";
 import process from "node:process";

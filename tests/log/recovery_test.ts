@@ -1,4 +1,4 @@
-/** `openLog()` truncates a last commit that a crash has torn or damaged in any way. */
+/** `openLog()` truncates the last commit if a crash tore or otherwise damaged it. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

@@ -7,7 +7,10 @@ export function failNth(kind: OperationKind, nth: number, fault: Fault): Operati
   return (operation) => operation.kind === kind && ++count === nth ? fault : null;
 }
 
-/** Makes a write past offset `sizeBytes` store only the bytes before it and fail with `errno`. */
+/**
+ * Makes a write that extends past offset `sizeBytes` store only the bytes before that offset, and
+ * then fail with `errno`.
+ */
 export function noRoomAfter(sizeBytes: number, errno = "ENOSPC"): OperationHook {
   return ({ kind, position = 0, sizeBytes: wantedBytes = 0 }) => {
     if (kind !== "write" || position + wantedBytes <= sizeBytes) return null;

@@ -63,7 +63,7 @@ export class Audit {
     for await (const { events } of client.replayPages({ after, limit: PAGE_EVENTS, signal })) {
       if (anchor !== null) {
         const isThere = anchor.eventHash === events.shift()?.event_hash;
-        claim(isThere, `event ${anchor.eventId} was in the log, but is lost`);
+        claim(isThere, `event ${anchor.eventId} was in the log but is lost`);
         anchor = null;
       }
       this.takeAll(events);

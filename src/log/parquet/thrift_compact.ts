@@ -27,7 +27,7 @@ const LONG_LIST = 15;
 const FIELD_STEP_MAX = 15;
 /** Maximum nesting; Parquet's own structs nest up to ten levels deep. */
 const DEPTH_MAX = 16;
-/** Maximum list items: four times as many as in the largest footer. Limits a malicious footer. */
+/** Maximum number of list items: four times that of the largest footer. */
 const ITEMS_MAX = 128 * 1024;
 
 /** A type and its encoding. */

@@ -32,7 +32,7 @@ interface IndexedFile {
   lineOffsets: number[];
 }
 
-/** Indexes commits with these numbers of lines, each of `lineBytes`. */
+/** Indexes commits with the given line counts; each line is `lineBytes` long. */
 function indexed(commits: readonly number[], lineBytes: number): IndexedFile {
   const header = '{"commit":}\n';
   const index = new SparseIndex();
