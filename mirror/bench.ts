@@ -3,14 +3,15 @@
  *
  *     node mirror/bench.ts [EVENTS]
  *
- * First prints events/s and peak memory of `push` and `restore` with 300-byte payloads. Then, at
- * 1,000 events/s, prints the latency from an event's commit until its message can be consumed and
- * until a standby has written the event to disk.
+ * First prints events/s, CPU time and peak memory of `push` and `restore` with 300-byte payloads.
+ * Then, at 1,000 events/s, prints the latency from an event's commit until its message can be
+ * consumed and until a standby has written the event to disk.
  */
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { cpuSeconds, peakMemoryBytes } from "../bench/support/process_stats.ts";
 import { EventLogClient } from "../mod.ts";
 import { withServing } from "../tests/support/deployment.ts";
 import { isRunning, type Spawned } from "../tools/support/program.ts";
@@ -37,20 +38,25 @@ function events(count: number) {
   }));
 }
 
-/** Waits for a command to exit, and prints its throughput and peak memory. */
+/** Waits for a command to exit, and prints its throughput, CPU time and peak memory. */
 async function report(name: string, command: Spawned): Promise<void> {
   const startedMs = performance.now();
-  let peakKib = 0;
+  const pid = command.child.pid!;
+  let peakBytes = 0;
+  let cpu = 0;
   while (isRunning(command)) {
-    const status = readFileSync(`/proc/${command.child.pid}/status`, "latin1");
-    peakKib = Math.max(peakKib, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
+    peakBytes = Math.max(peakBytes, peakMemoryBytes(pid) ?? 0);
+    cpu = Math.max(cpu, cpuSeconds(pid) ?? 0);
     await delay(POLL_MS);
   }
   const { code, stderr } = await command.exited;
   if (code !== 0) throw new Error(`${name}: ${stderr}`);
-  const seconds = (performance.now() - startedMs) / 1000;
-  const perSecond = Math.round(EVENTS / seconds);
-  print(`${name}: ${perSecond} events/s including startup, ${Math.round(peakKib / 1024)} MiB`);
+  const perSecond = Math.round(EVENTS / (performance.now() - startedMs) * 1000);
+  const cpuUs = (cpu / EVENTS * 1e6).toFixed(1);
+  print(
+    `${name}: ${perSecond} events/s including startup, ${cpuUs} µs of CPU time per event, ` +
+      `${Math.round(peakBytes / 2 ** 20)} MiB`,
+  );
 }
 
 function print(line: string): void {
@@ -95,7 +101,7 @@ await withServing((served) =>
     const tail = join(dir, "data", "log", "tail.ndjson");
     const source = join(served.logDir, "tail.ndjson");
     const watching = setInterval(() => {
-      const { size } = statSync(tail);
+      const { size } = statSync(tail, { throwIfNoEntry: false }) ?? { size: 0 };
       while (waiting.length > 0 && waiting[0]!.bytes <= size) {
         standbyMs.push(performance.now() - waiting.shift()!.committed);
       }

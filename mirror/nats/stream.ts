@@ -22,7 +22,7 @@ import {
   type StreamConfig,
   type StreamInfo,
 } from "@nats-io/jetstream";
-import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
+import type { NatsConnection } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";
 import { connect } from "./connection.ts";
 
@@ -63,14 +63,36 @@ export interface MessageFacts {
   endsBatch: boolean;
 }
 
-/** Parses the headers of a message. Returns null if it was not published by a mirror. */
-export function messageFacts(headers: MsgHdrs | undefined): MessageFacts | null {
-  const eventId = headers?.get(MESSAGE_ID) ?? "";
-  const named = headers?.get(AFTER) || headers?.get(EXPECTED_LAST_MESSAGE_ID) || "";
-  if (headers === undefined || eventId === "" || named === "") return null;
+/** Parses encoded headers. Returns null if the message was not published by a mirror. */
+export function messageFacts(headers: string): MessageFacts | null {
+  const eventId = headerIn(headers, MESSAGE_ID);
+  const named = headerIn(headers, AFTER) || headerIn(headers, EXPECTED_LAST_MESSAGE_ID);
+  if (eventId === "" || named === "") return null;
   const previousId = named === START ? null : named;
-  const endsBatch = headers.get(BATCH) === BATCH_END;
+  const endsBatch = headerIn(headers, BATCH) === BATCH_END;
   return { eventId, previousId, endsBatch };
+}
+
+/** Returns the value of a header; empty if there is none. */
+function headerIn(headers: string, name: string): string {
+  const field = `\r\n${name}: `;
+  const at = headers.indexOf(field);
+  if (at < 0) return "";
+  const start = at + field.length;
+  return headers.slice(start, headers.indexOf("\r\n", start));
+}
+
+/** Creates the error for a message that was not published by a mirror. */
+export function foreignMessage(stream: string, seq: number): Error {
+  return operationalError(
+    `message ${seq} of stream ${stream} is not from a mirror: another publisher ` +
+      "writes to the stream; use a dedicated stream for the mirror",
+  );
+}
+
+/** The stream does not exist, or ends before the log's last event. A pusher may change that. */
+export class StreamNotReadyError extends Error {
+  override name = "StreamNotReadyError";
 }
 
 /** A stream, accessed over one connection. */
@@ -99,12 +121,9 @@ export class MirrorStream {
 
   /** Parses a message's headers. @throws {CommandError} if it was not published by a mirror. */
   factsOf({ seq, header }: Pick<StoredMsg, "seq" | "header">): MessageFacts {
-    const facts = messageFacts(header);
-    if (facts !== null) return facts;
-    throw operationalError(
-      `message ${seq} of stream ${this.name} is not from a mirror: another publisher ` +
-        "writes to the stream; use a dedicated stream for the mirror",
-    );
+    const facts = messageFacts(header.toString());
+    if (facts === null) throw foreignMessage(this.name, seq);
+    return facts;
   }
 
   close(): Promise<void> {
@@ -115,7 +134,8 @@ export class MirrorStream {
 /**
  * Connects to an existing stream.
  * @param isCreated whether to create the stream if it does not exist.
- * @throws {CommandError} if the stream does not exist or its configuration is unsuitable.
+ * @throws {StreamNotReadyError} if the stream does not exist.
+ * @throws {CommandError} if its configuration is unsuitable.
  */
 export async function openStream(
   { servers, stream }: StreamOptions,
@@ -145,7 +165,7 @@ async function streamInfo(
     if (!isNotFound(error)) throw error;
   }
   if (!isCreated) {
-    throw operationalError(`stream ${name} does not exist; run push first, or set --stream`);
+    throw new StreamNotReadyError(`stream ${name} does not exist; run push first, or set --stream`);
   }
   const [retention, storage] = [RetentionPolicy.Limits, StorageType.File];
   const subjects = [subjectsOf(name)];

@@ -9,7 +9,7 @@
  * If the stream accepts atomic batches, events are published in them, one batch at a time, because
  * replicated servers store batches faster. A batch's first message names the last sequence.
  */
-import { headers, type Msg, type MsgHdrs } from "@nats-io/transport-node";
+import { type Msg, type MsgHdrs, MsgHdrsImpl } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";
 import { isRefusal } from "../failures.ts";
 import {
@@ -92,34 +92,45 @@ export class Publisher {
     return { events: this.#acknowledged.messages, eventId: this.#storedId };
   }
 
+  /** Whether the limits on messages in flight allow another event. */
+  hasRoom({ data }: LogEvent): boolean {
+    const messages = this.#sent.messages - this.#acknowledged.messages;
+    if (this.#stream.isAtomic) return messages === 0 || this.#atomic.messages > 0;
+    const bytes = this.#sent.bytes - this.#acknowledged.bytes;
+    return messages === 0 || messages < IN_FLIGHT_MAX && bytes + data.length <= IN_FLIGHT_BYTES_MAX;
+  }
+
   /**
-   * Sends an event as soon as the limits on messages in flight allow. The outcome is visible in
-   * `stored` or `failed`.
+   * Sends an event. The outcome is visible in `stored` or `failed`. Messages that are published in
+   * one turn of the event loop are sent together, which takes half the CPU time.
    * @param isLast whether no other event is ready to be sent.
    * @throws {CommandError} if the event exceeds the server's limit.
-   * @throws the abort reason of `failed`.
    */
-  async publish(event: LogEvent, endsBatch: boolean, isLast: boolean): Promise<void> {
-    const sizeBytes = event.data.length;
+  publish(event: LogEvent, endsBatch: boolean, isLast: boolean): void {
     if (this.isTooLarge(event)) throw tooLarge(event, this.#limitBytes);
-    while (!this.#hasRoom(sizeBytes)) await this.#progress();
-    this.#sent = { messages: this.#sent.messages + 1, bytes: this.#sent.bytes + sizeBytes };
+    this.#sent.messages += 1;
+    this.#sent.bytes += event.data.length;
     const { connection, name } = this.#stream;
     const isAsked = isLast || this.#isAckDue();
-    const options = { headers: this.#headersOf(event, endsBatch, isAsked) };
-    const reply = isAsked ? this.#ask(event) : undefined;
-    connection.publish(subjectOf(name, event), event.data, reply ? { ...options, reply } : options);
+    const headers = this.#headersOf(event, endsBatch, isAsked);
+    const options = isAsked ? { headers, reply: this.#ask(event) } : { headers };
+    connection.publish(subjectOf(name, event), event.data, options);
     this.#lastId = event.eventId;
   }
 
   /** Waits until all messages are sent and all requested acknowledgements have arrived. */
   async drain(): Promise<void> {
-    await this.#stream.connection.flush();
-    while (this.#asked.length > 0) await this.#progress();
+    let isSent = false;
+    // This never settles if the connection closes first, which aborts `failed`.
+    this.#stream.connection.flush().then(() => {
+      isSent = true;
+      this.#wake();
+    }, (error) => this.#failed.abort(error));
+    while (!isSent || this.#asked.length > 0) await this.progress();
   }
 
   /** Waits for an acknowledgement. @throws the abort reason of `failed`. */
-  async #progress(): Promise<void> {
+  async progress(): Promise<void> {
     this.#failed.signal.throwIfAborted();
     await this.#answered.promise;
     this.#failed.signal.throwIfAborted();
@@ -132,13 +143,6 @@ export class Publisher {
 
   get #limitBytes(): number {
     return this.#stream.connection.info?.max_payload ?? Infinity;
-  }
-
-  #hasRoom(sizeBytes: number): boolean {
-    const messages = this.#sent.messages - this.#acknowledged.messages;
-    if (this.#stream.isAtomic) return messages === 0 || this.#atomic.messages > 0;
-    const bytes = this.#sent.bytes - this.#acknowledged.bytes;
-    return messages === 0 || messages < IN_FLIGHT_MAX && bytes + sizeBytes <= IN_FLIGHT_BYTES_MAX;
   }
 
   /** The first message always requests an acknowledgement, to report a permanent error early. */
@@ -157,29 +161,27 @@ export class Publisher {
     return `${this.#inbox}.${this.#sent.messages}`;
   }
 
-  #headersOf(event: LogEvent, endsBatch: boolean, isAsked: boolean) {
-    const described = headers();
-    described.append(MESSAGE_ID, event.eventId);
-    if (endsBatch) described.append(BATCH, BATCH_END);
+  #headersOf(event: LogEvent, endsBatch: boolean, isAsked: boolean): MsgHdrs {
+    const named: Record<string, string[]> = { [MESSAGE_ID]: [event.eventId] };
+    if (endsBatch) named[BATCH] = [BATCH_END];
     const { isAtomic } = this.#stream;
     if (isAtomic ? this.#atomic.messages === 0 : this.#sent.messages === 1) {
       // A restarted server does not know its last message's id, so name the sequence.
-      const lastSequence = this.#start.sequence + this.#sent.messages - 1;
-      described.append(EXPECTED_LAST_SEQUENCE, `${lastSequence}`);
+      named[EXPECTED_LAST_SEQUENCE] = [`${this.#start.sequence + this.#sent.messages - 1}`];
     }
-    if (isAtomic) this.#addToBatch(described, isAsked);
-    if (isAtomic || this.#sent.messages === 1) described.append(AFTER, this.#lastId ?? START);
-    else if (this.#lastId !== null) described.append(EXPECTED_LAST_MESSAGE_ID, this.#lastId);
-    return described;
+    if (isAtomic) this.#addToBatch(named, isAsked);
+    if (isAtomic || this.#sent.messages === 1) named[AFTER] = [this.#lastId ?? START];
+    else if (this.#lastId !== null) named[EXPECTED_LAST_MESSAGE_ID] = [this.#lastId];
+    return MsgHdrsImpl.fromRecord(named);
   }
 
-  #addToBatch(described: MsgHdrs, isLast: boolean): void {
+  #addToBatch(named: Record<string, string[]>, isLast: boolean): void {
     if (this.#atomic.messages === 0) this.#atomic.id = crypto.randomUUID();
     this.#atomic.messages += 1;
-    described.append(ATOMIC_ID, this.#atomic.id);
-    described.append(ATOMIC_SEQUENCE, `${this.#atomic.messages}`);
+    named[ATOMIC_ID] = [this.#atomic.id];
+    named[ATOMIC_SEQUENCE] = [`${this.#atomic.messages}`];
     if (!isLast) return;
-    described.append(ATOMIC_COMMIT, "1");
+    named[ATOMIC_COMMIT] = ["1"];
     this.#atomic.messages = 0;
   }
 

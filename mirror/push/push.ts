@@ -84,7 +84,8 @@ async function publishRecords(
       const following = events[at + 1];
       const next = following ?? held;
       const isLast = following === undefined || publisher.isTooLarge(following);
-      await publisher.publish(event, event.batch !== next?.batch, isLast);
+      while (!publisher.hasRoom(event)) await publisher.progress();
+      publisher.publish(event, event.batch !== next?.batch, isLast);
     }
   }
 }

@@ -16,12 +16,17 @@ import { TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { type Log, openLog } from "../../src/log/log.ts";
 import { sealThread } from "../../src/log/sealing/seal_thread.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { type MirrorStream, openStream, type StreamOptions } from "../nats/stream.ts";
+import {
+  type MirrorStream,
+  openStream,
+  StreamNotReadyError,
+  type StreamOptions,
+} from "../nats/stream.ts";
 import { fetchSegments } from "../segments/fetch.ts";
 import { runSessions } from "../sessions.ts";
 import { HeadWatch } from "./head_watch.ts";
-import { Replica } from "./replica.ts";
-import { findStart, StreamBehindError } from "./start_sequence.ts";
+import { Replication } from "./replication.ts";
+import { findStart } from "./start_sequence.ts";
 import { readStream } from "./stream_reader.ts";
 
 /** Maximum time between commits while messages arrive. */
@@ -62,7 +67,12 @@ export async function restore(options: RestoreOptions): Promise<void> {
     });
     try {
       const watch = await HeadWatch.over(log, options.head);
-      await runSessions(() => followStream(log, watch, options, stop.signal), stop.signal, report);
+      const session = () =>
+        followStream(log, watch, options, stop.signal).catch((error) => {
+          const isFinal = options.once && error instanceof StreamNotReadyError;
+          throw isFinal ? operationalError(error.message) : error;
+        });
+      await runSessions(session, stop.signal, report);
       if (!stop.signal.aborted) watch.conclude(log);
       report(`the log ends with event ${log.snapshot.frontier}, head ${log.head}`);
     } finally {
@@ -79,17 +89,18 @@ async function followStream(
   stop: AbortSignal,
 ): Promise<void> {
   const stream = await openStream(options, { isCreated: false });
-  const replica = new Replica(log, (head) => watch.see(head));
+  const replication = new Replication(log, options.stream, (head) => watch.see(head));
   const progress = startProgress(options.terminal, "restored");
   try {
-    await replicate(stream, log, replica, options, stop, progress.update);
+    await replicate(stream, log, replication, options, stop, progress.update);
   } finally {
     progress.end();
     await stream.close();
-    if (log.poison === null) await replica.commit();
-    if (replica.openEvents > 0 && options.once) {
+    await replication.finish();
+    const { openEvents } = replication;
+    if (openEvents > 0 && options.once) {
       options.terminal.report(
-        `the stream ends within a batch: its last ${replica.openEvents} events were not restored`,
+        `the stream ends within a batch: its last ${openEvents} events were not restored`,
       );
     }
   }
@@ -98,30 +109,25 @@ async function followStream(
 async function replicate(
   stream: MirrorStream,
   log: Log,
-  replica: Replica,
+  replication: Replication,
   { once }: RestoreOptions,
   stop: AbortSignal,
   onEvents: (done: number, total: number) => void,
 ): Promise<void> {
   const info = await stream.info();
-  const startSeq = await findStart(stream, info, log.snapshot.frontier).catch((error) => {
-    const isFinal = once && error instanceof StreamBehindError;
-    throw isFinal ? operationalError(error.message) : error;
-  });
+  const startSeq = await findStart(stream, info, log.snapshot.frontier);
   const targetSeq = once ? info.state.last_seq : Infinity;
   if (startSeq > targetSeq) return;
-  let committedMs = performance.now();
+  let flushedMs = performance.now();
   for await (const messages of readStream(stream, startSeq, stop)) {
     for (const { seq, message } of messages) {
-      replica.add(stream.factsOf({ seq, header: message.headers! }), message.data);
-      if (replica.isFull) await replica.commit();
+      replication.add(seq, message);
       if (seq >= targetSeq) return;
     }
     const { pending } = messages.at(-1)!;
-    if (pending === 0 || performance.now() - committedMs > COMMIT_INTERVAL_MS) {
-      await replica.commit();
-      committedMs = performance.now();
-    }
-    onEvents(replica.events, replica.events + pending);
+    const isFlushed = pending === 0 || performance.now() - flushedMs > COMMIT_INTERVAL_MS;
+    if (isFlushed) flushedMs = performance.now();
+    if (isFlushed || replication.isFull) await replication.send({ isFlushed });
+    onEvents(replication.events, replication.events + pending);
   }
 }

@@ -1,17 +1,12 @@
 /** Finds the message from which to continue a log. */
 import type { StreamInfo } from "@nats-io/jetstream";
 import { operationalError } from "../../src/commands/exit.ts";
-import type { MirrorStream } from "../nats/stream.ts";
-
-/** The stream ends before the log's last event. */
-export class StreamBehindError extends Error {
-  override name = "StreamBehindError";
-}
+import { type MirrorStream, StreamNotReadyError } from "../nats/stream.ts";
 
 /**
  * Returns the sequence of the message that follows event `frontier`.
  * @param frontier the log's last event; null if the log is empty.
- * @throws {StreamBehindError} if the stream ends before `frontier`.
+ * @throws {StreamNotReadyError} if the stream ends before `frontier`.
  * @throws {CommandError} if the stream has later events, but not the next one.
  */
 export async function findStart(
@@ -19,7 +14,8 @@ export async function findStart(
   { state }: StreamInfo,
   frontier: string | null,
 ): Promise<number> {
-  if (frontier === null || state.messages === 0) return state.first_seq;
+  // An empty stream reports 0 as its first sequence.
+  if (frontier === null || state.messages === 0) return Math.max(1, state.first_seq);
   // Ids are in ascending order: binary search for the first one after `frontier`.
   let low = state.first_seq;
   let high = state.last_seq + 1;
@@ -31,7 +27,9 @@ export async function findStart(
   if (low > state.last_seq) {
     const { eventId } = await eventAt(stream, state.last_seq);
     if (eventId === frontier) return low;
-    throw new StreamBehindError(`the stream ends with event ${eventId}, the log with ${frontier}`);
+    throw new StreamNotReadyError(
+      `the stream ends with event ${eventId}, the log with ${frontier}`,
+    );
   }
   const next = await eventAt(stream, low);
   if (next.previousId === frontier) return low;

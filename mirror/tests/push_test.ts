@@ -127,6 +127,17 @@ testWithNats("push exits on SIGINT and with --once", async (mirrored) => {
   await assertMirrors(mirrored);
 });
 
+testWithNats("push exits on SIGTERM if NATS is lost in the meantime", async (mirrored) => {
+  await appendPayloads(mirrored, "b1", [1, 2, 3]);
+  const pusher = startPush(mirrored);
+  await untilPrinted(pusher, ({ stdout }) => stdout.startsWith("3 events"));
+  mirrored.nats.freeze();
+  const exit = end(pusher, "SIGTERM");
+  await delay(100);
+  await mirrored.nats.stop("SIGKILL");
+  assert.equal(await exit, 0);
+});
+
 /** The NATS duplicate window, kept short so that the test outlasts it. */
 const WINDOW_MS = 100;
 

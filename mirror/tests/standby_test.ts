@@ -93,14 +93,17 @@ testWithNats(`standby is promoted under load (SEED=${seed})`, async (mirrored) =
   });
 });
 
-testWithNats("standby keeps following after a restart of NATS", async (mirrored) => {
+testWithNats("standby waits for the stream, and outlives a restart of NATS", async (mirrored) => {
   const { served, nats } = mirrored;
-  await appendPayloads(mirrored, "b1", [1, 2]);
-  await pushAll(mirrored);
   const dir = join(served.folder, "standby");
   const follow = ["standby", "--nats", nats.url, dir];
-  assert.match((await runMirror([...follow, "--once"])).stderr, /the log ends with event/);
+  assert.match(await refusalOf([...follow, "--once"]), /^stream ground does not exist; run push/);
   const standby = startMirror(follow);
+  await untilReported(standby, "does not exist");
+  await pushAll(mirrored);
+  await runMirror([...follow.slice(0, -1), join(served.folder, "other"), "--once"]);
+  await appendPayloads(mirrored, "b1", [1, 2]);
+  await pushAll(mirrored);
   await nats.stop();
   await untilReported(standby, "reconnecting");
   await nats.start();

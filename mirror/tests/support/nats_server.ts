@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { findProgram } from "../../../tools/support/find_program.ts";
-import { withFolder } from "../../../tools/support/program.ts";
+import { signalChild, withFolder } from "../../../tools/support/program.ts";
 
 const PROGRAM = process.env.MIRROR_TEST_NATS_SERVER ?? findProgram("nats-server");
 
@@ -67,6 +67,11 @@ export class NatsServer {
   connect(): Promise<NatsConnection> {
     this.#connection ??= connect({ servers: this.url, reconnect: false });
     return this.#connection;
+  }
+
+  /** Suspends the server until `stop("SIGKILL")`. */
+  freeze(): void {
+    signalChild(this.#child!, "SIGSTOP");
   }
 
   /** Stops the server if it is running. */

@@ -1,0 +1,70 @@
+/**
+ * Received messages, packed for another thread. The library's decoder of headers is not used,
+ * because it takes a fifth of the CPU time of a restore.
+ */
+import { Buffer } from "node:buffer";
+import type { Msg, MsgImpl } from "@nats-io/transport-node";
+
+const BLOCK_BYTES = 1024 * 1024;
+/** Numbers per message in `MessageBlock.index`. */
+const INDEX_NUMBERS = 3;
+
+/** Messages in stream order. */
+export interface MessageBlock {
+  bytes: Uint8Array<ArrayBuffer>;
+  /** For each message, its sequence and the ends of its headers and its body in `bytes`. */
+  index: Float64Array;
+  /** Whether to commit all complete batches now. */
+  isFlushed: boolean;
+}
+
+export class BlockBuilder {
+  #bytes = new Uint8Array(BLOCK_BYTES);
+  readonly #spares: Uint8Array<ArrayBuffer>[] = [];
+  #index: number[] = [];
+  #length = 0;
+
+  get isFull(): boolean {
+    return this.#length >= BLOCK_BYTES / 2;
+  }
+
+  add(seq: number, message: Msg): void {
+    // Internal members of the library, whose version is pinned: encoded headers and body.
+    const { _rdata: bytes, _msg: { hdr } } = message as MsgImpl;
+    const end = this.#length + bytes.length;
+    if (end > this.#bytes.length) {
+      const larger = new Uint8Array(2 * end);
+      larger.set(this.#bytes);
+      this.#bytes = larger;
+    }
+    this.#bytes.set(bytes, this.#length);
+    this.#index.push(seq, this.#length + Math.max(hdr, 0), end);
+    this.#length = end;
+  }
+
+  /** Removes and returns the messages. */
+  take({ isFlushed }: Pick<MessageBlock, "isFlushed">): MessageBlock {
+    const block = { bytes: this.#bytes, index: Float64Array.from(this.#index), isFlushed };
+    this.#bytes = this.#spares.pop() ?? new Uint8Array(BLOCK_BYTES);
+    this.#index = [];
+    this.#length = 0;
+    return block;
+  }
+
+  /** Reuses the memory of a block that was taken, which collection would free late. */
+  reuse(bytes: Uint8Array<ArrayBuffer>): void {
+    if (bytes.length === BLOCK_BYTES) this.#spares.push(bytes);
+  }
+}
+
+/** Yields the messages of a block. */
+export function* messagesIn({ bytes, index }: MessageBlock) {
+  const buffer = Buffer.from(bytes.buffer);
+  let start = 0;
+  for (let at = 0; at < index.length; at += INDEX_NUMBERS) {
+    const [headersEnd, end] = [index[at + 1]!, index[at + 2]!];
+    const headers = buffer.toString("latin1", start, headersEnd);
+    yield { seq: index[at]!, headers, data: bytes.subarray(headersEnd, end) };
+    start = end;
+  }
+}
