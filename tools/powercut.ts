@@ -1,31 +1,45 @@
 /**
- * `deno task powercut --fs NAME [--cuts N | --states N] [--seed S] [--dir DIR] [--no-fsync]`
+ * `deno task powercut --fs NAME [--cuts N | --states N | --errors N] [--seed S] [--dir DIR]
+ * [--no-fsync]`
  *
- * Serves a log in a virtual machine, cuts its power at random times, reboots it, and checks that no
- * acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost; the disk
- * image is kept. 2: bad arguments, or qemu is missing.
+ * Serves a log in a virtual machine, cuts its power at random times, starts it again, and checks
+ * that no acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost;
+ * the disk image is kept. 2: bad arguments, or something is missing. Requires root.
  *
  * - `--states N` records every disk write instead of cutting the power, and checks N disk states
- *   that a power failure could have left; requires root.
+ *   that a power failure could have left.
+ * - `--errors N` lets N disks fail instead: all writes, flushes or reads end in EIO.
  * - `--no-fsync` turns every fsync of the service into a no-op. Events must then be lost, and the
  *   exit status be 1.
  */
 import { execFile } from "node:child_process";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { parseArgs, promisify } from "node:util";
 import { endProcess } from "../src/runtime/end_process.ts";
+import { ROTATE_BYTES } from "./powercut/campaign.ts";
 import { checkDiskStates } from "./powercut/disk_states.ts";
-import { FILE_SYSTEMS, type FileSystemName } from "./powercut/file_systems.ts";
+import { checkDiskErrors } from "./powercut/disk_errors.ts";
+import { withMounted } from "./powercut/disk_check.ts";
+import { FILE_SYSTEMS, type FileSystemName, makeDisk } from "./powercut/file_systems.ts";
 import { buildImages } from "./powercut/images.ts";
-import { fetchPackages, missingPrograms } from "./powercut/packages.ts";
+import { bootAndSave } from "./powercut/machine.ts";
+import { fetchPackages, missingPrograms, type Packages } from "./powercut/packages.ts";
 import { cutPowerRepeatedly } from "./powercut/run.ts";
 import { Violation } from "./soak/violation.ts";
 import { absenceOf, executableOf } from "./support/runtimes.ts";
 
-const CUTS_DEFAULT = "3";
+/** Campaigns by their option, with the unit of their count. */
+const CAMPAIGNS = {
+  cuts: { unit: "power cuts", run: cutPowerRepeatedly },
+  states: { unit: "disk states", run: checkDiskStates },
+  errors: { unit: "failing disks", run: checkDiskErrors },
+};
+type CampaignName = keyof typeof CAMPAIGNS;
+const NAMES = Object.keys(CAMPAIGNS) as CampaignName[];
+const CUTS_DEFAULT = 3;
 const EXIT_LOST = 1;
 const EXIT_USAGE = 2;
 const SEED_MAX = 2 ** 31;
@@ -34,9 +48,9 @@ const LIBEATMYDATA = "/lib/eatmydata.so";
 
 interface Arguments {
   fileSystem: FileSystemName;
-  /** `cuts` or `states` is 0. */
-  cuts: number;
-  states: number;
+  campaign: CampaignName;
+  /** Number of cuts, states or errors. */
+  count: number;
   seed: number;
   folder: string;
   isSynced: boolean;
@@ -52,28 +66,30 @@ function readArguments(args: string[]): Arguments {
       seed: { type: "string", default: String(Math.floor(Math.random() * SEED_MAX)) },
       dir: { type: "string", default: join(tmpdir(), "powercut") },
       states: { type: "string" },
+      errors: { type: "string" },
       "no-fsync": { type: "boolean", default: false },
     },
   });
-  const { cuts = values.states === undefined ? CUTS_DEFAULT : "0", states = "0" } = values;
+  const chosen = NAMES.filter((name) => values[name] !== undefined);
+  const [campaign = "cuts"] = chosen;
+  const count = Number(values[campaign] ?? CUTS_DEFAULT);
   const seed = Number(values.seed);
   if (!(values.fs in FILE_SYSTEMS)) {
     throw new Error(
       `--fs must be one of ${Object.keys(FILE_SYSTEMS).join(", ")}, got ${values.fs}`,
     );
   }
-  const counts = [Number(cuts), Number(states)];
-  if (!counts.every((count) => Number.isSafeInteger(count) && count >= 0) || !counts.includes(0)) {
-    throw new Error(`either --cuts or --states must be an integer above 0`);
+  if (chosen.length > 1 || !Number.isSafeInteger(count) || count < 1) {
+    throw new Error("one of --cuts, --states and --errors must be an integer above 0");
   }
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
-  const missing = missingPrograms();
+  const missing = missingPrograms(FILE_SYSTEMS[values.fs as FileSystemName]);
   if (missing !== null) throw new Error(`cannot start a virtual machine: ${missing}`);
   const fileSystem = values.fs as FileSystemName;
   return {
     fileSystem,
-    cuts: counts[0]!,
-    states: counts[1]!,
+    campaign,
+    count,
     seed,
     folder: resolve(values.dir),
     isSynced: !values["no-fsync"],
@@ -88,21 +104,24 @@ async function nodePath(): Promise<string> {
   return stdout.trim();
 }
 
-async function powercut(given: Arguments): Promise<void> {
-  const { cuts, states, seed, folder, isSynced } = given;
+async function powercut(given: Arguments, packages: Packages): Promise<void> {
+  const { count, seed, folder, isSynced } = given;
+  const { unit, run } = CAMPAIGNS[given.campaign];
   const report = (line: string) => void process.stderr.write(`${line}\n`);
-  const work = states > 0 ? `${states} disk states` : `${cuts} power cuts`;
-  const name = `${work}, ${given.fileSystem}, seed ${seed}${isSynced ? "" : ", without fsync"}`;
-  await mkdir(folder, { recursive: true });
-  const images = await buildImages(folder, await fetchPackages(folder), await nodePath());
-  const preload = isSynced ? undefined : LIBEATMYDATA;
-  const fileSystem = FILE_SYSTEMS[given.fileSystem];
-  const options = { images, fileSystem, seed, folder, preload, report };
+  const name = `${count} ${unit}, ${given.fileSystem}, seed ${seed}${
+    isSynced ? "" : ", without fsync"
+  }`;
+  const images = await buildImages(folder, packages, await nodePath());
+  const saved = await bootAndSave({
+    images,
+    fileSystem: FILE_SYSTEMS[given.fileSystem],
+    rotateBytes: ROTATE_BYTES,
+    preload: isSynced ? undefined : LIBEATMYDATA,
+    folder,
+  });
   report(name);
   try {
-    const tally = states > 0
-      ? await checkDiskStates({ ...options, states })
-      : await cutPowerRepeatedly({ ...options, cuts });
+    const tally = await run({ saved, count, seed, folder, report });
     process.stdout.write(`${name}: nothing lost. ${tally}\n`);
   } catch (error) {
     if (!(error instanceof Violation)) throw error;
@@ -111,12 +130,24 @@ async function powercut(given: Arguments): Promise<void> {
   }
 }
 
+/** @throws {Error} the host cannot mount the file system, or the kernel cannot be downloaded. */
+async function prepare({ folder, fileSystem }: Arguments): Promise<Packages> {
+  await mkdir(folder, { recursive: true });
+  const probe = join(folder, "probe.img");
+  await makeDisk(probe, FILE_SYSTEMS[fileSystem]);
+  await withMounted(probe, FILE_SYSTEMS[fileSystem], async () => {});
+  await rm(probe);
+  return await fetchPackages(folder);
+}
+
 let given: Arguments | null = null;
+let packages: Packages | null = null;
 try {
   given = readArguments(process.argv.slice(2));
+  packages = await prepare(given);
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   process.exitCode = EXIT_USAGE;
 }
-if (given !== null) await powercut(given);
+if (given !== null && packages !== null) await powercut(given, packages);
 endProcess(Number(process.exitCode ?? 0));

@@ -1,15 +1,16 @@
-/** What power cuts and disk states have in common. */
-import type { FileSystem } from "./file_systems.ts";
-import type { Images } from "./images.ts";
+/** What power cuts, disk states and disk errors have in common. */
+import type { SavedMachine } from "./machine.ts";
 
 export interface CampaignOptions {
-  images: Images;
-  fileSystem: FileSystem;
+  saved: SavedMachine;
+  /** Number of cuts, states or errors. */
+  count: number;
   seed: number;
   /** Directory for disk images, preferably in memory. */
   folder: string;
-  preload?: string | undefined;
   report: (line: string) => void;
 }
 
 export const WRITERS = 8;
+/** Tail size at which the service rotates and seals, small so that power cuts hit both. */
+export const ROTATE_BYTES = 64 * 1024;

@@ -23,11 +23,19 @@ export const FILE_SYSTEMS = {
 
 export type FileSystemName = keyof typeof FILE_SYSTEMS;
 
+/** The smallest size that all file systems support, because disks are copied. */
+export const DISK_BYTES = 320 * 1024 * 1024;
+
 /** Creates a sparse disk image with an empty file system. */
-export async function makeDisk(path: string, bytes: number, fileSystem: FileSystem): Promise<void> {
+export async function makeDisk(path: string, fileSystem: FileSystem): Promise<void> {
   const file = await open(path, "w");
-  await file.truncate(bytes);
+  await file.truncate(DISK_BYTES);
   await file.close();
   const [program, ...args] = fileSystem.make;
   await run(findProgram(program)!, [...args, path]);
+}
+
+/** Copies a sparse disk image. */
+export async function copyDisk(from: string, to: string): Promise<void> {
+  await run("cp", ["--sparse=always", from, to]);
 }

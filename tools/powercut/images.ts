@@ -6,17 +6,21 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { Buffer } from "node:buffer";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import process from "node:process";
 import { promisify } from "node:util";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
 import { findProgram } from "../support/find_program.ts";
 import type { Packages } from "./packages.ts";
 
 const run = promisify(execFile);
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const GUEST = fileURLToPath(new URL("guest", import.meta.url));
+const GUEST = "tools/powercut/guest";
 /** Kernel modules in dependency order; ext4 is built into Debian's kernel. */
 const MODULES = [
   ...["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"],
@@ -24,9 +28,10 @@ const MODULES = [
   ...["libcrc32c", "xfs", "raid6_pq", "xor", "zstd_compress", "btrfs"],
 ];
 /** Paths in the source tree that the service needs. */
-const PRODUCT = ["cli.ts", "package.json", "src", "tools/serve_rotating.ts"];
+const PRODUCT = ["cli.ts", "package.json", "src", GUEST];
 const DEPENDENCIES = ["smol-toml", "xxhash-wasm"];
 const PROGRAM_DISK_MIB = 512;
+const POLL_MS = 20;
 
 /** Paths of the boot images. */
 export interface Images {
@@ -60,7 +65,7 @@ export async function buildImages(
 async function makeInitramfs(modulesFolder: string): Promise<Buffer> {
   const busybox = await readFile(findProgram("busybox")!);
   const entries: CpioEntry[] = ["bin", "dev", "proc", "root", "modules"].map((name) => ({ name }));
-  entries.push({ name: "init", bytes: await readFile(join(GUEST, "init")) });
+  entries.push({ name: "init", bytes: await readFile(join(ROOT, GUEST, "init")) });
   entries.push({ name: "bin/busybox", bytes: busybox });
   entries.push({ name: "modules/order", bytes: Buffer.from(MODULES.join("\n")) });
   const paths = await readdir(modulesFolder, { recursive: true });
@@ -102,7 +107,7 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
     await mkdir(join(tree, name), { recursive: true });
   }
   const programs = new Map([["bin/node", node], ["lib/eatmydata.so", packages.libeatmydata]]);
-  for (const name of ["busybox", "socat", "flock"]) {
+  for (const name of ["busybox", "flock"]) {
     const path = findProgram(name);
     if (path === null) throw new Error(`${name} not found`);
     programs.set(`bin/${name}`, path);
@@ -112,7 +117,6 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
     for (const library of await librariesOf(path)) await copyFile(library, join(tree, library));
   }
   await copyFile(join(tree, "bin/busybox"), join(tree, "bin/sh"));
-  await cp(GUEST, join(tree, "guest"), { recursive: true });
   for (const name of PRODUCT) {
     await cp(join(ROOT, name), join(tree, "product", name), { recursive: true });
   }
@@ -126,31 +130,37 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
 }
 
 /**
- * Fills Node's compile cache by running the program once on the host: under emulation, a cached
- * start takes a third of the time.
+ * Fills Node's compile cache: serves, seals and verifies a log once on the host, because loading a
+ * module without the cache takes seconds under emulation.
  */
 async function warmCompileCache(tree: string, node: string): Promise<void> {
   const deployment = await mkdtemp(join(dirname(tree), "warm-"));
-  const config = join(deployment, "service.toml");
+  const [config, product] = [join(deployment, "service.toml"), join(tree, "product")];
   const env = {
     ...process.env,
     NODE_COMPILE_CACHE: join(tree, "cache"),
     NODE_COMPILE_CACHE_PORTABLE: "1",
   };
-  const cli = join(tree, "product/cli.ts");
   try {
-    await run(node, [cli, "init", deployment], { env });
-    const serving = spawn(
-      node,
-      [join(tree, "product/tools/serve_rotating.ts"), config, "1000000"],
-      {
-        env,
-        stdio: ["ignore", "ignore", "pipe"],
-      },
-    );
-    serving.stderr.once("data", () => serving.kill("SIGTERM"));
+    await run(node, [join(product, "cli.ts"), "init", deployment], { env });
+    const rotateBytes = "1";
+    const serving = spawn(node, [join(product, GUEST, "serve.ts"), config, rotateBytes], { env });
+    serving.stdin.write("\n");
+    const said = createInterface({ input: serving.stderr })[Symbol.asyncIterator]();
+    while (!(await said.next()).value!.endsWith("ready"));
+    const client = new EventLogClient(unixFetch(join(deployment, "data", "ground.sock")));
+    const event = { stream: "warm", record_key: "up", kind: "up", payload: null };
+    for (const batchId of ["1", "2"]) {
+      await client.append({ source: "warm", batchId, events: [event] });
+    }
+    const segments = join(deployment, "data", "log", "segments");
+    while (!(await readdir(segments)).some((name) => name.endsWith(".parquet"))) {
+      await delay(POLL_MS);
+    }
+    serving.stdin.end();
+    serving.kill("SIGTERM");
     await once(serving, "close");
-    await run(node, [cli, "--config", config, "verify", "--chain"], { env });
+    await run(node, [join(product, "cli.ts"), "--config", config, "verify", "--chain"], { env });
   } finally {
     await rm(deployment, { recursive: true });
   }

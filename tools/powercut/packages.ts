@@ -8,31 +8,32 @@ import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import { findProgram } from "../support/find_program.ts";
+import type { FileSystem } from "./file_systems.ts";
 
 const run = promisify(execFile);
 
 /** Required programs, each with the Debian package that contains it. */
-const PROGRAMS: readonly (readonly [program: string, debianPackage: string])[] = [
-  ["qemu-system-x86_64", "qemu-system-x86"],
-  ["qemu-img", "qemu-utils"],
-  ["busybox", "busybox-static"],
-  ["socat", "socat"],
-  ["mkfs.ext4", "e2fsprogs"],
-  ["mkfs.xfs", "xfsprogs"],
-  ["mkfs.btrfs", "btrfs-progs"],
-  ["dpkg-deb", "dpkg"],
-];
+const PACKAGES: Readonly<Record<string, string>> = {
+  "qemu-system-x86_64": "qemu-system-x86",
+  "busybox": "busybox-static",
+  "dpkg-deb": "dpkg",
+  "mkfs.ext4": "e2fsprogs",
+  "mkfs.xfs": "xfsprogs",
+  "mkfs.btrfs": "btrfs-progs",
+};
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const LIBEATMYDATA_PACKAGE = "libeatmydata1";
 
 /** Missing requirements, with the command that installs them; null if there are none. */
-export function missingPrograms(): string | null {
+export function missingPrograms({ make: [mkfs] }: FileSystem): string | null {
   if (process.platform !== "linux" || process.arch !== "x64") return "requires Linux on x86_64";
-  const missing = PROGRAMS.filter(([program]) => findProgram(program) === null);
+  if (process.getuid?.() !== 0) return "requires root, to mount disk images";
+  // The program disk is always ext4.
+  const programs = ["qemu-system-x86_64", "busybox", "dpkg-deb", "mkfs.ext4", mkfs];
+  const missing = [...new Set(programs)].filter((program) => findProgram(program) === null);
   if (missing.length === 0) return null;
-  const programs = missing.map(([program]) => program).join(", ");
-  const packages = missing.map(([, debianPackage]) => debianPackage).join(" ");
-  return `${programs} not found: apt-get install --no-install-recommends ${packages}`;
+  const packages = missing.map((program) => PACKAGES[program]).join(" ");
+  return `${missing.join(", ")} not found: apt-get install --no-install-recommends ${packages}`;
 }
 
 export interface Packages {

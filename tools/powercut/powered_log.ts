@@ -6,54 +6,58 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
+import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { Gate, gatedClient } from "../soak/gate.ts";
 import { claim } from "../soak/violation.ts";
-import { Machine, type MachineOptions } from "./machine.ts";
+import type { FailingRequest } from "./disk_errors.ts";
+import { type DiskOptions, type Machine, resume, type SavedMachine } from "./machine.ts";
 
-/** Generous: without KVM, emulation takes seconds instead of milliseconds. */
-const BOOT_TIMEOUT_MS = 300_000;
-const VERIFY_TIMEOUT_MS = 300_000;
-const READY_POLL_MS = 50;
-/** Printed by `serve` once it accepts requests. */
-const READY_TEXT = "\nserving ";
+/** Printed by the guest once the service accepts requests. */
+const READY_TEXT = "powercut: ready";
 const RETRY_MS_MAX = 100;
+/** A large batch may be interrupted by many power cuts before it gets its receipt. */
+const WRITE_TIMEOUT_MS = 3_600_000;
 
 export class PoweredLog {
   /** Shared by all clients of this log. */
   readonly client: EventLogClient;
-  readonly #options: MachineOptions;
+  /** Like `client`, but never retries. */
+  readonly impatient: EventLogClient;
+  readonly #saved: SavedMachine;
+  readonly #disk: DiskOptions;
   readonly #folder: string;
   readonly #relay: Server;
   readonly #connections = new Set<Socket>();
   #machine: Machine | null = null;
   readonly #gate = new Gate();
 
-  static async create(options: MachineOptions): Promise<PoweredLog> {
+  static async create(saved: SavedMachine, disk: DiskOptions): Promise<PoweredLog> {
     const folder = await mkdtemp(join(await realpath(tmpdir()), "powercut-"));
-    const log = new PoweredLog(options, folder);
+    const log = new PoweredLog(saved, disk, folder);
     await new Promise((resolve) => log.#relay.listen(log.#socketPath, () => resolve(null)));
     return log;
   }
 
-  private constructor(options: MachineOptions, folder: string) {
-    this.#options = options;
+  private constructor(saved: SavedMachine, disk: DiskOptions, folder: string) {
+    this.#saved = saved;
+    this.#disk = disk;
     this.#folder = folder;
     this.#relay = createServer((client) => this.#connect(client));
-    this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX);
+    this.client = gatedClient(this.#socketPath, this.#gate, RETRY_MS_MAX, {
+      writeTimeoutMs: WRITE_TIMEOUT_MS,
+    });
+    this.impatient = new EventLogClient(unixFetch(this.#socketPath), {
+      attemptsMax: 1,
+      writeTimeoutMs: ANSWER_TIMEOUT_MS,
+    });
   }
 
-  /** Boots the machine; resolves once the service responds. @throws {Violation} if it does not. */
-  async boot(): Promise<void> {
-    const machine = await Machine.boot(this.#options);
-    this.#machine = machine;
-    const deadline = performance.now() + BOOT_TIMEOUT_MS;
-    while (!machine.console.includes(READY_TEXT)) {
-      claim(machine.isRunning, `the machine exited unexpectedly: ${machine.console}`);
-      claim(performance.now() < deadline, `the service did not start in time: ${machine.console}`);
-      await delay(READY_POLL_MS);
-    }
+  /** Starts the machine; resolves once the service responds. @throws {Violation} it does not. */
+  async start(): Promise<void> {
+    this.#machine = await resume(this.#saved, this.#disk);
+    await this.#machine.untilPrinted(READY_TEXT);
     this.#gate.open();
   }
 
@@ -66,15 +70,26 @@ export class PoweredLog {
     for (const connection of this.#connections) connection.destroy();
   }
 
-  /** Console output since boot. */
+  /** Console output since the start. */
   get console(): string {
     return this.#machine?.console ?? "";
+  }
+
+  /** From now on, all reads, writes or flushes of the disk fail with EIO. */
+  async failDisk(kind: FailingRequest): Promise<void> {
+    await this.#machine!.failDisk(kind);
+  }
+
+  /** Lets the machine forget what it has cached of the disk. */
+  async dropCaches(): Promise<void> {
+    this.#machine!.enter("drop");
+    await this.#machine!.untilPrinted("powercut: dropped");
   }
 
   /** Runs `verify --chain` in the machine while the service runs. @returns its output. */
   async verify(): Promise<string> {
     const socket = connect(this.#machine!.verifyPort, "127.0.0.1");
-    socket.setTimeout(VERIFY_TIMEOUT_MS, () => socket.destroy(new Error("verify timed out")));
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => socket.destroy(new Error("verify timed out")));
     let text = "";
     for await (const chunk of socket.setEncoding("utf8")) text += chunk;
     return text;

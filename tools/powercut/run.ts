@@ -11,78 +11,96 @@ import { Ledger } from "../soak/ledger.ts";
 import { Tally } from "../soak/tally.ts";
 import { claim, Violation } from "../soak/violation.ts";
 import { randomOf } from "../soak/workload.ts";
+import { randomInteger } from "../support/random.ts";
 import { type CampaignOptions, WRITERS } from "./campaign.ts";
 import { Clients } from "./clients.ts";
-import { makeDisk } from "./file_systems.ts";
+import { checkDisk } from "./disk_check.ts";
+import { copyDisk, makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
-const FOLLOWERS = 2;
-const DISK_BYTES = 2 * 1024 * 1024 * 1024;
+const FOLLOWERS = 1;
 /** Power cuts per disk image. Starting over bounds the time to read the log back. */
-const CUTS_PER_DISK = 20;
-/** Small, so that power cuts hit rotation and sealing. */
-const ROTATE_BYTES = 1024 * 1024;
-/** Longest load between two cuts. */
-const LOAD_MS_MAX = 5_000;
+const CUTS_PER_DISK = 10;
+/** Most receipts between two cuts. */
+const RECEIPTS_MAX = 20;
+/** Longest time from the last of them to the cut. Some are long enough to finish a segment. */
+const DELAY_MS_MAX = 500;
+const LONG_DELAY_MS_MAX = 15_000;
+const LONG_DELAY_SHARE = 0.2;
+const POLL_MS = 5;
 
-export interface PowerCutOptions extends CampaignOptions {
-  cuts: number;
-}
-
-/**
- * Cuts the power `cuts` times. @returns counts of the work done. @throws {Violation} data was lost.
- */
-export async function cutPowerRepeatedly(options: PowerCutOptions): Promise<Tally> {
+/** Cuts the power `count` times. @throws {Violation} data was lost. */
+export async function cutPowerRepeatedly(options: CampaignOptions): Promise<Tally> {
   const tally = new Tally();
-  for (let disk = 0; tally.of("kills") < options.cuts; disk++) {
+  for (let disk = 0; tally.of("kills") < options.count; disk++) {
     const path = join(options.folder, `disk-${options.seed}-${disk}.img`);
-    await makeDisk(path, DISK_BYTES, options.fileSystem);
+    await makeDisk(path, options.saved.options.fileSystem);
     await wearDisk(options, disk, path, tally);
     await rm(path);
+    await rm(`${path}.copy`);
   }
   return tally;
 }
 
 async function wearDisk(
-  options: PowerCutOptions,
+  options: CampaignOptions,
   number: number,
   disk: string,
   tally: Tally,
 ): Promise<void> {
-  const { images, fileSystem, preload, seed, cuts, report } = options;
+  const { saved, seed, count, report } = options;
+  const { fileSystem } = saved.options;
   const random = randomOf(seed, `disk ${number}`);
-  const machine = { images, disk, fileSystem, rotateBytes: ROTATE_BYTES, preload };
-  const log = await PoweredLog.create(machine);
+  const log = await PoweredLog.create(saved, { disk });
   const clients = new Clients({ seed, number, client: log.client, ledger: new Ledger(), tally });
   const { load } = clients;
   const heads: KnownHeads = new Map();
   const audit = new Audit(load.ledger, heads);
-  const readBack = async (reader: Audit) => {
+  const image = `${disk}.copy`;
+  /** Reads what is new from the service. */
+  const readOn = async (reader: Audit) => {
     const before = reader.history.length;
     await reader.catchUp(log.client, load.failing);
     tally.add("audited", reader.history.length - before);
     tally.add("checked", load.observations.check(reader.history));
-    const said = await log.verify();
-    claim(said.endsWith("exit 0\n"), `verify --chain: ${said}`);
-    tally.add("verifies");
   };
+  /** Waits for a random number of receipts, then for a random time. */
+  const untilCut = async () => {
+    const receipts = tally.of("batches") + randomInteger(random, 0, RECEIPTS_MAX);
+    while (tally.of("batches") < receipts) {
+      await delay(POLL_MS, undefined, { signal: load.failing });
+    }
+    const delayMsMax = random() < LONG_DELAY_SHARE ? LONG_DELAY_MS_MAX : DELAY_MS_MAX;
+    await delay(random() * delayMsMax, undefined, { signal: load.failing });
+  };
+  let sealed = 0;
   try {
-    await log.boot();
+    await log.start();
     clients.start(WRITERS, FOLLOWERS);
-    for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < cuts; cut++) {
+    for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < count; cut++) {
       const startMs = performance.now();
-      await delay(random() * LOAD_MS_MAX, undefined, { signal: load.failing });
+      await untilCut();
       await log.cutPower();
       tally.add("kills");
-      await log.boot();
-      await readBack(audit);
+      // Check a copy on the host, and the disk itself in the machine. Both must recover it.
+      await copyDisk(disk, image);
+      const copyAudit = new Audit(load.ledger, new Map(heads));
+      const segments = await checkDisk(image, fileSystem, copyAudit, load.ledger.due());
+      tally.add("seals", segments - sealed);
+      sealed = segments;
+      await log.start();
+      await readOn(audit);
       const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
-      report(`cut ${tally.of("kills")} of ${cuts} after ${seconds} s: ${tally}`);
+      report(`cut ${tally.of("kills")} of ${count} after ${seconds} s: ${tally}`);
     }
     await clients.end();
     // Audit the whole log again from the beginning.
-    await readBack(new Audit(load.ledger, heads));
-    audit.checkHeads();
+    const whole = new Audit(load.ledger, heads);
+    await readOn(whole);
+    whole.checkHeads();
+    const said = await log.verify();
+    claim(said.endsWith("exit 0\n"), `verify --chain: ${said}`);
+    tally.add("verifies");
   } catch (error) {
     const cause = clients.firstError ?? error;
     const where = `the disk is ${disk}; console: ${log.console}`;

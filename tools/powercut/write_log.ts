@@ -38,6 +38,8 @@ export async function readWriteLog(file: FileHandle): Promise<LoggedWrite[]> {
     const dataOffsetBytes = at + sectorBytes;
     const hasData = (flags! & DISCARD) === 0n;
     at = dataOffsetBytes + (hasData ? lengthBytes : 0);
+    // The machine was killed during this write.
+    if (at > size) break;
     writes.push({
       isFlush: (flags! & FLUSH) !== 0n,
       offsetBytes: Number(sector) * sectorBytes,

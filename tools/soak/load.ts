@@ -6,6 +6,7 @@ import { ANSWER_TIMEOUT_MS } from "./bounds.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Observations } from "./observations.ts";
 import type { Tally } from "./tally.ts";
+import type { Step } from "./writer.ts";
 
 export interface Load {
   seed: number;
@@ -13,6 +14,8 @@ export interface Load {
   ledger: Ledger;
   observations: Observations;
   tally: Tally;
+  /** Actions of writers; default all. */
+  steps?: readonly Step[];
   /** Aborted when clients should finish their current work and stop. */
   ending: AbortSignal;
   /** Aborted on a violation, after which responses no longer matter. */

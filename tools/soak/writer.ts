@@ -16,7 +16,7 @@ const LINEAGE_STREAM = "service.source_lineage";
 const ABORT_MS_MAX = 20;
 
 /** Actions of a writer, each repeated in proportion to its frequency. */
-const STEPS = [
+export const STEPS = [
   ...Array.from({ length: 60 }, () => "single" as const),
   ...Array.from({ length: 40 }, () => "small" as const),
   ...Array.from({ length: 12 }, () => "bulk" as const),
@@ -30,6 +30,7 @@ const STEPS = [
   ...Array.from({ length: 10 }, () => "abort" as const),
   "succeed" as const,
 ];
+export type Step = typeof STEPS[number];
 
 export class Writer {
   readonly #load: Load;
@@ -59,7 +60,7 @@ export class Writer {
 
   /** @returns the approximate number of bytes appended. */
   async #step(): Promise<number> {
-    const step = randomItem(this.#random, STEPS);
+    const step = randomItem(this.#random, this.#load.steps ?? STEPS);
     switch (step) {
       case "guarded":
         return await this.#appendGuarded();

@@ -1,0 +1,93 @@
+/**
+ * Checks the log on a disk image that was left by a power failure: mounts the image on the host,
+ * which requires root, and lets the host's kernel and the log recover.
+ */
+import { execFile } from "node:child_process";
+import { mkdtemp, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { openLog } from "../../src/log/log.ts";
+import { EventScan } from "../../src/log/read/event_scan.ts";
+import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { verifyLog } from "../../src/log/verify/verify.ts";
+import type { Audit } from "../soak/audit.ts";
+import type { Due } from "../soak/ledger.ts";
+import { claim } from "../soak/violation.ts";
+import type { FileSystem } from "./file_systems.ts";
+
+const run = promisify(execFile);
+
+const PAGE_BYTES = 1024 * 1024;
+
+/**
+ * Recovers the log on a disk image, which changes the image, and reads all of it. @returns the
+ * number of its segments.
+ * @throws {Violation} the log lacks something that is due, or `verify --chain` fails.
+ */
+export async function checkDisk(
+  disk: string,
+  fileSystem: FileSystem,
+  audit: Audit,
+  due: Due,
+): Promise<number> {
+  return await withMounted(
+    disk,
+    fileSystem,
+    async (folder) => await checkLog(join(folder, "deployment", "data", "log"), audit, due),
+  );
+}
+
+/** Mounts a disk image on the host while the function runs. */
+export async function withMounted<T>(
+  disk: string,
+  { type, options }: FileSystem,
+  use: (folder: string) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(`${disk}-`);
+  try {
+    await run("mount", ["-t", type, "-o", `loop,${options}`, disk, folder]);
+    try {
+      return await use(folder);
+    } finally {
+      await run("umount", [folder]);
+    }
+  } finally {
+    await rmdir(folder);
+  }
+}
+
+/** Recovers a log and checks it against what was acknowledged. */
+async function checkLog(folder: string, audit: Audit, due: Due): Promise<number> {
+  const storage = fileStorage(folder);
+  const log = await openLog({
+    storage,
+    clockMs: Date.now,
+    randomBytes: (into) => void crypto.getRandomValues(into as Uint8Array<ArrayBuffer>),
+    report: () => {},
+  });
+  try {
+    await readInto(audit, log.snapshot);
+    audit.settle(due);
+  } finally {
+    await log.close();
+  }
+  const { report, failure } = await verifyLog(storage, { chain: true });
+  claim(failure === null, `verify --chain: ${failure?.message}`);
+  return report.segments_checked;
+}
+
+async function readInto(audit: Audit, snapshot: LogSnapshot): Promise<void> {
+  let after: string | undefined;
+  for (;;) {
+    const limits = { limitEvents: Infinity, limitBytes: PAGE_BYTES };
+    const scan = new EventScan(snapshot, { after, filter: {}, ...limits });
+    const pieces: string[] = [];
+    for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+      if (piece.length > 0) pieces.push(piece.toString());
+    }
+    if (pieces.length === 0) return;
+    audit.takeAll(JSON.parse(`[${pieces.join(",")}]`));
+    after = scan.nextAfter ?? undefined;
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * Makes the disk of a virtual machine fail while clients use the log, checks every response, cuts
+ * the power, and checks the log once the disk is healthy again.
+ */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import { ConnectionError, EventLogError } from "../../src/client/errors.ts";
+import { Audit } from "../soak/audit.ts";
+import { Ledger } from "../soak/ledger.ts";
+import { refusalOf } from "../soak/load.ts";
+import { Tally } from "../soak/tally.ts";
+import { claim, Violation } from "../soak/violation.ts";
+import { batchIdOf, makeBatch, randomOf } from "../soak/workload.ts";
+import { randomInteger } from "../support/random.ts";
+import { type CampaignOptions, WRITERS } from "./campaign.ts";
+import { checkDisk } from "./disk_check.ts";
+import { makeDisk } from "./file_systems.ts";
+import { PoweredLog } from "./powered_log.ts";
+
+/** Requests of the machine that fail with EIO. */
+export type FailingRequest = "write" | "flush" | "read";
+
+const KINDS: readonly FailingRequest[] = ["write", "flush", "read"];
+/** Most receipts before the disk fails. */
+const RECEIPTS_MAX = 60;
+const POLL_MS = 5;
+
+/** Lets disks fail in turn. @throws {Violation} a response or the recovered log is wrong. */
+export async function checkDiskErrors(options: CampaignOptions): Promise<Tally> {
+  const tally = new Tally();
+  for (let number = 0; number < options.count; number++) {
+    const disk = join(options.folder, `failing-${options.seed}-${number}.img`);
+    const kind = KINDS[number % KINDS.length]!;
+    const name = `disk ${number} with ${kind} errors`;
+    try {
+      await failDisk(options, number, disk, kind, tally);
+    } catch (error) {
+      throw new Violation(`${name}: ${(error as Error).message}`, { cause: error });
+    }
+    options.report(`${name}: ${tally}`);
+    await rm(disk);
+  }
+  return tally;
+}
+
+async function failDisk(
+  { saved, seed }: CampaignOptions,
+  number: number,
+  disk: string,
+  kind: FailingRequest,
+  tally: Tally,
+): Promise<void> {
+  const { fileSystem } = saved.options;
+  await makeDisk(disk, fileSystem);
+  const log = await PoweredLog.create(saved, { disk });
+  const appending = new Appending(log.impatient, seed, number);
+  const { ledger } = appending;
+  const receipts = randomInteger(randomOf(seed, `failing ${number}`), 1, RECEIPTS_MAX);
+  try {
+    await log.start();
+    const followed = kind === "read" ? null : endOfFollow(log.impatient);
+    const writers = Array.from({ length: WRITERS }, (_, place) => appending.run(place));
+    while (ledger.acknowledged.length < receipts) {
+      const [error] = appending.errors;
+      claim(error === undefined, `an append to a healthy disk failed: ${error?.message}`);
+      await delay(POLL_MS);
+    }
+    if (kind === "read") {
+      appending.end();
+      await Promise.all(writers);
+      // Neither the service nor the machine may have the log in memory.
+      await log.cutPower();
+      await log.start();
+      await log.dropCaches();
+    }
+    await log.failDisk(kind);
+    if (kind === "read") {
+      await appending.run(WRITERS);
+    } else {
+      await Promise.all(writers);
+      claim(await followed === "writer_poisoned", `a follow ended with ${await followed}`);
+      await refusalOf(log.impatient.retire(appending.sourceOf(0)), "writer_poisoned");
+    }
+    for (const error of appending.errors) {
+      // A read error can also reach a read of the writer, before it writes anything.
+      const isRight = error.code === "writer_poisoned" ||
+        kind === "read" && error.code === "internal_error";
+      claim(isRight, `an append failed with ${error.status} ${error.code}: ${error.message}`);
+      tally.add("refusals");
+    }
+    await readOrFail(log.impatient, new Audit(ledger, new Map()), tally);
+    await log.cutPower();
+    tally.add("kills");
+    await log.start();
+    const audit = new Audit(ledger, new Map());
+    await audit.catchUp(log.client, new AbortController().signal);
+    tally.add("audited", audit.history.length);
+    tally.add("batches", ledger.acknowledged.length);
+    await log.cutPower();
+    await checkDisk(disk, fileSystem, new Audit(ledger, new Map()), ledger.due());
+  } finally {
+    await log.dispose();
+  }
+}
+
+/** Writers that append until they get an error. */
+class Appending {
+  readonly ledger = new Ledger();
+  readonly errors: EventLogError[] = [];
+  readonly #client: EventLogClient;
+  readonly #seed: number;
+  readonly #number: number;
+  #isEnding = false;
+
+  constructor(client: EventLogClient, seed: number, number: number) {
+    this.#client = client;
+    this.#seed = seed;
+    this.#number = number;
+  }
+
+  sourceOf(place: number): string {
+    return `writer-${this.#number}-${place}`;
+  }
+
+  end(): void {
+    this.#isEnding = true;
+  }
+
+  /** Appends at least one batch. @throws any error that is not a response. */
+  async run(place: number): Promise<void> {
+    for (let number = 0; number === 0 || !this.#isEnding; number++) {
+      const batch = makeBatch(this.#seed, this.sourceOf(place), batchIdOf(number, "small"));
+      const entry = this.ledger.submit(batch);
+      try {
+        this.ledger.acknowledge(entry, await this.#client.append(batch));
+      } catch (error) {
+        if (!(error instanceof EventLogError)) throw error;
+        this.errors.push(error);
+        return;
+      }
+    }
+  }
+}
+
+/** Follows the log to the end of the response. @returns the reason in its last record. */
+async function endOfFollow(client: EventLogClient): Promise<string> {
+  for await (const record of client.followRecords()) {
+    if (record.type === "end") return record.reason;
+  }
+  return "no end record";
+}
+
+/** A replay is complete and right, or it fails. */
+async function readOrFail(client: EventLogClient, audit: Audit, tally: Tally): Promise<void> {
+  try {
+    await audit.catchUp(client, new AbortController().signal);
+    tally.add("pages");
+  } catch (error) {
+    const isBroken = error instanceof ConnectionError ||
+      error instanceof EventLogError && error.code === "internal_error";
+    if (!isBroken) throw error;
+    tally.add("aborts");
+  }
+}
