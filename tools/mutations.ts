@@ -150,7 +150,7 @@ export const MUTATIONS: readonly Mutation[] = [
       '      throw this.poisonBy("an fsync of the tail failed", error);\n',
       '      throw new StorageFullError("an fsync of the tail failed", { cause: error });\n',
     )],
-    tests: [FAULTS],
+    tests: [FAULTS, HISTORIES],
   },
   {
     name: "a stopped writer accepts batches",

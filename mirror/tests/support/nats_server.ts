@@ -1,5 +1,6 @@
 /** Real NATS servers, one or a cluster of three, which tests can kill and restart. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -49,6 +50,7 @@ export class NatsServer {
     const child = spawn(PROGRAM!, ["-js", "-c", this.#configPath, ...place], {
       stdio: ["ignore", "ignore", "pipe"],
     });
+    await once(child, "spawn");
     this.#child = child;
     this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
     const ready = Promise.withResolvers<void>();

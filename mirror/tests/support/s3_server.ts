@@ -1,5 +1,6 @@
 /** A real S3-compatible store: `versitygw`, a Go program that serves a directory. */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
@@ -35,11 +36,14 @@ export async function withS3(
   const args = ["--port", address, "--access", "tester", "--secret", "not-a-secret", "posix"];
   args.push("--sidecar", join(folder, "metadata"), objects);
   const child = spawn(PROGRAM!, args, { stdio: "ignore" });
+  await once(child, "spawn");
   const exited = new Promise((resolve) => child.once("exit", resolve));
   const environment = { ...CREDENTIALS, AWS_ENDPOINT_URL: `http://${address}` };
   Object.assign(process.env, environment);
   try {
-    await untilAnswers(environment.AWS_ENDPOINT_URL);
+    const ended = exited.then(() => Promise.reject(new Error("versitygw exited")));
+    await Promise.race([untilAnswers(environment.AWS_ENDPOINT_URL), ended]);
+    ended.catch(() => {});
     await use(`s3://${BUCKET}/ground`, join(objects, BUCKET, "ground"));
   } finally {
     for (const name of Object.keys(environment)) delete process.env[name];
