@@ -4,7 +4,7 @@
  * chain heads), so sealing never changes history.
  */
 import type { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { HistoryChain } from "../../event/chain.ts";
 import {
@@ -52,8 +52,8 @@ const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_
 
 export interface WrittenSegment {
   facts: SegmentFacts;
-  /** SHA-256 of all lines, 64 hex digits, for the read-back. */
-  linesSha256: string;
+  /** CRC-32 of all lines, for the read-back. */
+  linesCrc: number;
 }
 
 /**
@@ -99,7 +99,7 @@ class SegmentWriter {
   #rowsBytes = 0;
   #batches = 0;
   #events = 0;
-  readonly #linesHash = createHash("sha256");
+  #linesCrc = 0;
   #linesBytes = 0;
   #firstEventId: string | null = null;
   #lastEventId: string | null = null;
@@ -120,7 +120,7 @@ class SegmentWriter {
     let at = 0;
     for (const entry of batches) at = await this.#addBatch(entry, lines, at);
     if (at !== lines.length) throw new CorruptLogError("a commit has more lines than events");
-    this.#linesHash.update(lines);
+    this.#linesCrc = crc32(lines, this.#linesCrc);
     this.#linesBytes += lines.length;
     if (head !== this.#chain.head) {
       throw new CorruptLogError(
@@ -144,7 +144,7 @@ class SegmentWriter {
     await this.#rowGroups.finish(metadata, this.#index.finish());
     return {
       facts: { ...metadata, sha256: this.#sink.digest(), bytes: this.#sink.offset },
-      linesSha256: this.#linesHash.digest("hex"),
+      linesCrc: this.#linesCrc,
     };
   }
 
