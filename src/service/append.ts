@@ -4,7 +4,7 @@ import { SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { PreparedBatch, Receipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState } from "./log_state.ts";
-import { batchKey, type Decision, type Mutation } from "./mutation.ts";
+import type { Decision, Mutation } from "./mutation.ts";
 
 /** Commits a batch once; a retry gets the original receipt. */
 export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
@@ -12,7 +12,7 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   const isConditional = precondition !== undefined || lineage !== undefined;
   return {
     dependsOn: (group) =>
-      group.has(batchKey(source, batchId)) ||
+      group.get(source)?.has(batchId) === true ||
       // A batch of the system source may retire this batch's source or that source's predecessor.
       group.has(SYSTEM_SOURCE) ||
       (isConditional && group.has(source)),

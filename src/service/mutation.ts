@@ -12,13 +12,8 @@ export interface Commitment<Answer> {
 /** The outcome of checking a mutation: a response without a commit, or a batch to commit. */
 export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
 
-/** Sources and `batchKey()`s of the next commit, whose batches are checked but not yet written. */
-export type CommitGroup = ReadonlySet<string>;
-
-/** Returns a batch's identity as a string that no source equals, since sources have no spaces. */
-export function batchKey(source: string, batchId: string): string {
-  return `${source} ${batchId}`;
-}
+/** Batch ids by source in the next commit, whose batches are checked but not yet written. */
+export type CommitGroup = ReadonlyMap<string, ReadonlySet<string>>;
 
 export interface Mutation<Answer> {
   /** Whether a batch of `group`, none of which is durable yet, could change the decision. */

@@ -9,7 +9,7 @@ import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
 import { LogState } from "./log_state.ts";
-import { batchKey, type Commitment, type Mutation } from "./mutation.ts";
+import type { Commitment, Mutation } from "./mutation.ts";
 
 /** Minimum interval between reports of a full disk. */
 const FULL_REPORT_INTERVAL_MS = 10_000;
@@ -75,7 +75,7 @@ export class WriterQueue {
 
   /** Commits as much of the queue as fits in one commit. */
   async #commitNext(): Promise<void> {
-    const group = new Set<string>();
+    const group = new Map<string, Set<string>>();
     const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
     let taken = 0;
     let bytes = 0;
@@ -88,7 +88,7 @@ export class WriterQueue {
         // This mutation stays in the queue and is checked again for the next commit.
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         const { source, batchId } = commitment.batch;
-        group.add(source).add(batchKey(source, batchId));
+        group.set(source, (group.get(source) ?? new Set()).add(batchId));
         committing.push({ queued, commitment });
       }
       taken += 1;

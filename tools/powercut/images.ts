@@ -2,18 +2,13 @@
  * Builds the boot images of the virtual machine: an initramfs with busybox and drivers, and a
  * read-only disk with Node, the service and the shared libraries they need.
  */
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { Buffer } from "node:buffer";
-import { createInterface } from "node:readline";
-import { setTimeout as delay } from "node:timers/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import process from "node:process";
 import { promisify } from "node:util";
-import { EventLogClient } from "../../src/client/event_log_client.ts";
-import { unixFetch } from "../../src/client/unix_fetch.ts";
+import { writeJavaScript } from "../build/javascript.ts";
 import { findProgram } from "../support/find_program.ts";
 import type { Packages } from "./packages.ts";
 
@@ -27,11 +22,10 @@ const MODULES = [
   ...["virtio_blk", "failover", "net_failover", "virtio_net"],
   ...["libcrc32c", "xfs", "raid6_pq", "xor", "zstd_compress", "btrfs"],
 ];
-/** Paths in the source tree that the service needs. */
-const PRODUCT = ["cli.ts", "package.json", "src", GUEST];
+/** Modules that the guest needs, as JavaScript: stripping types takes seconds under emulation. */
+const PRODUCT = ["src", GUEST];
 const DEPENDENCIES = ["smol-toml", "xxhash-wasm"];
 const PROGRAM_DISK_MIB = 512;
-const POLL_MS = 20;
 
 /** Paths of the boot images. */
 export interface Images {
@@ -52,7 +46,6 @@ export async function buildImages(
     await writeFile(initramfs, await makeInitramfs(packages.modules));
     const programDisk = join(folder, "program.img");
     await makeProgramTree(scratch, packages, node);
-    await warmCompileCache(scratch, node);
     await rm(programDisk, { force: true });
     const mkfs = findProgram("mkfs.ext4")!;
     await run(mkfs, ["-q", "-F", "-d", scratch, programDisk, `${PROGRAM_DISK_MIB}M`]);
@@ -117,52 +110,14 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
     for (const library of await librariesOf(path)) await copyFile(library, join(tree, library));
   }
   await copyFile(join(tree, "bin/busybox"), join(tree, "bin/sh"));
-  for (const name of PRODUCT) {
-    await cp(join(ROOT, name), join(tree, "product", name), { recursive: true });
+  const product = join(tree, "product");
+  writeJavaScript(ROOT, product, PRODUCT);
+  for (const name of ["package.json", `${GUEST}/run.sh`]) {
+    await copyFile(join(ROOT, name), join(product, name));
   }
   for (const name of DEPENDENCIES) {
     const from = join(ROOT, "node_modules", name);
-    await cp(from, join(tree, "product/node_modules", name), {
-      recursive: true,
-      dereference: true,
-    });
-  }
-}
-
-/**
- * Fills Node's compile cache: serves, seals and verifies a log once on the host, because loading a
- * module without the cache takes seconds under emulation.
- */
-async function warmCompileCache(tree: string, node: string): Promise<void> {
-  const deployment = await mkdtemp(join(dirname(tree), "warm-"));
-  const [config, product] = [join(deployment, "service.toml"), join(tree, "product")];
-  const env = {
-    ...process.env,
-    NODE_COMPILE_CACHE: join(tree, "cache"),
-    NODE_COMPILE_CACHE_PORTABLE: "1",
-  };
-  try {
-    await run(node, [join(product, "cli.ts"), "init", deployment], { env });
-    const rotateBytes = "1";
-    const serving = spawn(node, [join(product, GUEST, "serve.ts"), config, rotateBytes], { env });
-    serving.stdin.write("\n");
-    const said = createInterface({ input: serving.stderr })[Symbol.asyncIterator]();
-    while (!(await said.next()).value!.endsWith("ready"));
-    const client = new EventLogClient(unixFetch(join(deployment, "data", "ground.sock")));
-    const event = { stream: "warm", record_key: "up", kind: "up", payload: null };
-    for (const batchId of ["1", "2"]) {
-      await client.append({ source: "warm", batchId, events: [event] });
-    }
-    const segments = join(deployment, "data", "log", "segments");
-    while (!(await readdir(segments)).some((name) => name.endsWith(".parquet"))) {
-      await delay(POLL_MS);
-    }
-    serving.stdin.end();
-    serving.kill("SIGTERM");
-    await once(serving, "close");
-    await run(node, [join(product, "cli.ts"), "--config", config, "verify", "--chain"], { env });
-  } finally {
-    await rm(deployment, { recursive: true });
+    await cp(from, join(product, "node_modules", name), { recursive: true, dereference: true });
   }
 }
 

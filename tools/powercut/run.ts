@@ -26,7 +26,7 @@ const RECEIPTS_MAX = 20;
 /** Longest time from the last of them to the cut. Some are long enough to finish a segment. */
 const DELAY_MS_MAX = 500;
 const LONG_DELAY_MS_MAX = 15_000;
-const LONG_DELAY_SHARE = 0.2;
+const LONG_DELAY_SHARE = 0.1;
 const POLL_MS = 5;
 
 /** Cuts the power `count` times. @throws {Violation} data was lost. */

@@ -161,7 +161,13 @@ export async function untilPrinted(
  * survives the signal is reported as killed by it, regardless of its exit status.
  */
 export function signalChild(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (isRunning({ child })) process.kill(child.pid!, signal);
+  if (!isRunning({ child })) return;
+  try {
+    process.kill(child.pid!, signal);
+  } catch (error) {
+    // Deno may have reaped the child but not yet reported its exit.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 export interface Serving extends Spawned {

@@ -1,13 +1,13 @@
 # Starts all programs, waits for a line with the time in seconds, then mounts the disk under test
 # and serves from it. The host saves the machine while it waits, and resumes it after each power
 # cut. Variables come from the kernel command line.
-export PATH=/bin:/usr/bin HOME=/tmp NODE_COMPILE_CACHE=/cache NODE_COMPILE_CACHE_PORTABLE=1
+export PATH=/bin:/usr/bin HOME=/tmp
 cd /product/tools/powercut/guest
 deployment=/disk/deployment
 config=$deployment/service.toml
-node gateway.ts "$config" "$deployment/data/ground.sock" &
+node gateway.js "$config" "$deployment/data/ground.sock" &
 mkfifo /tmp/start
-LD_PRELOAD=$serve_preload node serve.ts "$config" "$rotate_bytes" < /tmp/start &
+LD_PRELOAD=$serve_preload node serve.js "$config" "$rotate_bytes" < /tmp/start &
 server=$!
 exec 3> /tmp/start
 while [ ! -e /tmp/gateway.loaded ] || [ ! -e /tmp/serve.loaded ]; do sleep 0.1; done
