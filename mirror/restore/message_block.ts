@@ -13,7 +13,7 @@ const INDEX_NUMBERS = 3;
 export interface MessageBlock {
   bytes: Uint8Array<ArrayBuffer>;
   /** For each message, its sequence and the ends of its headers and its body in `bytes`. */
-  index: Float64Array;
+  index: Float64Array<ArrayBuffer>;
   /** Whether to commit all complete batches now. */
   isFlushed: boolean;
 }

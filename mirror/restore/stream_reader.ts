@@ -29,6 +29,8 @@ const PENDING_MESSAGES = "Nats-Pending-Messages";
 
 // Reply subject of a message: $JS.ACK[.<domain>.<account>].<stream>.<consumer>.<deliveries>
 // .<stream sequence>.<consumer sequence>.<time>.<pending>[.<random>]
+const DIGIT_0 = 48;
+const REPLY = "$JS.ACK.";
 const LONG_REPLY_TOKENS = 11;
 const SHORT_REPLY_SEQUENCE = 5;
 const LONG_REPLY_SEQUENCE = 7;
@@ -85,6 +87,8 @@ class Pulls {
   #outstanding = 0;
   #arrived: StreamMessage[] = [];
   #delivered = 0;
+  /** What all replies begin with, up to the stream sequence. */
+  #replyPrefix = "";
   #failure: unknown = null;
   /** Resolves the promise that `next()` is waiting for. */
   #resume: (() => void) | null = null;
@@ -140,16 +144,16 @@ class Pulls {
 
   #take(message: Msg): void {
     this.#heardMs = performance.now();
-    const tokens = message.reply?.split(".") ?? [];
-    if (tokens[1] !== "ACK") return this.#takeStatus(message);
-    const at = tokens.length < LONG_REPLY_TOKENS ? SHORT_REPLY_SEQUENCE : LONG_REPLY_SEQUENCE;
+    const reply = message.reply ?? "";
+    if (!reply.startsWith(REPLY)) return this.#takeStatus(message);
+    if (this.#replyPrefix === "") this.#replyPrefix = prefixOf(reply);
+    const [seq, delivered, , pending] = integersIn(reply, this.#replyPrefix.length);
     this.#delivered += 1;
-    if (Number(tokens[at + 1]) !== this.#delivered) {
+    if (delivered !== this.#delivered || !reply.startsWith(this.#replyPrefix)) {
       return this.fail(new Error(`message ${this.#delivered} of the stream's consumer was lost`));
     }
     this.#outstanding -= 1;
-    const [seq, pending] = [Number(tokens[at]), Number(tokens[at + 3])];
-    this.#arrived.push({ seq, message, pending });
+    this.#arrived.push({ seq: seq!, message, pending: pending! });
     this.#wake();
   }
 
@@ -174,4 +178,22 @@ class Pulls {
     this.#resume?.();
     this.#resume = null;
   }
+}
+
+/** Returns the part of a reply subject before the stream sequence. */
+function prefixOf(reply: string): string {
+  const tokens = reply.split(".");
+  const at = tokens.length < LONG_REPLY_TOKENS ? SHORT_REPLY_SEQUENCE : LONG_REPLY_SEQUENCE;
+  return `${tokens.slice(0, at).join(".")}.`;
+}
+
+/** Parses integers separated by dots, without the substrings that `split()` would allocate. */
+function integersIn(text: string, start: number): number[] {
+  const integers = [0];
+  for (let at = start; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - DIGIT_0;
+    if (digit < 0) integers.push(0);
+    else integers.push(10 * integers.pop()! + digit);
+  }
+  return integers;
 }
