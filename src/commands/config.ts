@@ -80,7 +80,7 @@ export async function readConfigFile(path: string): Promise<string> {
   }
 }
 
-/** O_NONBLOCK keeps open() from blocking on a FIFO. */
+/** Opens with O_NONBLOCK, which keeps open() from blocking on a FIFO. */
 async function openConfigFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);

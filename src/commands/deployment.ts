@@ -72,8 +72,9 @@ export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
 }
 
 /**
- * Requires a manifest if there are events. A writer creates it before the first event, so it is
- * checked last. An interrupted first startup leaves an empty tail and directories but no manifest.
+ * Requires a manifest if the log holds events. Checks for the manifest last, since a concurrent
+ * first writer creates it before any event. An interrupted first startup leaves an empty tail and
+ * directories but no manifest.
  */
 async function checkManifest(log: string): Promise<void> {
   const tail = await statOf(join(log, TAIL_FILE));

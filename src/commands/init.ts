@@ -62,7 +62,7 @@ async function initFolder(dir: string): Promise<InitOutcome> {
   return "initialized";
 }
 
-/** Also syncs, since the run that published may have been interrupted before it synced. */
+/** Validates the deployment and syncs it, since its creator may have been interrupted before. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
     throw operationalError(

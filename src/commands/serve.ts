@@ -23,7 +23,7 @@ import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
-/** The duration of a slower startup is reported. */
+/** A startup that takes longer than this reports its duration. */
 const SLOW_START_MS = 2_000;
 
 export interface ServeOptions {

@@ -71,7 +71,7 @@ async function interruption(signals: ShutdownSignals): Promise<never> {
   throw operationalError("interrupted by a signal before verification finished; run verify again");
 }
 
-/** Escapes control characters: file names in a damaged log must not control the terminal. */
+/** Escapes control characters, so that file names in a damaged log cannot control the terminal. */
 function withoutControls(text: string): string {
   const escape = (control: string) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replaceAll(/\p{Cc}/gu, escape);

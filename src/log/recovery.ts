@@ -151,7 +151,7 @@ async function recoverPending(
 
 /**
  * Removes the leftovers of an interrupted seal. A segment that the manifest does not list is
- * removed only if its events are in a pending file; otherwise it may be their only copy, for
+ * removed only if a pending file holds its events. Otherwise it may be their only copy, for
  * example after an older manifest was restored.
  */
 async function removeLeftovers(

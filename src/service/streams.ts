@@ -24,7 +24,7 @@ import { sumOf } from "../sum.ts";
 /** Maximum parts of the log searched concurrently for a page. */
 const STREAM_SEEKS_MAX = 32;
 
-/** Maximum cached listings as of an earlier event; others are recounted from the log. */
+/** Maximum cached listings as of an earlier event. Any other listing is recounted from the log. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
 
 /** Minimum weight of a cached listing: 25,000 unsealed streams. */
@@ -48,7 +48,7 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
-/** The streams as of an event, which later commits do not change. */
+/** The streams as of an event. Later commits do not change them. */
 interface StreamsAt {
   /** Parts of the log, from oldest to newest. */
   sources: readonly StreamSource[];

@@ -98,7 +98,7 @@ class HashedText {
   }
 }
 
-/** Upper bound on the size of an item or envelope: the line without its payload. */
+/** Returns an upper bound on the size of an item or envelope: the line without its payload. */
 function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: StoredEvent): number {
   return payloadStart - eventIdStart + eventHashStart - payloadEnd;
 }

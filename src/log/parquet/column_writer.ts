@@ -32,7 +32,7 @@ export interface ColumnContent {
 }
 
 export interface WrittenColumn {
-  /** The footer entry, still without page index offsets: the indexes follow all row groups. */
+  /** The footer entry. Page index offsets are added later, since indexes follow all row groups. */
   chunk: ColumnChunk;
   columnIndex: Buffer | null;
   offsetIndex: Buffer;

@@ -86,7 +86,7 @@ export class RowGroupRows {
 }
 
 function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end: number): void {
-  // Most strings have no escapes, and creating a view costs more than copying.
+  // Most strings have no escapes, and copying them is cheaper than creating a view.
   if (!needsEscape(bytes, start, end)) {
     column.add(bytes, start, end);
     return;
