@@ -138,7 +138,7 @@ function int32At(bytes: Buffer, at: number): number {
   return bytes[at]! << 24 | bytes[at + 1]! << 16 | bytes[at + 2]! << 8 | bytes[at + 3]!;
 }
 
-/** Bytes of a message that must arrive before it is parsed; 0 for most messages. */
+/** Returns how many bytes of a message must arrive before it is parsed; 0 for most messages. */
 function readBytes(type: number, bodyBytes: number): number {
   switch (type) {
     case TYPE.rows:
@@ -153,7 +153,7 @@ function readBytes(type: number, bodyBytes: number): number {
   }
 }
 
-/** Each field of an error is a letter and a string; `M` is the message. */
+/** Returns an error's message: the field `M`. Each field is a letter and a string. */
 function errorText(body: string): string {
   return body.split("\0").find((field) => field.startsWith("M"))?.slice(1) ?? body;
 }

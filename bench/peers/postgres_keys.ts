@@ -31,7 +31,7 @@ export class KeyedTable {
     return new KeyedTable(postgres, events);
   }
 
-  /** One client looks up keys one after another, `step` apart. */
+  /** Looks up keys with one client, one after another, `step` apart. */
   async measureLookups(step: number, times: LoadTimes): Promise<Measurement> {
     const connection = await openPrepared(this.#postgres);
     const events = this.#events;
