@@ -56,7 +56,7 @@ const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
 
 /**
  * Checks the directories of an existing deployment.
- * @throws {CommandError} exit status 1 if an entry is missing or unexpected.
+ * @throws {CommandError} with exit status 1 if an entry is missing or unexpected.
  */
 export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
   for (const folder of [paths.data, paths.log]) {
@@ -92,7 +92,7 @@ async function holdsFiles(folder: string): Promise<boolean> {
 
 /**
  * Checks a directory without a configuration, which may contain at most an empty log.
- * @throws {CommandError} exit status 1 if an entry is unexpected.
+ * @throws {CommandError} with exit status 1 if an entry is unexpected.
  */
 export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
   if (!await isFolder(paths.data)) return;

@@ -22,8 +22,8 @@ export interface VerifyOptions {
 
 /**
  * Verifies the log and prints the report.
- * @throws {CommandError} exit status 3 if a check failed; 1 if there is no log or a signal arrived;
- *   4 if `--chain` does not support the security mode or integrity anchor.
+ * @throws {CommandError} with exit status 3 if a check failed, 1 if there is no log or a signal
+ *   arrived, and 4 if `--chain` does not support the security mode or integrity anchor.
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function verify(config: Config, options: VerifyOptions): Promise<void> {
@@ -52,7 +52,7 @@ async function verifyFolder(logDir: string, chain: boolean, progress: Progress) 
   });
 }
 
-/** Prints the report. @throws {CommandError} exit status 3, with a line for each damaged file. */
+/** Prints the report. @throws {CommandError} with exit status 3 and a line per damaged file. */
 function conclude(
   logDir: string,
   { report, failure, others }: Verification,

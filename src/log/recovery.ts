@@ -107,7 +107,7 @@ async function recoverFiles(
 interface PendingNames {
   /** Files already sealed whose removal was interrupted by a crash. */
   covered: string[];
-  /** In log order, which is also name order, since each name begins with the file's first id. */
+  /** In log order. Names sort in the same order, since each begins with the file's first id. */
   uncovered: string[];
 }
 

@@ -32,7 +32,7 @@ const STREAM_SNAPSHOT_BYTES = 4 * 1024 * 1024;
 
 export interface StreamsQuery {
   source: string | undefined;
-  /** Exclusive cursor. */
+  /** The stream after which the page starts. */
   after: { source: string; stream: string } | undefined;
   /** The event up to which to count; undefined for the frontier. */
   through: string | undefined;
@@ -155,7 +155,7 @@ function anchorUnavailable(through: string): ApiError {
 }
 
 export interface RowsWanted {
-  /** Exclusive. */
+  /** Exclusive lower bound. */
   afterKey: string;
   source: string | undefined;
   limit: number;

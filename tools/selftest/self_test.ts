@@ -20,7 +20,7 @@ import {
 } from "./probes.ts";
 
 const { kill, killStart, killSeal, seal, stop, verify } = DISTURBANCES;
-/** At least eight kills, and one of each other disturbance that involves files. */
+/** At least eight kills, and one each of the other disturbances that involve files. */
 export const SELFTEST_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   killStart,

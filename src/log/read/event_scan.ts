@@ -27,7 +27,7 @@ const COMMA = 0x2c;
 const BYTES_PER_EVENT = 1024;
 
 export interface ScanOptions {
-  /** Exclusive lower bound, any canonical event id. */
+  /** Exclusive lower bound. It need not be the id of an existing event. */
   after: string | undefined;
   filter: EventFilter;
   limitEvents: number;
