@@ -148,7 +148,7 @@ export class PeerServer {
         }
         if (performance.now() > deadlineMs) {
           this.#signal("SIGKILL");
-          throw new Error(`${this.#path} did not answer in ${START_TIMEOUT_MS} ms`, {
+          throw new Error(`${this.#path} did not respond within ${START_TIMEOUT_MS} ms`, {
             cause: error,
           });
         }

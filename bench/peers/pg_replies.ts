@@ -84,7 +84,7 @@ export class PgSkimmer {
     if (bytes.length < at + HEADER_BYTES) return null;
     const type = bytes[at]!;
     const bodyBytes = int32At(bytes, at + 1) - 4;
-    if (bodyBytes < 0) throw new Error(`PostgreSQL message with length ${bodyBytes + 4}`);
+    if (bodyBytes < 0) throw new Error(`invalid PostgreSQL message length: ${bodyBytes + 4}`);
     const bodyAt = at + HEADER_BYTES;
     const neededBytes = readBytes(type, bodyBytes);
     if (neededBytes > MESSAGE_READ_BYTES_MAX) throw new Error("PostgreSQL message is too long");
@@ -118,7 +118,7 @@ export class PgSkimmer {
           `PostgreSQL: ${errorText(bytes.toString("utf8", bodyAt, bodyAt + bodyBytes))}`,
         );
       case TYPE.authentication:
-        if (int32At(bytes, bodyAt) !== 0) throw new Error("PostgreSQL asks for a password");
+        if (int32At(bytes, bodyAt) !== 0) throw new Error("PostgreSQL requires a password");
     }
   }
 

@@ -188,7 +188,7 @@ function writer(connection: Connection<PgReply>, request: Buffer, events: number
     exchange(done, failed) {
       connection.send(request, 1, ({ tag }) => {
         if (tag.endsWith(` ${events}`)) done(events);
-        else failed(new Error(`PostgreSQL answered ${tag} to ${events} events`));
+        else failed(new Error(`PostgreSQL returned ${tag} for ${events} events`));
       }, failed);
     },
     close: () => connection.close(terminateMessage()),
@@ -205,7 +205,7 @@ function reader(connection: Connection<PgReply>, logEvents: number): LoadClient 
       connection.send(Buffer.concat(request), 1, ({ rows, lastId }) => {
         const expected = Math.min(PAGE_EVENTS, logEvents - readEvents);
         if (rows !== expected) {
-          return failed(new Error(`page of ${rows} rows instead of ${expected}`));
+          return failed(new Error(`a page has ${rows} rows, expected ${expected}`));
         }
         readEvents += rows;
         after = lastId;

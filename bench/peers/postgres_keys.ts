@@ -40,7 +40,7 @@ export class KeyedTable {
       exchange(done: (events: number) => void, failed: (error: Error) => void) {
         connection.send(keyRequestOf(`customer-${number++ * step % events}`), 1, ({ rows }) => {
           if (rows === 1) done(1);
-          else failed(new Error(`${rows} rows for one key`));
+          else failed(new Error(`the lookup of a key returned ${rows} rows`));
         }, failed);
       },
       close: () => connection.close(terminateMessage()),

@@ -113,7 +113,7 @@ function reader(connection: Connection<RespReply>, logEvents: number): LoadClien
       connection.send(encodeCommand(words), 1, ({ entries, lastId }) => {
         const expected = Math.min(PAGE_EVENTS, logEvents - readEvents);
         if (entries !== expected) {
-          return failed(new Error(`page of ${entries} entries instead of ${expected}`));
+          return failed(new Error(`a page has ${entries} entries, expected ${expected}`));
         }
         readEvents += entries;
         start = `(${lastId}`;

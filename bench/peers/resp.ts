@@ -71,7 +71,7 @@ export class RespSkimmer {
       }
       at = next;
     }
-    if (at < bytes.length) throw new Error("data after the end of a Redis reply");
+    if (at < bytes.length) throw new Error("unexpected data after a Redis reply");
     return this.#finish();
   }
 

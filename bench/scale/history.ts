@@ -181,7 +181,7 @@ function placesOf(bytes: Buffer, text: string, count: number): number[] {
     places.push(at);
   }
   if (places.length !== count) {
-    throw new Error(`${text} occurs ${places.length} times, not ${count}`);
+    throw new Error(`${text} occurs ${places.length} times, expected ${count}`);
   }
   return places;
 }

@@ -75,7 +75,7 @@ export class ResponseParser {
     } else if (/\r\ntransfer-encoding: *chunked/i.test(head)) {
       this.#part = "chunk-size";
     } else {
-      throw new Error(`response without a length: ${head}`);
+      throw new Error(`the response has no length: ${head}`);
     }
     return end + HEAD_END.length;
   }
@@ -117,7 +117,7 @@ export class ResponseParser {
   }
 
   #finish(rest: Buffer): RawResponse {
-    if (rest.length > 0) throw new Error("data after the end of the response");
+    if (rest.length > 0) throw new Error("unexpected data after the response");
     const response = {
       status: this.#status,
       bodyBytes: this.#bodyBytes,

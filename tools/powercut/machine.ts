@@ -162,7 +162,7 @@ export class Machine {
     const deadline = performance.now() + ANSWER_TIMEOUT_MS;
     while (!this.#console.includes(text)) {
       claim(this.isRunning, `the machine exited unexpectedly: ${this.#console}`);
-      claim(performance.now() < deadline, `no "${text}" in time: ${this.#console}`);
+      claim(performance.now() < deadline, `no "${text}" on the console in time: ${this.#console}`);
       await delay(POLL_MS);
     }
   }

@@ -153,7 +153,7 @@ export class Audit {
     const { length } = events;
     claim(length === entry.events, `${name} has ${length} of ${entry.events} events in the log`);
     const digest = digestOf(source, events.map(digested));
-    claim(digest === entry.digest, `${name} differs in the log from what was submitted`);
+    claim(digest === entry.digest, `${name} in the log differs from the submitted batch`);
     this.#found.set(entry, { firstEventId, lastEventId: events.at(-1)!.event_id });
   }
 
