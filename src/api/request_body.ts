@@ -60,7 +60,7 @@ function checkMediaType(request: HttpRequest): void {
   }
 }
 
-/** Returns null for a chunked body, and 0 without framing headers (RFC 9112 section 6.3). */
+/** Returns the body length: null if chunked, 0 without framing headers (RFC 9112 section 6.3). */
 function declaredLength(request: HttpRequest): number | null {
   if (request.header("transfer-encoding") !== null) return null;
   return Number(request.header("content-length") ?? "0");

@@ -87,7 +87,7 @@ export function unixFetch(socketPath: string): Fetch {
       if (signal?.aborted) incoming.destroy();
       else responding.resolve(incoming);
     });
-    // This listener stays, so that no later error is uncaught. The body reports later failures.
+    // Keep this listener, so that no later error is uncaught. The body reports such errors.
     outgoing.on("error", responding.reject);
     try {
       send(outgoing, body);

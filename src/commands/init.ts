@@ -62,7 +62,7 @@ async function initFolder(dir: string): Promise<InitOutcome> {
   return "initialized";
 }
 
-/** Validates the deployment and syncs it, since its creator may have been interrupted before. */
+/** Validates the deployment and syncs it, since the run that created it may not have done so. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
     throw operationalError(

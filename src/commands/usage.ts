@@ -12,7 +12,7 @@ import {
 } from "./command_table.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 
-/** Line width. A manual page is indented by seven more columns. */
+/** Line width. The indentation of a manual page adds seven columns. */
 const WIDTH = 72;
 const INDENT = "  ";
 

@@ -15,7 +15,7 @@ export interface StreamEntry {
   lastEventId: string;
 }
 
-/** Returns a key that sorts by source, then stream. Names contain no space, so keys are unique. */
+/** Returns a key that sorts by source, then stream. A space sorts before all name characters. */
 export function streamKey(source: string, stream: string): string {
   return `${source} ${stream}`;
 }

@@ -72,7 +72,7 @@ function notRegularFile(path: string, cause?: Error): Error {
   return new Error(message, { cause });
 }
 
-/** Needed besides O_NOFOLLOW, since Deno with restricted permissions itself resolves symlinks. */
+/** Detects symlinks that Deno, with restricted permissions, resolves despite O_NOFOLLOW. */
 function isRegularFileAt(path: string, fd: number): boolean {
   const opened = fs.fstatSync(fd);
   const named = fs.lstatSync(path);
