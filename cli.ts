@@ -9,7 +9,7 @@ async function main(): Promise<void> {
   const { TERMINAL } = await import("./src/commands/terminal.ts");
   const { endProcess } = await import("./src/runtime/end_process.ts");
 
-  // After an uncaught error, the program's state is unknown: report the error and exit.
+  // After an uncaught error, the program's state is unknown, so report the error and exit.
   for (const event of ["uncaughtException", "unhandledRejection"]) {
     process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
   }

@@ -1,7 +1,7 @@
 /**
- * Compares the speed of this checkout with another one in a single run. Each round measures every
- * row once per checkout, alternating between them. A row's ratio is the median of the rounds. See
- * README.md in this directory.
+ * Compares the speed of this checkout with that of another one in a single run. Each round measures
+ * every row once per checkout, alternating between the two. A row's ratio is the median over the
+ * rounds. See README.md in this directory.
  */
 import { cp, rm } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -27,7 +27,7 @@ import { median } from "../tools/support/median.ts";
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 const KEYS_ASKED = 50;
-/** Step between lookups: coprime to most counts, so that consecutive keys are not neighbors. */
+/** Step between lookups. It is coprime to most counts, so consecutive keys are not neighbors. */
 const KEY_STEP = 7919;
 const DELIVERED_PER_SECOND = 200;
 const WARMUP_SHARE = 0.2;
@@ -54,7 +54,7 @@ interface Side {
 /** Values of one measurement, by row. */
 type Values = Record<string, number>;
 
-/** Rows that report times, for which less is better. The other rows report rates. */
+/** Rows that report times, for which lower is better. All other rows report rates. */
 const isTime = (row: string) => row.endsWith(" ms");
 
 type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
@@ -277,7 +277,7 @@ async function measureRound(
   }
 }
 
-/** How many times faster this checkout is. */
+/** Returns a table row with how many times faster this checkout is. */
 function rowOf(row: string, { ours, base }: { ours: number[]; base: number[] }): Row {
   const ratios = ours.map((value, round) =>
     isTime(row) ? base[round]! / value : value / base[round]!

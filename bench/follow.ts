@@ -95,7 +95,7 @@ function ingestRow(name: string, options: BenchOptions): Measurement {
   };
 }
 
-/** Every row needs all columns, because the table's columns are those of the first row. */
+/** Creates a row with all columns, since the table's columns are those of its first row. */
 function emptyRow(name: string, followers: number): Row {
   return {
     "row": name,

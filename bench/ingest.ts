@@ -1,6 +1,6 @@
 /**
- * Measures appends: single events and batches, one client and several, each row on a new
- * deployment. See README.md in this directory.
+ * Measures appends of single events and of batches, from one client and from several. Each row uses
+ * a new deployment. See README.md in this directory.
  */
 import process from "node:process";
 import { probeDisk } from "./support/disk_probe.ts";

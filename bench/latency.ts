@@ -15,7 +15,7 @@ import { fill, withDeployment, withServer } from "./support/with_deployment.ts";
 import { ingestWorkload, pageWorkload } from "./support/workloads.ts";
 
 const CONNECTIONS = 64;
-/** Request rate alongside large batches. */
+/** Request rate while another client sends large batches. */
 const BESIDE_PER_SECOND = 200;
 const PAGE_EVENTS = 10;
 const PEAK_SHARE = 0.5;
@@ -47,7 +47,7 @@ const ROWS: Record<
   "replay-beside": () => Promise.resolve({ ...steady, workloads: pages(), besideBatches: true }),
 };
 
-/** Peak rate, as reached by the same number of closed-loop clients. */
+/** Measures the peak rate that the same number of closed-loop clients reaches. */
 async function peakPerSecond(
   { socketPath }: Deployment,
   { pid }: Server,

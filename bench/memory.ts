@@ -53,14 +53,14 @@ async function measureRow(
   });
 }
 
-/** The server closes follow responses on shutdown, which is not a failure after the run. */
+/** Follows until a failure. The server closes the response on shutdown, which is not a failure. */
 async function followUntilFailure(socketPath: string, after: string): Promise<never> {
   const receiver = () => () => {};
   const followers = await Followers.open({ socketPath, count: 1, after, receiver });
   return await followers.failed;
 }
 
-/** Builds the log if it does not exist. A kept log is not modified, because a copy is measured. */
+/** Builds the log if it does not exist. A kept log is not modified, since a copy is measured. */
 async function withLog<T>(
   { keep, shape, events, serverRuntime, parent }: MemoryOptions,
   use: (log: BuiltLog) => Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * Measures replay in pages of 1,000 events, both of the whole log and of single pages at its
- * beginning, middle and end, which must all take the same time. See README.md in this directory.
+ * Measures replay in pages of 1,000 events: of the whole log, and of single pages at its beginning,
+ * middle and end, which must all take the same time. See README.md in this directory.
  */
 import process from "node:process";
 import { type Deployment, ROTATE_NEVER_BYTES, type Server } from "./support/deployment.ts";

@@ -1,6 +1,6 @@
 /**
- * Measures which costs grow with the log. Logs of several sizes are built through the HTTP API and
- * sealed. They get the same requests, and the table shows the results side by side. See README.md
+ * Measures which costs grow with the log. Builds logs of several sizes through the HTTP API, seals
+ * them and sends each the same requests. The table shows the results side by side. See README.md
  * in this directory.
  */
 import { mkdir } from "node:fs/promises";

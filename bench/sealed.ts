@@ -20,7 +20,7 @@ import { replayWorkload } from "./support/workloads.ts";
 const LOG_EVENTS = 1_000_000;
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
-/** Number of requests of each kind. The first is cold; the slowest of the others is reported. */
+/** Requests of each kind. The first has cold caches; the slowest of the others is reported. */
 const QUESTIONS = 50;
 
 /** Forms of the log: as appended, and sealed. */
@@ -44,7 +44,7 @@ async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
   }, ROTATE_NEVER_BYTES);
 }
 
-/** A row with all columns. Values that were not measured are null. */
+/** Returns a row with all columns. Values that were not measured are null. */
 function rowOf(row: string, values: Partial<Row>): Row {
   const columns = ["ms", "slowest ms", "events/s", "bytes/event", "peak MB"];
   const all = Object.fromEntries(columns.map((column) => [column, values[column] ?? null]));
@@ -131,7 +131,7 @@ async function questionRows(
   });
 }
 
-/** The measurements of the log in each form. */
+/** Measures the log in one of its forms. */
 async function formRows(form: Form, log: FilledLog, starts: number, measureMs: number) {
   progress(`measuring the ${form} log`);
   return [

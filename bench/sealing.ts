@@ -1,6 +1,7 @@
 /**
- * Measures how much background sealing slows down appends: the same load on a service that seals
- * its tail and on one that never does, in alternating windows. See README.md in this directory.
+ * Measures how much background sealing slows down appends. Applies the same load to a service that
+ * seals its tail and to one that never does, in alternating windows. See README.md in this
+ * directory.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";

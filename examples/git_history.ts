@@ -5,7 +5,7 @@
  *     deno task example:git-history demo/data/ground.sock .
  *
  * Events have source `git`, stream `commits` and the commit's hash as record key. Parents precede
- * children. This program and the service may be killed at any time: the next run completes the
+ * children. This program and the service may be killed at any time. The next run completes the
  * import, because the service ignores batches that are already in the log. Run the program again to
  * import new commits.
  */
@@ -76,7 +76,7 @@ async function* planImports(
       yield { tip, excluded };
       excluded = [...excluded, tip];
     } else {
-      // Git cannot exclude a tip that is gone, so exclude those of its commits that still exist.
+      // Git cannot exclude a tip that is gone. Exclude those of its commits that still exist.
       excluded = excluded.concat(await presentCommits(repository, lost.get(tip) ?? []));
     }
   }

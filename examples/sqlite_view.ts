@@ -5,7 +5,7 @@
  *     deno task example:sqlite-view demo/data/ground.sock view.db
  *     sqlite3 view.db "SELECT payload ->> 'subject' FROM records WHERE stream = 'commits'"
  *
- * The program may be killed and restarted at any time: the table always equals a view built from
+ * The program may be killed and restarted at any time. The table always equals a view built from
  * scratch up to the same position.
  */
 import process from "node:process";
@@ -71,7 +71,7 @@ function parseOptions(args: string[]): Options {
   };
 }
 
-/** Options that select the events after the view's position. */
+/** Returns the options that select the events after the view's position. */
 function rest({ limit }: Options, view: RecordView): ReplayOptions {
   return { after: view.position, ...(limit === null ? {} : { limit }) };
 }

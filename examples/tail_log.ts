@@ -7,8 +7,8 @@
  *     node examples/tail_log.ts demo/data/ground.sock --once --since "yesterday 14:00"
  *     node examples/tail_log.ts demo/data/ground.sock --once --record-key 1001 --json
  *
- * The position is written to the cursor file after the lines are printed: a crash in between
- * repeats lines, but never skips any.
+ * The position is written to the cursor file after the lines are printed, so a crash in between
+ * repeats lines but never skips any.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -45,7 +45,7 @@ const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE | --last N | --sin
 
 filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
 
-/** A failed request is retried by the next poll. */
+/** Makes a single attempt, since the next poll retries a failed request. */
 const ATTEMPTS_MAX = 1;
 
 interface Options {

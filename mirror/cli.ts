@@ -41,7 +41,7 @@ async function main(): Promise<number> {
   }
 }
 
-// After an uncaught error the state of the program is unknown: report it and exit.
+// After an uncaught error, the program's state is unknown, so report the error and exit.
 for (const event of ["uncaughtException", "unhandledRejection"]) {
   process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
 }

@@ -1,4 +1,4 @@
-/** Binary search: returns the first index that passes a monotonic test, or `count` if none does. */
+/** Returns the first index that passes a monotonic test, or `count` if none does. */
 export function firstIndex(count: number, test: (index: number) => boolean): number {
   let low = 0;
   let high = count;

@@ -44,7 +44,7 @@ export const BODY_STALL_TIMEOUT_MS = 30_000;
 export const HEADER_BYTES_MAX = 64 * KIB;
 /** Timeout for a request head to arrive. */
 export const HEADERS_TIMEOUT_MS = 60_000;
-/** Maximum body bytes discarded after an early response: twice the largest body. */
+/** Maximum body bytes discarded after an early response. This is twice the largest body. */
 export const DRAIN_BYTES_MAX = 64 * MIB;
 /** Timeout for discarding a body. */
 export const DRAIN_TIMEOUT_MS = 10_000;
@@ -53,7 +53,7 @@ export const DRAIN_TIMEOUT_MS = 10_000;
 
 /** Soft limit on a group commit, which bounds how long its first batch waits. */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
-/** Maximum batches per commit. Bounds its header line: a batch entry takes up to 2.3 KiB. */
+/** Maximum batches per commit. Bounds its header line, since a batch entry takes up to 2.3 KiB. */
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line that a reader accepts. Fits COMMIT_BATCHES_MAX entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
@@ -62,11 +62,11 @@ export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
  * becomes `100000000000000000000,` (22 bytes), and an event gains about 2 KiB of names and hashes.
  */
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
-/** Largest manifest: at about 600 bytes per entry, 100,000 segments or 26 billion events. */
+/** Largest manifest: about 600 bytes for each of 100,000 segments, which hold 26 billion events. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
 /**
- * A tail of this size is rotated and sealed in the background: 70,000 typical events, two seconds
- * of work. Startup reads the tail and a pending generation, or several if ingest outpaces sealing.
+ * A tail of this size (70,000 typical events, two seconds of work) is sealed in the background.
+ * Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /** Default of `limit` in `GET /v1/streams`. */
@@ -87,7 +87,7 @@ export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 /** Read size for commit files and chunk size of a streamed replay. */
 export const READ_CHUNK_BYTES = 256 * KIB;
 
-// Segments. These limits are part of the format: readers enforce them.
+// Segments. These limits are part of the format, and readers enforce them.
 
 /** A row group is decoded as a unit, so it holds about one replay page at the default limit. */
 export const ROW_GROUP_EVENTS_MAX = 1024;
@@ -134,7 +134,7 @@ assert(
 assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body is drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and reported");
 assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");
-/** The soft limit plus the largest commit that can exceed it. */
+/** A segment ends with a complete commit, so it can exceed the soft limit by the largest commit. */
 const SEGMENT_EVENTS_MAX = SEGMENT_EVENTS_SOFT_MAX +
   Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN);
 assert(

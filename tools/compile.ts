@@ -75,7 +75,7 @@ function jobsOf(values: { target?: string | undefined; output?: string | undefin
   }));
 }
 
-/** `deno compile` embeds DENORT_BIN unchecked. @throws {Error} if its target differs. */
+/** Checks DENORT_BIN, which `deno compile` does not. @throws {Error} if its target differs. */
 function refuseOtherRuntime({ target }: Job): void {
   const path = process.env.DENORT_BIN;
   if (path === undefined || target === undefined) return;
@@ -127,7 +127,7 @@ function isNative({ target }: Job): boolean {
   return target === undefined || target.name === headerOf(process.execPath).target;
 }
 
-/** A one-line summary of the result. */
+/** Returns a one-line summary of the result. */
 function describe(job: Job): string {
   const { output } = job;
   const sizeBytes = statSync(output).size;

@@ -1,7 +1,7 @@
 /**
- * Mutation testing: applies one deliberate bug at a time (`mutations.ts`) to a copy of this tree
- * and expects its tests to fail. Exits with status 1 if one survives. Arguments select mutations
- * whose names contain them. The tests must pass on the unmodified copy.
+ * Mutation testing. Applies one deliberate bug at a time (`mutations.ts`) to a copy of this tree,
+ * and expects the tests to fail. Exits with status 1 if a bug survives. Arguments select the
+ * mutations whose names contain them. The tests must pass on the unmodified copy.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

@@ -23,7 +23,7 @@ export function edited(text: string, { file, find, replace }: Edit): string {
   return text.replace(find, () => replace);
 }
 
-/** An edit to a file in `src/`. */
+/** Returns an edit to a file in `src/`. */
 function edit(file: string, find: string, replace = ""): Edit {
   return { file: `src/${file}`, find, replace };
 }

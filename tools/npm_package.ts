@@ -44,7 +44,7 @@ function writeDeclarations(): void {
   }
 }
 
-/** npm links this command as an executable, so it needs a shebang line. */
+/** Adds a shebang line to a command, since npm links it as an executable. */
 function makeExecutable(path: string): void {
   writeText(path, `#!/usr/bin/env node\n${readFileSync(path, "utf8")}`);
 }

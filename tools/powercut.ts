@@ -3,14 +3,14 @@
  * [--no-fsync]`
  *
  * Serves a log in a virtual machine, cuts its power at random times, starts it again, and checks
- * that no acknowledged event is missing. Exit status 0: nothing was lost. 1: something was lost;
- * the disk image is kept. 2: bad arguments, or something is missing. Requires root.
+ * that no acknowledged event is missing. Exit status 0: nothing was lost. 1: data was lost, and
+ * the disk image is kept. 2: bad arguments, or a requirement is missing. Requires root.
  *
  * - `--states N` records every disk write instead of cutting the power, and checks N disk states
  *   that a power failure could have left.
- * - `--errors N` lets N disks fail instead: all writes, flushes or reads end in EIO.
- * - `--no-fsync` turns every fsync of the service into a no-op. Events must then be lost, and the
- *   exit status be 1.
+ * - `--errors N` makes N disks fail instead: all writes, flushes or reads return EIO.
+ * - `--no-fsync` turns every fsync of the service into a no-op. The run must then lose events and
+ *   exit with status 1.
  */
 import { execFile } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
@@ -31,7 +31,7 @@ import { cutPowerRepeatedly } from "./powercut/run.ts";
 import { Violation } from "./soak/violation.ts";
 import { absenceOf, executableOf } from "./support/runtimes.ts";
 
-/** Campaigns by their option, with the unit of their count. */
+/** Campaigns by option name, and what each counts. */
 const CAMPAIGNS = {
   cuts: { unit: "power cuts", run: cutPowerRepeatedly },
   states: { unit: "disk states", run: checkDiskStates },
@@ -56,7 +56,7 @@ interface Arguments {
   isSynced: boolean;
 }
 
-/** @throws {Error} an argument is invalid, or a required program is not installed. */
+/** @throws {Error} if an argument is invalid, or a required program is not installed. */
 function readArguments(args: string[]): Arguments {
   const { values } = parseArgs({
     args,
@@ -96,7 +96,7 @@ function readArguments(args: string[]): Arguments {
   };
 }
 
-/** @throws {Error} no Node executable is known, or it does not run. */
+/** @throws {Error} if no Node executable is known, or it does not run. */
 async function nodePath(): Promise<string> {
   const node = executableOf("node");
   if (node === null) throw new Error(absenceOf("node"));
@@ -130,7 +130,7 @@ async function powercut(given: Arguments, packages: Packages): Promise<void> {
   }
 }
 
-/** @throws {Error} the host cannot mount the file system, or the kernel cannot be downloaded. */
+/** @throws {Error} if the host cannot mount the file system, or the kernel cannot be downloaded. */
 async function prepare({ folder, fileSystem }: Arguments): Promise<Packages> {
   await mkdir(folder, { recursive: true });
   const probe = join(folder, "probe.img");

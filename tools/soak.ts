@@ -1,9 +1,9 @@
 /**
  * `deno task soak [--minutes N] [--seed S] [--runtime deno|node] [--dir DIR]`, or `node
- * tools/soak.ts`: mixed load on the real service while it is killed, stopped, sealed and frozen,
- * and a check of everything it acknowledged and returned. Prints progress to standard error every
- * ten seconds, and the result to standard output. Exit status 0: no violation. 1: a violation (the
- * log is kept). 2: invalid arguments.
+ * tools/soak.ts`: runs a mixed load on the real service while it is killed, stopped, sealed and
+ * frozen, and checks everything that it acknowledged and returned. Prints progress to standard
+ * error every ten seconds, and the result to standard output. Exit status 0: no violation. 1: a
+ * violation; the log is kept. 2: invalid arguments.
  */
 import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -50,7 +50,7 @@ async function readArguments(args: string[]): Promise<Arguments> {
   return { minutes, seed, dir, runtimes: chooseRuntimes(values.runtime) };
 }
 
-/** The named runtime, or all available ones. */
+/** Returns the named runtime, or all available ones. */
 function chooseRuntimes(named: string | undefined): RuntimeName[] {
   if (named === undefined) return RUNTIMES.filter((name) => executableOf(name) !== null);
   const runtime = RUNTIMES.find((name) => name === named);

@@ -18,7 +18,7 @@ const { report } = TERMINAL;
 
 async function start(): Promise<void> {
   const configPath = join(DIR, "service.toml");
-  // Accepts an edited configuration. Only `init` insists on the original.
+  // An edited configuration is accepted here. Only `init` requires the original one.
   if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
   const config = await loadConfig(configPath);
   await serve(config, { report, onReady: () => report(hints(config)) });

@@ -19,7 +19,7 @@ const LINE_WIDTH = 100;
 const FILE_LINES_MAX = 450;
 const SKIPPED = new Set([".git", "node_modules", "demo", "dist"]);
 
-/** Layers, bottom up: a file imports from its own layer and lower ones. */
+/** Layers, from bottom to top. A file may import only from its own layer and lower ones. */
 const LAYERS = ["event", "log", "service", "api", "commands"];
 
 /** The directories that each directory of `src/` outside the layers may import from. */
@@ -41,7 +41,7 @@ const USED: Record<string, string[]> = {
 /** Files that may end the process through the runtime. Examples are standalone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
-/** Paths of all text files of the project, relative to `root`. */
+/** Returns the paths of all text files of the project, relative to `root`. */
 function listFiles(root: string, folder = ""): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -105,7 +105,7 @@ interface Packages {
   devDependencies?: Record<string, string>;
 }
 
-/** deno.json and package.json of a directory must specify the same, exact versions. */
+/** Checks that a directory's deno.json and package.json specify the same, exact versions. */
 function checkPackages(folder: string, read: (path: string) => string): string[] {
   const [deno, node] = ["deno.json", "package.json"].map((name): Packages =>
     JSON.parse(read(join(folder, name)))
@@ -132,14 +132,14 @@ function checkPackages(folder: string, read: (path: string) => string): string[]
   return faults;
 }
 
-/** Packages missing from the documented dependencies. */
+/** Finds packages that are missing from the documented dependencies. */
 function findUnlisted({ dependencies, devDependencies }: Packages, list: string): string[] {
   return Object.keys({ ...dependencies, ...devDependencies })
     .filter((name) => !list.includes(`\n| \`${name}\` `))
     .map((name) => `docs/dependencies.md: has no entry for ${name}`);
 }
 
-/** Source files that are unreachable from the entry points. */
+/** Finds source files that are unreachable from the entry points. */
 function findDead(files: string[], read: (path: string) => string): string[] {
   const entries = files.filter((path) => !path.startsWith("src/") && path.endsWith(".ts"));
   const reached = new Set<string>();
@@ -154,7 +154,7 @@ function findDead(files: string[], read: (path: string) => string): string[] {
     .map((path) => `${path}: only tests import it`);
 }
 
-/** Faults of the source tree at `root`, one line each. */
+/** Returns the faults of the source tree at `root`, one line each. */
 export function findUntidy(root: string): string[] {
   const files = listFiles(root);
   const read = (path: string) => readFileSync(join(root, path), "utf8");

@@ -19,9 +19,9 @@ export interface Served {
 }
 
 /**
- * Serves a floor during `use`.
- * @param runtime a compiled executable cannot run it, so the current runtime is used instead.
- * @param folder for its socket and its file, on the measured disk.
+ * Runs a bare server during `use`.
+ * @param runtime the current runtime is used instead of a compiled executable, which cannot run it.
+ * @param folder directory for the socket and the file, on the measured disk.
  */
 export async function withFloor<T>(
   floor: string,

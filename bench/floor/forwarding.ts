@@ -1,4 +1,4 @@
-/** An endless response of pushed data: the minimum cost of delivery to a follower. */
+/** An endless response that pushes data, for the minimum cost of delivery to a follower. */
 import { Buffer } from "node:buffer";
 
 /** The follow response that clients of the service expect. */

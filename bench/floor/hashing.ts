@@ -1,6 +1,6 @@
 /**
- * Performs only the SHA-256 work of reading, sealing and verifying history, with the same calls on
- * as many inputs of the same lengths as for the typical event.
+ * Performs only the SHA-256 work of reading, sealing and verifying history. Makes the same calls on
+ * inputs of the same number and length as for the typical event.
  */
 import { Buffer } from "node:buffer";
 import { createHash, hash } from "node:crypto";
@@ -33,19 +33,19 @@ function hashEach(sizeBytes: number, events = BATCH_EVENTS): void {
   }
 }
 
-/** Hashes payloads, envelopes and chain of an appended batch, its digest, and its lines. */
+/** Hashes the payloads, envelopes, chain, digest and lines of an appended batch. */
 export function hashAppended(events: number): void {
   for (const sizeBytes of [PAYLOAD_BYTES, ENVELOPE_BYTES, LINK_BYTES]) hashEach(sizeBytes, events);
   for (const bytesPerEvent of [DIGEST_BYTES, LINE_BYTES]) hashText(bytesPerEvent, events);
 }
 
 export const HASHING: Record<string, HashBatch> = {
-  /** The bytes of the file and the batch digests. */
+  /** Hashes the file and the batch digests. */
   "verify": () => {
     hashText(SEALED_BYTES);
     hashText(DIGEST_BYTES);
   },
-  /** The same, plus payloads, envelopes and chain. */
+  /** Also hashes the payloads, envelopes and chain. */
   "verify --chain": () => {
     hashText(SEALED_BYTES);
     hashText(DIGEST_BYTES);
@@ -54,9 +54,9 @@ export const HASHING: Record<string, HashBatch> = {
     hashEach(LINK_BYTES);
   },
   /**
-   * The lines, when the log is opened, when they are read, when they are written to the segment and
-   * when the segment is read back. The chain. The file, when it is written and when it is read
-   * back.
+   * Hashes the lines four times (when the log is opened, when they are read, when they are written
+   * to the segment and when it is read back), the chain once, and the file twice (when it is
+   * written and when it is read back).
    */
   "seal": () => {
     for (let pass = 0; pass < 4; pass++) hashText(LINE_BYTES);

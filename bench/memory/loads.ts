@@ -38,7 +38,7 @@ export interface Load {
 /**
  * Combines several kinds of load on a log.
  * @param row makes the batch ids of this row unique.
- * @param facts describes the log; batches of one event advance `nextBatch`.
+ * @param facts describes the log. Batches of one event advance its `nextBatch`.
  */
 export function loadOf(row: string, kinds: readonly Kind[], facts: LogFacts): Load {
   const load: Load = { workloads: [], followFrom: [] };
@@ -77,7 +77,7 @@ function workloadOf(
   }
 }
 
-/** Batches of one event, each in the next stream and with a unique key. */
+/** Returns batches of one event, each in the next stream and with a unique key. */
 function singles(facts: LogFacts): Workload {
   const requests = new BulkBatches(1);
   return {

@@ -1,6 +1,6 @@
 /**
- * Draws results of this benchmark as an SVG image. Each figure is a group of bars on its own scale:
- * the service on each measured runtime, PostgreSQL doing the same work, and Redis.
+ * Draws results of this benchmark as an SVG image. Each figure is a group of bars with its own
+ * scale: the service on each measured runtime, PostgreSQL doing the same work, and Redis.
  */
 import { type Report, rounded, type Row } from "../support/report.ts";
 import { type Figure, FIGURES, INGEST_ROWS, SERVED_ROWS } from "./rows.ts";
@@ -59,7 +59,7 @@ const STYLE = `
 `;
 
 /**
- * @param results one per runtime of the service. For a peer, the best of its figures is drawn.
+ * @param results one per runtime of the service. The best of a peer's figures is drawn.
  * @throws {Error} if a result is from a different benchmark, or there is no figure to draw.
  */
 export function drawChart(results: PeersResult[]): string {
@@ -127,7 +127,7 @@ function groupOf(figure: Figure, results: PeersResult[]): Group {
   return { title: titleOf(figure), unit: isRate(figure) ? "events/s" : "ms, less is better", bars };
 }
 
-/** A bar for the best of several values; none if nothing was measured. */
+/** Returns a bar for the best of several values; none if nothing was measured. */
 function barOf(name: string, style: Bar["style"], cells: unknown[], figure: Figure): Bar[] {
   const values = cells.filter((cell) => typeof cell === "number");
   if (values.length === 0) return [];

@@ -16,7 +16,7 @@ export interface Series {
   rounds: Measurement[];
 }
 
-/** No peer has sealed history. The goal is half the replay rate of the service's tail. */
+/** Sets a goal instead, since no peer has sealed history: half the service's tail replay rate. */
 export function segmentsGoal(series: Series[]): Series[] {
   const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
   if (tail === undefined) return [];
@@ -28,17 +28,17 @@ export function segmentsGoal(series: Series[]): Series[] {
   return [{ row: "replay-segments", subject: "goal", variant, isSameWork: false, rounds }];
 }
 
-/** Above this share of a core, the load generator is considered the bottleneck. */
+/** A load generator above this share of a core is considered the bottleneck. */
 const CLIENT_SHARE_MAX = 0.85;
 const CLIENT_LIMITED = "!";
 
-/** One line per measured figure, with the service, the best peer, the same work and the floor. */
+/** Returns a line per measured figure: the service, the best peer, the same work and the floor. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.filter(({ row }) => series.some((each) => each.row === row))
     .map((figure) => comparisonRow(figure, series.filter((each) => each.row === figure.row)));
 }
 
-/** One line per variant, with its resource usage. */
+/** Returns a line per variant, with its resource usage. */
 export function detailRows(series: Series[]): Row[] {
   return series.map((each) => {
     const of = (key: keyof Measurement) => medianOf(each.rounds, key);
@@ -86,7 +86,7 @@ function comparisonRow(figure: Figure, series: Series[]): Row {
   };
 }
 
-/** The variant with the best median; undefined if none has one. */
+/** Returns the variant with the best median; undefined if none has one. */
 function bestOf(figure: Figure, series: Series[]): Series | undefined {
   const measured = series.filter(({ rounds }) => medianOf(rounds, figure.value) !== null);
   const value = ({ rounds }: Series) => medianOf(rounds, figure.value)!;
@@ -94,7 +94,7 @@ function bestOf(figure: Figure, series: Series[]): Series | undefined {
   return measured.toSorted((a, b) => sign * (value(a) - value(b)))[0];
 }
 
-/** How many times better the service is; above 1, it is ahead. */
+/** Returns how many times better the service is. Above 1, the service is ahead. */
 function ratio(figure: Figure, ours: Series | undefined, peer: Series | undefined): number | null {
   if (ours === undefined || peer === undefined) return null;
   const [own, other] = [medianOf(ours.rounds, figure.value), medianOf(peer.rounds, figure.value)];
@@ -108,7 +108,7 @@ function figureCell({ value }: Figure, series: Series | undefined): number | nul
   return roundedOrNull(medianOf(series.rounds, value), value === "eventsPerSecond" ? 0 : 3);
 }
 
-/** Server CPU milliseconds per 1,000 events. */
+/** Returns the server's CPU milliseconds per 1,000 events. */
 function cpuCell(series: Series | undefined): number | null {
   if (series === undefined) return null;
   const seconds = medianOf(series.rounds, "serverCpuSecondsPer1000");
@@ -119,7 +119,7 @@ function nameOf(series: Series | undefined): string | null {
   return series === undefined ? null : `${series.subject} ${series.variant}`;
 }
 
-/** CPU shares of the load generators, marked if one was the bottleneck. */
+/** Returns the CPU shares of the load generators, marked if one was the bottleneck. */
 function shareCell(series: (Series | undefined)[]): string {
   return series.map((each) =>
     markedPercent(each ? medianOf(each.rounds, "clientShare") : null) ?? "-"
@@ -136,7 +136,7 @@ function percent(share: number | null): number | null {
   return share === null ? null : Math.round(share * 100);
 }
 
-/** The median over the rounds in which a value is known; null if there are none. */
+/** Returns the median over the rounds in which a value is known; null if there are none. */
 export function medianOf(rounds: Measurement[], key: keyof Measurement): number | null {
   const values = rounds.map((round) => round[key]).filter((value) => value !== null);
   return values.length === 0 ? null : median(values);

@@ -81,7 +81,7 @@ export class Connection<Reply> {
     if (reply === null) return;
     const onReply = this.#onReply;
     this.#onReply = null;
-    if (onReply === null) this.#onFailure(new Error("an unexpected reply"));
+    if (onReply === null) this.#onFailure(new Error("received an unexpected reply"));
     else onReply(reply);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Measures the latency from a sender to one follower: single events at a steady rate, from the
- * first byte of each to its arrival. The service and the peers use the same loop.
+ * Measures the latency from a sender to one follower. Sends single events at a steady rate, each
+ * timed from its first byte to its arrival. The service and the peers use the same loop.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "../support/latency_histogram.ts";

@@ -1,4 +1,4 @@
-/** Makes DuckDB write the events of a tail to Parquet: the same rows, from the same lines. */
+/** Makes DuckDB write the events of a tail to Parquet, with the same rows from the same lines. */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -52,7 +52,7 @@ function writeLines(tail: string, path: string): number {
   return events;
 }
 
-/** Counts in a commit's header; see docs/format.md. */
+/** The counts in a commit's header (see docs/format.md). */
 interface TailHeader {
   commit: { batches: { events: number }[]; bytes: number };
 }

@@ -11,13 +11,13 @@ export interface BenchEvent {
   payload: Record<string, unknown>;
 }
 
-/** The events of a request to the service. */
+/** Returns the events of a request to the service. */
 export function eventsOf(request: Buffer): BenchEvent[] {
   const body = request.subarray(request.indexOf("\r\n\r\n") + 4).toString("utf8");
   return (JSON.parse(body) as { events: BenchEvent[] }).events;
 }
 
-/** An event as a JSON string, for a peer that stores it opaquely. */
+/** Formats an event as a JSON string, for a peer that stores it opaquely. */
 export function eventText(event: BenchEvent): string {
   return JSON.stringify({ source: BENCH_SOURCE, ...event });
 }

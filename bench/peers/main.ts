@@ -29,7 +29,7 @@ import { takeTurns, type Turn, turnOf } from "./turns.ts";
  * Short windows and many rounds, so that other load on the machine affects all subjects equally.
  */
 const DEFAULT_ARGS = ["--seconds", "1"];
-/** Warm-up relative to the measured time; longer for the service, because of JIT compilation. */
+/** Warm-up relative to the measured time. It is long because of the service's JIT compilation. */
 const WARMUP_SHARE = 0.5;
 const OURS_WARMUP_SHARE = 1.5;
 const REPLAY_EVENTS = 200_000;

@@ -1,6 +1,6 @@
 /**
- * The figures of one measurement of any subject, and a clock for it that measures the CPU time of
- * the server, the load generator and everything else on the machine.
+ * The figures of one measurement of any subject, and a clock that measures the CPU time of the
+ * server, of the load generator and of everything else on the machine.
  */
 import {
   endedChildrenCpuSeconds,
@@ -9,7 +9,7 @@ import {
   treeCpuSeconds,
 } from "./process_usage.ts";
 
-/** Null if not measured or unknown. */
+/** A figure is null if it was not measured or is unknown. */
 export interface Measurement {
   eventsPerSecond: number | null;
   p50Ms: number | null;
@@ -51,11 +51,11 @@ export class UsageClock {
   constructor(serverSeconds: () => number | null, clientSeconds: () => number) {
     this.#serverSeconds = serverSeconds;
     this.#clientSeconds = clientSeconds;
-    // Reading /proc takes a while. There is no load during that time, so it is excluded.
+    // Reading /proc takes a while without any load, so that time is excluded.
     this.#start = { ...this.#read(), ms: performance.now() };
   }
 
-  /** The measurement so far, over `events` events. */
+  /** Returns the measurement so far, over `events` events. */
   stop(events: number): Measurement {
     const end = this.#read();
     const start = this.#start;
@@ -94,12 +94,12 @@ export function serverClock(serverPid: number): UsageClock {
   );
 }
 
-/** A clock for a command that runs to completion while the clock runs. */
+/** Starts a clock for a command that runs to completion while the clock runs. */
 export function commandClock(): UsageClock {
   return new UsageClock(endedChildrenCpuSeconds, ownCpuSeconds);
 }
 
-/** A clock for work in this process. */
+/** Starts a clock for work in this process. */
 export function ownClock(): UsageClock {
   return new UsageClock(ownCpuSeconds, () => 0);
 }

@@ -58,7 +58,7 @@ export function oursSubject(serverRuntime: RuntimeName, context: BenchContext): 
   };
 }
 
-/** One workload per client. */
+/** Returns one workload per client. */
 export function ingestWorkloads({ clients, batchEvents }: IngestRow): Workload[] {
   return Array.from(
     { length: clients },

@@ -26,14 +26,14 @@ export interface UserIds {
   gid: number;
 }
 
-/** Path of a program; null if it is missing. PEERS_PATH overrides the search path. */
+/** Returns the path of a program; null if missing. PEERS_PATH overrides the search path. */
 export function findPeer(name: string): string | null {
   const folders = process.env["PEERS_PATH"]?.split(":") ??
     [...programFolders(), ...postgresFolders()];
   return findProgram(name, folders);
 }
 
-/** Directories of the installed versions, newest first. */
+/** Returns the directories of the installed versions, newest first. */
 function postgresFolders(): string[] {
   let versions: string[];
   try {
@@ -148,7 +148,7 @@ export class PeerServer {
         }
         if (performance.now() > deadlineMs) {
           this.#signal("SIGKILL");
-          throw new Error(`${this.#path} did not answer in ${START_TIMEOUT_MS} ms`, {
+          throw new Error(`${this.#path} did not respond within ${START_TIMEOUT_MS} ms`, {
             cause: error,
           });
         }

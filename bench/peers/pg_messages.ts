@@ -1,6 +1,6 @@
 /**
- * Messages to PostgreSQL, protocol version 3 (see "Message Formats" in its documentation), as bytes
- * that are built once and sent many times. Statements are prepared; parameters are binary.
+ * Messages to PostgreSQL, protocol version 3 (see "Message Formats" in its documentation). They are
+ * built as bytes once and sent many times. Statements are prepared, and parameters are binary.
  */
 import { Buffer } from "node:buffer";
 
@@ -15,13 +15,13 @@ const COPY_ESCAPES: Record<string, string> = {
   "\r": "\\r",
 };
 
-/** The first message of a session. */
+/** Builds the first message of a session. */
 export function startupMessage(user: string, database: string): Buffer {
   const parameters = Buffer.from(`user\0${user}\0database\0${database}\0\0`);
   return Buffer.concat([int32(parameters.length + 8), int32(PROTOCOL_VERSION), parameters]);
 }
 
-/** A simple query: a string of statements, which are run one after another. */
+/** Builds a simple query, whose statements are run one after another. */
 export function queryMessage(sql: string): Buffer {
   return message("Q", cString(sql));
 }
@@ -46,31 +46,31 @@ export function executeMessages(name: string, parameters: Buffer[]): Buffer {
   return Buffer.concat([message("B", bind), message("E", Buffer.concat([cString(""), int32(0)]))]);
 }
 
-/** A Sync message, which ends a group of messages, commits them and yields one reply. */
+/** Builds a Sync message, which ends a group of messages, commits them and yields one reply. */
 export function syncMessage(): Buffer {
   return message("S", Buffer.alloc(0));
 }
 
-/** The rows and the end of a COPY, in text format, which PostgreSQL reads faster than binary. */
+/** Builds the rows and end of a COPY, in text format, which PostgreSQL reads faster than binary. */
 export function copyMessages(rows: string[][]): Buffer {
   const escaped = (value: string) => value.replace(/[\\\t\n\r]/g, (char) => COPY_ESCAPES[char]!);
   const lines = rows.map((values) => `${values.map(escaped).join("\t")}\n`);
   return Buffer.concat([message("d", Buffer.from(lines.join(""))), message("c", Buffer.alloc(0))]);
 }
 
-/** The end of a session. */
+/** Builds the last message of a session. */
 export function terminateMessage(): Buffer {
   return message("X", Buffer.alloc(0));
 }
 
-/** A bigint parameter or column. */
+/** Encodes a bigint parameter or column. */
 export function int64(value: bigint): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigInt64BE(value);
   return bytes;
 }
 
-/** A timestamptz parameter or column: microseconds since 2000-01-01. */
+/** Encodes a timestamptz parameter or column as microseconds since 2000-01-01. */
 export function timestamp(text: string): Buffer {
   return int64(BigInt(Date.parse(text) - Date.UTC(2000, 0, 1)) * 1000n);
 }

@@ -84,7 +84,7 @@ export class PgSkimmer {
     if (bytes.length < at + HEADER_BYTES) return null;
     const type = bytes[at]!;
     const bodyBytes = int32At(bytes, at + 1) - 4;
-    if (bodyBytes < 0) throw new Error(`PostgreSQL message with length ${bodyBytes + 4}`);
+    if (bodyBytes < 0) throw new Error(`invalid PostgreSQL message length: ${bodyBytes + 4}`);
     const bodyAt = at + HEADER_BYTES;
     const neededBytes = readBytes(type, bodyBytes);
     if (neededBytes > MESSAGE_READ_BYTES_MAX) throw new Error("PostgreSQL message is too long");
@@ -118,7 +118,7 @@ export class PgSkimmer {
           `PostgreSQL: ${errorText(bytes.toString("utf8", bodyAt, bodyAt + bodyBytes))}`,
         );
       case TYPE.authentication:
-        if (int32At(bytes, bodyAt) !== 0) throw new Error("PostgreSQL asks for a password");
+        if (int32At(bytes, bodyAt) !== 0) throw new Error("PostgreSQL requires a password");
     }
   }
 
@@ -138,7 +138,7 @@ function int32At(bytes: Buffer, at: number): number {
   return bytes[at]! << 24 | bytes[at + 1]! << 16 | bytes[at + 2]! << 8 | bytes[at + 3]!;
 }
 
-/** Bytes of a message that must arrive before it is parsed; 0 for most messages. */
+/** Returns how many bytes of a message must arrive before it is parsed; 0 for most messages. */
 function readBytes(type: number, bodyBytes: number): number {
   switch (type) {
     case TYPE.rows:
@@ -153,7 +153,7 @@ function readBytes(type: number, bodyBytes: number): number {
   }
 }
 
-/** Each field of an error is a letter and a string; `M` is the message. */
+/** Returns an error's message: the field `M`. Each field is a letter and a string. */
 function errorText(body: string): string {
   return body.split("\0").find((field) => field.startsWith("M"))?.slice(1) ?? body;
 }

@@ -63,7 +63,7 @@ const STATEMENTS: Record<string, string> = {
 type Measure = (postgres: Postgres) => Promise<Measurement>;
 
 export function postgresSubject(cluster: PostgresCluster, context: BenchContext): Subject {
-  /** A variant that counts only for `best peer`, because it skips work that the service does. */
+  /** A variant that is compared only as `best peer`, since it skips work that the service does. */
   const shortcut = (name: string, measure: Measure): Variant => ({
     name,
     isSameWork: false,
@@ -110,7 +110,7 @@ function typicalEvents(count: number): BenchEvent[] {
   return eventsOf(new BatchRequest("postgres", count).next());
 }
 
-/** A session with all statements prepared. */
+/** Opens a session with all statements prepared. */
 export async function openPrepared(
   postgres: Postgres,
   onNotification?: () => void,
@@ -130,7 +130,7 @@ function insertJsonRequest(events: BenchEvent[]): Buffer {
   return Buffer.concat([executeMessages("insert_json", parameters), syncMessage()]);
 }
 
-/** The command and its data in one write, which saves a round trip. */
+/** Combines the command and its data in one write, which saves a round trip. */
 export function copyRequest(events: BenchEvent[]): Buffer {
   const copy = queryMessage(`COPY events (${COLUMNS}) FROM STDIN`);
   return Buffer.concat([copy, copyMessages(events.map(valuesOf))]);
@@ -141,13 +141,13 @@ export function keyRequestOf(key: string): Buffer {
   return Buffer.concat([executeMessages("key", [Buffer.from(key)]), syncMessage()]);
 }
 
-/** Column values as strings. */
+/** Returns an event's column values as strings. */
 function valuesOf(event: BenchEvent): string[] {
   const { stream, record_key, kind, occurred_at, payload } = event;
   return [BENCH_SOURCE, stream, record_key, kind, occurred_at, JSON.stringify(payload)];
 }
 
-/** Column values in binary. */
+/** Returns an event's column values in binary. */
 function columnsOf(event: BenchEvent): Buffer[] {
   return valuesOf(event).map((value, column) =>
     column === OCCURRED_AT ? timestamp(value) : Buffer.from(value)
@@ -169,7 +169,7 @@ async function measureIngest(
   return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
 }
 
-/** Rows per sync of the write-ahead log since its counters were reset. */
+/** Returns the rows per sync of the write-ahead log since its counters were reset. */
 async function eventsPerSync(postgres: Postgres): Promise<number> {
   const connection = await openPrepared(postgres);
   const ask = async (statement: string) => {
@@ -188,7 +188,7 @@ function writer(connection: Connection<PgReply>, request: Buffer, events: number
     exchange(done, failed) {
       connection.send(request, 1, ({ tag }) => {
         if (tag.endsWith(` ${events}`)) done(events);
-        else failed(new Error(`PostgreSQL answered ${tag} to ${events} events`));
+        else failed(new Error(`PostgreSQL returned ${tag} for ${events} events`));
       }, failed);
     },
     close: () => connection.close(terminateMessage()),
@@ -205,7 +205,7 @@ function reader(connection: Connection<PgReply>, logEvents: number): LoadClient 
       connection.send(Buffer.concat(request), 1, ({ rows, lastId }) => {
         const expected = Math.min(PAGE_EVENTS, logEvents - readEvents);
         if (rows !== expected) {
-          return failed(new Error(`page of ${rows} rows instead of ${expected}`));
+          return failed(new Error(`a page has ${rows} rows, expected ${expected}`));
         }
         readEvents += rows;
         after = lastId;

@@ -31,7 +31,7 @@ export class KeyedTable {
     return new KeyedTable(postgres, events);
   }
 
-  /** One client looks up keys one after another, `step` apart. */
+  /** Looks up keys with one client, one after another, `step` apart. */
   async measureLookups(step: number, times: LoadTimes): Promise<Measurement> {
     const connection = await openPrepared(this.#postgres);
     const events = this.#events;
@@ -40,7 +40,7 @@ export class KeyedTable {
       exchange(done: (events: number) => void, failed: (error: Error) => void) {
         connection.send(keyRequestOf(`customer-${number++ * step % events}`), 1, ({ rows }) => {
           if (rows === 1) done(1);
-          else failed(new Error(`${rows} rows for one key`));
+          else failed(new Error(`the lookup of a key returned ${rows} rows`));
         }, failed);
       },
       close: () => connection.close(terminateMessage()),

@@ -21,7 +21,7 @@ export const POSTGRES_INSTALL = "apt-get install postgresql";
 const DATABASE = "postgres";
 export const POSTGRES_USER = "bench";
 
-/** The durability settings are the defaults, stated for the record. */
+/** The durability settings have their default values, which are listed for the record. */
 const SETTINGS = [
   "fsync=on",
   "synchronous_commit=on",

@@ -19,15 +19,15 @@ interface ProcessTimes {
   childSeconds: number;
 }
 
-/** Maximum number of retries if processes exit during the read. */
+/** Maximum number of retries when processes exit during a read. */
 const READS_MAX = 5;
 
-/** Time of a process and all its descendants, including exited ones; null without /proc. */
+/** Returns the CPU time of a process and its descendants, even exited ones; null without /proc. */
 export function treeCpuSeconds(rootPid: number): number | null {
   let tree = readTree(rootPid);
   for (let read = 1; read < READS_MAX; read++) {
-    // An exiting process's CPU time is added to its parent's; between two reads, it may be counted
-    // in neither.
+    // When a process exits, its CPU time is added to its parent's. A single pass may miss it in
+    // both.
     const again = readTree(rootPid);
     const isSame = again.length === tree.length &&
       again.every(({ pid }, at) => pid === tree[at]!.pid);
@@ -38,18 +38,18 @@ export function treeCpuSeconds(rootPid: number): number | null {
   return tree.reduce((sum, { seconds, childSeconds }) => sum + seconds + childSeconds, 0);
 }
 
-/** Time of the exited children of this process; null without /proc. */
+/** Returns the CPU time of the exited children of this process; null without /proc. */
 export function endedChildrenCpuSeconds(): number | null {
   return readTimes(process.pid)?.childSeconds ?? null;
 }
 
-/** Time of this process, all threads. */
+/** Returns the CPU time of all threads of this process. */
 export function ownCpuSeconds(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 }
 
-/** Busy time of all cores together; null without /proc. */
+/** Returns the busy time of all cores together; null without /proc. */
 export function machineCpuSeconds(): number | null {
   const text = readOrNull("/proc/stat");
   if (text === null) return null;
@@ -58,7 +58,7 @@ export function machineCpuSeconds(): number | null {
   return (user! + nice! + system! + interrupts! + softInterrupts!) / TICKS_PER_SECOND;
 }
 
-/** The ids of a process and all its descendants. */
+/** Reads the times of a process and all its descendants. */
 function readTree(rootPid: number): (ProcessTimes & { pid: number })[] {
   const processes = readProcesses();
   const isInTree = (pid: number): boolean => {
@@ -103,7 +103,7 @@ function readTimes(pid: number): ProcessTimes | null {
   };
 }
 
-/** Null if the process is gone, or without /proc. */
+/** Reads a file; returns null if the process is gone, or without /proc. */
 function readOrNull(path: string): string | null {
   try {
     return readFileSync(path, "utf8");

@@ -1,6 +1,6 @@
 /**
- * Redis in each row. An event is a stream entry with its JSON as the only field, the minimum for
- * Redis. Batches are sent in one write, with and without MULTI. Only those with MULTI are atomic.
+ * Redis in each row. An event is a stream entry with its JSON as the only field, which is the least
+ * work for Redis. Batches are sent in one write, with and without MULTI; only MULTI is atomic.
  */
 import { Buffer } from "node:buffer";
 import { BatchRequest } from "../support/requests.ts";
@@ -113,7 +113,7 @@ function reader(connection: Connection<RespReply>, logEvents: number): LoadClien
       connection.send(encodeCommand(words), 1, ({ entries, lastId }) => {
         const expected = Math.min(PAGE_EVENTS, logEvents - readEvents);
         if (entries !== expected) {
-          return failed(new Error(`page of ${entries} entries instead of ${expected}`));
+          return failed(new Error(`a page has ${entries} entries, expected ${expected}`));
         }
         readEvents += entries;
         start = `(${lastId}`;

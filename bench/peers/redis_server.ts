@@ -1,4 +1,4 @@
-/** Redis as a durable log: each write is synced before its reply, without background work. */
+/** Redis as a durable log. Each write is synced before its reply. There is no background work. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Connection } from "./connection.ts";
@@ -12,7 +12,7 @@ export interface Redis {
   pid: number;
 }
 
-/** Durable: a reply means that the data is on disk. No snapshots or rewrites. */
+/** Durable settings: a reply means that the data is on disk. Snapshots and rewrites are off. */
 const SETTINGS: Record<string, string> = {
   "port": "0",
   "appendonly": "yes",

@@ -1,7 +1,7 @@
 /**
- * The part of the Redis protocol (RESP2) that a load generator needs: commands as bytes, and
- * replies counted without parsing their values. Only values that are checked are kept: the number
- * of stream entries in a reply, and the id of the last entry.
+ * The part of the Redis protocol (RESP2) that a load generator needs: encodes commands, and counts
+ * replies without parsing their values. Keeps only the values that are checked: the number of
+ * stream entries in a reply, and the id of the last entry.
  */
 import { Buffer } from "node:buffer";
 
@@ -18,13 +18,13 @@ const NOTHING = Buffer.alloc(0);
 
 /** Summary of the replies to one exchange. */
 export interface RespReply {
-  /** Arrays that follow a string: entries of a stream, and in XREAD the stream itself. */
+  /** Number of arrays that follow a string: stream entries and, in XREAD, the stream itself. */
   entries: number;
   /** Id of the last entry; empty if there is none. */
   lastId: string;
 }
 
-/** A command as an array of bulk strings. */
+/** Encodes a command as an array of bulk strings. */
 export function encodeCommand(words: string[]): Buffer {
   const bulks = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`);
   return Buffer.from(`*${words.length}\r\n${bulks.join("")}`);
@@ -38,7 +38,7 @@ export class RespSkimmer {
   #pending: Buffer = NOTHING;
   #entries = 0;
   #lastId = "";
-  /** The last value if it started an array of two: an id, if an array follows. */
+  /** The last value, if it was the first in an array of two. If an array follows, it is an id. */
   #opening: string | null = null;
   #isOpeningNext = false;
 
@@ -71,7 +71,7 @@ export class RespSkimmer {
       }
       at = next;
     }
-    if (at < bytes.length) throw new Error("data after the end of a Redis reply");
+    if (at < bytes.length) throw new Error("unexpected data after a Redis reply");
     return this.#finish();
   }
 
@@ -127,7 +127,7 @@ export class RespSkimmer {
   }
 }
 
-/** Position of the CR. Lines are a few bytes long: a loop is faster than `indexOf()`. */
+/** Returns the offset of the CR. Lines are a few bytes long, so a loop beats `indexOf()`. */
 function findLineEnd(bytes: Buffer, at: number): number | null {
   let end = at;
   while (end < bytes.length && bytes[end] !== CR) end++;

@@ -1,6 +1,6 @@
 /**
- * The rows about sealed history, all on one log: each round appends and seals a part of it,
- * alternating with DuckDB; queries follow once the whole log is sealed.
+ * The rows about sealed history, all on one log. Each round appends a part of the log and seals it,
+ * alternating with DuckDB. Queries follow once the whole log is sealed.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,13 +22,13 @@ import { type PostgresCluster, withPostgres } from "./postgres_server.ts";
 import { type BenchContext, FILL_BATCH_EVENTS, PAGE_EVENTS } from "./rows.ts";
 import { takeTurns, type Turn, turnOf } from "./turns.ts";
 
-/** Coprime to most counts, so that consecutive lookups are not neighbors. */
+/** Step between lookups. It is coprime to most counts, so consecutive ones are not neighbors. */
 const KEY_STEP = 7919;
 
 export interface SealedOptions {
   rows: string[];
   rounds: number;
-  /** Events of the whole log; each round is rounded up to full batches. */
+  /** Number of events in the whole log. Each round is rounded up to full batches. */
   events: number;
   serverRuntime: RuntimeName;
   /** Null if PostgreSQL is not installed. */
@@ -123,7 +123,7 @@ function measureVerify({ deployment, events }: SealedLog): Promise<Measurement> 
   return measureCommand(events, () => deployment.run(["verify"], () => null));
 }
 
-/** sha256sum over the segments, if it is installed. */
+/** Runs sha256sum on the segments, if it is installed. */
 async function checksumTurns({ deployment, events }: SealedLog): Promise<Turn[]> {
   const program = findPeer("sha256sum");
   if (program === null) return [];
@@ -159,7 +159,7 @@ function keyWorkload(events: number): Workload {
   };
 }
 
-/** The service's lookups, alternating with those in an indexed table if PostgreSQL is installed. */
+/** Measures the service's lookups, alternating with an indexed table if PostgreSQL is installed. */
 async function measureLookups(
   lookup: Turn,
   { events }: SealedLog,

@@ -25,14 +25,14 @@ import {
 
 /** Number of remembered positions in the history. */
 const POSITIONS = 1000;
-/** Enough clients that many appends share each fdatasync. */
+/** Number of clients, enough that many appends share each fdatasync. */
 const CLIENTS: Record<Shape, number> = { batch: 4, single: 64 };
 /** Batch numbers reserved for one filling of the tail. */
 const TAIL_BATCHES_MAX = 500_000;
 /** Batches between checks of the tail's size. */
 const TAIL_LOOK_BATCHES: Record<Shape, number> = { batch: 1, single: 100 };
 const SEALING_TIMEOUT_MS = 1_200_000;
-/** If the server sealed a smaller share of the log, the command seals the log. */
+/** If the server has sealed a smaller share of the log, the `seal` command seals the log. */
 const SEALED_SHARE_MIN = 0.8;
 const LONG_MS = 24 * 3_600_000;
 const COMMITTED = '"status":"committed"';
@@ -193,7 +193,7 @@ export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void
   await writeFacts(log);
 }
 
-/** The last event of a receipt. */
+/** Returns the last event of a receipt. */
 function lastEventId({ bodyEnd }: RawResponse): string {
   const id = /"last_event_id":"([0-9a-f-]+)"/.exec(bodyEnd.toString("latin1"))?.[1];
   if (id === undefined) throw new Error(`no receipt: ${bodyEnd}`);

@@ -13,7 +13,7 @@ export interface LogFacts {
   shape: Shape;
   bulkBatches: number;
   bulkEvents: number;
-  /** The only event of each old stream that still has only one. */
+  /** The event of each old stream that has only one event, by stream. */
   oldStreams: Record<string, string>;
   /** The last events of batches spread evenly over the bulk, in order. */
   positions: string[];
@@ -23,7 +23,7 @@ export interface LogFacts {
   nextBatch: number;
   /** The event that precedes the last full page. */
   endAfter: string;
-  /** Number of measurements so far, so that new batches get new ids. */
+  /** Number of measurements so far. It makes the ids of new batches unique. */
   askings: number;
 }
 
@@ -32,7 +32,7 @@ export interface BuiltLog {
   facts: LogFacts;
 }
 
-/** The event at a given share of the bulk. */
+/** Returns the event at a given share of the bulk. */
 export function positionAt({ positions }: LogFacts, share: number): string {
   return positions[Math.floor(positions.length * share)]!;
 }

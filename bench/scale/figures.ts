@@ -1,7 +1,7 @@
 /** A log's figures by name, in print order, and tables of several logs side by side. */
 import { rounded, type Row } from "../support/report.ts";
 
-/** Null if unavailable on this system. */
+/** Figures by name; null if unavailable on this system. */
 export type Figures = Record<string, number | null>;
 
 /** Limits of some figures; the others are only reported. */
@@ -18,7 +18,7 @@ const GOALS: Record<string, string> = {
   "verify --chain peak MB": "419",
 };
 
-/** One row per figure, one column per log, and the ratio of the last to the first. */
+/** Returns a row per figure with a column per log, and the ratio of the last to the first. */
 export function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
   const first = columns[0]!.figures;
   const last = columns.at(-1)!.figures;

@@ -25,7 +25,7 @@ const NAME_DIGITS = 3;
 const NAME_PLACEHOLDER = "777";
 const BATCH_DIGITS = 10;
 const BATCH_PLACEHOLDER = "9999999999";
-/** Occurrences of the key in an event: `record_key`, and the payload's id, name and email. */
+/** Number of times an event contains its key: in `record_key` and the payload's id, name, email. */
 const KEYS_PER_EVENT = 4;
 
 /** @throws {Error} if no shape has that name. */
@@ -39,7 +39,7 @@ export function batchEventsOf(shape: Shape): number {
   return shape === "batch" ? 1000 : 1;
 }
 
-/** Number of distinct streams of a log with the given number of events in its bulk. */
+/** Returns the number of distinct streams in a log with this many events in its bulk. */
 export function streamsOf(oldStreams: number, bulkEvents: number): number {
   return oldStreams + Math.min(bulkEvents, SOURCES * STREAMS);
 }
@@ -64,7 +64,7 @@ export interface SingleEvent {
   expectedFrontier?: string | null;
 }
 
-/** A batch of one event. */
+/** Builds a batch of one event. */
 export function singleBatch(event: SingleEvent): Buffer {
   const { batchId, source, stream, expectedFrontier: expected_frontier } = event;
   return postRequest(JSON.stringify({
@@ -77,23 +77,23 @@ export function singleBatch(event: SingleEvent): Buffer {
   }));
 }
 
-/** The only batch of an old stream. */
+/** Builds the only batch of an old stream. */
 export function oldBatch(number: number): Buffer {
   const stream = oldStreamName(number);
   return singleBatch({ batchId: stream, source: OLD_SOURCE, stream });
 }
 
-/** A `GET /v1/events` for the bulk event with the given number. */
+/** Builds a `GET /v1/events` for the bulk event with the given number. */
 export function bulkKeyRequest(event: number): Buffer {
   return getRequest(`/v1/events?record_key=${keyName(String(KEY_BASE + event))}`);
 }
 
-/** The `source/stream` in the middle of a source. */
+/** Returns the `source/stream` in the middle of a source. */
 export function streamCursor(source: number): string {
   return `${sourceName(source)}/${streamName(STREAMS / 2)}`;
 }
 
-/** A `GET /v1/streams` for a page of 100; extra parameters each start with `&`. */
+/** Builds a `GET /v1/streams` for a page of 100. Each extra parameter starts with `&`. */
 export function streamsRequest(parameters: string): Buffer {
   return getRequest(`/v1/streams?limit=100${parameters}`);
 }
@@ -103,8 +103,8 @@ function getRequest(target: string): Buffer {
 }
 
 /**
- * Builds the batches of the bulk. They share a buffer: a batch must be sent before the next one is
- * built.
+ * Builds the batches of the bulk. They share a buffer, so a batch must be sent before the next one
+ * is built.
  */
 export class BulkBatches {
   readonly #events: number;
@@ -132,7 +132,7 @@ export class BulkBatches {
     this.#keysAt = placesOf(this.#bytes, KEY_PLACEHOLDER, events * KEYS_PER_EVENT);
   }
 
-  /** The batch with the given number, counted from 0. */
+  /** Builds the batch with the given number, counted from 0. */
   request(number: number): Buffer {
     const bytes = this.#bytes;
     bytes.write(digits(number, BATCH_DIGITS), this.#batchAt[0]!, "latin1");
@@ -181,7 +181,7 @@ function placesOf(bytes: Buffer, text: string, count: number): number[] {
     places.push(at);
   }
   if (places.length !== count) {
-    throw new Error(`${text} occurs ${places.length} times, not ${count}`);
+    throw new Error(`${text} occurs ${places.length} times, expected ${count}`);
   }
   return places;
 }

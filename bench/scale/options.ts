@@ -14,7 +14,7 @@ export interface ScaleOptions {
   shape: Shape;
   /** Directory in which logs are kept; undefined to remove them. */
   keep: string | undefined;
-  /** Number of starts of each kind, of which the median is reported. */
+  /** Number of starts of each kind. Their median is reported. */
   starts: number;
   /** Duration of the replay through the whole log. */
   replayMs: number;

@@ -23,13 +23,13 @@ import {
 
 /** Number of requests of each kind, including the first. */
 const QUESTIONS = 50;
-/** Number of appends and conflicts: more, because they are cheap and their times differ little. */
+/** Number of appends and of conflicts. They are cheap, and their times differ little. */
 const APPENDS = 500;
-/** Old streams used in one measurement; each can be used only once. */
+/** Number of old streams used in one measurement. Each can be used only once. */
 const OLD_ASKED = 25;
 /** Number of anchors for pages of streams. Each is requested once. */
 const ANCHORS = 10;
-/** Step between requests: coprime to most counts, so that consecutive ones are not neighbors. */
+/** Step between requests. It is coprime to most counts, so consecutive ones are not neighbors. */
 const STEP = 7919;
 
 const COMMITTED = '"status":"committed"';
@@ -56,7 +56,7 @@ function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures
   };
 }
 
-/** Reads pages of 1,000 events: repeatedly the same page at three positions, then random pages. */
+/** Reads pages of 1,000 events: the same page repeatedly at three positions, then random ones. */
 export async function askPages(client: RawClient, facts: LogFacts): Promise<Figures> {
   const { positions, endAfter } = facts;
   const pageAfter = (after: string | null): Question => ({

@@ -24,7 +24,7 @@ export class Deliveries {
   readonly #followers: Follower[] = [];
   #latencies = new LatencyHistogram();
 
-  /** The receiver of a new follower's events. */
+  /** Creates the receiver of a new follower's events. */
   receiver(): OnEvents {
     const follower = new Follower((latencyMs) => this.#latencies.record(latencyMs));
     this.#followers.push(follower);
@@ -39,12 +39,12 @@ export class Deliveries {
     for (const follower of this.#followers) follower.committed(batch);
   }
 
-  /** Acknowledged batches that have not arrived, summed over the followers. */
+  /** Number of acknowledged batches that have not arrived, summed over the followers. */
   get missing(): number {
     return this.#followers.reduce((total, { missing }) => total + missing, 0);
   }
 
-  /** Latencies from sending to arrival, per batch and follower, since the last call. */
+  /** Returns the latencies from sending to arrival, per batch and follower, since the last call. */
   take(): LatencyHistogram {
     const latencies = this.#latencies;
     this.#latencies = new LatencyHistogram();
@@ -91,7 +91,7 @@ class Follower {
   }
 }
 
-/** A chunk of the response can end anywhere in a record, but records contain no CR. */
+/** Removes chunk boundaries, which can be anywhere in a record. Records contain no CR. */
 function withoutChunks(text: string): string {
   return text.replaceAll(/\r\n[0-9a-f]+\r\n/g, "");
 }

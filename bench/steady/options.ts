@@ -8,7 +8,7 @@ export interface SteadyOptions {
   runMs: number;
   /** Time covered by one table row. */
   intervalMs: number;
-  /** Events per second; undefined for half of the peak rate, which is then measured first. */
+  /** Events per second. If undefined, the peak rate is measured first, and half of it is used. */
   eventsPerSecond: number | undefined;
   batchEvents: number;
   /** Maximum number of requests in flight. */

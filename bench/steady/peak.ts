@@ -14,7 +14,7 @@ export interface PeakOptions {
 export interface Peak {
   /** Half of the peak rate. */
   eventsPerSecond: number;
-  /** Number of batches used to measure it, numbered from 0. */
+  /** Number of batches used for the measurement, numbered from 0. */
   batches: number;
   /** The last event; null if nothing was appended. */
   lastEventId: string | null;

@@ -1,6 +1,6 @@
 /**
- * Appends batches at a fixed rate, regardless of the server: a batch that is due while all clients
- * wait is late, and its latency counts from when it was due.
+ * Appends batches at a fixed rate, regardless of the server. If all clients are busy when a batch
+ * is due, the batch is late, and its latency is measured from when it was due.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { BulkBatches } from "../scale/history.ts";
@@ -15,7 +15,7 @@ export interface ProducerOptions {
   eventsPerSecond: number;
   /** Number of the first batch. */
   firstBatch: number;
-  /** Called for each receipt, with the time from which its latency counts. */
+  /** Called for each receipt, with the time from which the batch's latency is measured. */
   onCommitted: (batch: { lastEventId: string; sentMs: number }) => void;
 }
 
@@ -76,9 +76,9 @@ export class Producers {
 }
 
 /**
- * @returns the time from which the latency of a request sent now counts. This is the current time
- *   if the client waited for its timer, which has millisecond resolution; otherwise, it is the due
- *   time.
+ * @returns the time from which the latency of a request sent now is measured. This is the current
+ *   time if the client waited for its timer, which has millisecond resolution. Otherwise, it is the
+ *   due time.
  */
 async function untilDue(dueMs: number): Promise<number> {
   const waitMs = dueMs - performance.now();

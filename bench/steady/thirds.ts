@@ -1,9 +1,9 @@
 /** Checks whether a run was stable, by comparing its first and last third. */
 import { median } from "../../tools/support/median.ts";
 
-/** Above this ratio, memory has grown. Garbage collection makes memory fluctuate. */
+/** Memory has grown if the ratio is above this. Garbage collection makes memory fluctuate. */
 const MEMORY_RATIO_MAX = 1.2;
-/** Above this ratio, latency has grown. Other load affects the p99 of a minute. */
+/** Latency has grown if the ratio is above this. Other load affects the p99 of a minute. */
 const P99_RATIO_MAX = 1.5;
 
 /** Figures of one interval; memory is null if unavailable. */
@@ -13,7 +13,7 @@ export interface IntervalFigures {
   deliveryP99Ms: number;
 }
 
-/** One line each for memory, append p99 and delivery p99. Needs at least three intervals. */
+/** Returns a line each for memory, append p99 and delivery p99. Needs at least three intervals. */
 export function compareThirds(intervals: readonly IntervalFigures[]): string[] {
   const third = Math.floor(intervals.length / 3);
   const parts = [intervals.slice(0, third), intervals.slice(-third)];

@@ -1,6 +1,6 @@
 /**
- * Measures how long events take to reach followers: single events at a steady rate, timed from the
- * receipt to the line at each follower.
+ * Measures how long events take to reach followers. Single events are sent at a steady rate, and
+ * timed from the receipt to the arrival of the line at each follower.
  */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -17,7 +17,7 @@ export interface DeliveryOptions {
   eventsPerSecond: number;
   warmupMs: number;
   measureMs: number;
-  /** Ends the measured time early. */
+  /** The measurement ends early after this many events. */
   eventsMax: number;
 }
 
@@ -25,7 +25,7 @@ export interface DeliveryResult {
   /** Events of the measured time. */
   events: number;
   seconds: number;
-  /** From acknowledgement to arrival, or 0 if the line came first. One per event and follower. */
+  /** From the receipt to the line, or 0 if the line came first. One per event and follower. */
   fromAck: LatencyHistogram;
   /** From the first byte of the request to the line. */
   fromSend: LatencyHistogram;
@@ -130,7 +130,7 @@ class Times {
     this.fromSend = new LatencyHistogram();
   }
 
-  /** The receiver of one follower's events. */
+  /** Creates the receiver of one follower's events. */
   receiver(): (events: number) => void {
     let next = 0;
     return (events) => {

@@ -23,7 +23,7 @@ const STOP_TIMEOUT_MS = 60_000;
 const V8_FLAGS = `--v8-flags=${HEAP_FLAGS.join(",")}`;
 /** Value of `rotateBytes` for `Deployment.serve()` that keeps all events in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
-/** Polling interval while the server starts: the resolution of startup times. */
+/** Polling interval while the server starts, which is the resolution of startup times. */
 const POLL_MS = 2;
 /** Interval of memory samples. */
 const SAMPLE_MS = 20;
@@ -33,21 +33,21 @@ const COMPLAINT_CHARS_MAX = 4096;
 export const RUNTIMES = ["deno", "node", "executable"] as const;
 export type RuntimeName = typeof RUNTIMES[number];
 
-/** Environment variables with their paths. Only the compiled executable requires its own. */
+/** Environment variables with the runtimes' paths. Only `executable` requires its variable. */
 const VARIABLES: Record<RuntimeName, string> = {
   deno: "SERVICE_DENO",
   node: "SERVICE_NODE",
   executable: "SERVICE_EXECUTABLE",
 };
 
-/** The current runtime. */
+/** Returns the current runtime. */
 export function ownRuntime(): RuntimeName {
   return THIS_RUNTIME;
 }
 
 /**
- * Returns the path in the runtime's variable; otherwise, that of the current executable or of the
- * one in PATH.
+ * Returns the path in the runtime's variable. By default, returns the path of the current
+ * executable, or the runtime's name for a lookup in PATH.
  * @throws {Error} if the compiled executable has no path.
  */
 export function executableOf(runtime: RuntimeName): string {
@@ -108,8 +108,8 @@ export class Deployment {
 
   /**
    * Starts the server and waits for the first response.
-   * @param rotateBytes size at which the server seals its tail; default: the program's own. A
-   *   compiled executable does not support this, so the current runtime is used instead.
+   * @param rotateBytes size at which the server seals its tail; default: the program's own. Since a
+   *   compiled executable does not support this, the current runtime replaces it.
    */
   async serve(rotateBytes?: number): Promise<Server> {
     const startMs = performance.now();
@@ -157,7 +157,7 @@ export class Deployment {
     });
   }
 
-  /** The command line of the program. */
+  /** Returns the command line of the program. */
   #programArgs(runtime: RuntimeName, script: string): string[] {
     const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
     switch (runtime) {
@@ -246,7 +246,7 @@ export class ServerProcess {
   /** Does nothing if the process has exited. */
   signal(signal: "SIGTERM" | "SIGKILL"): void {
     if (this.#hasExited) return;
-    // Not `child.kill()`: on Deno, it makes the signal replace the exit status.
+    // Don't use `child.kill()`: on Deno, it makes the signal replace the exit status.
     process.kill(this.pid, signal);
   }
 

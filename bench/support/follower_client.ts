@@ -10,7 +10,7 @@ const EVENT_START = Buffer.from('{"event_id":"');
 const CAUGHT_UP = Buffer.from('"type":"caught_up"');
 /** A chunk of the response ends with a record, so data that ends like this is complete. */
 const RECORD_END = Buffer.from("}\n\r\n");
-/** Large enough for the members after the events of a record. */
+/** Maximum size of the members after the events of a record. */
 const RECORD_TAIL_BYTES = 256;
 
 /** A read buffer shared by all followers; each processes it before the next one reads. */
@@ -30,7 +30,7 @@ export class FollowerClient {
   readonly #onEvents: OnEvents;
   readonly #onFailure: (error: Error) => void;
   #onCaughtUp: (() => void) | null;
-  /** The end of the data read so far, for matches across two reads. */
+  /** The end of the data read so far, since a match may span two reads. */
   #tail: Buffer = NOTHING;
   #anyData = false;
   /** Events of a record that may be incomplete. */

@@ -21,7 +21,7 @@ export class LatencyHistogram {
     this.#total++;
   }
 
-  /** The latency in ms that a `share` (0 to 1) of requests did not exceed; 0 if there were none. */
+  /** Returns the latency in ms that a `share` (0 to 1) of requests did not exceed; 0 for none. */
   quantileMs(share: number): number {
     let left = Math.ceil(share * this.#total);
     if (left === 0) return 0;

@@ -13,9 +13,9 @@ import type { RawResponse } from "./response_parser.ts";
 /** The requests of one client, and checks of the responses. */
 export interface Workload {
   next(): Buffer;
-  /** Checks a response. An incorrect one ends the run. @returns the number of its events. */
+  /** Checks a response, and ends the run if it is wrong. @returns the number of its events. */
   accept(response: RawResponse): number;
-  /** Whether the bytes of requests or of responses are counted. */
+  /** Returns the number of bytes to count, of either the request or the response. */
   bytes(request: Buffer, response: RawResponse): number;
 }
 
@@ -26,7 +26,7 @@ export interface LoadOptions {
   workloads: Workload[];
   warmupMs: number;
   measureMs: number;
-  /** Ends the run early, after this many events, including the warm-up. */
+  /** The run ends early after this many events, including those of the warm-up. */
   eventsMax: number;
 }
 
@@ -95,7 +95,7 @@ class Run {
     return window.close();
   }
 
-  /** Waits, but no longer than the run. */
+  /** Waits for `ms`, or until the run ends. */
   async pause(ms: number): Promise<void> {
     const { signal } = this.#stop;
     await delay(ms, undefined, { signal }).catch((error) => {
@@ -139,7 +139,7 @@ class Window {
   }
 }
 
-/** After the window, clients become idle one by one, so later responses do not count. */
+/** Measures a window. Afterwards, clients stop one by one, so later responses do not count. */
 async function measure(run: Run, options: LoadOptions) {
   if (options.warmupMs > 0) await run.pause(options.warmupMs);
   run.openWindow(options.serverPid);

@@ -17,7 +17,7 @@ function logFolder({ folder }: Deployment): string {
   return join(folder, "data", "log");
 }
 
-/** Size of all files of the log. */
+/** Returns the total size of the log's files. */
 export async function logBytes(deployment: Deployment): Promise<number> {
   const folder = logFolder(deployment);
   let sizeBytes = 0;
@@ -27,12 +27,12 @@ export async function logBytes(deployment: Deployment): Promise<number> {
   return sizeBytes;
 }
 
-/** Size of the tail. */
+/** Returns the size of the tail. */
 export function tailBytes(deployment: Deployment): Promise<number> {
   return fileBytes(join(logFolder(deployment), "tail.ndjson"));
 }
 
-/** The sealed part of the log, according to the manifest. */
+/** Reads the size of the sealed part of the log from the manifest. */
 export async function sealedPart(deployment: Deployment): Promise<SealedPart> {
   const text = await readFile(join(logFolder(deployment), "manifest.json"), "utf8");
   const { segments } = JSON.parse(text) as { segments: { events: number }[] };
@@ -52,7 +52,7 @@ export async function nothingPending(deployment: Deployment, timeoutMs: number):
   }
 }
 
-/** Size of a file; 0 if it is not a file or no longer exists. */
+/** Returns the size of a file; 0 if it is not a file or no longer exists. */
 async function fileBytes(path: string): Promise<number> {
   try {
     const entry = await stat(path);

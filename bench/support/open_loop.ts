@@ -39,7 +39,7 @@ class OpenLoop {
   readonly #idle: Connection[];
   readonly #options: OpenLoopOptions;
   readonly #latencies = new LatencyHistogram();
-  /** Due times of the requests that wait for a connection. */
+  /** Due times of the requests that are waiting for a connection. */
   readonly #due: number[] = [];
   #measuredFromMs = 0;
   #underWay = 0;

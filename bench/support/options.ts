@@ -10,7 +10,7 @@ export interface BenchOptions {
   warmupMs: number;
   /** Maximum events of a row, or size of a log; undefined for the benchmark's default. */
   events: number | undefined;
-  /** Number of starts, of which the median is reported. */
+  /** Number of starts. Their median is reported. */
   starts: number;
   /** Names of the rows to run. */
   rows: string[];

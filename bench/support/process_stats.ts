@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 /** Clock ticks per second in /proc, the same on all common platforms. */
 const TICKS_PER_SECOND = 100;
 
-/** User and system time of a process so far; null without /proc. */
+/** Returns the user and system CPU time of a process so far; null without /proc. */
 export function cpuSeconds(pid: number): number | null {
   const stat = readProc(pid, "stat");
   if (stat === null) return null;
@@ -13,17 +13,17 @@ export function cpuSeconds(pid: number): number | null {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** Peak memory of a process, in bytes; null without /proc. */
+/** Returns the peak memory of a process in bytes; null without /proc. */
 export function peakMemoryBytes(pid: number): number | null {
   return statusBytes(pid, "VmHWM");
 }
 
-/** Current memory of a process, in bytes; null without /proc. */
+/** Returns the current memory of a process in bytes; null without /proc. */
 export function memoryBytes(pid: number): number | null {
   return statusBytes(pid, "VmRSS");
 }
 
-/** Number of open descriptors of a process; null without /proc. */
+/** Returns the number of open descriptors of a process; null without /proc. */
 export function openDescriptors(pid: number): number | null {
   return ifThere(() => readdirSync(`/proc/${pid}/fd`).length);
 }

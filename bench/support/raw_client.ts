@@ -63,7 +63,7 @@ export class RawClient {
     if (response === null) return;
     const onResponse = this.#onResponse;
     this.#onResponse = null;
-    if (onResponse === null) this.#onFailure(new Error("an unexpected response"));
+    if (onResponse === null) this.#onFailure(new Error("received an unexpected response"));
     else onResponse(response);
   }
 }

@@ -38,7 +38,7 @@ export function makeReport(
   };
 }
 
-/** Row for a load: throughput, latency and cost. */
+/** Returns the row for a load: throughput, latency and cost. */
 export function loadRow(name: string, load: LoadResult, peakMemoryBytes: number | null): Row {
   const { events, seconds, latencies, serverCpuSeconds } = load;
   return {
@@ -66,7 +66,7 @@ export async function publish(report: Report, jsonPath: string | undefined): Pro
   if (jsonPath !== undefined) await writeFile(jsonPath, JSON.stringify(report, null, 2) + "\n");
 }
 
-/** Pads columns to their widest cell; the first is left-aligned, numbers are right-aligned. */
+/** Pads columns to their widest cell. The first is left-aligned, and numbers are right-aligned. */
 export function formatTable(rows: Row[]): string {
   const columns = Object.keys(rows[0] ?? {});
   const cells = [columns, ...rows.map((row) => columns.map((column) => formatCell(row[column])))];
@@ -87,7 +87,7 @@ export function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits));
 }
 
-/** In 10^6 bytes; null stays null. */
+/** Converts to units of 10^6 bytes; null stays null. */
 export function megabytes(bytes: number | null): number | null {
   return bytes === null ? null : Math.round(bytes / 1e6);
 }

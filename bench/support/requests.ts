@@ -1,16 +1,16 @@
 /**
- * Requests as bytes, built once. Only the batch id changes, in place. The typical event has a
- * 300-byte payload, whose members are not in canonical order.
+ * Requests as bytes. They are built once, and only the batch id is changed in place. The typical
+ * event has a 300-byte payload, whose members are not in canonical order.
  */
 import { Buffer } from "node:buffer";
 
 export const PAYLOAD_BYTES = 300;
 export const BENCH_SOURCE = "bench";
 
-/** Decimal digits of the number in a batch id: enough for any run. */
+/** Number of digits of the number in a batch id, enough for any run. */
 const NUMBER_DIGITS = 12;
 
-/** A typical payload, with unordered members, numbers and nesting. */
+/** Returns a typical payload, with unordered members, numbers and nesting. */
 export function typicalPayload(key: number): Record<string, unknown> {
   const payload = {
     id: key,
@@ -56,7 +56,7 @@ export class BatchRequest {
     this.#numberAt = this.#bytes.indexOf(placeholder);
   }
 
-  /** The next request. The buffer is reused: send it before the next call. */
+  /** Returns the next request. The buffer is reused, so send it before the next call. */
   next(): Buffer {
     const digits = String(this.#number++).padStart(NUMBER_DIGITS, "0");
     this.#bytes.write(digits, this.#numberAt, "latin1");
@@ -64,7 +64,7 @@ export class BatchRequest {
   }
 }
 
-/** A reproducible `POST /v1/events` whose events have distinct keys. */
+/** Builds a reproducible `POST /v1/events` whose events have distinct keys. */
 export function keyedBatch(number: number, events: number): Buffer {
   const firstKey = number * events;
   const body = JSON.stringify({
@@ -88,13 +88,13 @@ function keyName(key: number): string {
   return `customer-${key}`;
 }
 
-/** A `GET /v1/events` for the events of one key. */
+/** Builds a `GET /v1/events` for the events of one key. */
 export function keyRequest(key: number): Buffer {
   const target = `/v1/events?record_key=${keyName(key)}`;
   return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`);
 }
 
-/** A `GET /v1/events` for the page after an event; null for the beginning. */
+/** Builds a `GET /v1/events` for the page after an event; null for the beginning. */
 export function pageRequest(after: string | null, limit: number): Buffer {
   const from = after === null ? "" : `&after=${after}`;
   return Buffer.from(`GET /v1/events?limit=${limit}${from} HTTP/1.1\r\nHost: bench\r\n\r\n`);

@@ -1,11 +1,11 @@
 /**
- * Only finds the end of an HTTP/1.1 response, because a load generator must cost less than the
- * server it measures. It handles one response at a time, counts the body's bytes and keeps only the
- * end.
+ * Finds only the end of an HTTP/1.1 response, because a load generator must cost less than the
+ * server that it measures. It handles one response at a time, counts the bytes of the body and
+ * keeps only the last of them.
  */
 import { Buffer } from "node:buffer";
 
-/** Large enough for a receipt, and for the last members of a replay page. */
+/** Large enough for a receipt, or for the last members of a replay page. */
 const KEPT_BYTES_MAX = 1024;
 
 const HEAD_BYTES_MAX = 16 * 1024;
@@ -75,7 +75,7 @@ export class ResponseParser {
     } else if (/\r\ntransfer-encoding: *chunked/i.test(head)) {
       this.#part = "chunk-size";
     } else {
-      throw new Error(`response without a length: ${head}`);
+      throw new Error(`the response has no length: ${head}`);
     }
     return end + HEAD_END.length;
   }
@@ -98,7 +98,7 @@ export class ResponseParser {
       this.#remainingBytes = parseInt(data.toString("latin1", 0, end), 16);
       this.#part = this.#remainingBytes === 0 ? "trailer" : "chunk";
     } else if (end <= 1) {
-      // The empty line after the trailer: with nothing remaining, the response is complete.
+      // The empty line after the trailer. Nothing remains, so the response is complete.
       this.#part = "body";
     }
     return end + 1;
@@ -117,7 +117,7 @@ export class ResponseParser {
   }
 
   #finish(rest: Buffer): RawResponse {
-    if (rest.length > 0) throw new Error("data after the end of the response");
+    if (rest.length > 0) throw new Error("unexpected data after the response");
     const response = {
       status: this.#status,
       bodyBytes: this.#bodyBytes,

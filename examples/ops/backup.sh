@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Backs up a deployment to a new directory, and stops the service for only a few seconds: immutable
-# segments are copied beforehand, and hard-linked between backups. The service is restarted even if
+# Backs up a deployment to a new directory. The service is stopped for only a few seconds, because
+# immutable segments are copied beforehand and hard-linked between backups. It is restarted even if
 # the copy fails. Each backup is complete, but uses space only for new data. Requires jq and flock.
 set -euo pipefail
 
@@ -64,7 +64,7 @@ copy_segments() {
   done <<< "$paths"
 }
 
-# Closes the lock descriptors, so that the service does not inherit the locks.
+# Starts the service without the lock descriptors. Otherwise it would inherit the locks.
 start_service() {
   bash -c "$start" 8>&- 9<&- || refuse "the service did not start"
 }

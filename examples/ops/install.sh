@@ -37,7 +37,7 @@ done
 here=$(dirname "$0")
 share=$destdir$prefix/share
 units=$destdir/etc/systemd/system
-# Run the installed copy: the manual page and the completions use the name it is invoked by.
+# Run the installed copy, because the manual page and completions use the name it is invoked by.
 installed=$destdir$prefix/bin/eventlog
 
 install -D --mode=0755 "$program" "$installed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Reports the state of a log: to Nagios and similar monitors with a status line and an exit code, or
-# to Prometheus in a file for node_exporter's textfile collector. Requires curl and jq.
+# Reports the state of a log, either to Nagios and similar monitors (a status line and an exit code)
+# or to Prometheus (a file for node_exporter's textfile collector). Requires curl and jq.
 set -euo pipefail
 # Compare ids bytewise.
 export LC_ALL=C
@@ -61,7 +61,7 @@ done
 # Timestamp of an event id, in Unix milliseconds.
 ms_of() { echo $((16#${1:0:8}${1:9:4})); }
 
-# Passes the token through a pipe, because arguments are visible in the process list.
+# Prints the authorization header for a pipe, because arguments are visible in the process list.
 authorization() { [[ -z $token_file ]] || printf 'Authorization: Bearer %s\n' "$(< "$token_file")"; }
 
 up=1 frontier=''
@@ -114,7 +114,7 @@ if [[ -n $prometheus ]]; then
     echo "eventlog_segments $segments"
     metric free_bytes 'Free space on the disk that holds the log.'
     echo "eventlog_free_bytes $free_bytes"
-    # consumers NAME HELP NAME=VALUE...: a metric of each consumer
+    # consumers NAME HELP NAME=VALUE...: prints a metric for each consumer
     consumers() {
       (($# > 2)) || return 0
       metric "consumer_$1" "$2"

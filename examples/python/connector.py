@@ -66,7 +66,7 @@ def append(socket_path, token, batch):
             if status == 200:
                 return document
             failure = f"{document['error']}: {document['message']}"
-            # After 429 and 500 storage_full, nothing was written. A 503 lasts until a restart.
+            # After 429 and 500 storage_full, nothing was written. A 503 persists until a restart.
             if status != 429 and status < 500:
                 raise Refused(failure)
             pause = max(pause, float(headers.get("Retry-After", 0)))

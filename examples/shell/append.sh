@@ -50,7 +50,7 @@ trap 'rm -rf "$scratch"' EXIT
 append() {
   local attempt status why
   for ((attempt = 1; attempt <= attempts_max; attempt++)); do
-    # 000: no response. The batch may be committed, and resending it is safe.
+    # 000 means that there was no response. The batch may be committed; resending it is safe.
     status=$(curl --silent --max-time 60 --unix-socket "$socket" --header "@$scratch/headers" \
       --data-binary "@$scratch/body" --output "$scratch/answer" --write-out '%{http_code}' \
       http://localhost/v1/events) || status=000
@@ -59,7 +59,7 @@ append() {
       000) why="no response from $socket" ;;
       *) why=$(jq -r '[.error, .message] | join(": ")' "$scratch/answer") ;;
     esac
-    # After 429 and 500 storage_full, nothing was written. A 503 lasts until the service restarts.
+    # After 429 and 500 storage_full, nothing was written. A 503 persists until a restart.
     [[ $status == 000 || $status == 429 || $status == 5* ]] || refuse "$why"
     echo "append: $why; retrying" >&2
     sleep "$((attempt < 5 ? attempt : 5))"

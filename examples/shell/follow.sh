@@ -5,8 +5,8 @@
 #     examples/shell/follow.sh --socket demo/data/ground.sock --cursor /tmp/cursor 'stream=orders' |
 #       jq -r '[.observed_at, .record_key, .payload.total] | @tsv'
 #
-# The position is written after the events are printed: a crash in between repeats events, but never
-# skips any. jq may reformat numbers, so use the TypeScript client to verify hashes.
+# The position is written after the events are printed, so a crash in between repeats events but
+# never skips any. jq may reformat numbers, so use the TypeScript client to verify hashes.
 set -euo pipefail
 
 usage() {
@@ -52,7 +52,7 @@ fi
 scratch=$(mktemp -d)
 mkfifo "$scratch/records"
 job=
-# curl follows the log forever. Job control gives the pipeline a process group, which end_job kills.
+# curl never exits on its own. Job control gives the pipeline a process group, which end_job kills.
 set -m
 end_job() {
   [[ -z $job ]] || kill -- "-$job" 2> /dev/null || true

@@ -2,7 +2,7 @@
  * Groups commits into batches that a later run can rebuild byte for byte, so that the service
  * returns `duplicate`.
  *
- * The repository alone is not enough: new commits may appear anywhere in git's order, and the last,
+ * The repository alone is not enough. New commits may appear anywhere in git's order, and the last,
  * partial batch would grow. Therefore the log stores the import state. A batch id is
  * `<tip>/<position>`: the newest commit when an import began, and the number of that import's
  * commits that precede the batch. An import covers the commits reachable from its tip but not from
@@ -13,7 +13,7 @@ import type { Batch } from "../../mod.ts";
 import { COMMIT_SOURCE, type CommitEvent, toCommitEvent } from "./commit_event.ts";
 import type { Commit } from "./git_commits.ts";
 
-/** Batch limits. Never change them: batch ids depend on them. */
+/** Batch limits. Never change them, because batch ids depend on them. */
 export const BATCH_COMMITS = 500;
 export const BATCH_BYTES_SOFT_MAX = 4 * 1024 * 1024;
 
@@ -39,7 +39,7 @@ export async function* commitBatches(
   if (events.length > 0) yield { source, batchId: `${tip}/${position}`, events };
 }
 
-/** The tip in a batch id; null if the id is malformed. */
+/** Returns the tip in a batch id; null if the id is malformed. */
 export function tipOf(batchId: string): string | null {
   return /^([0-9a-f]{40}|[0-9a-f]{64})\/[0-9]+$/.exec(batchId)?.[1] ?? null;
 }

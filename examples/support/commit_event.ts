@@ -50,7 +50,7 @@ export function toCommitEvent(commit: Commit): CommitEvent {
 const SECONDS_MIN = Date.UTC(-1, 12) / 1000;
 const SECONDS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59) / 1000;
 
-/** Decimal Unix seconds as `YYYY-MM-DDTHH:MM:SSZ`; null if out of range or malformed. */
+/** Formats decimal Unix seconds as `YYYY-MM-DDTHH:MM:SSZ`; null if out of range or malformed. */
 export function utcTimestamp(secondsText: string): string | null {
   if (!/^-?[0-9]{1,15}$/.test(secondsText)) return null;
   const seconds = Number(secondsText);

@@ -1,13 +1,13 @@
 /** Formats an event as one line. */
 import type { CommittedEvent } from "../../mod.ts";
 
-/** Id, source and stream, kind and record key, separated by spaces. */
+/** Formats id, source and stream, kind and record key, separated by spaces. */
 export function formatEvent(event: CommittedEvent): string {
   const { event_id, source, stream, kind, record_key } = event;
   return `${event_id} ${source}/${stream} ${printable(kind)} ${printable(record_key)}`;
 }
 
-/** The complete event as JSON. */
+/** Formats the complete event as JSON. */
 export function formatEventJson(event: CommittedEvent): string {
   return JSON.stringify(event);
 }

@@ -2,15 +2,15 @@
  * Streams commits from a git repository, so that memory use is bounded for any history.
  *
  * The order is topological, parents before children. It is deterministic for a given tip and
- * exclusions, so a list of commits can be rebuilt later. It may differ for a different tip: a merge
- * may insert new commits between old ones.
+ * exclusions, so a list of commits can be rebuilt later. It may differ for a different tip, since
+ * a merge may insert new commits between old ones.
  */
 import { Buffer } from "node:buffer";
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { nulFields } from "./nul_fields.ts";
 
-/** A commit as stored in the repository, which is immutable. */
+/** A commit as stored in the repository. Commits are immutable. */
 export interface Commit {
   hash: string;
   parents: string[];

@@ -73,7 +73,7 @@ export class RecordView {
     this.#database.close();
   }
 
-  /** Other event kinds do not affect the record's state. */
+  /** Applies an upsert or a deletion. Other event kinds do not affect the record's state. */
   #applyEvent({ source, stream, record_key, kind, payload, event_id }: CommittedEvent): void {
     if (kind === "upserted") {
       this.#upsert.run(source, stream, record_key, canonicalize(payload), event_id);

@@ -1,4 +1,4 @@
-/** Drops undefined members: a parser sets them, but the client's options must omit them. */
+/** Drops undefined members, which argument parsers set but the client's options do not accept. */
 export function withoutUndefined<T extends object>(
   options: T,
 ): { [Name in keyof T]?: Exclude<T[Name], undefined> } {

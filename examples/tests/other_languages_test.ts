@@ -16,7 +16,7 @@ const NEEDS_PYTHON = needs("python3");
 
 const POLL_MS = 5;
 
-/** Options for a test that needs a Python package. */
+/** Returns the options for a test that needs a Python package. */
 function needsPackage(name: string, version: string): { skip: string | false } {
   if (NEEDS_PYTHON.skip !== false) return NEEDS_PYTHON;
   const code = `import importlib.metadata as m; print(m.version("${name}"))`;

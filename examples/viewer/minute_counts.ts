@@ -27,7 +27,7 @@ export class MinuteCounts {
   read(): Promise<CountedMinutes> {
     const reading = this.#reading.then(() => this.#readOn());
     this.#reading = reading.catch(() => {
-      // Start over: if the log was restored from an older backup, the counts may be stale.
+      // Start over. If the log was restored from an older backup, the counts are stale.
       this.#through = null;
       this.#counts.clear();
     });

@@ -114,7 +114,7 @@ async function forward(
     "content-type": answer.headers.get("content-type") ?? "application/json",
     "cache-control": "no-store",
   });
-  // Otherwise, a follow of an idle log would send no headers, and the page would not connect.
+  // Without this, a follow of an idle log would send no headers, and the page would not connect.
   response.flushHeaders();
   // Either side may close the connection at any time; the page reconnects.
   await pipeline(Readable.fromWeb(answer.body as never), response).catch(() => {});

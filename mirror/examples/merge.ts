@@ -27,7 +27,7 @@ interface Input {
   isAtEnd: boolean;
 }
 
-/** Removes and yields messages in id order, as long as the next one is known. */
+/** Removes and yields messages in id order. Stops if the next one may not have arrived yet. */
 function* due(inputs: Input[]): Generator<[Input, Message]> {
   while (inputs.every(({ waiting, isAtEnd }) => waiting.length > 0 || isAtEnd)) {
     const filled = inputs.filter(({ waiting }) => waiting.length > 0);

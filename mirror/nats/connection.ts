@@ -1,4 +1,4 @@
-/** Connects to NATS without automatic reconnects: each session opens its own connection. */
+/** Connects to NATS without automatic reconnects. Each session opens its own connection. */
 import {
   connect as connectNats,
   type ConnectionOptions,
@@ -6,7 +6,7 @@ import {
 } from "@nats-io/transport-node";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A connection on which the server answers no ping for twice this long is considered lost. */
+/** A connection is considered lost if the server answers no ping for twice this long. */
 const PING_INTERVAL_MS = 10_000;
 
 /** @param servers `nats://[user:password@]host[:port]`, or a comma-separated list. */

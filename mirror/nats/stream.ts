@@ -8,8 +8,8 @@
  *                                                           session and in atomic batches
  *     Ground-Batch: end                                     on the last event of a batch
  *
- * If a message names a predecessor that is not in the preceding message, the messages in between
- * belong to a batch that was lost with its log.
+ * If a message names a predecessor other than the event of the preceding message, the messages
+ * back to that predecessor belong to a batch that was lost with its log.
  */
 import {
   JetStreamApiCodes,

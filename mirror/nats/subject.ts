@@ -2,10 +2,10 @@
  * The NATS subject of an event: `<NATS stream>.<source>.<stream>`. It always has three tokens:
  * `ground.shop.*` selects a source, and `ground.*.orders` selects a stream in every source.
  *
- * Tokens are percent-encoded names: `decodeURIComponent` returns the name, so two names never share
- * a token. The encoding escapes characters that are special in a subject: dots, which names in the
- * log may contain (`a.b` becomes `a%2Eb`), and whitespace, `*`, `>` and non-ASCII characters, which
- * names currently cannot contain.
+ * Tokens are percent-encoded names. `decodeURIComponent` returns the name, so two names never share
+ * a token. Characters that are special in a subject are escaped: dots, which names in the log may
+ * contain (`a.b` becomes `a%2Eb`), and whitespace, `*`, `>` and non-ASCII characters, which names
+ * currently cannot contain.
  */
 import type { CommittedEvent } from "../../mod.ts";
 

@@ -100,7 +100,7 @@ const CLOSING_BRACKET = 0x5d;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** End index of the JSON object at `start`. @throws {ProtocolError} if it is not terminated. */
+/** Returns the end of the JSON object at `start`. @throws {ProtocolError} if it is unterminated. */
 function objectEnd(bytes: Buffer, start: number): number {
   let depth = 0;
   for (let at = start; at < bytes.length; at++) {

@@ -22,7 +22,7 @@ export async function isInLog(
   return false;
 }
 
-/** Returns the preceding id, for use as `after`, which need not be an existing id. */
+/** Returns the preceding id, for use as `after`. No event needs to have this id. */
 function idBefore(eventId: string): string | null {
   const digits = eventId.slice(-COUNTED_DIGITS);
   const number = parseInt(digits, 16);

@@ -2,12 +2,12 @@
  * Publishes events in order and without gaps, with many messages in flight.
  *
  * Each message names its predecessor's id, and the server rejects it if the predecessor is not the
- * stream's last message. A stored message therefore proves that all earlier ones are stored, and
- * only some messages request an acknowledgement. Late messages from an abandoned connection are
- * rejected. The first message names the stream's last sequence instead of an id.
+ * stream's last message. A stored message therefore proves that all earlier ones are stored, so
+ * only some messages need to request an acknowledgement. Late messages from an abandoned connection
+ * are rejected. The first message of a session names the stream's last sequence instead of an id.
  *
- * If the stream accepts atomic batches, events are published in them, one batch at a time, because
- * replicated servers store batches faster. A batch's first message names the last sequence.
+ * If the stream accepts atomic batches, events are published in such batches, one at a time,
+ * because replicated servers store them faster. A batch's first message names the last sequence.
  */
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";
@@ -145,7 +145,7 @@ export class Publisher {
     return this.#stream.connection.info?.max_payload ?? Infinity;
   }
 
-  /** The first message always requests an acknowledgement, to report a permanent error early. */
+  /** Always true for the first message, so that a permanent error is reported early. */
   #isAckDue(): boolean {
     const { messages, bytes } = this.#asked.at(-1) ?? this.#acknowledged;
     const isEnough = this.#stream.isAtomic

@@ -35,10 +35,10 @@ export async function push(options: PushOptions): Promise<void> {
   await runSessions(session, options.stop, options.report);
 }
 
-/** Runs one session, which ends on `stop`, on a failure or, with `once`, after catching up. */
+/** Runs one session. It ends on `stop`, on a failure or, with `once`, after catching up. */
 async function pushOver(stream: MirrorStream, options: PushOptions): Promise<void> {
   const { socket, token, after, stop } = options;
-  // Make a single attempt: if the service is not running, `runSessions` retries the session.
+  // Make a single attempt, since `runSessions` retries the session if the service is down.
   const client = new EventLogClient(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
   const start = await findStreamEnd(stream, { client, after, stop });
   const failed = new AbortController();

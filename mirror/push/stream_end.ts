@@ -86,7 +86,7 @@ async function expiredEnd({ config, state }: StreamInfo, log: PushedLog): Promis
   );
 }
 
-/** Creates the error for a log that has diverged, with the last event that log and stream share. */
+/** Creates the error for a log that has diverged. It names the last event that both contain. */
 async function parted(
   stream: MirrorStream,
   { state }: StreamInfo,

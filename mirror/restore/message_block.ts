@@ -51,7 +51,7 @@ export class BlockBuilder {
     return block;
   }
 
-  /** Reuses the memory of a block that was taken, which collection would free late. */
+  /** Reuses the memory of a taken block, which the garbage collector would free late. */
   reuse(bytes: Uint8Array<ArrayBuffer>): void {
     if (bytes.length === BLOCK_BYTES) this.#spares.push(bytes);
   }

@@ -16,7 +16,7 @@ import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import type { MessageFacts } from "../nats/stream.ts";
 
 const LF = 0x0a;
-/** Commits of 8 MiB, as in the service, take 20 % more CPU time: they exceed the caches. */
+/** Commits of 8 MiB, as in the service, take 20 % more CPU time because they exceed the caches. */
 const COMMIT_BYTES = 2 * 1024 * 1024;
 const BUFFER_BYTES_MIN = 2 * COMMIT_BYTES;
 

@@ -11,7 +11,7 @@ import { ThreadPool } from "../../src/threads/thread_pool.ts";
 import { BlockBuilder, type MessageBlock } from "./message_block.ts";
 import type { VerifiedBlock } from "./replica_worker.ts";
 
-/** Bytes in progress above which `send()` waits. They keep the thread busy during an fsync. */
+/** `send()` waits while more bytes are in progress. They keep the thread busy during an fsync. */
 const IN_PROGRESS_BYTES_MAX = 8 * 1024 * 1024;
 
 export class Replication {

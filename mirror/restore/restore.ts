@@ -1,7 +1,7 @@
 /**
- * `restore` and `standby`: build a deployment's log from a stream; `standby` then keeps following
- * it. Both can be stopped at any time: the directory contains a valid log, which the next run
- * continues.
+ * `restore` and `standby`. Both build a deployment's log from a stream; `standby` then keeps
+ * following the stream. They can be stopped at any time, since the directory always contains a
+ * valid log, which the next run continues.
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
@@ -83,7 +83,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
   });
 }
 
-/** Runs one session, which ends on `stop`, on a failure or, with `once`, after catching up. */
+/** Runs one session. It ends on `stop`, on a failure or, with `once`, after catching up. */
 async function followStream(
   log: Log,
   watch: HeadWatch,

@@ -16,7 +16,7 @@ export async function findStart(
 ): Promise<number> {
   // An empty stream reports 0 as its first sequence.
   if (frontier === null || state.messages === 0) return Math.max(1, state.first_seq);
-  // Ids are in ascending order: binary search for the first one after `frontier`.
+  // Ids are in ascending order, so find the first one after `frontier` by binary search.
   let low = state.first_seq;
   let high = state.last_seq + 1;
   while (low < high) {

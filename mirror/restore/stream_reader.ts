@@ -1,8 +1,8 @@
 /**
  * Reads a stream's messages in order, starting at a given sequence, over one connection.
  *
- * It creates a consumer, and limits the number of both messages and bytes in flight. The library's
- * `consume()` takes twice as much CPU time per message, and limits only one of the two.
+ * It creates its own consumer, and limits both the messages and the bytes in flight. The library's
+ * `consume()` takes twice as much CPU time per message, and can limit only one of the two.
  */
 import { AckPolicy, DeliverPolicy } from "@nats-io/jetstream";
 import type { Msg } from "@nats-io/transport-node";

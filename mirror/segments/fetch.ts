@@ -37,7 +37,7 @@ export async function fetchSegments(
     if (parseSegmentName(path.slice(SEGMENTS_FOLDER.length + 1)) === null) {
       throw operationalError(`${url}: ${path} in ${MANIFEST_FILE} is not a segment name`);
     }
-    // Only verified copies are renamed into place, and names contain the hash: the size suffices.
+    // Comparing sizes suffices, since only verified copies are renamed and names contain the hash.
     if (await sizeOf(join(logDir, path)) === bytes) continue;
     const content = await store.get(path);
     if (content === null) {

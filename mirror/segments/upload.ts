@@ -36,7 +36,7 @@ export async function uploadSegments(
     );
   });
   for (const segment of manifest.segments.slice(stored.length)) {
-    // Names contain the hash, and stores have no partially written files: the size suffices.
+    // Comparing sizes suffices, since names contain the hash and stores hold no partial files.
     if (await store.size(segment.path) === segment.bytes) continue;
     await store.put(segment.path, { ...segment, path: join(logDir, segment.path) });
     report(`stored ${segment.path}`);

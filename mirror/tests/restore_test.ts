@@ -32,7 +32,7 @@ const seed = testSeed();
 const KILLED_EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
 const KILLS = 6;
 
-/** Arguments that restore into a directory next to the deployment. */
+/** Returns the arguments that restore into a directory next to the deployment. */
 function restoring({ served, nats }: Mirrored, ...more: string[]): string[] {
   return ["restore", "--nats", nats.url, ...more, copyOf(served)];
 }

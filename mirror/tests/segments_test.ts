@@ -17,7 +17,7 @@ async function addSegment(deployment: Deployment, batchId: string): Promise<void
   assert.equal(code, 0, stderr);
 }
 
-/** Contents of the manifest and segments in a directory, by name. */
+/** Returns the contents of the manifest and segments in a directory, by name. */
 async function filesIn(folder: string): Promise<Map<string, string>> {
   const names = (await readdir(join(folder, "segments"))).map((name) => `segments/${name}`);
   const files = ["manifest.json", ...names.filter((name) => name.endsWith(".parquet"))].sort();

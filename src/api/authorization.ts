@@ -1,6 +1,6 @@
 /**
- * Bearer tokens (RFC 6750). Compares digests of tokens in constant time, so that timing reveals
- * neither the characters nor the length of the configured token.
+ * Bearer tokens (RFC 6750). Token digests are compared in constant time, so timing reveals neither
+ * the characters nor the length of the configured token.
  */
 import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";

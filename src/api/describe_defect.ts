@@ -1,9 +1,9 @@
-/** Describes unexpected errors to the operator: one line, without payload or token. */
+/** Describes unexpected errors to the operator in one line, without the payload or the token. */
 
 /** Messages of these errors may quote values, so only the error's name is reported. */
 const QUOTING_ERRORS = [TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError];
 
-/** Returns an error's name, its message unless that may quote values, and its source position. */
+/** Returns an error's name and source position, and its message unless that may quote values. */
 export function describeDefect(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`;
   const isQuoting = QUOTING_ERRORS.some((type) => error instanceof type);

@@ -34,7 +34,7 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
-  /** Times out if the client does not read the last piece. */
+  /** Expires if the client does not read the most recent piece in time. */
   readonly #stallWatch: StallWatch;
   #record: Uint8Array = NOTHING;
   #isOver = false;

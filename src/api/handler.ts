@@ -33,7 +33,7 @@ import { errorResponse, jsonResponse, methodNotAllowed, withoutBody } from "./re
 
 export interface HandlerOptions {
   log: EventLog;
-  /** Bearer token; empty for none. */
+  /** The required bearer token. If empty, requests need no token. */
   token: string;
   replay: PageLimits;
   admission: Admission;
@@ -43,7 +43,7 @@ export interface HandlerOptions {
   bodyStallTimeoutMs?: number;
   /** Timeout for a follower that reads nothing while a record is pending. */
   followStallTimeoutMs?: number;
-  /** Reports an unexpected error in one line, without payload or token. */
+  /** Reports an unexpected error in one line that contains no payload or token. */
   report: (line: string) => void;
 }
 

@@ -5,7 +5,7 @@
 import { ApiError } from "../event/api_error.ts";
 import { quoteShort } from "../event/json/quote_string.ts";
 
-/** Decoded values by name. */
+/** Maps parameter names to decoded values. */
 export type Parameters = ReadonlyMap<string, string>;
 
 /**

@@ -60,7 +60,7 @@ function checkMediaType(request: HttpRequest): void {
   }
 }
 
-/** Returns null for a chunked body. Without framing, there is no body (RFC 9112 section 6.3). */
+/** Returns the body length: null if chunked, 0 without framing headers (RFC 9112 section 6.3). */
 function declaredLength(request: HttpRequest): number | null {
   if (request.header("transfer-encoding") !== null) return null;
   return Number(request.header("content-length") ?? "0");
@@ -99,7 +99,7 @@ function readError(error: unknown): unknown {
     return new ApiError("invalid_request", error.message);
   }
   if (!(error instanceof StallError || error instanceof ConnectionLostError)) return error;
-  // Neither 400 nor 408 fits: the client may not be at fault, and a retry may succeed.
+  // Neither 400 nor 408 fits, since the client may not be at fault and a retry may succeed.
   return new ApiError(
     "overloaded",
     `the request body did not arrive (${error.message}); nothing was written, retry`,

@@ -11,7 +11,7 @@ export const JSON_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "application/json",
 };
 
-/** Headers of error codes that need more than JSON_HEADERS. */
+/** Headers of the error responses that need more than JSON_HEADERS. */
 const ERROR_HEADERS: { readonly [code in ErrorCode]?: Readonly<Record<string, string>> } = {
   unauthorized: { ...JSON_HEADERS, "www-authenticate": "Bearer" },
   overloaded: { ...JSON_HEADERS, "retry-after": String(RETRY_AFTER_SECONDS) },

@@ -4,7 +4,7 @@ import type { CommittedEvent } from "../event/types.ts";
 
 /** Members of error documents in addition to `error` and `message`, by code. */
 export interface ErrorContexts {
-  /** Has `errors` if the fault is inside one event. */
+  /** `errors` is present if the fault is inside an event. */
   invalid_request: { errors?: EventFault[] };
   /** Every invalid event. */
   invalid_events: { errors: EventFault[] };
@@ -14,14 +14,14 @@ export interface ErrorContexts {
   batch_id_conflict: { source: string; batch_id: string };
   /** The last event of the retired source and the event that records the retirement. */
   source_retired: { source: string; final_frontier: string; retirement_event_id: string };
-  /** Declared and actual last event of the predecessor; actual is null if it is not retired. */
+  /** Expected and actual last event of the predecessor. The latter is null if it is not retired. */
   source_lineage_conflict: {
     source: string;
     predecessor_source: string;
     expected_predecessor_frontier: string;
     actual_predecessor_frontier: string | null;
   };
-  /** Expected and actual last event of the stream; null for none. */
+  /** Expected and actual last event of the stream; null if the stream is empty. */
   stream_frontier_conflict: {
     source: string;
     stream: string;

@@ -67,8 +67,8 @@ export class Follower<Payload> {
   }
 
   /**
-   * Yields all records. The last one is an `end` without a further reconnect. Gives up after
-   * `attemptsMax` consecutive short-lived connections without events.
+   * Yields all records. The last record is an `end` that is not followed by a reconnect. Gives up
+   * after `attemptsMax` consecutive short-lived connections without events.
    * @throws {ConnectionError} if the last attempt failed to reach the service.
    * @throws {EventLogError} if the service returned an error; for a 429, on the last attempt.
    * @throws {ProtocolError} if a response violates the protocol.

@@ -11,7 +11,7 @@ export interface Retry<Reason = ConnectionError | EventLogError> {
   pauseMs: number;
 }
 
-/** Longest honored `Retry-After`. */
+/** Maximum `Retry-After` that the client honors. */
 const CLIENT_RETRY_AFTER_MS_MAX = 60_000;
 
 /** First backoff; it doubles with each attempt. */

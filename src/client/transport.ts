@@ -15,7 +15,7 @@ export interface ApiRequest {
   body?: Uint8Array<ArrayBuffer>;
 }
 
-/** How long a new client retries if there is no socket at its path, since the path may be wrong. */
+/** How long a new client retries if there is no socket at its path. The path may be wrong. */
 const CLIENT_FIRST_CONNECT_MS = 1_000;
 
 /** `fetch` requires a host; the service ignores it. */
@@ -86,7 +86,7 @@ export class Transport {
     }
   }
 
-  /** How long a request is retried after this error. */
+  /** Returns how long a request is retried after this error. */
   retryWindowMs(error: unknown): number {
     return !this.#hasReached && isSocketMissing(error) ? CLIENT_FIRST_CONNECT_MS : Infinity;
   }
@@ -143,7 +143,7 @@ export async function orConnectionError<T>(name: string, work: () => Promise<T>)
   }
 }
 
-/** `unixFetch()` wraps the system's error in a TypeError. */
+/** Whether the socket is missing. `unixFetch()` wraps the system's error in a TypeError. */
 function isSocketMissing(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if ("code" in cause && /^(ENOENT|ENOTSOCK)$/.test(String(cause.code))) return true;

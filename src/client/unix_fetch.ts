@@ -34,9 +34,9 @@ const BASE_URL = "http://localhost";
  * suffices. A stream is sent as a chunked body; any other body is sent with a `content-length`.
  *
  * @param socketPath Path of the service's socket.
- * @returns A `fetch`. It rejects with a `TypeError` if an argument is invalid (a malformed URL, a
- *   GET with a body), with a `TypeError` that has a `cause` if the connection fails, even while the
- *   response body is being read, and with the signal's abort reason.
+ * @returns A `fetch`. It rejects with a `TypeError` if an argument is invalid, such as a malformed
+ *   URL or a GET with a body. If the connection fails, even while the response body is being read,
+ *   the `TypeError` has a `cause`. An abort rejects with the signal's abort reason.
  *
  * @example
  * ```ts
@@ -76,7 +76,7 @@ export function unixFetch(socketPath: string): Fetch {
     const responding = Promise.withResolvers<IncomingMessage>();
     // If sending fails, nothing awaits this promise, and its rejection must not be unhandled.
     responding.promise.catch(() => {});
-    // Reject immediately: destroy() may not stop a request before it connects.
+    // Reject immediately, since destroy() may not stop a request before it connects.
     const abort = () => {
       outgoing.destroy();
       responding.reject(signal?.reason);
@@ -87,7 +87,7 @@ export function unixFetch(socketPath: string): Fetch {
       if (signal?.aborted) incoming.destroy();
       else responding.resolve(incoming);
     });
-    // This listener stays registered: after the response arrives, the body reports failures.
+    // Keep this listener, so that no later error is uncaught. The body reports such errors.
     outgoing.on("error", responding.reject);
     try {
       send(outgoing, body);

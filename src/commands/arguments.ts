@@ -39,7 +39,7 @@ const REMOVED_COMMANDS = new Map([
   ["export-key", "the log is not encrypted"],
 ]);
 
-/** Parses arguments. @throws {CommandError} exit status 2 if they are invalid. */
+/** Parses arguments. @throws {CommandError} with exit status 2 if they are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals } = splitArguments(args);
   const [name, ...operands] = positionals;

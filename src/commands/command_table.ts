@@ -14,7 +14,7 @@ export const PROGRAM: string = programName(process.argv);
 export const DEFAULT_CONFIG_PATH = "service.toml";
 export const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];
 
-/** @param argv begins with an executable, or with a runtime and a script or a link to it. */
+/** @param argv starts with an executable, or with a runtime and a script (or a link to one). */
 export function programName(argv: readonly string[]): string {
   const names = argv.slice(0, 2).map((path) => basename(path)).reverse();
   return names.find((name) => /^(?!(deno|node|bun)$)\w[\w-]*$/.test(name)) ?? "service";
@@ -25,7 +25,7 @@ export interface OptionEntry {
   short?: string;
   /** Placeholder of the value, if the option takes one. */
   value?: string;
-  /** Description without a period. */
+  /** Description, without a final period. */
   effect: string;
 }
 
@@ -39,7 +39,7 @@ export interface CommandEntry {
   operand?: string;
   /** In the order in which help lists them. */
   options: readonly OptionName[];
-  /** Description without a period. */
+  /** Description, without a final period. */
   summary: string;
   description: readonly string[];
   examples: readonly Example[];
@@ -85,7 +85,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     description: [
       "Recovers from a crash if necessary, then accepts requests. SIGINT, SIGTERM or SIGHUP " +
       "shuts it down after all accepted requests are done. A second signal ends it immediately.",
-      "While it runs, seals in the background: a large tail becomes a segment.",
+      "While it runs, it seals a large tail in the background.",
     ],
     examples: [
       { line: `${PROGRAM} --config /srv/log/service.toml serve`, effect: "Serve until Ctrl-C" },

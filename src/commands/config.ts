@@ -49,14 +49,14 @@ const QUERY_REMOVED = "The [query] section is no longer supported. Remove it fro
 /** Size of `sockaddr_un.sun_path` without the NUL: 107 on Linux, 103 on macOS and the BSDs. */
 export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
-/** Reads and validates a configuration file. @throws {CommandError} exit status 2. */
+/** Reads and validates a configuration file. @throws {CommandError} with exit status 2. */
 export async function loadConfig(path: string): Promise<Config> {
   return parseConfig(path, await readConfigFile(path));
 }
 
 /**
  * Returns the contents of a configuration file, which must be a small regular file in UTF-8.
- * @throws {CommandError} exit status 2 if it cannot be read.
+ * @throws {CommandError} with exit status 2 if it cannot be read.
  */
 export async function readConfigFile(path: string): Promise<string> {
   const file = await openConfigFile(path);
@@ -80,7 +80,7 @@ export async function readConfigFile(path: string): Promise<string> {
   }
 }
 
-/** O_NONBLOCK keeps open() from blocking on a FIFO. */
+/** Opens with O_NONBLOCK, which keeps open() from blocking on a FIFO. */
 async function openConfigFile(path: string): Promise<FileHandle> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -103,7 +103,7 @@ function decode(path: string, bytes: Uint8Array): string {
 /**
  * Refuses a security mode other than `open` and an integrity anchor other than `none`, so that a
  * configured guarantee that this program cannot provide is never silently ignored.
- * @throws {CommandError} exit status 4.
+ * @throws {CommandError} with exit status 4.
  */
 export function requireSupported(config: Config, command: string): void {
   const { path, securityMode, integrityAnchor } = config;
@@ -118,7 +118,7 @@ export function requireSupported(config: Config, command: string): void {
 /**
  * Validates the contents of the configuration file at `path`, whose directory is the base of
  * relative paths.
- * @throws {CommandError} exit status 2.
+ * @throws {CommandError} with exit status 2.
  */
 export function parseConfig(path: string, text: string): Config {
   const document = parseDocument(path, text);

@@ -15,7 +15,7 @@ export class Counters {
   #syncs = 0;
   readonly #syncsMs: number[] = [];
 
-  /** Counts receipts. */
+  /** Wraps `append` to count its receipts. */
   ofAppends(append: EventLog["append"]): EventLog["append"] {
     return async (batch) => {
       const receipt = await append(batch);
@@ -28,7 +28,7 @@ export class Counters {
     };
   }
 
-  /** Counts error documents by their codes. */
+  /** Wraps a handler to count its error documents by code. */
   ofResponses(handler: HttpHandler): HttpHandler {
     return async (request) => {
       const response = await handler(request);
@@ -40,7 +40,7 @@ export class Counters {
     };
   }
 
-  /** Times the syncs of files. */
+  /** Wraps a storage to time the syncs of its files. */
   ofSyncs(storage: Storage): Storage {
     const open: Storage["open"] = async (path, mode) => this.#timed(await storage.open(path, mode));
     return { ...storage, open };

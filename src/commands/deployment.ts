@@ -56,7 +56,7 @@ const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
 
 /**
  * Checks the directories of an existing deployment.
- * @throws {CommandError} exit status 1 if an entry is missing or unexpected.
+ * @throws {CommandError} with exit status 1 if an entry is missing or unexpected.
  */
 export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
   for (const folder of [paths.data, paths.log]) {
@@ -72,8 +72,9 @@ export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
 }
 
 /**
- * Requires a manifest if there are events. A writer creates it before the first event, so it is
- * checked last. An interrupted first startup leaves an empty tail and directories but no manifest.
+ * Requires a manifest if the log holds events. Checks for the manifest last, since a concurrent
+ * first writer creates it before any event. An interrupted first startup leaves an empty tail and
+ * directories but no manifest.
  */
 async function checkManifest(log: string): Promise<void> {
   const tail = await statOf(join(log, TAIL_FILE));
@@ -91,7 +92,7 @@ async function holdsFiles(folder: string): Promise<boolean> {
 
 /**
  * Checks a directory without a configuration, which may contain at most an empty log.
- * @throws {CommandError} exit status 1 if an entry is unexpected.
+ * @throws {CommandError} with exit status 1 if an entry is unexpected.
  */
 export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
   if (!await isFolder(paths.data)) return;

@@ -25,7 +25,7 @@ export const HEAP_ENVIRONMENT: Readonly<Record<string, string>> = { MALLOC_ARENA
 
 /** A smaller young generation would lower the throughput of small batches by a third. */
 const YOUNG_HEAP_BYTES = 8 * 1024 * 1024;
-/** Interval between checks. Between two checks, the young generation doubles at most once. */
+/** Interval between checks. The young generation doubles at most once per interval. */
 const YOUNG_HEAP_CHECK_MS = 100;
 
 /** Limits the heap. Long-running commands call this once, early. */

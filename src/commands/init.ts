@@ -29,7 +29,7 @@ export type InitOutcome = "initialized" | "already initialized";
 /**
  * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first SIGINT
  * or SIGTERM does not interrupt this.
- * @throws {CommandError} exit status 1 if an entry is unexpected; nothing existing is changed.
+ * @throws {CommandError} with exit status 1 if an entry is unexpected; nothing existing is changed.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
   const signals = catchSignals(report);
@@ -62,7 +62,7 @@ async function initFolder(dir: string): Promise<InitOutcome> {
   return "initialized";
 }
 
-/** Also syncs, since the run that published may have been interrupted before it synced. */
+/** Validates the deployment and syncs it, since the run that created it may not have done so. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   if (!await isGenerated(paths.config)) {
     throw operationalError(

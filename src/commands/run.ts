@@ -78,7 +78,7 @@ export function reportFailure(error: unknown, terminal: Terminal): number {
 
 function reasonOf(error: unknown): string {
   if (isDefect(error)) return `bug in this program: ${error.stack}`;
-  // A crash never corrupts a log, so keep the damaged files: they may reveal the cause.
+  // A crash never corrupts a log, so keep the damaged files, which may reveal the cause.
   const advice = "; keep a copy of the log directory, then restore it from a backup";
   return describeError(error) + (error instanceof CorruptLogError ? advice : "");
 }

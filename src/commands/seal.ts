@@ -16,8 +16,8 @@ import { runAsWriter } from "./writer_lock.ts";
 
 /**
  * Seals the log offline. Returns when everything is sealed, or after the first signal.
- * @throws {CommandError} exit status 1 if the lock is held or there is nothing to seal; 4 if the
- *   security mode or integrity anchor is unsupported.
+ * @throws {CommandError} with exit status 1 if the lock is held or there is nothing to seal, and 4
+ *   if the security mode or integrity anchor is unsupported.
  * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */

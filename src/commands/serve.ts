@@ -23,7 +23,7 @@ import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
-/** The duration of a slower startup is reported. */
+/** A startup that takes longer than this reports its duration. */
 const SLOW_START_MS = 2_000;
 
 export interface ServeOptions {
@@ -36,7 +36,7 @@ export interface ServeOptions {
 
 /**
  * Serves until SIGINT, SIGTERM or SIGHUP, then shuts down cleanly.
- * @throws {CommandError} exit status 1 or 4.
+ * @throws {CommandError} with exit status 1 or 4.
  * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
@@ -101,7 +101,7 @@ function opened(size: EventLogService["size"], durationMs: number): string {
   return `opened ${events}${took}; segments: ${segments}, tail: ${counted(tail_bytes)} bytes`;
 }
 
-/** Starts the server. @throws {CommandError} exit status 1 if the socket cannot be bound. */
+/** Starts the server. @throws {CommandError} with exit status 1 if the socket cannot be bound. */
 async function bind(options: ListenOptions): Promise<HttpServer> {
   try {
     return await listen(options);

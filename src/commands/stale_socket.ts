@@ -12,7 +12,7 @@ import { describeError } from "./system_error.ts";
 /** Timeout for an existing socket to accept or refuse a connection. */
 const SOCKET_PROBE_TIMEOUT_MS = 1000;
 
-/** Removes a stale socket at `path`. @throws {CommandError} exit status 1 if the path is in use. */
+/** Removes a stale socket. @throws {CommandError} with exit status 1 if the path is in use. */
 export async function clearSocketPath(path: string): Promise<void> {
   if (!await isSocket(path)) return;
   const fault = await probe(path);

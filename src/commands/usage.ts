@@ -12,7 +12,7 @@ import {
 } from "./command_table.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 
-/** Line width, which leaves seven columns for the indentation of a manual page. */
+/** Line width. The indentation of a manual page adds seven columns. */
 const WIDTH = 72;
 const INDENT = "  ";
 
@@ -41,7 +41,7 @@ export function manPage(version: string): string {
   ].join("\n") + "\n";
 }
 
-/** Escapes text for troff: hyphens stay copyable, and no line becomes a request. */
+/** Escapes text for troff, so that hyphens can be copied and no line is taken for a request. */
 function escaped(text: string): string {
   return text.replaceAll("\\", "\\e").replaceAll("-", "\\-").replaceAll(/^([.'])/gm, "\\&$1");
 }

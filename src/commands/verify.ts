@@ -22,8 +22,8 @@ export interface VerifyOptions {
 
 /**
  * Verifies the log and prints the report.
- * @throws {CommandError} exit status 3 if a check failed; 1 if there is no log or a signal arrived;
- *   4 if `--chain` does not support the security mode or integrity anchor.
+ * @throws {CommandError} with exit status 3 if a check failed, 1 if there is no log or a signal
+ *   arrived, and 4 if `--chain` does not support the security mode or integrity anchor.
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function verify(config: Config, options: VerifyOptions): Promise<void> {
@@ -52,7 +52,7 @@ async function verifyFolder(logDir: string, chain: boolean, progress: Progress) 
   });
 }
 
-/** Prints the report. @throws {CommandError} exit status 3, with a line for each damaged file. */
+/** Prints the report. @throws {CommandError} with exit status 3 and a line per damaged file. */
 function conclude(
   logDir: string,
   { report, failure, others }: Verification,
@@ -71,7 +71,7 @@ async function interruption(signals: ShutdownSignals): Promise<never> {
   throw operationalError("interrupted by a signal before verification finished; run verify again");
 }
 
-/** Escapes control characters: file names in a damaged log must not control the terminal. */
+/** Escapes control characters, so that file names in a damaged log cannot control the terminal. */
 function withoutControls(text: string): string {
   const escape = (control: string) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return text.replaceAll(/\p{Cc}/gu, escape);

@@ -30,7 +30,7 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
   return readFastBatch(body) ?? encodeBatch(checkBatch(body));
 }
 
-/** The slow path, which builds the JSON values. Throws like `prepareBatch()`. */
+/** Checks a batch on the slow path, which builds JSON values. Throws like `prepareBatch()`. */
 export function checkBatch(body: Uint8Array): CheckedBatch {
   const members = parseBody(body, BATCH_MEMBERS, eventErrors);
   const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = members;

@@ -26,12 +26,12 @@ import { quoteString } from "./json/quote_string.ts";
 import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
-/** Size up to which a scratch buffer is reused: enough for 10,000 typical events. */
+/** A larger scratch buffer is not reused. 10,000 typical events fit in this size. */
 const SCRATCH_KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Integers per event in `BatchEncoder`: start and end of five pieces. The last piece contains the
- * payload and its content hash. The piece of an absent `occurred_at` is empty.
+ * Integers per event in `BatchEncoder`: the start and end of each of five pieces. The last piece
+ * contains the payload and its content hash. The piece of an absent `occurred_at` is empty.
  */
 const PIECES = 10;
 export const STREAM = 0;
@@ -169,8 +169,8 @@ class BatchEncoder {
   }
 
   /**
-   * Members in RFC 8785 order: batch_id, content_hash, event_id, kind, observed_at, occurred_at,
-   * record_key, source, stream.
+   * Encodes the envelopes. Their members are in RFC 8785 order: batch_id, content_hash, event_id,
+   * kind, observed_at, occurred_at, record_key, source, stream.
    */
   #envelopes(source: Part, batchId: Part, offsets: Int32Array): Buffer {
     const writer = this.#writer;

@@ -1,5 +1,5 @@
 /**
- * The fast path from the bytes of an ingest request to an encoded batch: one pass, without building
+ * The fast path from the bytes of an ingest request to an encoded batch, in one pass that builds no
  * values. It accepts what typical clients send. Anything else, including every invalid batch, falls
  * back to the slow path (`batch.ts`), which reports errors. Both produce the same batch.
  */

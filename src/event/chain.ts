@@ -13,7 +13,7 @@ const WORD_DIGITS = 8;
 export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
 
 export class HistoryChain {
-  /** The head, then the next event hash. */
+  /** The current head, followed by the next event's hash. */
   readonly #link = new Int32Array(2 * HASH_WORDS);
 
   /** @param head 64 lowercase hex digits. */
@@ -37,7 +37,7 @@ export class HistoryChain {
   }
 }
 
-/** Decodes a hash with a table, since a Buffer call costs as much as computing the hash. */
+/** Decodes a hash with a lookup table. A Buffer call would cost as much as computing the hash. */
 function putHex(hashHex: string, into: Int32Array, startAt: number): void {
   assert(hashHex.length === HASH_WORDS * WORD_DIGITS, "a hash has 64 hex digits");
   let seen = 0;

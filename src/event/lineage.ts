@@ -1,5 +1,5 @@
 /**
- * Lineage markers: the first event of a source's first batch may declare the retired source that it
+ * Lineage markers. The first event of a source's first batch may declare the retired source that it
  * continues. This module checks only the marker's form; the writer checks its claim.
  */
 import { ApiError } from "./api_error.ts";

@@ -107,7 +107,7 @@ function bodyLength(headers: RequestHead["headers"], isHttp11: boolean): number 
   const coding = headers.get("transfer-encoding");
   if (coding === undefined) {
     if (length === undefined) return 0;
-    // Clamped to a safe integer: no client can send more.
+    // Clamp to a safe integer. No client can send more.
     if (LENGTH.test(length)) return Math.min(Number(length), Number.MAX_SAFE_INTEGER);
     throw new MalformedRequestError("content-length must be a single decimal number");
   }

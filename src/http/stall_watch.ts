@@ -13,7 +13,7 @@ export class StallError extends Error {
 
 export class StallWatch {
   readonly #timeoutMs: number;
-  /** Callback of each wait, and the number of sweeps since it started. */
+  /** Maps the callback of each wait to the number of sweeps since the wait started. */
   readonly #sweeps: Map<() => void, number> = new Map();
   #timer: ReturnType<typeof setInterval> | undefined;
 

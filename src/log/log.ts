@@ -35,7 +35,7 @@ import { RecentCommits } from "./wal/recent_commits.ts";
 import { rotateTail, RotationError, syncNames } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
-/** Memory for copies of the newest commits, from which readers at the end of the log are served. */
+/** Memory for copies of the newest commits, which serve readers at the end of the log. */
 export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
 /** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
@@ -87,7 +87,7 @@ export class Log {
   #rotateAtBytes: number;
   #head: string;
   #appending = false;
-  /** Stays true after `seal()` fails: the tail may already be a pending file. */
+  /** Stays true after `seal()` fails, since the tail may already be a pending file. */
   #sealing = false;
   #closed = false;
 

@@ -107,7 +107,7 @@ async function recoverFiles(
 interface PendingNames {
   /** Files already sealed whose removal was interrupted by a crash. */
   covered: string[];
-  /** In log order, which is also name order, since each name begins with the file's first id. */
+  /** In log order. Names sort in the same order, since each begins with the file's first id. */
   uncovered: string[];
 }
 
@@ -151,7 +151,7 @@ async function recoverPending(
 
 /**
  * Removes the leftovers of an interrupted seal. A segment that the manifest does not list is
- * removed only if its events are in a pending file; otherwise it may be their only copy, for
+ * removed only if a pending file holds its events. Otherwise it may be their only copy, for
  * example after an older manifest was restored.
  */
 async function removeLeftovers(

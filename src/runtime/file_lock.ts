@@ -1,5 +1,5 @@
 /**
- * Takes an exclusive flock(2) on a file, which excludes other processes on any runtime. The lock is
+ * Takes an exclusive flock(2) on a file, which excludes other processes in any runtime. The lock is
  * released when the process ends; the file is never deleted.
  */
 import { lstatSync } from "node:fs";

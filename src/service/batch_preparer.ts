@@ -16,7 +16,7 @@ import {
 } from "../threads/thread_pool.ts";
 import type { PreparedBody } from "./batch_preparer_worker.ts";
 
-/** Maximum threads. Each costs 30 MiB, and one core is left to the writer. */
+/** Maximum number of threads. Each takes 30 MiB. One core is left to the writer. */
 const THREADS_MAX = 2;
 
 /** Preparing a body smaller than this takes less time than a round trip to a thread. */

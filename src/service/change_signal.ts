@@ -1,8 +1,8 @@
 /**
- * Wakes waiting followers when the log changes: after the commit's receipts are sent, and a few per
- * turn of the event loop, so that waking a thousand followers does not delay requests.
+ * Wakes waiting followers when the log changes. It wakes them after the commit's receipts are sent,
+ * a few per turn of the event loop, so that a thousand followers do not delay requests.
  *
- * Uses arrays, because a set that is constantly filled and emptied leaves hash tables behind that
+ * Uses arrays, because a set that is constantly filled and emptied leaves behind hash tables that
  * only a full garbage collection frees.
  */
 import { setImmediate } from "node:timers";

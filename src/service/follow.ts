@@ -1,7 +1,6 @@
 /**
  * A follow response: the snapshot, `caught_up`, then new commits until it ends. Its records are
- * requested one by one, so a session reads the log at its client's pace and holds one record at a
- * time.
+ * requested one by one, so a session reads the log at its client's pace and holds a single record.
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
@@ -33,7 +32,7 @@ export class FollowSession {
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
   readonly #queryKey: string;
-  /** Dropped once delivered, since a snapshot keeps files open after they are sealed. */
+  /** Dropped once delivered, since a snapshot keeps sealed files open. */
   #snapshot: LogSnapshot | null;
   readonly #onClose: () => void;
   #phase: "snapshot" | "caught_up" | "live" | "over" = "snapshot";

@@ -71,7 +71,7 @@ export function eventsRecord(
   ]);
 }
 
-/** The live pages that followers share. Every page is read up to the newest frontier. */
+/** The live pages that followers share. Each page was read up to the newest frontier. */
 export class LivePages {
   readonly #pages = new LruCache<FollowPage>(LIVE_PAGES_BYTES_MAX, pageBytes);
 

@@ -4,7 +4,7 @@
  *
  * Invariant: a committed batch is always in memory or in the sealed history. A lookup starts in
  * both in the same turn of the event loop, and a file leaves memory in the turn in which its
- * segments are added to the history, so no lookup misses a batch, no matter how long reads take.
+ * segments are added to the history. Therefore no lookup misses a batch, however long reads take.
  */
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { Log } from "../log/log.ts";

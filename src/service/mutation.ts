@@ -12,7 +12,7 @@ export interface Commitment<Answer> {
 /** The outcome of checking a mutation: a response without a commit, or a batch to commit. */
 export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
 
-/** Batch ids by source in the next commit, whose batches are checked but not yet written. */
+/** Ids of the batches in the next commit, by source. They are checked but not yet written. */
 export type CommitGroup = ReadonlyMap<string, ReadonlySet<string>>;
 
 export interface Mutation<Answer> {

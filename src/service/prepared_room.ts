@@ -7,7 +7,7 @@ import type { PreparedBatch } from "../event/types.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 import { sumOf } from "../sum.ts";
 
-/** Fits two batches of 10,000 typical events: one being written, one being prepared. */
+/** Fits two batches of 10,000 typical events: one being written and one being prepared. */
 export const PREPARED_BYTES_MAX: number = 8 * 1024 * 1024;
 
 export class PreparedRoom {
@@ -47,8 +47,8 @@ export class PreparedRoom {
       try {
         return await use(batch);
       } finally {
-        // If this memory were left to the garbage collector, it would run four times as often and
-        // take a quarter of the CPU time per event in batches of 1,000.
+        // Left to the garbage collector, this memory would make it run four times as often and take
+        // a quarter of the CPU time per event in batches of 1,000.
         for (const buffer of memory) freeOwnMemory(buffer);
       }
     } finally {

@@ -24,7 +24,7 @@ import { sumOf } from "../sum.ts";
 /** Maximum parts of the log searched concurrently for a page. */
 const STREAM_SEEKS_MAX = 32;
 
-/** Maximum cached listings as of an earlier event; others are recounted from the log. */
+/** Maximum cached listings as of an earlier event. Any other listing is recounted from the log. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
 
 /** Minimum weight of a cached listing: 25,000 unsealed streams. */
@@ -32,7 +32,7 @@ const STREAM_SNAPSHOT_BYTES = 4 * 1024 * 1024;
 
 export interface StreamsQuery {
   source: string | undefined;
-  /** Exclusive cursor. */
+  /** The stream after which the page starts. */
   after: { source: string; stream: string } | undefined;
   /** The event up to which to count; undefined for the frontier. */
   through: string | undefined;
@@ -48,7 +48,7 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
-/** The streams as of an event, which later commits do not change. */
+/** The streams as of an event. Later commits do not change them. */
 interface StreamsAt {
   /** Parts of the log, from oldest to newest. */
   sources: readonly StreamSource[];
@@ -155,7 +155,7 @@ function anchorUnavailable(through: string): ApiError {
 }
 
 export interface RowsWanted {
-  /** Exclusive. */
+  /** Exclusive lower bound. */
   afterKey: string;
   source: string | undefined;
   limit: number;

@@ -133,7 +133,7 @@ export class WriterQueue {
     return writerPoisoned();
   }
 
-  /** Reports refused requests as a count per interval, since a full disk can refuse thousands. */
+  /** Counts refused requests and reports them once per interval, since there can be thousands. */
   #reportFull(mutations: number, reason: string): void {
     this.#refused += mutations;
     const nowMs = performance.now();

@@ -1,8 +1,8 @@
 /**
  * Worker threads that run the same module and share a request queue. Each thread serves one request
- * at a time, so a thread that dies fails one request; the next request starts another thread.
- * Threads start when first needed. Requests are sent only to running threads, so if none can be
- * started, the caller still owns its buffers. The module must call `answerRequests()`.
+ * at a time, so a thread that dies fails only one request; the next request starts another thread.
+ * Threads start on demand. Requests are sent only to running threads. If no thread can be started,
+ * the caller therefore still owns its buffers. The module must call `answerRequests()`.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
@@ -31,7 +31,7 @@ export interface ThreadPoolOptions {
 /** Messages from a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
-/** Young generation size per thread. V8's default takes 100 MiB more and is no faster. */
+/** Young generation size per thread. V8's default takes 100 MiB more without being faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
 export class ThreadPool<Request, Response> {

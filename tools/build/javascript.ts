@@ -12,7 +12,7 @@ const SPECIFIER = /(\b(?:from|import|import\(|new URL\()\s*")(\.{1,2}\/[^"\n]+)\
 /** Options of the type stripper that Node uses. */
 const STRIP = { mode: "strip-only" } as const;
 
-/** Path of a module's JavaScript. */
+/** Returns the path of a module's JavaScript. */
 export function scriptOf(path: string): string {
   return path.replace(/\.ts$/, ".js");
 }

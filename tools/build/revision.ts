@@ -7,8 +7,8 @@ const REVISION_FILE = join("src", "revision.js");
 
 /**
  * The short revision of the tree at `root`, with `-dirty` appended if a tracked file was modified.
- * @returns an empty string if git is missing or `root` is not the root of a repository, so that
- *   sources unpacked inside a different project do not get that project's revision.
+ * @returns an empty string if git is missing or `root` is not the root of a repository. Sources
+ *   unpacked inside a different project therefore do not get that project's revision.
  */
 export function revisionOf(root: string): string {
   const git = (...args: string[]) =>

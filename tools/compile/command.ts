@@ -19,7 +19,7 @@ export interface Compilation {
 /**
  * Arguments to `deno` that compile a staging directory.
  *
- * The code cache is disabled: it would be loaded from a predictable path in the system's temporary
+ * The code cache is disabled. It would be loaded from a predictable path in the system's temporary
  * directory, where any user could plant a file.
  */
 export function compileArguments({ triple, output, workers }: Compilation): string[] {

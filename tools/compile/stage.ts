@@ -41,14 +41,14 @@ export function stage(root: string, folder: string, revision: string): void {
   writeText(join(folder, "deno.json"), JSON.stringify({ imports, nodeModulesDir: "none" }));
 }
 
-/** Worker modules of the staged program, relative to its directory. */
+/** Returns the worker modules of the staged program, relative to its directory. */
 export function workersOf(root: string): string[] {
   return filesIn(join(root, "src"))
     .filter((path) => WORKER.test(path))
     .map((path) => scriptOf(relative(root, path))).sort();
 }
 
-/** Licenses of all embedded packages, which must be distributed with every executable. */
+/** Returns the licenses of all embedded packages. Every executable must include them. */
 export function licencesOf(root: string): string {
   return packagesOf(root).map(({ name, folder }) => {
     const file = ["LICENSE", "LICENSE.md"].find((file) => existsSync(join(folder, file)));
@@ -58,7 +58,7 @@ export function licencesOf(root: string): string {
   }).join(`\n${"-".repeat(72)}\n\n`);
 }
 
-/** The program's runtime dependencies. */
+/** Returns the program's runtime dependencies. */
 function packagesOf(root: string): Package[] {
   return Object.keys(readJson(join(root, "package.json")).dependencies).map((name) => {
     const main = fileURLToPath(import.meta.resolve(name));

@@ -1,4 +1,4 @@
-/** Runs a new executable, because compilation succeeds even if the runtime does not match. */
+/** Runs a new executable, because compilation succeeds even if the wrong runtime was embedded. */
 import { spawnSync } from "node:child_process";
 import process from "node:process";
 

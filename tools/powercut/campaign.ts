@@ -1,4 +1,4 @@
-/** What power cuts, disk states and disk errors have in common. */
+/** The options that power cuts, disk states and disk errors have in common. */
 import type { SavedMachine } from "./machine.ts";
 
 export interface CampaignOptions {
@@ -12,5 +12,5 @@ export interface CampaignOptions {
 }
 
 export const WRITERS = 8;
-/** Tail size at which the service rotates and seals, small so that power cuts hit both. */
+/** Tail size at which the service rotates and seals. Small, so that power cuts interrupt both. */
 export const ROTATE_BYTES = 64 * 1024;

@@ -1,10 +1,10 @@
-/** The soak's clients, on a log whose machine loses power. */
+/** Runs the soak's clients on a log whose machine loses power. */
 import { runClients } from "../soak/clients.ts";
 import type { Load } from "../soak/load.ts";
 import { Observations } from "../soak/observations.ts";
 import { STEPS } from "../soak/writer.ts";
 
-/** Bulk appends take seconds in an emulated machine; only abandoned appends still include some. */
+/** Bulk appends take seconds in an emulated machine. Only abandoned appends still include some. */
 const LIGHT_STEPS = STEPS.filter((step) => step !== "bulk");
 
 export interface ClientsOptions extends Pick<Load, "seed" | "client" | "ledger" | "tally"> {
@@ -37,7 +37,7 @@ export class Clients {
     this.#running = runClients(this.load, this.#number, counts, this.#fail);
   }
 
-  /** Lets clients finish their current requests. @throws the first client error. */
+  /** Lets the clients finish their current requests. @throws the first client error. */
   async end(): Promise<void> {
     this.#ending.abort();
     await this.#running;

@@ -1,6 +1,6 @@
 /**
- * Checks the log on a disk image that was left by a power failure: mounts the image on the host,
- * which requires root, and lets the host's kernel and the log recover.
+ * Checks the log on a disk image that was left by a power failure. Mounts the image on the host,
+ * which requires root, so that the host's kernel and then the log recover.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rmdir } from "node:fs/promises";
@@ -23,7 +23,7 @@ const PAGE_BYTES = 1024 * 1024;
 /**
  * Recovers the log on a disk image, which changes the image, and reads all of it. @returns the
  * number of its segments.
- * @throws {Violation} the log lacks something that is due, or `verify --chain` fails.
+ * @throws {Violation} if the log lacks something that is due, or `verify --chain` fails.
  */
 export async function checkDisk(
   disk: string,

@@ -1,6 +1,6 @@
 /**
- * Makes the disk of a virtual machine fail while clients use the log, checks every response, cuts
- * the power, and checks the log once the disk is healthy again.
+ * Makes the disk of a virtual machine fail while clients use the log, checks every response, and
+ * cuts the power. Then checks the log with a working disk.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,15 +19,15 @@ import { checkDisk } from "./disk_check.ts";
 import { makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
-/** Requests of the machine that fail with EIO. */
+/** Disk requests of the machine that can be made to fail with EIO. */
 export type FailingRequest = "write" | "flush" | "read";
 
 const KINDS: readonly FailingRequest[] = ["write", "flush", "read"];
-/** Most receipts before the disk fails. */
+/** Maximum number of receipts before the disk fails. */
 const RECEIPTS_MAX = 60;
 const POLL_MS = 5;
 
-/** Lets disks fail in turn. @throws {Violation} a response or the recovered log is wrong. */
+/** Makes disks fail in turn. @throws {Violation} if a response or the recovered log is wrong. */
 export async function checkDiskErrors(options: CampaignOptions): Promise<Tally> {
   const tally = new Tally();
   for (let number = 0; number < options.count; number++) {
@@ -70,7 +70,7 @@ async function failDisk(
     if (kind === "read") {
       appending.end();
       await Promise.all(writers);
-      // Neither the service nor the machine may have the log in memory.
+      // Neither the service nor the guest's page cache may still hold the log.
       await log.cutPower();
       await log.start();
       await log.dropCaches();
@@ -84,7 +84,7 @@ async function failDisk(
       await refusalOf(log.impatient.retire(appending.sourceOf(0)), "writer_poisoned");
     }
     for (const error of appending.errors) {
-      // A read error can also reach a read of the writer, before it writes anything.
+      // A read error can also hit a read by the writer, before anything is written.
       const isRight = error.code === "writer_poisoned" ||
         kind === "read" && error.code === "internal_error";
       claim(isRight, `an append failed with ${error.status} ${error.code}: ${error.message}`);
@@ -128,7 +128,7 @@ class Appending {
     this.#isEnding = true;
   }
 
-  /** Appends at least one batch. @throws any error that is not a response. */
+  /** Appends at least one batch. @throws any error other than an error response. */
   async run(place: number): Promise<void> {
     for (let number = 0; number === 0 || !this.#isEnding; number++) {
       const batch = makeBatch(this.#seed, this.sourceOf(place), batchIdOf(number, "small"));
@@ -152,7 +152,7 @@ async function endOfFollow(client: EventLogClient): Promise<string> {
   return "no end record";
 }
 
-/** A replay is complete and right, or it fails. */
+/** Replays the log. The replay must be complete and correct, or fail. */
 async function readOrFail(client: EventLogClient, audit: Audit, tally: Tally): Promise<void> {
   try {
     await audit.catchUp(client, new AbortController().signal);

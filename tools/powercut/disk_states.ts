@@ -1,8 +1,8 @@
 /**
  * Checks the states that a power failure could leave on a real file system. A virtual machine
  * serves a log on a disk whose writes are recorded. The recording is then replayed up to each
- * flush, and up to points in between with a random subset of the writes since the last flush. Each
- * state is mounted on the host (requires root) and must contain every event acknowledged by then.
+ * flush, and between flushes with a random subset of the writes since the last one. Each state is
+ * mounted on the host, which requires root, and must contain every event acknowledged by then.
  */
 import { open, rm } from "node:fs/promises";
 import { statSync } from "node:fs";
@@ -22,10 +22,10 @@ import { copyDisk, makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
-/** Receipts per recording. Each state is read as a whole, so a short log is checked faster. */
+/** Receipts per recording. Each state is read completely, so short logs are checked faster. */
 const RECEIPTS = 40;
 const POLL_MS = 20;
-/** States with only a subset of the writes since the last flush, per flush. */
+/** Number of states per flush that contain only a subset of the writes since the last flush. */
 const PARTIAL_STATES = 4;
 
 /** A ledger that also stores the length of the write recording at each receipt. */
@@ -51,7 +51,7 @@ class RecordedLedger extends Ledger {
     this.retirementsAtBytes.push({ atBytes: this.#recordBytes, receipt });
   }
 
-  /** Everything acknowledged by the time the recording had this size. */
+  /** Returns everything acknowledged by the time the recording had this size. */
   dueAt(recordBytes: number): Due {
     const isDue = (atBytes: number) => atBytes <= recordBytes;
     return {
@@ -67,7 +67,7 @@ class RecordedLedger extends Ledger {
 }
 
 /**
- * Records a load and checks its disk states. @throws {Violation} a state lacks acknowledged data.
+ * Records a load and checks its disk states. @throws {Violation} if acknowledged data is missing.
  */
 export async function checkDiskStates(options: CampaignOptions): Promise<Tally> {
   const { saved, folder, seed } = options;
@@ -164,7 +164,7 @@ async function replayStates(
   }
 }
 
-/** A random subset: a power failure may keep any of the writes since the last flush. */
+/** Returns a random subset, since a power failure may keep any writes since the last flush. */
 function someOf(writes: readonly LoggedWrite[], random: Random): LoggedWrite[] {
   const share = random();
   return writes.filter(() => random() < share);

@@ -22,7 +22,7 @@ const MODULES = [
   ...["virtio_blk", "failover", "net_failover", "virtio_net"],
   ...["libcrc32c", "xfs", "raid6_pq", "xor", "zstd_compress", "btrfs"],
 ];
-/** Modules that the guest needs, as JavaScript: stripping types takes seconds under emulation. */
+/** Modules that the guest needs, as JavaScript, since stripping types is slow under emulation. */
 const PRODUCT = ["src", GUEST];
 const DEPENDENCIES = ["smol-toml", "xxhash-wasm"];
 const PROGRAM_DISK_MIB = 512;
@@ -80,7 +80,7 @@ interface CpioEntry {
 const FOLDER_MODE = 0o040755;
 const FILE_MODE = 0o100755;
 
-/** An entry in cpio(5) newc format: a hexadecimal header; header and data are padded to 4 bytes. */
+/** Formats a cpio(5) newc entry: a hexadecimal header and the data, each padded to 4 bytes. */
 function cpioEntry({ name, bytes }: CpioEntry): Buffer {
   const mode = bytes === undefined ? FOLDER_MODE : FILE_MODE;
   const nameBytes = Buffer.from(`${name}\0`);
@@ -126,7 +126,7 @@ async function copyFile(from: string, to: string): Promise<void> {
   await cp(from, to, { dereference: true });
 }
 
-/** Paths of a program's shared libraries, from ldd; empty if it is statically linked. */
+/** Lists the shared libraries of a program with ldd; none if it is statically linked. */
 async function librariesOf(program: string): Promise<string[]> {
   try {
     const { stdout } = await run("ldd", [program]);

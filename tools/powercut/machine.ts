@@ -1,7 +1,7 @@
 /**
  * A virtual machine, from its start to a power cut. Booting under emulation takes ten seconds, so
- * it boots once, until all programs are loaded and wait for the disk under test. That state is
- * saved, and every start resumes from it. The saved state contains nothing of the disk.
+ * it boots only once and is saved when all programs are loaded and wait for the disk under test.
+ * Every start resumes from that state, which contains no data of the disk.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
@@ -17,7 +17,7 @@ import { DISK_BYTES, type FileSystem } from "./file_systems.ts";
 import type { Images } from "./images.ts";
 import { Monitor } from "./monitor.ts";
 
-/** Only the end of the console output is kept. */
+/** Maximum length of the console output kept. Older output is dropped. */
 const CONSOLE_CHARS_MAX = 1024 * 1024;
 const MEMORY_MIB = 640;
 const POLL_MS = 20;
@@ -40,7 +40,7 @@ export interface MachineOptions {
 export interface SavedMachine {
   options: MachineOptions;
   memory: string;
-  /** Processor and device state. */
+  /** CPU and device state. */
   state: string;
 }
 
@@ -157,17 +157,17 @@ export class Machine {
     this.#child.stdin!.write(`${line}\n`);
   }
 
-  /** @throws {Violation} the console does not show the text in time. */
+  /** @throws {Violation} if the console does not show the text in time. */
   async untilPrinted(text: string): Promise<void> {
     const deadline = performance.now() + ANSWER_TIMEOUT_MS;
     while (!this.#console.includes(text)) {
       claim(this.isRunning, `the machine exited unexpectedly: ${this.#console}`);
-      claim(performance.now() < deadline, `no "${text}" in time: ${this.#console}`);
+      claim(performance.now() < deadline, `no "${text}" on the console in time: ${this.#console}`);
       await delay(POLL_MS);
     }
   }
 
-  /** Writes the processor and device state, and stops the machine. */
+  /** Saves the CPU and device state to a file, and stops the machine. */
   async save(path: string): Promise<void> {
     await this.#migrate("migrate", `exec:cat > ${path}`);
   }
@@ -177,7 +177,7 @@ export class Machine {
     await this.#migrate("migrate-incoming", `exec:cat ${path}`);
   }
 
-  /** From now on, all reads, writes or flushes of the disk fail with EIO. */
+  /** Makes all further reads, writes or flushes of the disk fail with EIO. */
   async failDisk(iotype: FailingRequest): Promise<void> {
     const monitor = await this.#monitor();
     const rule = { event: "none", iotype, errno: EIO, once: false };
@@ -194,7 +194,7 @@ export class Machine {
 
   async #migrate(command: string, uri: string): Promise<void> {
     const monitor = await this.#monitor();
-    // Memory is in a file already.
+    // Memory is already in a file.
     const capabilities = [{ capability: "x-ignore-shared", state: true }];
     await monitor.run("migrate-set-capabilities", { capabilities });
     await monitor.run(command, { uri });
@@ -207,7 +207,7 @@ export class Machine {
     monitor.close();
   }
 
-  /** Kills the machine, like a power failure: data that its kernel has not written is lost. */
+  /** Kills the machine like a power failure. Data that its kernel has not written is lost. */
   async cutPower(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.ended;
@@ -215,13 +215,13 @@ export class Machine {
   }
 }
 
-/** The disk under test. It is write-back: only guest flushes make data durable. */
+/** Returns the disk's arguments. The disk is write-back: only guest flushes make data durable. */
 function diskArguments(options: DiskOptions | null): string[] {
   const device = "virtio-blk-pci,drive=disk,write-cache=on";
   return [...blockNodes(options).flatMap((node) => ["-blockdev", node]), "-device", device];
 }
 
-/** The nodes of the disk, of which the last has the name `disk`. */
+/** Returns the block nodes of the disk. The last one is named `disk`. */
 function blockNodes(options: DiskOptions | null): string[] {
   if (options === null) return [`driver=null-co,size=${DISK_BYTES},node-name=disk`];
   const { disk, record } = options;

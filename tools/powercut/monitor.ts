@@ -35,7 +35,7 @@ export class Monitor {
     this.#lines = createInterface({ input: socket })[Symbol.asyncIterator]();
   }
 
-  /** Runs a command. @throws {Error} it failed. */
+  /** Runs a command. @throws {Error} if it fails. */
   async run(execute: string, args: object = {}): Promise<unknown> {
     this.#socket.write(`${JSON.stringify({ execute, arguments: args })}\n`);
     for (;;) {
@@ -48,7 +48,7 @@ export class Monitor {
     }
   }
 
-  /** Allows another connection: the monitor serves one at a time. */
+  /** Closes the connection to allow another one, since the monitor serves one at a time. */
   close(): void {
     this.#socket.destroy();
   }

@@ -1,6 +1,6 @@
 /**
- * The Debian packages behind the virtual machine: the kernel is downloaded and unpacked, all other
- * programs must be installed.
+ * The Debian packages that the virtual machine needs. The kernel is downloaded and unpacked; all
+ * other programs must be installed.
  */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
@@ -24,7 +24,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const LIBEATMYDATA_PACKAGE = "libeatmydata1";
 
-/** Missing requirements, with the command that installs them; null if there are none. */
+/** Returns missing requirements and the command that installs them; null if there are none. */
 export function missingPrograms({ make: [mkfs] }: FileSystem): string | null {
   if (process.platform !== "linux" || process.arch !== "x64") return "requires Linux on x86_64";
   if (process.getuid?.() !== 0) return "requires root, to mount disk images";
@@ -45,7 +45,7 @@ export interface Packages {
   libeatmydata: string;
 }
 
-/** Downloads the packages and unpacks them into a directory, unless already done. */
+/** Downloads the packages and unpacks them into a directory, unless that was already done. */
 export async function fetchPackages(folder: string): Promise<Packages> {
   const unpacked = join(folder, "packages");
   if (await stat(unpacked).catch(() => null) === null) {
@@ -66,7 +66,7 @@ export async function fetchPackages(folder: string): Promise<Packages> {
   };
 }
 
-/** The kernel package that a metapackage depends on. */
+/** Returns the kernel package that a metapackage depends on. */
 async function dependencyOf(name: string): Promise<string> {
   const { stdout } = await run("apt-cache", ["depends", "--important", name]);
   const found = /Depends: (linux-image-\S+)/.exec(stdout)?.[1];

@@ -54,14 +54,14 @@ export class PoweredLog {
     });
   }
 
-  /** Starts the machine; resolves once the service responds. @throws {Violation} it does not. */
+  /** Starts the machine and waits for a response. @throws {Violation} if there is none. */
   async start(): Promise<void> {
     this.#machine = await resume(this.#saved, this.#disk);
     await this.#machine.untilPrinted(READY_TEXT);
     this.#gate.open();
   }
 
-  /** Cuts the power. @throws {Violation} the machine or the service had exited before. */
+  /** Cuts the power. @throws {Violation} if the machine or the service has already exited. */
   async cutPower(): Promise<void> {
     const machine = this.#machine!;
     this.#gate.close();
@@ -75,12 +75,12 @@ export class PoweredLog {
     return this.#machine?.console ?? "";
   }
 
-  /** From now on, all reads, writes or flushes of the disk fail with EIO. */
+  /** Makes all further reads, writes or flushes of the disk fail with EIO. */
   async failDisk(kind: FailingRequest): Promise<void> {
     await this.#machine!.failDisk(kind);
   }
 
-  /** Lets the machine forget what it has cached of the disk. */
+  /** Drops the guest's page cache. */
   async dropCaches(): Promise<void> {
     this.#machine!.enter("drop");
     await this.#machine!.untilPrinted("powercut: dropped");

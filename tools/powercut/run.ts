@@ -19,17 +19,17 @@ import { copyDisk, makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
 const FOLLOWERS = 1;
-/** Power cuts per disk image. Starting over bounds the time to read the log back. */
+/** Power cuts per disk image. A new image limits the time to read the log back. */
 const CUTS_PER_DISK = 10;
-/** Most receipts between two cuts. */
+/** Maximum number of receipts between two cuts. */
 const RECEIPTS_MAX = 20;
-/** Longest time from the last of them to the cut. Some are long enough to finish a segment. */
+/** Maximum delay between the last receipt and the cut. Long delays let a seal finish a segment. */
 const DELAY_MS_MAX = 500;
 const LONG_DELAY_MS_MAX = 15_000;
 const LONG_DELAY_SHARE = 0.1;
 const POLL_MS = 5;
 
-/** Cuts the power `count` times. @throws {Violation} data was lost. */
+/** Cuts the power `count` times. @throws {Violation} if data is lost. */
 export async function cutPowerRepeatedly(options: CampaignOptions): Promise<Tally> {
   const tally = new Tally();
   for (let disk = 0; tally.of("kills") < options.count; disk++) {
@@ -57,7 +57,7 @@ async function wearDisk(
   const heads: KnownHeads = new Map();
   const audit = new Audit(load.ledger, heads);
   const image = `${disk}.copy`;
-  /** Reads what is new from the service. */
+  /** Reads new events from the service. */
   const readOn = async (reader: Audit) => {
     const before = reader.history.length;
     await reader.catchUp(log.client, load.failing);
@@ -94,7 +94,7 @@ async function wearDisk(
       report(`cut ${tally.of("kills")} of ${count} after ${seconds} s: ${tally}`);
     }
     await clients.end();
-    // Audit the whole log again from the beginning.
+    // Audit the whole log once more, from the beginning.
     const whole = new Audit(load.ledger, heads);
     await readOn(whole);
     whole.checkHeads();

@@ -16,7 +16,7 @@ const TRY_LOCK = fileURLToPath(new URL("./try_lock.ts", import.meta.url));
 
 /** Approximate size of a commit with one typical event. */
 const APPEND_BYTES = 1100;
-/** Maximum number of appends, enough for a p99. A slow disk reaches the time limit first. */
+/** Maximum number of appends, which suffices for a p99. On a slow disk, the time limit is first. */
 const APPENDS_MAX = 500;
 const APPENDING_MS_MAX = 3000;
 const RENAMES = 200;
@@ -63,7 +63,7 @@ export async function probeWrites(storage: Storage): Promise<void> {
 }
 
 /**
- * Checks that a file is replaced atomically: readers always see one complete version.
+ * Checks that a file is replaced atomically, so that readers always see one complete version.
  * @param folder path of the storage, for an independent reader.
  */
 export async function probeRename(folder: string, storage: Storage): Promise<void> {
@@ -137,7 +137,7 @@ export async function probeLock(folder: string): Promise<void> {
   need(tryElsewhere(path) === "free", "a lock (flock) is still held after its release");
 }
 
-/** The outcome of a lock attempt in another process. */
+/** Returns the outcome of a lock attempt in another process. */
 function tryElsewhere(path: string): string {
   const args = [...runtimeArgs(THIS_RUNTIME, ["--allow-all"]), TRY_LOCK, path];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });

@@ -20,7 +20,7 @@ import {
 } from "./probes.ts";
 
 const { kill, killStart, killSeal, seal, stop, verify } = DISTURBANCES;
-/** At least eight kills, and all other disturbances that touch files. */
+/** At least eight kills, and one each of the other disturbances that involve files. */
 export const SELFTEST_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   killStart,
@@ -69,7 +69,7 @@ export async function selfTest(options: SelfTestOptions): Promise<Verdict> {
   }
 }
 
-/** Advice for the operator. */
+/** Returns advice for the operator. */
 function adviceFor(error: unknown): string {
   if (error instanceof ProbeError) return "choose a directory on a different file system";
   if (error instanceof Error && "code" in error) {

@@ -153,7 +153,7 @@ export class Audit {
     const { length } = events;
     claim(length === entry.events, `${name} has ${length} of ${entry.events} events in the log`);
     const digest = digestOf(source, events.map(digested));
-    claim(digest === entry.digest, `${name} differs in the log from what was submitted`);
+    claim(digest === entry.digest, `${name} in the log differs from the submitted batch`);
     this.#found.set(entry, { firstEventId, lastEventId: events.at(-1)!.event_id });
   }
 
@@ -172,7 +172,7 @@ export class Audit {
   }
 }
 
-/** The members of an event that the batch digest covers. */
+/** Returns the members of an event that the batch digest covers. */
 export function digested({ stream, record_key, kind, content_hash, occurred_at }: CommittedEvent) {
   const event = { stream, record_key, kind, content_hash };
   return occurred_at === undefined ? event : { ...event, occurred_at };

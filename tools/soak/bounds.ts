@@ -18,8 +18,8 @@ export const WRITER_BYTES_PER_SECOND = 0.75 * MIB;
 /** Maximum pause of a writer after a small batch, in milliseconds. */
 export const WRITER_PAUSE_MS_MAX = 10;
 
-// Limits of one log. A log that reaches one is checked from its beginning and removed, and the
-// soak continues with a new log. Memory and disk usage thus stay bounded, however long it runs.
+// Limits of one log. When a log reaches a limit, it is checked from the beginning and removed, and
+// the soak continues with a new log. A soak of any length thus uses bounded memory and disk space.
 
 /** Maximum number of batches. Each takes about 500 bytes of memory. */
 export const ROUND_BATCHES_MAX = 200_000;
@@ -54,7 +54,7 @@ export const LOAD_MS_MAX = 4_000;
 export const SAMPLE_MS = 500;
 /** Maximum number of samples kept. At this number, every second sample is dropped. */
 export const SAMPLES_MAX = 20_000;
-/** Memory of a runtime with the program loaded, and one second's worth of garbage. */
+/** Memory of a runtime with the program loaded and one second's worth of garbage. */
 const RUNTIME_BYTES = 256 * MIB;
 /** Total size of the service's caches when full. */
 const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
@@ -65,7 +65,7 @@ const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
 const BODIES_BYTES = 5 * ADMITTED_BODY_BYTES_MAX;
 /** The sealing thread: its runtime, and the largest row group in several representations. */
 const SEALING_BYTES = 256 * MIB;
-/** A sample above this exceeds the service's own limits. */
+/** The service's own limits add up to this. A larger sample is a violation. */
 export const MEMORY_BYTES_MAX = RUNTIME_BYTES + CACHES_BYTES + STATE_BYTES + BODIES_BYTES +
   SEALING_BYTES;
 /** Allowed growth of median memory from the first quarter of a run to the last, as caches fill. */

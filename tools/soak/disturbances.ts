@@ -108,7 +108,7 @@ async function killRecovery({ served, tally }: Scene): Promise<void> {
   await start({ served, tally });
 }
 
-/** A fingerprint of the tail file, which changes when recovery writes to it. */
+/** Returns a fingerprint of the tail file, which changes when recovery writes to it. */
 async function tailState({ logDir }: ServedLog): Promise<string> {
   const tail = await stat(join(logDir, TAIL_FILE), { bigint: true }).catch(() => null);
   return `${tail?.ino} ${tail?.size} ${tail?.mtimeNs}`;
@@ -168,7 +168,7 @@ async function verify({ served, random, tally }: Scene): Promise<void> {
   tally.add("verifies");
 }
 
-/** Starts a second writer, which must be refused the lock. */
+/** Starts a second writer, which must fail to get the lock. */
 async function intrude({ served, random, tally }: Scene): Promise<void> {
   const exit = await served.run([random() < 0.5 ? "serve" : "seal"]);
   const isRefused = exit.code === 1 && /held by another process/.test(exit.stderr);
@@ -181,7 +181,7 @@ async function freeze({ served, random, tally, failing }: Scene): Promise<void> 
   tally.add("freezes");
 }
 
-/** Lets one process live long enough to reveal leaks. */
+/** Leaves one process running long enough to reveal leaks. */
 async function calm({ failing }: Scene): Promise<void> {
   await delay(CALM_MS, undefined, { signal: failing });
 }

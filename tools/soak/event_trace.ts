@@ -35,14 +35,14 @@ export class EventTrace {
     this.#length += 1;
   }
 
-  /** The id of an event. */
+  /** Returns the id of an event. */
   idAt(place: number): string {
     const hex = this.#entry(place).toString("hex", 0, ID_BYTES);
     const groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
     return [...groups, hex.slice(20)].join("-");
   }
 
-  /** Number of events up to an id, inclusive. The trace must be ordered. */
+  /** Returns the number of events up to an id, inclusive. The trace must be ordered. */
   countThrough(eventId: string): number {
     const wanted = idBytes(eventId);
     return firstIndex(this.#length, (place) => {
@@ -50,7 +50,7 @@ export class EventTrace {
     });
   }
 
-  /** Index of the first event that differs from `other`'s between `start` and `end`; -1 if none. */
+  /** Returns where this trace first differs from events [start, end) of `other`; -1 if nowhere. */
   firstDifference(other: EventTrace, start: number, end: number): number {
     const [mine, theirs] = [this.#slice(0, this.#length), other.#slice(start, end)];
     if (mine.equals(theirs)) return -1;
@@ -60,7 +60,7 @@ export class EventTrace {
     return Math.floor(at / ENTRY_BYTES);
   }
 
-  /** Offset at which the next event is written. Grows the buffer if it is full. */
+  /** Returns the offset at which to write the next event. Grows the buffer if it is full. */
   #roomForOne(): number {
     const at = this.#length * ENTRY_BYTES;
     if (at === this.#bytes.length) this.#bytes = Buffer.concat([this.#bytes, Buffer.alloc(at)]);

@@ -3,7 +3,7 @@ import { EventLogClient, type EventLogClientOptions } from "../../src/client/eve
 import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 
-/** Maximum number of attempts, so high that only the time limit ends a client's retries. */
+/** Maximum number of attempts, so high that retries end only at the time limit. */
 const ATTEMPTS_MAX = 1_000_000;
 
 /** Open while the service responds. */
@@ -35,7 +35,7 @@ export class Gate {
   }
 }
 
-/** A client that retries, at most `retryMsMax` after the gate has opened. */
+/** Creates a client that retries at most `retryMsMax` after the gate has opened. */
 export function gatedClient(
   socketPath: string,
   gate: Gate,

@@ -56,7 +56,7 @@ export class History {
     return count > 0 && this.#trace.idAt(count - 1) === eventId;
   }
 
-  /** Adds the next event. @throws {Violation} if its id is not greater than the previous one. */
+  /** Adds the next event. @throws {Violation} if its id does not follow the previous one. */
   add(event: CommittedEvent): void {
     const last = this.#lastEventId;
     const isNext = last === null || last < event.event_id;
@@ -134,7 +134,7 @@ export class History {
     return { trace, start: 0, end: trace.length };
   }
 
-  /** Count and last event of each stream. */
+  /** Returns the count and last event of each stream. */
   #streamsThrough(end: number): Map<string, string> {
     const counts = new Uint32Array(this.#labels.length);
     const lasts = new Uint32Array(this.#labels.length);

@@ -38,14 +38,14 @@ export interface LedgerEntry {
   isRefused: boolean;
 }
 
-/** Everything acknowledged up to some moment. The log must contain it from then on. */
+/** Everything acknowledged up to some moment, which the log must contain from then on. */
 export interface Due {
   /** Number of acknowledged batches. */
   batches: number;
   retirements: RetirementReceipt[];
 }
 
-/** The batch digest of events in order, as documented in the API. */
+/** Returns the batch digest of events in order, as documented in the API. */
 export function digestOf(source: string, events: readonly DigestedEvent[]): string {
   return sha256Hex(canonicalize({ v: 1, source, events }));
 }
@@ -58,8 +58,8 @@ export class Ledger {
   readonly #retirements = new Map<string, RetirementReceipt>();
   readonly #batchesMax: number;
   /**
-   * Whether a batch that was not submitted by the soak's writers is allowed, for tests in which
-   * other clients also write. By default, no such batch is.
+   * Returns whether a batch that the soak's writers did not submit is allowed. Used by tests in
+   * which other clients also write. By default, no such batch is allowed.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
   #events = 0;
@@ -76,13 +76,13 @@ export class Ledger {
       this.#payloadBytes >= ROUND_PAYLOAD_BYTES_MAX;
   }
 
-  /** A copy of the current acknowledgements. */
+  /** Returns a copy of the current acknowledgements. */
   due(): Due {
     const batches = this.acknowledged.length;
     return { batches, retirements: [...this.#retirements.values()] };
   }
 
-  /** The batch with this source and id; undefined if no writer submitted it. */
+  /** Returns the batch with this source and id; undefined if no writer submitted it. */
   find(source: string, batchId: string): LedgerEntry | undefined {
     return this.#entries.get(`${source} ${batchId}`);
   }
@@ -154,7 +154,7 @@ export class Ledger {
   }
 }
 
-/** The name of a batch, for messages. */
+/** Returns the name of a batch, for messages. */
 export function nameOf({ source, batchId }: { source: string; batchId: string }): string {
   return `batch ${source}/${batchId}`;
 }

@@ -11,14 +11,14 @@ import { KINDS, makeBatch, randomOf, recordKeyOf, STREAMS } from "./workload.ts"
 
 const PAGES_MAX = 5;
 const PAGE_EVENTS_MAX = 1000;
-/** Most reads start within this many recent batches, as most consumers are almost caught up. */
+/** Most reads start within this many recent batches, since most consumers are almost caught up. */
 const RECENT_BATCHES = 100;
 const PAUSE_MS_MAX = 100;
 const ABORT_MS_MAX = 30;
 
 const STEPS = ["pages", "pages", "pages", "lookup", "lookup", "listing", "abort"] as const;
 
-/** A typical filter, sometimes for a source that does not exist. */
+/** Returns a typical filter, sometimes for a source that does not exist. */
 export function randomFilter(load: Load, random: Random): ReplayFilter {
   const filter: ReplayFilter = {};
   if (random() < 0.5) return filter;
@@ -32,7 +32,7 @@ export function randomFilter(load: Load, random: Random): ReplayFilter {
   return filter;
 }
 
-/** A position in the log: the beginning, after some event, or near the end. */
+/** Returns a position in the log: the beginning, after some event, or near the end. */
 export function randomPosition(load: Load, random: Random): string | null {
   const { acknowledged } = load.ledger;
   if (acknowledged.length === 0 || random() < 0.05) return null;

@@ -64,7 +64,7 @@ export async function runRound(options: RoundOptions): Promise<void> {
     options.signal.throwIfAborted();
     await new Round(options, served, random, failing).run();
   } catch (error) {
-    // The first error is the cause; later failures are its consequences.
+    // The first error is the cause. Later failures are consequences of it.
     throw failing.signal.aborted ? failing.signal.reason : error;
   } finally {
     failing.abort(new Error("the round is over"));
@@ -175,7 +175,7 @@ class Round {
     tally.add("checked", this.#observations.check(audit.history));
   }
 
-  /** After the clients have stopped, audits the whole log again from the beginning. */
+  /** Audits the whole log again from the beginning, after the clients have stopped. */
   async #checkAll(): Promise<void> {
     // Until the service stops, a request that a client abandoned may still be committed.
     await this.#served.stop();
@@ -196,7 +196,7 @@ class Round {
     await this.#served.stop();
   }
 
-  /** Resends acknowledged batches, even sealed ones, which must return the same receipts. */
+  /** Resends acknowledged batches, including sealed ones. Each must return its original receipt. */
   async #repeatSome(): Promise<void> {
     const { acknowledged } = this.#ledger;
     const stride = Math.ceil(acknowledged.length / REPEATS_MAX);

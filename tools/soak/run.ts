@@ -20,7 +20,7 @@ export interface SoakOptions {
   /** An existing directory in which logs are created. */
   dir: string;
   seed: number;
-  /** Each time the service starts, it runs under a random one of these. */
+  /** The service starts under a random one of these each time. */
   runtimes: readonly RuntimeName[];
   /** Disturbances, reshuffled for each pass. Without `durationMs`, there is only one pass. */
   deck: readonly Disturbance[];

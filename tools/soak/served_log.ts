@@ -32,7 +32,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export interface ServedLogOptions {
   /** An empty directory. */
   dir: string;
-  /** Each time the service starts, it runs under a random one of these. */
+  /** The service starts under a random one of these each time. */
   runtimes: readonly RuntimeName[];
   random: Random;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
@@ -186,7 +186,7 @@ export class ServedLog {
     return join(this.#socketFolder, "ground.sock");
   }
 
-  /** Options to run the program under a random runtime, with minimal permissions. */
+  /** Returns options that run the program under a random runtime with minimal permissions. */
   #programOptions() {
     this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
     const folders = `${this.dir},${this.#socketFolder}`;

@@ -40,7 +40,7 @@ export class Tally {
     return this.#counts.get(name)!;
   }
 
-  /** All counts except bytes, on one line. */
+  /** Formats all counts except bytes on one line. */
   toString(): string {
     const named = NAMES.filter((name) => name !== "payloadBytes");
     return named.map((name) => `${this.of(name)} ${name}`).join(", ");

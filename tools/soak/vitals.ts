@@ -95,7 +95,7 @@ function sampleOf(pid: number): Sample | null {
   }
 }
 
-/** Targets of the descriptors in a directory of /proc; "" for one closed since it was listed. */
+/** Returns the targets of the descriptors in a /proc directory; "" for one closed since listing. */
 function targets(dir: string): string[] {
   return readdirSync(dir).map((name) => {
     try {

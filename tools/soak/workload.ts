@@ -48,12 +48,12 @@ function nested(depth: number): unknown {
   return value;
 }
 
-/** A separate random number generator for each name. */
+/** Returns a separate random number generator for each name. */
 export function randomOf(seed: number, name: string): Random {
   return seededRandom(createHash("sha256").update(`${seed} ${name}`).digest().readInt32LE());
 }
 
-/** The id of a writer's `number`th batch. */
+/** Returns the id of a writer's batch with this number. */
 export function batchIdOf(number: number, shape: Shape): string {
   return `${number}-${shape}`;
 }
@@ -84,7 +84,7 @@ function makeEvent(random: Random, shape: Shape, batchId: string, place: number)
   return event;
 }
 
-/** The record key of an event, unique within its source. */
+/** Returns the record key of an event, which is unique within its source. */
 export function recordKeyOf(batchId: string, place: number): string {
   return batchId.endsWith("unicode") ? `${batchId}/\u0001"é😀/${place}` : `${batchId}/${place}`;
 }

@@ -248,7 +248,7 @@ export class Writer {
     return receipt;
   }
 
-  /** The first batch of a successor, which cannot be rebuilt from its id. */
+  /** Returns the first batch of a successor, which cannot be rebuilt from its id. */
   #firstBatch(predecessor: string, frontier: string): Batch {
     const batch = this.#nextBatch("small");
     const marker = {

@@ -6,12 +6,12 @@ import process from "node:process";
 /** Debian installs servers and disk tools here, but only root has these in `PATH`. */
 const SYSTEM_FOLDERS = ["/usr/sbin", "/sbin"];
 
-/** Directories in `PATH`, then the system's. */
+/** Returns the directories in `PATH`, followed by the system's. */
 export function programFolders(): string[] {
   return [...(process.env["PATH"] ?? "").split(delimiter), ...SYSTEM_FOLDERS];
 }
 
-/** Path of the first executable with that name in the directories; null if there is none. */
+/** Returns the first executable with that name in the directories; null if there is none. */
 export function findProgram(name: string, folders: readonly string[] = programFolders()) {
   const paths = folders.filter((folder) => folder !== "").map((folder) => join(folder, name));
   return paths.find(isExecutable) ?? null;

@@ -1,4 +1,4 @@
-/** The median; for an even count, the mean of the two middle values. */
+/** Returns the median. For an even count, it is the mean of the two middle values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;

@@ -41,7 +41,7 @@ export interface CliOptions {
   /** Other command-line options for Deno. */
   denoFlags?: string[];
   nodeFlags?: string[];
-  /** Open-file limit. By default, that of the test. */
+  /** Limit on open files. By default, the child inherits the test's limit. */
   openFilesMax?: number;
   /** Path of a program to run instead of `cli.ts` under a runtime. */
   executable?: string;
@@ -63,7 +63,7 @@ export interface Spawned {
   exited: Promise<CliExit>;
 }
 
-/** The command line of the program. */
+/** Returns the command line of the program. */
 export function cliCommand(args: string[]): string[] {
   const permissions = ["--allow-read", "--allow-write"];
   return [...programOf({ permissions }), ...args];
@@ -79,7 +79,7 @@ export function spawnScript(script: string, args: string[], options: CliOptions 
   return spawnCommand([...runtimeOf(options), script, ...args], options);
 }
 
-/** The program under the requested runtime. By default, the compiled executable if one is set. */
+/** Returns the program under the requested runtime, or the compiled executable if one is set. */
 function programOf(options: CliOptions): string[] {
   const { runtime = THIS_RUNTIME } = options;
   const tested = runtime === THIS_RUNTIME ? TESTED_EXECUTABLE : undefined;
@@ -120,7 +120,7 @@ export function describeExit({ code, signal, stderr }: CliExit): string {
   return `${signal ?? `exit ${code}`}: ${stderr.trim() || "no standard error"}`;
 }
 
-/** Neither runtime can set a child's limits, so a shell does. */
+/** Limits open files with a shell, since neither runtime can set a child's limits. */
 function limited(command: string[], { openFilesMax }: CliOptions): string[] {
   if (openFilesMax === undefined) return command;
   return ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
@@ -180,7 +180,7 @@ export interface Serving extends Spawned {
 export interface ServeOptions extends CliOptions {
   /** Default: `<dir>/data/ground.sock`. */
   socketPath?: string;
-  /** Size at which the tail is rotated and sealed. By default, that of the program. */
+  /** Size at which the tail is rotated and sealed. By default, the program's own. */
   rotateBytes?: number;
 }
 

@@ -4,7 +4,7 @@ import process from "node:process";
 /** Numbers in [0, 1), by xorshift32. */
 export type Random = () => number;
 
-/** The seed of this run: the environment variable SEED, or random. Test titles must include it. */
+/** Returns SEED from the environment, or a random seed. Test titles must include it. */
 export function testSeed(): number {
   return Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
 }
@@ -17,12 +17,12 @@ export function seededRandom(seed: number): Random {
     state ^= state << 5;
     return (state >>> 0) / 2 ** 32;
   };
-  // Similar seeds yield similar first numbers.
+  // Skip the first numbers, which are similar for similar seeds.
   for (let i = 0; i < 16; i++) next();
   return next;
 }
 
-/** An integer from `min` to `max`, inclusive. */
+/** Returns an integer from `min` to `max`, inclusive. */
 export function randomInteger(random: Random, min: number, max: number): number {
   return min + Math.floor(random() * (max - min + 1));
 }
@@ -42,12 +42,12 @@ export class SeededRandom {
     this.#next = seededRandom(seed);
   }
 
-  /** An unsigned 32-bit integer. */
+  /** Returns an unsigned 32-bit integer. */
   uint32(): number {
     return this.below(2 ** 32);
   }
 
-  /** An integer from 0 up to a bound, exclusive. */
+  /** Returns an integer from 0 up to a bound, exclusive. */
   below(end: number): number {
     return Math.floor(this.#next() * end);
   }
@@ -60,7 +60,7 @@ export class SeededRandom {
     return randomItem(this.#next, choices);
   }
 
-  /** Any finite number, with all bit patterns equally likely. */
+  /** Returns any finite number. All bit patterns are equally likely. */
   finiteNumber(): number {
     const view = new DataView(new ArrayBuffer(8));
     do {
@@ -70,7 +70,7 @@ export class SeededRandom {
     return view.getFloat64(0);
   }
 
-  /** A well-formed string from all ranges of Unicode, including control characters. */
+  /** Returns a well-formed string from all ranges of Unicode, including control characters. */
   text(charsMax: number): string {
     let text = "";
     for (let count = this.below(charsMax + 1); count > 0; count--) {

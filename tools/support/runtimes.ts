@@ -9,7 +9,7 @@ export const THIS_RUNTIME: RuntimeName = "deno" in process.versions ? "deno" : "
 
 const VARIABLES = { deno: "SERVICE_TEST_DENO", node: "SERVICE_TEST_NODE" } as const;
 
-/** Path of a runtime's executable. Null for the other runtime if its variable is not set. */
+/** Returns a runtime's executable; null if it is the other runtime and its variable is not set. */
 export function executableOf(name: RuntimeName): string | null {
   return name === THIS_RUNTIME ? process.execPath : process.env[VARIABLES[name]] ?? null;
 }
@@ -19,7 +19,7 @@ const PACKAGES = existsSync(new URL("../../node_modules", import.meta.url))
   ? []
   : ["--node-modules-dir=none"];
 
-/** Arguments before a script's path. */
+/** Returns the arguments that precede a script's path. */
 export function runtimeArgs(
   name: RuntimeName,
   denoFlags: string[],
@@ -28,13 +28,13 @@ export function runtimeArgs(
   return name === "deno" ? ["run", "--quiet", "--no-prompt", ...PACKAGES, ...denoFlags] : nodeFlags;
 }
 
-/** The reason to skip a test that needs an absent runtime. It names the variable to set. */
+/** Returns why a test that needs an absent runtime is skipped, and names the variable to set. */
 export function absenceOf(name: RuntimeName): string {
   return `${name} is not available: set ${VARIABLES[name]} to its executable`;
 }
 
 /**
- * Path of a compiled executable, or of any program with the same command line: if
- * SERVICE_TEST_EXECUTABLE is set, tests run it instead of `cli.ts` under their own runtime.
+ * Path of the program that tests run instead of `cli.ts` under their own runtime: a compiled
+ * executable, or any program with the same command line. Set by SERVICE_TEST_EXECUTABLE.
  */
 export const TESTED_EXECUTABLE: string | undefined = process.env.SERVICE_TEST_EXECUTABLE;

@@ -6,13 +6,13 @@ import { dirname, join } from "node:path";
 
 type Read = (path: string) => string;
 
-/** Layers of `src/log/`, bottom up: a file imports from its own layer and lower ones. */
+/** Layers of `src/log/`, from bottom to top. A file may import only from its own and lower ones. */
 export const LOG_LAYERS = [
   ...["storage", "line", "read", "parquet", "wal", "segment", "verify", "sealing"],
 ];
 const FOLDER_FILES_MAX = 25;
 
-/** Relative specifiers of modules that source code imports, or starts as a worker. */
+/** Returns the relative specifiers of modules that source code imports, or starts as a worker. */
 export function importsOf(text: string): string[] {
   return [...text.matchAll(/(?:from\s+|import\s+|import\(|new URL\()"(\.[^"]+)"/g)]
     .map((match) => match[1]!);
@@ -22,7 +22,7 @@ function targetsOf(path: string, read: Read): string[] {
   return importsOf(read(path)).map((specifier) => join(dirname(path), specifier));
 }
 
-/** Upward imports between layers. Files directly in `src/log/` are above all layers. */
+/** Finds upward imports between layers. Files directly in `src/log/` are above all layers. */
 export function findWrongLogLayers(files: readonly string[], read: Read): string[] {
   const layerOf = (path: string) => {
     const [src, log, layer, ...rest] = path.split("/");
@@ -39,7 +39,7 @@ export function findWrongLogLayers(files: readonly string[], read: Read): string
   });
 }
 
-/** Directories of `src/` with too many files. */
+/** Finds directories of `src/` with too many files. */
 export function findFullFolders(files: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const path of files.filter((path) => path.startsWith("src/"))) {
@@ -49,7 +49,7 @@ export function findFullFolders(files: readonly string[]): string[] {
     .map(([folder, count]) => `${folder}: ${count} files, at most ${FOLDER_FILES_MAX}`);
 }
 
-/** Import cycles in `src/`, each starting at its alphabetically first file. */
+/** Finds import cycles in `src/`. Each starts at its alphabetically first file. */
 export function findCycles(files: readonly string[], read: Read): string[] {
   const sources = files.filter((path) => path.startsWith("src/") && path.endsWith(".ts"));
   const faults = new Set<string>();
@@ -74,7 +74,7 @@ export function findCycles(files: readonly string[], read: Read): string[] {
   return [...faults];
 }
 
-/** Imports in `src/` from inside a package without a documented reason. */
+/** Finds imports in `src/` from inside a package that have no documented reason. */
 export function findInnerImports(files: readonly string[], read: Read, list: string): string[] {
   return files.filter((path) => path.startsWith("src/")).flatMap((path) =>
     [...read(path).matchAll(/from\s+"((?:@[\w-]+\/)?[\w-]+\/src\/[^"]+)"/g)]

@@ -6,10 +6,10 @@ import { join } from "node:path";
 
 const DECLARATION = /^export (?:abstract )?(?:async )?(?:function\*? ?|const |let |class )(\w+)/gm;
 const LIST = /^(?:import|export) (?:type )?\{([^}]*)\} from "(\.[^"]+)"/gm;
-/** Imports everything: a namespace, a re-export of all, or a dynamic import. */
+/** Matches an import of everything: a namespace import, `export *` or a dynamic import. */
 const WHOLE = /(?:^export \* from |^import \* as \w+ from |import\()"(\.[^"]+)"/gm;
 
-/** Names that a module imports from the source tree: `path#name`, or `path#*` for all. */
+/** Returns the names that a module imports from the tree: `path#name`, or `path#*` for all. */
 function takenBy(path: string, text: string): string[] {
   const target = (specifier: string) => join(path, "..", specifier);
   const named = [...text.matchAll(LIST)].flatMap(([, names, from]) =>
@@ -18,7 +18,7 @@ function takenBy(path: string, text: string): string[] {
   return [...named, ...[...text.matchAll(WHOLE)].map(([, from]) => `${target(from!)}#*`)];
 }
 
-/** Names in a braced import list, as exported by their module. */
+/** Returns the names in a braced import list, as exported by their module. */
 function namesIn(list: string): string[] {
   return list.split(",").map((item) => item.trim().replace(/^type /, "").split(" as ")[0]!)
     .filter((name) => name !== "");
@@ -26,7 +26,7 @@ function namesIn(list: string): string[] {
 
 /**
  * @param files paths of all modules of the tree.
- * @param read returns the text of one.
+ * @param read returns the source of a module.
  */
 export function findUnusedExports(files: string[], read: (path: string) => string): string[] {
   const taken = new Set(files.flatMap((path) => takenBy(path, read(path))));

@@ -8,13 +8,13 @@ import { writeFile } from "node:fs/promises";
 const EXAMPLES = fileURLToPath(new URL("../../", import.meta.url));
 const TIMEOUT_MS = 120_000;
 
-/** Options for a test that needs these programs. */
+/** Returns the options for a test that needs these programs. */
 export function needs(...names: string[]): { skip: string | false } {
   const missing = names.filter((name) => findProgram(name) === null);
   return { skip: missing.length > 0 && `${missing.join(", ")} not installed (packaged in Debian)` };
 }
 
-/** The path of an example. */
+/** Returns the path of an example. */
 export function exampleAt(path: string): string {
   return EXAMPLES + path;
 }

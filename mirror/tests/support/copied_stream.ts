@@ -11,7 +11,7 @@ import { subjectOf } from "../../nats/subject.ts";
 import type { NatsServer } from "./nats_server.ts";
 import { STREAM } from "./nats_stream.ts";
 
-/** Headers that only apply when a message is first published. */
+/** Headers that apply only when a message is first published. */
 const OF_ITS_PUBLISHER = [EXPECTED_LAST_SEQUENCE, ATOMIC_ID, ATOMIC_SEQUENCE, ATOMIC_COMMIT];
 
 export interface StoredMessage {

@@ -33,13 +33,13 @@ const FOUR_BYTE_LEAD = 0xf0;
 
 const LITERALS = ["true", "false", "null"].map((text) => new TextEncoder().encode(text));
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
-/** A decimal of up to 15 digits survives conversion to binary64 and back. */
+/** A decimal of up to 15 digits survives a round trip through binary64. */
 const KEPT_DIGITS_MAX = 15;
 /** Maximum length of a number formatted by ECMAScript, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
 const INSERTION_SORT_MAX = 16;
 
-/** Index of the first byte at or after `at` that is not JSON whitespace. */
+/** Returns the index of the first byte at or after `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
   for (;; at++) {
     const byte = bytes[at]!;
@@ -48,7 +48,7 @@ export function skipBlanks(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** End index of the escape-free string at `at`; NOT_TAKEN if there is none. */
+/** Returns the end index of the escape-free string at `at`; NOT_TAKEN if there is none. */
 export function plainStringEnd(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== QUOTE) return NOT_TAKEN;
   for (at++;; at++) {
@@ -70,7 +70,7 @@ export class CanonicalCopy {
   readonly #out: ByteWriter;
   /** End of the input. */
   readonly #end: number;
-  /** For each member of the open objects: start and end of its name in `#out`, end of its value. */
+  /** For each member of an open object: the start and end of its name, and the end of its value. */
   readonly #members: number[] = [];
 
   /** @param out also holds the input, which ends at `end`. */

@@ -68,7 +68,7 @@ function putContainer(value: object, depthMax: number, text: FlatText): void {
 
 /**
  * A string builder that flattens every PIECE_CHARS. V8 represents concatenations as a rope with 32
- * bytes per append: without flattening, a payload of millions of small values took a gigabyte.
+ * bytes per append. Without flattening, a payload of millions of small values took a gigabyte.
  */
 class FlatText {
   #text = "";
@@ -90,7 +90,7 @@ class FlatText {
 
 const PIECE_CHARS = 4096;
 
-/** Also accepts plain objects from another realm, such as an iframe. */
+/** Whether a value is a plain object, possibly from another realm, such as an iframe. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

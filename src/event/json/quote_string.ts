@@ -8,7 +8,7 @@ const PLAIN_TEXT = /^[ !#-[\]-\ud7ff\ue000-\uffff]*$/;
  * @throws {TypeError} if it has an unpaired surrogate.
  */
 export function quoteString(text: string): string {
-  // Most strings are short and plain: the test and concatenation cost less than JSON.stringify().
+  // Most strings are short and plain. For them, this is cheaper than JSON.stringify().
   if (PLAIN_TEXT.test(text)) return '"' + text + '"';
   if (!text.isWellFormed()) {
     throw new TypeError("a string with an unpaired surrogate has no canonical JSON form");

@@ -98,7 +98,7 @@ class HashedText {
   }
 }
 
-/** Upper bound on the size of an item or envelope: the line without its payload. */
+/** Returns an upper bound on the size of an item or envelope: the line without its payload. */
 function bytesOf({ eventIdStart, payloadStart, payloadEnd, eventHashStart }: StoredEvent): number {
   return payloadStart - eventIdStart + eventHashStart - payloadEnd;
 }
@@ -109,7 +109,7 @@ function putItem(text: HashedText, event: StoredEvent): void {
   text.put(OPEN);
   // This piece begins with the comma, not with a closing quote, so `putMember()` omits the comma.
   text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
-  // In the line too, `occurred_at` follows `kind`.
+  // `occurred_at` follows `kind` in the line as well.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
   text.putMember(event, layout.KIND, kindStart, kindEnd);
   text.putMember(event, layout.RECORD_KEY, recordKeyStart, event.recordKeyEnd);
@@ -133,7 +133,7 @@ function putEnvelope(text: HashedText, event: StoredEvent): void {
     text.putMember(event, layout.OCCURRED_AT, event.occurredAtStart, event.occurredAtEnd);
   }
   text.putMember(event, layout.RECORD_KEY, event.recordKeyStart, event.recordKeyEnd);
-  // In the line too, `stream` follows `source`.
+  // `stream` follows `source` in the line as well.
   text.putMember(event, layout.SOURCE, event.sourceStart, event.streamEnd);
   text.put(CLOSE);
 }

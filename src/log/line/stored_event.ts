@@ -120,7 +120,7 @@ export class StoredEvent {
   }
 }
 
-/** A batch's identity in JSON encoding, to match events by their bytes. */
+/** A batch's source and id in JSON encoding, so that events can be matched by their bytes. */
 export class SpelledBatch {
   readonly #source: Buffer;
   readonly #batchId: Buffer;

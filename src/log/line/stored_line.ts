@@ -43,7 +43,7 @@ const WORD_BYTES = 4;
 /**
  * Returns the end of the event line that starts at `start`, including its LF. The lines must be
  * complete and valid. Searches word by word with the zero-byte trick (H. Warren, Hacker's Delight,
- * 6-1), since one runtime searches a Buffer byte by byte, which doubles the time of a replay.
+ * 6-1), since one runtime searches a Buffer byte by byte, which would double the time of a replay.
  */
 export function eventLineEnd(lines: DataView, start: number): number {
   const wordsEnd = lines.byteLength - 2 * WORD_BYTES;
@@ -121,7 +121,7 @@ function memberStep(
   return { wanted: Buffer.concat([spelledText(value), end]), end };
 }
 
-/** Returns the start of the first event line after `after`, or the end of `lines` if none. */
+/** Returns the start of the first line whose event id is after `after`, or the end of `lines`. */
 export function firstLineAfter(lines: Buffer, after: string): number {
   let low = 0;
   let high = lines.length;

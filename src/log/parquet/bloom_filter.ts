@@ -54,7 +54,7 @@ export function addToFilter(filter: BloomFilter, hash: Hash64): void {
   addToBlock(filter, blockStart(filter, hash), hash);
 }
 
-/** Size for a number of values (formula in BloomFilter.md), rounded up to a power of two. */
+/** Returns the size for a number of values (see BloomFilter.md), rounded up to a power of two. */
 function filterBytes(values: number, falseShare: number): number {
   const bits = -8 * values / Math.log(1 - falseShare ** (1 / 8));
   return 2 ** Math.ceil(Math.log2(Math.max(bits / 8, BLOOM_BLOCK_BYTES)));
@@ -69,7 +69,7 @@ function blockStart(filter: BloomFilter, hash: Hash64): number {
   return bloomBlock(filter.length / BLOOM_BLOCK_BYTES, hash) * BLOOM_BLOCK_BYTES;
 }
 
-/** Index of the block, out of `blocks`, that a hash selects. */
+/** Returns the index of the block, out of `blocks`, that a hash selects. */
 export function bloomBlock(blocks: number, { high }: Hash64): number {
   return Math.floor(high * blocks / 2 ** 32);
 }
@@ -90,7 +90,7 @@ export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64):
   return true;
 }
 
-/** Index, within a block, of the bit that a hash sets in word number `word`. */
+/** Returns the index, within a block, of the bit that a hash sets in word number `word`. */
 function bitAt({ low }: Hash64, word: number): number {
   return 8 * WORD_BYTES * word + (Math.imul(low, SALT[word]!) >>> 27);
 }

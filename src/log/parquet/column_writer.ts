@@ -32,7 +32,7 @@ export interface ColumnContent {
 }
 
 export interface WrittenColumn {
-  /** The footer entry, still without page index offsets: the indexes follow all row groups. */
+  /** The footer entry. Page index offsets are added later, since indexes follow all row groups. */
   chunk: ColumnChunk;
   columnIndex: Buffer | null;
   offsetIndex: Buffer;
@@ -42,7 +42,7 @@ const NO_VALUE = new Uint8Array();
 
 /** Encodes indices into a dictionary of `count` values. */
 export function encodeIndices(indices: ArrayLike<number>, count: number): Buffer {
-  // At least one bit, since some readers reject runs of zero-width values.
+  // Use at least one bit, since some readers reject runs of zero-width values.
   const bitWidth = Math.max(1, 32 - Math.clz32(count - 1));
   return Buffer.concat([Buffer.of(bitWidth), encodeBitPacked(indices, bitWidth)]);
 }

@@ -42,7 +42,7 @@ export class FileSink {
     this.#syncedBytes = this.#writtenBytes;
   }
 
-  /** SHA-256 of all written bytes, 64 hex digits. Call once. */
+  /** Returns the SHA-256 of all written bytes as 64 hex digits. Must be called only once. */
   digest(): string {
     return this.#hash.digest("hex");
   }

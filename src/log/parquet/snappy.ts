@@ -33,7 +33,7 @@ const MISSES_PER_STEP_BITS = 5;
 
 const LITTLE_ENDIAN = true;
 
-/** Output is written here, then copied; larger outputs get their own buffer. */
+/** Blocks are compressed into this buffer, then copied. Larger outputs get their own buffer. */
 const scratch = new Uint8Array(1024 * 1024);
 
 /** Maximum expansion when decompressing: 64 bytes from a three-byte copy. */

@@ -76,7 +76,7 @@ function integer(number: number, min: number, max: number): ThriftType<number> {
   };
 }
 
-/** An enum: names encoded as integers. */
+/** Declares an enum, whose names are encoded as integers. */
 export function choice<Name extends string>(numbers: Record<Name, number>): ThriftType<Name> {
   const names = new Map(Object.entries<number>(numbers).map(([name, n]) => [n, name as Name]));
   return {
@@ -209,7 +209,7 @@ class Input {
     return this.#bytes[this.at++]!;
   }
 
-  /** A zigzag-encoded signed integer. */
+  /** Reads a zigzag-encoded signed integer. */
   integer(): number {
     const value = this.#varint();
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;

@@ -16,7 +16,7 @@ import {
   lineMatcher,
 } from "../line/stored_line.ts";
 
-/** A scan without matches pauses after reading this much, since its client may be gone. */
+/** A scan pauses after reading this much without a match, since its client may be gone. */
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
@@ -27,7 +27,7 @@ const COMMA = 0x2c;
 const BYTES_PER_EVENT = 1024;
 
 export interface ScanOptions {
-  /** Exclusive lower bound, any canonical event id. */
+  /** Exclusive lower bound. It need not be the id of an existing event. */
   after: string | undefined;
   filter: EventFilter;
   limitEvents: number;
@@ -146,7 +146,7 @@ export class EventScan {
     return this.#matcher === null || this.#matcher(chunk, lineStart);
   }
 
-  /** Estimated size of the remaining events, from the average size so far. */
+  /** Estimates the size of the remaining events from the average size so far. */
   #expectedBytes(): number {
     const bytesPerEvent = this.#scannedBytes === 0
       ? BYTES_PER_EVENT

@@ -1,5 +1,5 @@
 /**
- * The pooled read buffer of a scan. Without the pool, garbage collection takes a third of the time.
+ * The pooled read buffer of a scan. Without pooling, garbage collection takes a third of the time.
  *
  * Invariant: a buffer belongs to one scan until released. The buffer of an abandoned scan is left
  * to the garbage collector.

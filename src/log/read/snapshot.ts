@@ -4,7 +4,7 @@ import type { EventFilter } from "../line/stored_line.ts";
 import type { ScanMemory } from "./scan_memory.ts";
 import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
-/** The events that a reader wants from a file. The file may return more. */
+/** The events that a reader wants from a file. The file may return others as well. */
 export interface LinesWanted {
   /** Exclusive lower bound. */
   after: string | undefined;

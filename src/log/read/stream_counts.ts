@@ -15,7 +15,7 @@ export interface StreamEntry {
   lastEventId: string;
 }
 
-/** Returns a key that sorts by source, then stream, since no name contains a space. */
+/** Returns a key that sorts by source, then stream. A space sorts before all name characters. */
 export function streamKey(source: string, stream: string): string {
   return `${source} ${stream}`;
 }
@@ -46,7 +46,7 @@ export interface StreamCursor {
 
 export class StreamCounts implements StreamSource {
   #entries = new Map<string, StreamEntry>();
-  /** Whether a copy shares `#entries`. */
+  /** Whether `#entries` is shared with a copy. */
   #isShared = false;
   /** The sorted keys, excluding those in `#unsorted`. */
   #sorted: readonly string[] = [];
@@ -107,7 +107,7 @@ export class StreamCounts implements StreamSource {
 
   #inOrder(): readonly string[] {
     if (this.#unsorted.length > 0) {
-      // Cheap: few keys are new, and the sort merges the two sorted runs.
+      // This is cheap, since few keys are new and the sort merges the two sorted runs.
       this.#sorted = [...this.#sorted, ...this.#unsorted.sort()].sort();
       this.#unsorted = [];
     }

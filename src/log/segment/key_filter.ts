@@ -18,15 +18,15 @@ import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
 export const KEY_PAGE_BYTES = 4 * 1024;
 const PAGE_BLOCKS = 127;
 const CRC_START = KEY_PAGE_BYTES - 4;
-/** The false-positive rate is then 1 in 6,000 per filter, or 1 in 50 across 110 segments. */
+/** Gives a false-positive rate of 1 in 6,000 per filter, or 1 in 50 across 110 segments. */
 const BITS_PER_KEY = 24;
 
-/** Hash of a batch's identity. Keys are unambiguous, since no source contains a space. */
+/** Hashes a batch's identity. The key is unambiguous, since no source contains a space. */
 export function batchKeyHash(source: string, batchId: string): Hash64 {
   return xxhash64(Buffer.from(`batch ${source} ${batchId}`));
 }
 
-/** Hash of a stream index key, which identifies a stream or a source. */
+/** Hashes a stream index key, which identifies a stream or a source. */
 export function streamKeyHash(key: string): Hash64 {
   return xxhash64(Buffer.from(`stream ${key}`));
 }

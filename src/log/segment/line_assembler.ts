@@ -66,7 +66,7 @@ export function assembleLines(
   return new LineAssembler(columns, rows, valueBytes, memory).assemble();
 }
 
-/** Total size of a column's values in `rows`. */
+/** Returns the total size of a column's values in `rows`. */
 function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number {
   let sizeBytes = 0;
   // An absent value has equal start and end, so it adds nothing.
@@ -82,7 +82,7 @@ class LineAssembler {
   #end = 0;
   /** Upper bound on the size of the lines; raised when strings need escapes. */
   #linesBytesMax: number;
-  /** The last formatted time, and where its value starts. Rows of a batch share the value. */
+  /** The last formatted time and its value's offset. Rows of a batch have the same offset. */
   #observedAt: Piece = OBSERVED_AT;
   #observedAtStart = ABSENT;
 
@@ -96,7 +96,7 @@ class LineAssembler {
     this.#rows = rows;
     this.#linesBytesMax = rows.length * LINE_FIXED_BYTES + valueBytes;
     const neededBytes = this.#linesBytesMax;
-    // The cache counts the whole buffer, so at most half of it may be unused.
+    // The cache counts the whole buffer against its limit, so at most half may be unused.
     const fits = memory !== undefined && memory.length >= neededBytes &&
       memory.length <= 2 * neededBytes;
     this.#bytes = fits ? memory : Buffer.allocUnsafeSlow(neededBytes);

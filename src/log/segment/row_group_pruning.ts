@@ -22,7 +22,7 @@ export async function pruneRowGroups(
   const tests: ((number: number) => boolean)[] = [];
   for (const [column, hash] of hashesOf(filter)) {
     const filters = await segment.filters(column);
-    // Most segments of a large log are skipped here. If filters are cached, no footer is read.
+    // Most segments of a large log are skipped here. With cached filters, no footer is read.
     if (!filters.some((filter) => mayContain(filter, hash))) return [];
     tests.push((number) => mayContain(filters[number]!, hash));
   }
@@ -36,7 +36,7 @@ export async function pruneRowGroups(
 
 type ColumnHash = [column: FilteredColumn, hash: Hash64];
 
-/** Hashes cached by filter. A scan looks up the same values in every segment. */
+/** Hashes of each filter's values, since a scan looks up the same values in every segment. */
 const knownHashes = new WeakMap<EventFilter, ColumnHash[]>();
 
 function hashesOf(filter: EventFilter): ColumnHash[] {

@@ -1,6 +1,6 @@
 /**
- * Writes row groups, then the page indexes, Bloom filters and footer that describe them. The
- * statistics need no pass over the rows: dictionaries hold each value once, and ids increase.
+ * Writes row groups, then the page indexes, Bloom filters and footer that describe them. Statistics
+ * need no pass over the rows, since dictionaries hold each value once and ids increase.
  */
 import type { Buffer } from "node:buffer";
 import { VERSION } from "../../version.ts";

@@ -18,8 +18,8 @@ import { findEntry, sourceKey } from "./stream_index.ts";
 const CHECKED_AT_ONCE = 16;
 
 /**
- * Memory for key filters. Ten million single-event batches and their streams need 57 MiB.
- * For a segment beyond this limit, each lookup reads one page of the filter from the file.
+ * Memory for key filters. Ten million single-event batches and their streams need 57 MiB. Filters
+ * beyond this limit stay on disk, and each lookup reads one page of them.
  */
 const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
 

@@ -46,12 +46,12 @@ export class SegmentCaches {
 }
 
 /**
- * The lines of recently read row groups. Row groups are decoded one at a time, which bounds the
- * memory of decoding for any number of readers.
+ * The lines of recently read row groups. Row groups are decoded one at a time, so decoding needs
+ * the same memory for any number of readers.
  *
- * The next row group reuses the buffer of evicted lines: V8 runs a full collection after every few
+ * The next row group reuses the buffer of evicted lines. V8 runs a full collection after every few
  * MiB allocated outside its heap, so new buffers would halve the throughput of sealed replay. Lines
- * are exposed only during a call, so evicted ones have no users.
+ * are exposed only during a call, so nothing uses evicted lines.
  */
 export class RowGroupCache {
   readonly #lines = new LruCache<Buffer>(
@@ -59,7 +59,7 @@ export class RowGroupCache {
     ({ buffer }) => buffer.byteLength,
     (lines) => this.#keepSpare(lines),
   );
-  /** Buffer of evicted lines. */
+  /** A buffer whose lines were evicted. */
   #spare: Buffer | undefined;
   /** Settles when the last requested decode settles. */
   #decoding: Promise<unknown> = Promise.resolve();

@@ -70,7 +70,7 @@ export interface SegmentFooter {
 }
 
 /**
- * Reads a segment's footer without its row groups, since checking a new batch needs only the key
+ * Reads a segment's footer without its row groups. The check of a new batch needs only the key
  * filter. @throws {SegmentError} if the file is not a segment.
  */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {

@@ -96,8 +96,8 @@ export class Segment implements StreamIndex {
   /** Returns the lines of a row group with this `record_key`; null if there are none. */
   async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
     const bytes = Buffer.from(recordKey);
-    // Read only the keys first, a tenth of the row group: in a large log, most Bloom filter hits
-    // are false positives.
+    // Read only the keys first, which are a tenth of the row group. In a large log, most Bloom
+    // filter matches are false positives.
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
     if (rows.length === 0) return null;

@@ -29,7 +29,7 @@ export class RowGroupRows {
   readonly stream = new Dictionary();
   readonly record_key = new PlainValues();
   readonly kind = new Dictionary();
-  /** Only the values that are present. */
+  /** Contains only the values that are present. */
   readonly occurred_at = new PlainValues();
   readonly observed_at = new Dictionary();
   readonly payload = new PlainValues();
@@ -39,7 +39,7 @@ export class RowGroupRows {
   readonly event_hash = new PlainValues();
   readonly #levels = new Uint8Array(ROW_GROUP_EVENTS_MAX);
 
-  /** Per row, 1 if it has an `occurred_at`, otherwise 0. */
+  /** For each row, 1 if it has an `occurred_at`, otherwise 0. */
   get occurredAtLevels(): Uint8Array {
     return this.#levels.subarray(0, this.rows);
   }
@@ -86,7 +86,7 @@ export class RowGroupRows {
 }
 
 function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end: number): void {
-  // Most strings have no escapes, and creating a view costs more than copying.
+  // Most strings have no escapes, and copying them is cheaper than creating a view.
   if (!needsEscape(bytes, start, end)) {
     column.add(bytes, start, end);
     return;

@@ -1,7 +1,7 @@
 /**
  * Writes a segment: one Parquet file of commits in log order. It writes row group by row group, so
- * memory is bounded by one row group. It fails if events do not match their commits (order, counts,
- * chain heads), so sealing never changes history.
+ * memory is bounded by one row group. It fails if events do not match the order, counts or chain
+ * heads of their commits, so sealing never changes history.
  */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";

@@ -10,7 +10,7 @@ export class UnsupportedFormatError extends Error {
   override name = "UnsupportedFormatError";
 }
 
-/** The disk is full: a commit was undone, and the writer continues. */
+/** The disk is full. The commit was undone, and the writer continues. */
 export class StorageFullError extends Error {
   override name = "StorageFullError";
 }

@@ -60,7 +60,7 @@ function reopen(path: string, fd: number): number {
   throw new Error(`${path}: replaced while being opened; only the service may write to this log`);
 }
 
-/** Error codes of open(2) for a symlink, a socket or device, and a directory. */
+/** Error codes of open(2) for a symlink, for a socket or device, and for a directory. */
 const NOT_REGULAR_CODES = new Set(["ELOOP", "ENXIO", "EISDIR"]);
 
 function openError(path: string, error: NodeJS.ErrnoException): Error {
@@ -72,7 +72,7 @@ function notRegularFile(path: string, cause?: Error): Error {
   return new Error(message, { cause });
 }
 
-/** O_NOFOLLOW is not enough: with restricted permissions, Deno itself resolves symlinks. */
+/** Detects symlinks that Deno, with restricted permissions, resolves despite O_NOFOLLOW. */
 function isRegularFileAt(path: string, fd: number): boolean {
   const opened = fs.fstatSync(fd);
   const named = fs.lstatSync(path);
@@ -81,7 +81,7 @@ function isRegularFileAt(path: string, fd: number): boolean {
 
 async function listFolder(path: string): Promise<string[] | null> {
   try {
-    // Checked here because a directory is listed before any other operation in it.
+    // Check here, because a directory is always listed before any other operation in it.
     const stat = await fs.promises.lstat(path);
     if (!stat.isDirectory()) {
       throw new Error(`${path}: not a directory (symlinks are not followed); restore it`);

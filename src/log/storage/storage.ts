@@ -11,7 +11,7 @@ import { CorruptLogError } from "./errors.ts";
 export type OpenMode = "read" | "write" | "create";
 
 /**
- * Where a system call runs. The default is the thread pool. A blocking call runs on this thread: it
+ * Where a system call runs. The default is the thread pool. A blocking call runs on this thread. It
  * saves the round trip to the pool, but blocks every client until it returns.
  */
 export type CallMode = "pooled" | "blocking";
@@ -112,7 +112,7 @@ export async function readSmallFile(
 }
 
 /**
- * Replaces a file atomically: a crash leaves either the complete old or the complete new file.
+ * Replaces a file atomically. A crash leaves either the complete old or the complete new file.
  * Writes a temporary file, syncs it, renames it and syncs the directory.
  */
 export async function replaceFile(

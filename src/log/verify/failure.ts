@@ -42,7 +42,7 @@ export class VerifyFailure extends Error {
   }
 }
 
-/** A damaged file; can be sent between threads. */
+/** A damaged file. Can be sent between threads. */
 export interface Damage<Code = FailureCode | "not checked"> {
   /** `not checked` if the file could not be read. */
   code: Code;

@@ -1,7 +1,7 @@
 /**
- * Checks in log order, across segments, pending files and tail, that ids increase and that batches
- * match their recorded digests; with `chain`, also that every hash and the history chain from
- * genesis are valid. Uses constant memory.
+ * Checks in log order, across segments, pending files and the tail, that ids increase and that
+ * batches match their recorded digests. With `chain`, also checks every hash and the history chain
+ * from genesis. Uses constant memory.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -46,7 +46,7 @@ export class HistoryCheck {
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
-  /** Null while the chain head is unknown: without `chain`, after a batch until `checkHead()`. */
+  /** Null while the head is unknown: without `chain`, from `startBatch()` to `checkHead()`. */
   #history: HistoryChain | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";

@@ -23,7 +23,7 @@ import { VerifyFailure } from "./failure.ts";
 /** Maximum attempts to get a stable listing while a writer may move files. */
 const LISTING_ATTEMPTS_MAX = 100;
 
-/** The open tail or an open pending file, of which only the first `sizeBytes` are read. */
+/** The open tail or an open pending file. Only its first `sizeBytes` are read. */
 export interface ListedFile {
   path: string;
   file: StorageFile;
@@ -31,7 +31,7 @@ export interface ListedFile {
 }
 
 export interface Inventory {
-  /** False until the first writer creates the manifest; until then, the log has no events. */
+  /** False until the first writer creates the manifest. Until then, the log has no events. */
   isStarted: boolean;
   manifest: Manifest;
   /** Pending files not covered by segments, in log order. */
@@ -61,7 +61,7 @@ export async function takeInventory(storage: Storage): Promise<Inventory> {
     try {
       const pending = names.pending.filter((name) => isUncovered(name, names));
       for (const path of [...pending.map((name) => `${PENDING_FOLDER}/${name}`), TAIL_FILE]) {
-        // The second listing detects a pending file that has vanished.
+        // If a pending file has vanished, the second listing will show it.
         const listed = await openListed(storage, path);
         if (listed !== null) opened.push(listed);
       }

@@ -1,6 +1,6 @@
 /**
  * Verifies segments, which are independent of each other, ahead of the caller on several threads.
- * The main thread verifies none, because its young generation can't be limited.
+ * The main thread verifies none, because the size of its young generation cannot be limited.
  */
 import { availableParallelism } from "node:os";
 import { ThreadPool } from "../../threads/thread_pool.ts";
@@ -9,7 +9,7 @@ import type { CheckedSegment } from "./segment_verifier.ts";
 import type { SegmentRequest } from "./segment_worker.ts";
 import { sumOf } from "../../sum.ts";
 
-/** Maximum threads; each uses 32 to 64 MiB. */
+/** Maximum number of threads. Each thread uses 32 to 64 MiB. */
 const THREADS_MAX = 8;
 
 /** Verifying a log smaller than this takes less time than starting threads. */

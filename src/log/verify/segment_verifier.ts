@@ -45,7 +45,7 @@ export interface CheckedSegment {
   failure: Damage<FailureCode> | null;
 }
 
-/** Verifies a segment on its own. Reading the manifest has checked the order of segments. */
+/** Verifies a segment on its own. The order of segments was checked with the manifest. */
 export async function checkSegment(
   storage: Storage,
   expected: ExpectedSegment,

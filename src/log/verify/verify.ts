@@ -1,6 +1,6 @@
 /**
- * Verifies a log without changing or locking it: every file in log order, as one history. Memory
- * grows by 8 bytes per batch.
+ * Verifies a log without changing or locking it. Checks every file in log order, as one history.
+ * Memory grows by 8 bytes per batch.
  *
  * Without an anchor outside the log, the loss of complete commits at its end can't be detected,
  * since the rest is a valid earlier state.
@@ -21,11 +21,11 @@ import { type CheckedSegment, checkSegment, verifySegment } from "./segment_veri
 export interface VerifyReport {
   ok: boolean;
   chain_checked: boolean;
-  /** Segments checked, including one that failed; the same applies to the counts below. */
+  /** Number of segments checked. Like the counts below, it includes one that failed. */
   segments_checked: number;
   pending_checked: number;
   events_checked: number;
-  /** Files not part of the log. The next writer keeps only segments that no pending file covers. */
+  /** Files not part of the log. The next writer keeps segments that no pending file covers. */
   orphans: string[];
   /** Unfinished writes, which may still be in progress. */
   remnants: string[];
@@ -229,7 +229,7 @@ function spelled(text: string): string {
   return quoteString(text.toWellFormed());
 }
 
-/** The tail may be missing only if a rotation was interrupted before it created the next one. */
+/** Allows a missing tail only if a rotation was interrupted before it created the next one. */
 function assertMayMissTail({ isStarted, pending }: Inventory): VerifiedTail {
   if (isStarted && pending.length === 0) {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });

@@ -14,7 +14,7 @@ export interface StreamGrowth {
 
 export class BatchIndex {
   readonly streams: StreamCounts = new StreamCounts();
-  /** By source, then by batch id. */
+  /** Batches by source, then by batch id. */
   readonly #batches = new Map<string, Map<string, BatchEntry>>();
   /** Last event of each source. */
   readonly #frontiers = new Map<string, string>();

@@ -1,7 +1,7 @@
 /**
  * Reads files that are likely in the page cache, such as the tail. A blocking read of cached bytes
- * costs less than the round trip to the thread pool. After BLOCKING_READ_BYTES_MAX, a pooled read
- * lets other clients run. A slow read came from the disk, so the reads that follow are pooled.
+ * costs less than a round trip to the thread pool. After BLOCKING_READ_BYTES_MAX, one pooled read
+ * lets other clients run. After a slow read, which came from disk, the next reads are pooled.
  */
 import type { FileReader } from "../storage/storage.ts";
 

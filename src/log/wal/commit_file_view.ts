@@ -16,10 +16,10 @@ import { CachedReads } from "./cached_reads.ts";
 import type { Block } from "./sparse_index.ts";
 
 const LF = 0x0a;
-/** Requested size if the blocks that follow are not wanted. */
+/** Read size if the following blocks are not wanted. */
 const ONE_BLOCK_BYTES = 1;
 
-/** Shared by all readers, so that their blocking reads have one budget. */
+/** Shared by all readers, which have one budget for blocking reads. */
 const cachedReads = new CachedReads();
 
 /** Returns a view of a file that has at least one event. */
@@ -56,7 +56,7 @@ class CommitLines implements LineSource {
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
-    // A start past the end of the range means that the range has no wanted event.
+    // If the start is past the end of the range, the range has no wanted event.
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
     const { recordKey } = filter;

@@ -43,7 +43,7 @@ export class RecentCommits {
     }
   }
 
-  /** Offset of the commit with the first event after `after`; null if it is not cached. */
+  /** Returns the offset of the commit with the first event after `after`; null if not cached. */
   seek(after: string): number | null {
     const commits = this.#commits;
     if (after < (this.#lastEventIdBefore ?? "")) return null;

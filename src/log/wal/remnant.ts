@@ -11,7 +11,7 @@ import type { StorageFile } from "../storage/storage.ts";
 
 const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
-/** Occurs only where a commit starts: no event line begins like this or contains another LF. */
+/** Marks the start of a commit. No event line begins like this or contains another LF. */
 const COMMIT_START = Buffer.concat([Buffer.of(LF), HEADER_PREFIX]);
 /** Chunks overlap, so that the start or end of a header is never split across two chunks. */
 const OVERLAP_BYTES = Math.max(SUFFIX_LENGTH, COMMIT_START.length - 1);

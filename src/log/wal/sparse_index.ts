@@ -1,8 +1,8 @@
 /**
  * Sparse index of a commit file. It has one entry for each block of about 64 KiB: the first event,
- * a filter of the record keys, and the CRC-32 of the bytes. It takes a few bytes per event. A
- * replay page costs the same at any offset, a replay of one key reads few blocks, and bytes that
- * were altered on disk are not served.
+ * a filter of the record keys, and the CRC-32 of the bytes. The index takes a few bytes per event.
+ * With it, a replay page costs the same at any offset, a replay of one key reads few blocks, and
+ * bytes that were altered on disk are not served.
  */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -74,7 +74,7 @@ export class SparseIndex {
     this.#endBytes += sizeBytes;
   }
 
-  /** Start of the block with the first event after `after`, or of the block that precedes it. */
+  /** Returns the start of the block with the first event after `after`, or of the one before. */
   seek(after: string | undefined): number {
     if (after === undefined) return 0;
     const later = firstIndex(this.#entries.length, (i) => this.#entries[i]!.eventId > after);

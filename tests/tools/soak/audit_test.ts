@@ -171,7 +171,7 @@ const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]
   ],
   "an altered event with its hashes repaired": [
     ({ a, b }) => [hashed({ ...a[0]!, record_key: "other" }), a[1]!, ...b],
-    /shop\/a differs in the log from what was submitted/,
+    /shop\/a in the log differs from the submitted batch/,
   ],
   "a history that differs from a known chain head": [({ heads, a, b }) => {
     heads.set(idAt(2), "0".repeat(64));

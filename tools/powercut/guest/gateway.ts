@@ -1,7 +1,7 @@
 /**
- * Connects the host with the service: port 7000 forwards to its socket; a connection to port 7001
- * runs `verify --chain` and receives its output, whose last line is the exit status.
- * `gateway.ts CONFIG SOCKET`.
+ * Connects the host with the service: `gateway.ts CONFIG SOCKET`. Port 7000 forwards to the
+ * service's socket. A connection to port 7001 runs `verify --chain` and receives its output; the
+ * last line is the exit status.
  */
 import { writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -14,7 +14,7 @@ const HOST = "0.0.0.0";
 const [config, socketPath] = process.argv.slice(2) as [string, string];
 
 function forward(client: Socket): void {
-  // A broken connection breaks both sides; the client on the host retries.
+  // A broken connection closes both sides, and the client on the host retries.
   pipeline(client, connect(socketPath), client, () => {});
 }
 

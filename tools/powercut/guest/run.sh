@@ -1,6 +1,6 @@
 # Starts all programs, waits for a line with the time in seconds, then mounts the disk under test
-# and serves from it. The host saves the machine while it waits, and resumes it after each power
-# cut. Variables come from the kernel command line.
+# and serves from it. The host saves the machine while this script waits, and resumes it after each
+# power cut. The variables come from the kernel command line.
 export PATH=/bin:/usr/bin HOME=/tmp
 cd /product/tools/powercut/guest
 deployment=/disk/deployment

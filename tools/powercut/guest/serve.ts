@@ -1,6 +1,6 @@
 /**
- * `serve` that loads its modules, then waits for a line on standard input before it creates or
- * opens the deployment: `serve.ts CONFIG ROTATE_BYTES`.
+ * Runs `serve` (`serve.ts CONFIG ROTATE_BYTES`), but waits between loading its modules and opening
+ * or creating the deployment, until it reads a line from standard input.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
