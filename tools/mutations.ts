@@ -267,7 +267,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a batch does not wait for another one with the same identity",
     edits: [
-      edit("service/append.ts", "group.has(batchKey(source, batchId))", "group.size < 0"),
+      edit("service/append.ts", "group.get(source)?.has(batchId) === true", "group.size < 0"),
     ],
     tests: [HISTORIES],
   },
