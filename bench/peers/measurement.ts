@@ -1,6 +1,6 @@
 /**
- * The figures of one measurement of any subject, and a clock that measures the CPU time of the
- * server, of the load generator and of everything else on the machine.
+ * The results of one measurement, and a clock for the CPU time used by the server, by the load
+ * generator and by everything else on the machine.
  */
 import {
   endedChildrenCpuSeconds,

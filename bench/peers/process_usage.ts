@@ -93,7 +93,7 @@ function listProc(): string[] {
 function readTimes(pid: number): ProcessTimes | null {
   const stat = readOrNull(`/proc/${pid}/stat`);
   if (stat === null) return null;
-  // The name in parentheses may contain anything; the state and numbers follow it.
+  // The name in parentheses may contain any character. The state and the numeric fields follow it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const ticks = (field: number) => Number(fields[field]);
   return {

@@ -1,6 +1,6 @@
 /**
- * Drives a server with closed-loop clients and measures a window after a warm-up, with all clients
- * busy until its end.
+ * Drives a server with closed-loop clients and measures its throughput in a window after a warm-up.
+ * All clients stay busy until the window ends.
  */
 import type { Buffer } from "node:buffer";
 import process from "node:process";

@@ -51,7 +51,7 @@ class OpenLoop {
     this.#options = options;
   }
 
-  /** @returns the latencies of the requests that were due in the measured time. */
+  /** @returns the latencies of the requests that were due during the measurement. */
   async run(): Promise<LatencyHistogram> {
     const { requestsPerSecond, warmupMs, measureMs } = this.#options;
     const sending = this.#sendAll(requestsPerSecond, warmupMs, measureMs);

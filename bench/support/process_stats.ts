@@ -8,7 +8,7 @@ const TICKS_PER_SECOND = 100;
 export function cpuSeconds(pid: number): number | null {
   const stat = readProc(pid, "stat");
   if (stat === null) return null;
-  // The name in parentheses may contain anything; numbers follow from the third field on.
+  // The name in parentheses may contain any character. The numeric fields follow it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }

@@ -15,7 +15,7 @@ import { type ApiRequest, nameOf, Transport } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 
-/** Timeout of an append or a retirement, including all attempts and pauses. */
+/** Timeout for an append or a retirement, covering all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 
 /** Attempts per request. Together with the pauses, they outlast a restart of over a minute. */
@@ -27,7 +27,7 @@ export interface EventLogClientOptions {
   token?: string;
   /** Attempts per request, including the first; default 20. Set 1 to disable retries. */
   attemptsMax?: number;
-  /** Timeout of an append or a retirement, including all attempts; default 60,000. */
+  /** Timeout for an append or a retirement, covering all attempts; default 60,000. */
   writeTimeoutMs?: number;
   /** Called before the pause that precedes each retry, except in a follow: see `onReconnect`. */
   onRetry?: (retry: Retry) => void;

@@ -205,7 +205,7 @@ export class Log {
     onSegment: (entry: SegmentEntry) => void,
     { isStopped = () => false, ...settings }: MakerSettings & { isStopped?: () => boolean } = {},
   ): Promise<boolean> {
-    assert(!this.#appending && !this.#closed, "a log is sealed while nothing is appended");
+    assert(!this.#appending && !this.#closed, "a log is sealed while nothing is being appended");
     assert(!this.#sealing && this.#background === null, "one seal runs at a time");
     this.#sealing = true;
     const onEvents = (events: number) => {

@@ -1,4 +1,4 @@
-/** The load generator's parsers for the replies of peers, and the comparison table. */
+/** The load generator's parsers for replies from peers, and the comparison table. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

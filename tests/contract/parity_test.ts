@@ -55,7 +55,7 @@ function maskedBy(eventIds: string[]): (text: string) => string {
       });
 }
 
-/** The responses of a newly started `serve`. */
+/** Responses from a newly started `serve`. */
 function answersOf(runtime: RuntimeName): Promise<Answer[]> {
   return withServing(async (deployment) => {
     const { socketPath } = deployment;

@@ -35,7 +35,7 @@ test("a source with events is retired, and the receipt has exactly the specified
     });
   }));
 
-test("retirement appends one event of source system, replayed and hashed like any other", () =>
+test('retirement appends one event with source "system", replayed and hashed like any other', () =>
   withService(async ({ socketPath }) => {
     const { last_event_id } = await commit(socketPath, batchWith({}));
     await retire(socketPath, "shop");

@@ -117,7 +117,7 @@ function assertNone(faults: readonly string[]): void {
   assert.ok(faults.length === 0, `${CATALOGUE}:\n${faults.join("\n")}`);
 }
 
-test("tests/faults/catalogue.md: every entry has a unique number, fault and citations", () => {
+test("tests/faults/catalogue.md: every entry has a unique number, a fault and citations", () => {
   const numbers = ENTRIES.map(({ number }) => number);
   const next = Math.max(...numbers) + 1;
   const faults = ENTRIES.map(({ fault }) => fault.toLowerCase());

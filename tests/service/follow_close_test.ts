@@ -53,7 +53,7 @@ async function countedSession() {
 
 type Counted = Awaited<ReturnType<typeof countedSession>>;
 
-/** Each function brings a session into a phase and returns its pending `next()` calls. */
+/** Each function takes a session to one phase and returns its pending `next()` calls. */
 const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unknown>[]>][] = [
   ["before its first record", () => Promise.resolve([])],
   ["during a snapshot read", async ({ session, storage }) => {

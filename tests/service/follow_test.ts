@@ -9,7 +9,7 @@ import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** A service with one batch for each list of streams, with one event per stream. */
+/** Starts a service and appends one batch per list of streams, with one event per stream. */
 async function serviceWith(batches: string[][]) {
   const { service } = await openTestService(new SimulatedDisk());
   for (const [place, streams] of batches.entries()) {

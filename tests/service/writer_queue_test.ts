@@ -49,7 +49,7 @@ function conflicting(batchId: string): PreparedBatch {
   return preparedBatch(batchId, { events: [{ payload: "other" }] });
 }
 
-test("append() commits in submission order and groups batches of the same turn", async () => {
+test("append() commits in submission order and groups batches from the same event-loop turn", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
   const batchIds = Array.from({ length: 50 }, (_, i) => `b${i}`);

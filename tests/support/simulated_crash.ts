@@ -11,7 +11,7 @@ export interface NameChange {
   paths: readonly string[];
 }
 
-/** A sector of a file that has had several contents since it was last durable. */
+/** A file sector that was overwritten since it was last durable. */
 export interface UnsyncedSector {
   path: string;
   /** Index of the sector among the `count` unsynced sectors of its file. */

@@ -1,6 +1,6 @@
 /**
- * One log, from its first event to its last. Clients and disturbances act on it, and finally the
- * whole log is checked. The first violation ends the round.
+ * One log, from its first event to its last. Clients and injected faults act on it, and at the
+ * end the whole log is checked. The first violation ends the round.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { RuntimeName } from "../support/runtimes.ts";

@@ -1,4 +1,4 @@
-/** Visits every event of a file. */
+/** Visits every event in a file. */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { isHeaderLine } from "../line/stored_line.ts";

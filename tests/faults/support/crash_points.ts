@@ -58,7 +58,7 @@ export const SMALL_VARIETY: Variety = {
   randomStates: 1,
 };
 
-/** A state that a crash can leave. */
+/** A disk state that a crash can leave behind. */
 export interface CrashState<Known> {
   tree: Tree;
   /** The clients' knowledge of the run at that time. */

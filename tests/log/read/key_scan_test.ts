@@ -1,4 +1,4 @@
-/** Scans of an unsealed log for one record key miss no event and read few blocks. */
+/** Scanning an unsealed log for one record key misses no event and reads few blocks. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Log } from "../../../src/log/log.ts";

@@ -51,7 +51,7 @@ test("findCycles() reports each cycle once and does not follow worker modules", 
   ]);
 });
 
-test("findInnerImports() finds imports from inside a package without a documented reason", () => {
+test("findInnerImports() finds undocumented imports of a package's internals", () => {
   const { files, read } = treeOf({ "src/a.ts": ["p/src/x.js", "p/src/y.js", "p", "node:fs"] });
   const list = "\n| `p/src/x.js` | it is quicker |";
   assert.deepEqual(findInnerImports(files, read, list), [
