@@ -63,23 +63,29 @@ export interface MessageFacts {
   endsBatch: boolean;
 }
 
+const messageIdIn = headerReader(MESSAGE_ID);
+const afterIn = headerReader(AFTER);
+const expectedLastIn = headerReader(EXPECTED_LAST_MESSAGE_ID);
+const batchIn = headerReader(BATCH);
+
 /** Parses encoded headers. Returns null if the message was not published by a mirror. */
 export function messageFacts(headers: string): MessageFacts | null {
-  const eventId = headerIn(headers, MESSAGE_ID);
-  const named = headerIn(headers, AFTER) || headerIn(headers, EXPECTED_LAST_MESSAGE_ID);
+  const eventId = messageIdIn(headers);
+  const named = afterIn(headers) || expectedLastIn(headers);
   if (eventId === "" || named === "") return null;
   const previousId = named === START ? null : named;
-  const endsBatch = headerIn(headers, BATCH) === BATCH_END;
-  return { eventId, previousId, endsBatch };
+  return { eventId, previousId, endsBatch: batchIn(headers) === BATCH_END };
 }
 
-/** Returns the value of a header; empty if there is none. */
-function headerIn(headers: string, name: string): string {
+/** Returns a function that returns the value of a header; empty if there is none. */
+function headerReader(name: string): (headers: string) => string {
   const field = `\r\n${name}: `;
-  const at = headers.indexOf(field);
-  if (at < 0) return "";
-  const start = at + field.length;
-  return headers.slice(start, headers.indexOf("\r\n", start));
+  return (headers) => {
+    const at = headers.indexOf(field);
+    if (at < 0) return "";
+    const start = at + field.length;
+    return headers.slice(start, headers.indexOf("\r\n", start));
+  };
 }
 
 /** Creates the error for a message that was not published by a mirror. */

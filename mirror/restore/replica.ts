@@ -11,7 +11,7 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import { COMMIT_BATCHES_MAX } from "../../src/limits.ts";
 import { viewOf } from "../../src/log/line/line_bytes.ts";
 import { BatchDigester, EventHasher } from "../../src/log/line/line_hashes.ts";
-import { StoredEvent } from "../../src/log/line/stored_event.ts";
+import { SpelledBatch, StoredEvent } from "../../src/log/line/stored_event.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import type { MessageFacts } from "../nats/stream.ts";
 
@@ -22,8 +22,10 @@ const BUFFER_BYTES_MIN = 2 * COMMIT_BYTES;
 
 /** A batch whose last event has not arrived. */
 interface OpenBatch {
-  /** Source and batch id as two JSON strings, encoded as in the stored line. */
-  identity: string;
+  source: string;
+  batch_id: string;
+  /** The encoded source and batch id, which are compared with those of each event. */
+  spelling: SpelledBatch;
   events: number;
   firstEventId: string;
   lastEventId: string;
@@ -108,9 +110,8 @@ export class Replica {
       throw operationalError(`event ${eventId} of the stream is malformed`);
     }
     this.#verify(event);
-    const identity = identityOf(event);
-    if (this.#open !== null && this.#open.identity !== identity) this.#endBatch(start);
-    this.#open ??= { identity, events: 0, firstEventId: eventId, lastEventId: eventId };
+    if (this.#open !== null && !this.#open.spelling.holds(event)) this.#endBatch(start);
+    this.#open ??= openBatch(event);
     this.#open.events += 1;
     this.#open.lastEventId = eventId;
     this.#digester.add(event);
@@ -157,8 +158,7 @@ export class Replica {
 
   /** Completes the open batch, whose lines end at `endBytes`. */
   #endBatch(endBytes: number): void {
-    const { identity, events, firstEventId, lastEventId } = this.#open!;
-    const [source, batch_id] = JSON.parse(`[${identity}]`) as [string, string];
+    const { source, batch_id, events, firstEventId, lastEventId } = this.#open!;
     this.#whole.push({
       batch_digest: this.#digester.finish(),
       batch_id,
@@ -183,8 +183,13 @@ export class Replica {
   }
 }
 
-/** Returns an event's source and batch id as two JSON strings. */
-function identityOf({ bytes, sourceStart, sourceEnd, batchIdStart, batchIdEnd }: StoredEvent) {
-  const source = bytes.toString("utf8", sourceStart, sourceEnd);
-  return `"${source}","${bytes.toString("utf8", batchIdStart, batchIdEnd)}"`;
+/** Starts the batch whose first event is given. */
+function openBatch(event: StoredEvent): OpenBatch {
+  const { bytes, eventId, sourceStart, sourceEnd, batchIdStart, batchIdEnd } = event;
+  const textIn = (start: number, end: number): string =>
+    JSON.parse(`"${bytes.toString("utf8", start, end)}"`);
+  const source = textIn(sourceStart, sourceEnd);
+  const batch_id = textIn(batchIdStart, batchIdEnd);
+  const spelling = new SpelledBatch({ source, batch_id });
+  return { source, batch_id, spelling, events: 0, firstEventId: eventId, lastEventId: eventId };
 }
