@@ -54,12 +54,11 @@ export const HASHING: Record<string, HashBatch> = {
     hashEach(LINK_BYTES);
   },
   /**
-   * Hashes the lines four times (when the log is opened, when they are read, when they are written
-   * to the segment and when it is read back), the chain once, and the file twice (when it is
-   * written and when it is read back).
+   * Hashes the lines twice (when the log is opened and when they are read), the chain once, and the
+   * file twice (when it is written and when it is read back).
    */
   "seal": () => {
-    for (let pass = 0; pass < 4; pass++) hashText(LINE_BYTES);
+    for (let pass = 0; pass < 2; pass++) hashText(LINE_BYTES);
     hashEach(LINK_BYTES);
     for (let pass = 0; pass < 2; pass++) hashText(SEALED_BYTES);
   },
