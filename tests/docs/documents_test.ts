@@ -81,7 +81,7 @@ sed -i 's|"data/ground.sock"|"../elsewhere/data/ground.sock"|; s|^token = .*|tok
 echo 'Authorization: Bearer secret' > /srv/header`;
 
 test(
-  `the commands in ${OPERATIONS} work with a different socket, with a token, and with nothing to seal`,
+  `the commands in ${OPERATIONS} work with another socket, with a token, and with nothing to seal`,
   { skip: obstacle() },
   () => {
     const list = fences.get(OPERATIONS)!.filter(isRun).map((fence) => {
