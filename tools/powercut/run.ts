@@ -26,7 +26,7 @@ const RECEIPTS_MAX = 20;
 /** Maximum delay between the last receipt and the cut. Long delays let a seal finish a segment. */
 const DELAY_MS_MAX = 500;
 const LONG_DELAY_MS_MAX = 15_000;
-const LONG_DELAY_SHARE = 0.1;
+const LONG_DELAY_SHARE = 0.05;
 const POLL_MS = 5;
 
 /** Cuts the power `count` times. @throws {Violation} if data is lost. */
