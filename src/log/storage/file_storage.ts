@@ -19,6 +19,9 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
   create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
 };
 
+/** Attempts to open a file that is being replaced. */
+const OPEN_ATTEMPTS_MAX = 10;
+
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
@@ -36,6 +39,15 @@ export function fileStorage(root: string): Storage {
 }
 
 async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
+  for (let attempt = 0; attempt < OPEN_ATTEMPTS_MAX; attempt++) {
+    const file = await openOnce(path, mode);
+    if (file !== null) return file;
+  }
+  throw replaced(path);
+}
+
+/** Returns null if the file was replaced in the meantime, as a writer does with its manifest. */
+async function openOnce(path: string, mode: OpenMode): Promise<StorageFile | null> {
   let fd: number;
   try {
     fd = await called((done) => fs.open(path, OPEN_FLAGS[mode], FILE_MODE, done));
@@ -43,21 +55,34 @@ async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
     throw openError(path, error as NodeJS.ErrnoException);
   }
   try {
-    if (!isRegularFileAt(path, fd)) throw notRegularFile(path);
-    return new OpenedFile(fd, mode === "read" ? fd : reopen(path, fd));
+    // Detects symlinks that Deno, with restricted permissions, resolves despite O_NOFOLLOW.
+    const named = fs.lstatSync(path);
+    if (!named.isFile()) throw notRegularFile(path);
+    if (isSameFile(named, fs.fstatSync(fd))) {
+      return new OpenedFile(fd, mode === "read" ? fd : reopen(path, fd));
+    }
   } catch (error) {
     fs.closeSync(fd);
     throw error;
   }
+  fs.closeSync(fd);
+  return null;
 }
 
 /** Reopens the same file for reading. */
 function reopen(path: string, fd: number): number {
   const readFd = fs.openSync(path, OPEN_FLAGS.read);
-  const [opened, reopened] = [fs.fstatSync(fd), fs.fstatSync(readFd)];
-  if (reopened.ino === opened.ino && reopened.dev === opened.dev) return readFd;
+  if (isSameFile(fs.fstatSync(fd), fs.fstatSync(readFd))) return readFd;
   fs.closeSync(readFd);
-  throw new Error(`${path}: replaced while being opened; only the service may write to this log`);
+  throw replaced(path);
+}
+
+function isSameFile(a: fs.Stats, b: fs.Stats): boolean {
+  return a.ino === b.ino && a.dev === b.dev;
+}
+
+function replaced(path: string): Error {
+  return new Error(`${path}: replaced while being opened; only the service may write to this log`);
 }
 
 /** Error codes of open(2) for a symlink, for a socket or device, and for a directory. */
@@ -70,13 +95,6 @@ function openError(path: string, error: NodeJS.ErrnoException): Error {
 function notRegularFile(path: string, cause?: Error): Error {
   const message = `${path}: not a regular file (symlinks are not followed); restore the file`;
   return new Error(message, { cause });
-}
-
-/** Detects symlinks that Deno, with restricted permissions, resolves despite O_NOFOLLOW. */
-function isRegularFileAt(path: string, fd: number): boolean {
-  const opened = fs.fstatSync(fd);
-  const named = fs.lstatSync(path);
-  return named.isFile() && named.ino === opened.ino && named.dev === opened.dev;
 }
 
 async function listFolder(path: string): Promise<string[] | null> {

@@ -84,6 +84,20 @@ test("fileStorage() refuses to open a symlink, directory or pipe, and does not b
   });
 });
 
+test("fileStorage() opens a file while another one is renamed over it", () =>
+  withStorage(async (storage, folder) => {
+    const path = join(folder, "replaced");
+    fs.writeFileSync(path, "old");
+    for (let time = 0; time < 100; time++) {
+      fs.writeFileSync(join(folder, "new"), "new");
+      const [file] = await Promise.all([
+        storage.open("replaced", "read"),
+        fs.promises.rename(join(folder, "new"), path),
+      ]);
+      await file.close();
+    }
+  }));
+
 test("fileStorage() lists, renames and removes files", async () => {
   await withStorage(async (storage, folder) => {
     assert.equal(await storage.list("pending"), null);
