@@ -20,7 +20,7 @@ import { PoweredLog } from "./powered_log.ts";
 
 const FOLLOWERS = 1;
 /** Power cuts per disk image. A new image limits the time to read the log back. */
-const CUTS_PER_DISK = 20;
+const CUTS_PER_DISK = 8;
 /** Maximum number of receipts between two cuts. */
 const RECEIPTS_MAX = 10;
 /** Maximum delay between the last receipt and the cut. Long delays let a seal finish a segment. */
