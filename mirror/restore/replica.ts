@@ -99,8 +99,11 @@ export class Replica {
     if (this.#open !== null && previousId === this.#lastEventId) this.#dropOpen();
     if (previousId !== this.lastEventId) {
       throw operationalError(
-        `event ${eventId} of the stream follows event ${previousId}, but the log ends with ` +
-          `${this.lastEventId}: events in between are missing, or the stream is from a ` +
+        `event ${eventId} of the stream follows event ${previousId}, but the log ` +
+          `${
+            this.lastEventId === null ? "is empty" : `ends with ${this.lastEventId}`
+          }: events in ` +
+          "between are missing (if they have expired, use --segments), or the stream is from a " +
           "different log",
       );
     }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { loadConfig } from "../../src/commands/config.ts";
 import { CONFIG_FILE, isFile } from "../../src/commands/deployment.ts";
 import { operationalError } from "../../src/commands/exit.ts";
-import { init } from "../../src/commands/init.ts";
+import { createFolder, init } from "../../src/commands/init.ts";
 import { startProgress } from "../../src/commands/progress.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
 import { runAsWriter } from "../../src/commands/writer_lock.ts";
@@ -53,7 +53,10 @@ export async function restore(options: RestoreOptions): Promise<void> {
   const { dir, terminal: { report } } = options;
   const configPath = join(dir, CONFIG_FILE);
   if (!await isFile(configPath)) await init(dir, report);
-  await runAsWriter("mirror", await loadConfig(configPath), report, async (logDir, signals) => {
+  const config = await loadConfig(configPath);
+  // A deployment may consist of only the configuration, copied from the lost machine.
+  await createFolder(join(config.dataDir, "log"));
+  await runAsWriter("mirror", config, report, async (logDir, signals) => {
     const stop = new AbortController();
     signals.requested.then(() => stop.abort());
     const storage = fileStorage(logDir);
@@ -69,14 +72,18 @@ export async function restore(options: RestoreOptions): Promise<void> {
     });
     try {
       const watch = await HeadWatch.over(log, options.head);
-      const session = () =>
-        followStream(log, watch, options, stop.signal).catch((error) => {
+      let isComplete = false;
+      const session = async () => {
+        await followStream(log, watch, options, stop.signal).catch((error) => {
           const isFinal = options.once && error instanceof StreamNotReadyError;
           throw isFinal ? operationalError(error.message) : error;
         });
+        isComplete = true;
+      };
       await runSessions(session, stop.signal, report);
-      if (!stop.signal.aborted) watch.conclude(log);
       report(`the log ends with event ${log.snapshot.frontier}, head ${log.head}`);
+      if (isComplete) watch.conclude(log);
+      else if (options.once) throw operationalError("interrupted; run the same command again");
     } finally {
       await log.close();
     }
@@ -99,12 +106,12 @@ async function followStream(
     progress.end();
     await stream.close();
     await replication.finish();
-    const { openEvents } = replication;
-    if (openEvents > 0 && options.once) {
-      options.terminal.report(
-        `the stream ends within a batch: its last ${openEvents} events were not restored`,
-      );
-    }
+  }
+  const { openEvents } = replication;
+  if (openEvents > 0) {
+    options.terminal.report(
+      `the stream ends within a batch: its last ${openEvents} events were not restored`,
+    );
   }
 }
 
@@ -117,7 +124,7 @@ async function replicate(
   onEvents: (done: number, total: number) => void,
 ): Promise<void> {
   const info = await stream.info();
-  const startSeq = await findStart(stream, info, log.snapshot.frontier);
+  const startSeq = await findStart(stream, info, log.snapshot.frontier, stop);
   const targetSeq = once ? info.state.last_seq : Infinity;
   if (startSeq > targetSeq) return;
   let flushedMs = performance.now();

@@ -1,6 +1,7 @@
 /** Finds the message from which to continue a log. */
 import type { StreamInfo } from "@nats-io/jetstream";
 import { operationalError } from "../../src/commands/exit.ts";
+import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
 import { type MirrorStream, StreamNotReadyError } from "../nats/stream.ts";
 
 /**
@@ -13,6 +14,7 @@ export async function findStart(
   stream: MirrorStream,
   { state }: StreamInfo,
   frontier: string | null,
+  stop: AbortSignal,
 ): Promise<number> {
   // An empty stream reports 0 as its first sequence.
   if (frontier === null || state.messages === 0) return Math.max(1, state.first_seq);
@@ -28,19 +30,22 @@ export async function findStart(
     const { eventId } = await eventAt(stream, state.last_seq);
     if (eventId === frontier) return low;
     throw new StreamNotReadyError(
-      `the stream ends with event ${eventId}, the log with ${frontier}`,
+      `the stream ends with event ${eventId}, but the log with ${frontier}: push that log first, ` +
+        "or use an empty directory if it is a different log",
     );
   }
   const next = await eventAt(stream, low);
   if (next.previousId === frontier) return low;
   // The events of a lost batch may have later ids than those that replaced it.
-  for (let seq = low; seq <= state.last_seq; seq++) {
+  const endSeq = Math.min(state.last_seq + 1, low + BATCH_EVENTS_MAX);
+  for (let seq = low + 1; seq < endSeq; seq++) {
+    stop.throwIfAborted();
     if ((await eventAt(stream, seq)).previousId === frontier) return seq;
   }
   throw operationalError(
     `the log ends with event ${frontier}, but message ${low} of the stream, event ` +
       `${next.eventId}, follows event ${next.previousId}: events in between have expired, or ` +
-      "the stream is from a different log",
+      "the stream is from a different log; use an empty directory, and --segments for what expired",
   );
 }
 

@@ -1,6 +1,6 @@
 /** `restore`: the log built from a stream is identical to the one that was pushed. */
 import assert from "node:assert/strict";
-import { stat } from "node:fs/promises";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -11,11 +11,12 @@ import { MixedHistory } from "../../tests/support/mixed_history.ts";
 import { observe } from "../../tests/support/observation.ts";
 import { openTestService } from "../../tests/support/test_service.ts";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
-import { isRunning, signalChild } from "../../tools/support/program.ts";
+import { isRunning, signalChild, untilReported } from "../../tools/support/program.ts";
 import { AFTER, EXPECTED_LAST_MESSAGE_ID } from "../nats/stream.ts";
 import { copyStream } from "./support/copied_stream.ts";
 import {
   appendPayloads,
+  end,
   headIn,
   type Mirrored,
   pushAll,
@@ -122,6 +123,32 @@ testWithNats(`restore resumes after kills (SEED=${seed})`, async (mirrored) => {
     assert.deepEqual(await allEvents(copy.socketPath), await allEvents(served.socketPath));
     await copy.stop();
     assert.equal((await copy.verify()).events_checked, KILLED_EVENTS);
+  });
+});
+
+testWithNats("restore that is interrupted exits 1 and names the server", async (mirrored) => {
+  const { served, nats } = mirrored;
+  await nats.stop();
+  const running = startMirror(restoring(mirrored, "--head", "0".repeat(64)));
+  await untilReported(running, `interrupted: ${nats.url}: `);
+  assert.equal(await end(running, "SIGINT"), 1);
+  assert.match(running.output.stderr, /interrupted; run the same command again\n$/);
+  assert.ok((await stat(join(copyOf(served), "service.toml"))).isFile());
+});
+
+testWithNats("restore keeps an existing configuration", async (mirrored) => {
+  const { served } = mirrored;
+  await appendPayloads(mirrored, "b1", ["a"]);
+  await pushAll(mirrored);
+  const config = join(copyOf(served), "service.toml");
+  const text = (await readFile(join(served.dir, "service.toml"), "utf8"))
+    .replace('token = ""', 'token = "secret"');
+  await mkdir(copyOf(served));
+  await writeFile(config, text);
+  await runMirror(restoring(mirrored));
+  assert.equal(await readFile(config, "utf8"), text);
+  await withRestored(served.folder, copyOf(served), async (copy) => {
+    assert.equal((await copy.verify()).events_checked, 1);
   });
 });
 

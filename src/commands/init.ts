@@ -85,7 +85,7 @@ async function isGenerated(path: string): Promise<boolean> {
 }
 
 /** Creates `path` and missing parents. Each directory is durable before the next is created. */
-async function createFolder(path: string): Promise<void> {
+export async function createFolder(path: string): Promise<void> {
   if (await exists(path)) return;
   await createFolder(dirname(path));
   try {
