@@ -22,7 +22,7 @@ const FOLLOWERS = 1;
 /** Power cuts per disk image. A new image limits the time to read the log back. */
 const CUTS_PER_DISK = 8;
 /** Maximum number of receipts between two cuts. */
-const RECEIPTS_MAX = 10;
+const RECEIPTS_MAX = 6;
 /** Maximum delay between the last receipt and the cut. Long delays let a seal finish a segment. */
 const DELAY_MS_MAX = 500;
 const LONG_DELAY_MS_MAX = 15_000;
