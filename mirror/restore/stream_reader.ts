@@ -54,7 +54,7 @@ export async function* readStream(
   signal: AbortSignal,
 ): AsyncGenerator<StreamMessage[], void> {
   const { connection, manager, name } = stream;
-  const { name: consumer } = await manager.consumers.add(name, {
+  const { name: consumer, num_pending } = await manager.consumers.add(name, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: startSeq,
@@ -62,7 +62,7 @@ export async function* readStream(
     mem_storage: true,
     num_replicas: 1,
   });
-  const pulls = new Pulls(stream, consumer);
+  const pulls = new Pulls(stream, consumer, num_pending);
   const close = (error?: unknown) => pulls.fail(error ?? new Error("NATS closed the connection"));
   connection.closed().then(close, close);
   const abort = () => pulls.fail(signal.reason);
@@ -93,10 +93,13 @@ class Pulls {
   /** Resolves the promise that `next()` is waiting for. */
   #resume: (() => void) | null = null;
   #heardMs = performance.now();
+  /** Number of later messages in the stream, as of the last message. */
+  #pending: number;
   readonly #watch: ReturnType<typeof setInterval>;
 
-  constructor(stream: MirrorStream, consumer: string) {
+  constructor(stream: MirrorStream, consumer: string, pending: number) {
     this.#stream = stream;
+    this.#pending = pending;
     this.#subject = `$JS.API.CONSUMER.MSG.NEXT.${stream.name}.${consumer}`;
     this.#pullBytes = Math.max(PULL_BYTES, 2 * (stream.connection.info?.max_payload ?? 0));
     this.#subscription = stream.connection.subscribe(this.#inbox, {
@@ -143,7 +146,6 @@ class Pulls {
   }
 
   #take(message: Msg): void {
-    this.#heardMs = performance.now();
     const reply = message.reply ?? "";
     if (!reply.startsWith(REPLY)) return this.#takeStatus(message);
     if (this.#replyPrefix === "") this.#replyPrefix = prefixOf(reply);
@@ -152,6 +154,8 @@ class Pulls {
     if (delivered !== this.#delivered || !reply.startsWith(this.#replyPrefix)) {
       return this.fail(new Error(`message ${this.#delivered} of the stream's consumer was lost`));
     }
+    this.#heardMs = performance.now();
+    this.#pending = pending!;
     this.#outstanding -= 1;
     this.#arrived.push({ seq: seq!, message, pending: pending! });
     this.#wake();
@@ -159,6 +163,8 @@ class Pulls {
 
   #takeStatus({ headers }: Msg): void {
     const [code, description] = [headers?.code ?? 0, headers?.description ?? ""];
+    // A consumer that only sends heartbeats while messages are pending is stuck.
+    if (this.#pending === 0) this.#heardMs = performance.now();
     if (code === STATUS_HEARTBEAT) return;
     const isEnd = code === STATUS_EXPIRED ||
       code === STATUS_CONFLICT && END_OF_PULL.test(description);
@@ -170,7 +176,7 @@ class Pulls {
   #checkSilence(): void {
     const silenceMs = performance.now() - this.#heardMs;
     if (silenceMs > SILENCE_MS_MAX) {
-      this.fail(new Error(`no heartbeat from the stream's consumer in ${SILENCE_MS_MAX} ms`));
+      this.fail(new Error(`nothing from the stream's consumer in ${SILENCE_MS_MAX} ms`));
     }
   }
 
