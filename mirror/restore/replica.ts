@@ -98,13 +98,11 @@ export class Replica {
     const { eventId, previousId } = facts;
     if (this.#open !== null && previousId === this.#lastEventId) this.#dropOpen();
     if (previousId !== this.lastEventId) {
+      const end = this.lastEventId === null ? "is empty" : `ends with ${this.lastEventId}`;
       throw operationalError(
-        `event ${eventId} of the stream follows event ${previousId}, but the log ` +
-          `${
-            this.lastEventId === null ? "is empty" : `ends with ${this.lastEventId}`
-          }: events in ` +
-          "between are missing (if they have expired, use --segments), or the stream is from a " +
-          "different log",
+        `event ${eventId} of the stream follows event ${previousId}, but the log ${end}: ` +
+          "events in between are missing (if they have expired, use --segments), or the stream " +
+          "is from a different log",
       );
     }
     const start = this.#append(data);

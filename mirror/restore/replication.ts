@@ -55,12 +55,15 @@ export class Replication {
     const block = this.#block.take(options);
     this.#inProgressBytes += block.bytes.length;
     const verified = this.#thread.request(block, [block.bytes.buffer, block.index.buffer]);
-    this.#last = this.#last.then(async () => await this.#commit(await verified));
+    this.#last = this.#last.then(async () => {
+      await this.#commit(await verified);
+      this.#commits.shift();
+    });
     // A later call or `finish()` reports these failures.
     verified.catch(() => {});
     this.#last.catch(() => {});
     this.#commits.push(this.#last);
-    while (this.#inProgressBytes > IN_PROGRESS_BYTES_MAX) await this.#commits.shift();
+    while (this.#inProgressBytes > IN_PROGRESS_BYTES_MAX) await this.#commits[0];
   }
 
   /** Commits all complete batches and ends the thread. @throws like `send()`. */
