@@ -13,8 +13,8 @@ const PULL_MESSAGES = 1024;
 const PULL_BYTES = 4 * 1024 * 1024;
 const PULL_EXPIRES_MS = 30_000;
 const HEARTBEAT_MS = 1000;
-/** A consumer that sends no message or heartbeat for this long is considered lost. */
-const SILENCE_MS_MAX = 5 * HEARTBEAT_MS;
+/** How often to check that the consumer sends anything, and that it is not stuck. */
+const CHECK_INTERVAL_MS = 5 * HEARTBEAT_MS;
 /** The server deletes the consumer if no client pulls from it for this long. */
 const CONSUMER_IDLE_MS = 60_000;
 const NS_PER_MS = 1e6;
@@ -54,7 +54,7 @@ export async function* readStream(
   signal: AbortSignal,
 ): AsyncGenerator<StreamMessage[], void> {
   const { connection, manager, name } = stream;
-  const { name: consumer, num_pending } = await manager.consumers.add(name, {
+  const { name: consumer } = await manager.consumers.add(name, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: startSeq,
@@ -62,7 +62,7 @@ export async function* readStream(
     mem_storage: true,
     num_replicas: 1,
   });
-  const pulls = new Pulls(stream, consumer, num_pending);
+  const pulls = new Pulls(stream, consumer, startSeq);
   const close = (error?: unknown) => pulls.fail(error ?? new Error("NATS closed the connection"));
   connection.closed().then(close, close);
   const abort = () => pulls.fail(signal.reason);
@@ -92,20 +92,26 @@ class Pulls {
   #failure: unknown = null;
   /** Resolves the promise that `next()` is waiting for. */
   #resume: (() => void) | null = null;
-  #heardMs = performance.now();
-  /** Number of later messages in the stream, as of the last message. */
-  #pending: number;
+  /** Sequence of the next message. */
+  #nextSeq: number;
+  /** Whether anything has arrived since the last check. */
+  #isHeard = true;
+  /** `#nextSeq` and the stream's last sequence, as of the last check. */
+  #checked = { nextSeq: 0, lastSeq: 0 };
   readonly #watch: ReturnType<typeof setInterval>;
 
-  constructor(stream: MirrorStream, consumer: string, pending: number) {
+  constructor(stream: MirrorStream, consumer: string, startSeq: number) {
     this.#stream = stream;
-    this.#pending = pending;
+    this.#nextSeq = startSeq;
     this.#subject = `$JS.API.CONSUMER.MSG.NEXT.${stream.name}.${consumer}`;
     this.#pullBytes = Math.max(PULL_BYTES, 2 * (stream.connection.info?.max_payload ?? 0));
     this.#subscription = stream.connection.subscribe(this.#inbox, {
       callback: (error, message) => error ? this.fail(error) : this.#take(message),
     });
-    this.#watch = setInterval(() => this.#checkSilence(), HEARTBEAT_MS);
+    this.#watch = setInterval(
+      () => this.#check().catch((error) => this.fail(error)),
+      CHECK_INTERVAL_MS,
+    );
   }
 
   /** Waits for at least one message, and returns all that have arrived. */
@@ -146,6 +152,7 @@ class Pulls {
   }
 
   #take(message: Msg): void {
+    this.#isHeard = true;
     const reply = message.reply ?? "";
     if (!reply.startsWith(REPLY)) return this.#takeStatus(message);
     if (this.#replyPrefix === "") this.#replyPrefix = prefixOf(reply);
@@ -154,8 +161,7 @@ class Pulls {
     if (delivered !== this.#delivered || !reply.startsWith(this.#replyPrefix)) {
       return this.fail(new Error(`message ${this.#delivered} of the stream's consumer was lost`));
     }
-    this.#heardMs = performance.now();
-    this.#pending = pending!;
+    this.#nextSeq = seq! + 1;
     this.#outstanding -= 1;
     this.#arrived.push({ seq: seq!, message, pending: pending! });
     this.#wake();
@@ -163,8 +169,6 @@ class Pulls {
 
   #takeStatus({ headers }: Msg): void {
     const [code, description] = [headers?.code ?? 0, headers?.description ?? ""];
-    // A consumer that only sends heartbeats while messages are pending is stuck.
-    if (this.#pending === 0) this.#heardMs = performance.now();
     if (code === STATUS_HEARTBEAT) return;
     const isEnd = code === STATUS_EXPIRED ||
       code === STATUS_CONFLICT && END_OF_PULL.test(description);
@@ -173,11 +177,21 @@ class Pulls {
     this.#wake();
   }
 
-  #checkSilence(): void {
-    const silenceMs = performance.now() - this.#heardMs;
-    if (silenceMs > SILENCE_MS_MAX) {
-      this.fail(new Error(`nothing from the stream's consumer in ${SILENCE_MS_MAX} ms`));
+  /** Fails if the consumer is lost or stuck. */
+  async #check(): Promise<void> {
+    const nextSeq = this.#nextSeq;
+    const isWaiting = this.#resume !== null;
+    if (isWaiting && !this.#isHeard) {
+      return this.fail(new Error(`nothing from the stream's consumer in ${CHECK_INTERVAL_MS} ms`));
     }
+    // A busy reader requests nothing.
+    this.#isHeard = !isWaiting;
+    // A server whose replica of the stream is stalled sends heartbeats, but no messages.
+    const { nextSeq: checkedSeq, lastSeq } = this.#checked;
+    if (isWaiting && nextSeq === checkedSeq && nextSeq <= lastSeq) {
+      return this.fail(new Error(`the stream's consumer is stuck at message ${nextSeq}`));
+    }
+    this.#checked = { nextSeq, lastSeq: (await this.#stream.info()).state.last_seq };
   }
 
   #wake(): void {
