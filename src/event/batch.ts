@@ -86,7 +86,7 @@ function readPrecondition(precondition: JsonObject, events: JsonValue[]): Stream
   }
   const fault = nameFault(stream);
   if (fault !== null) throw batchError(`stream_precondition.stream ${fault}`);
-  if (expectedFrontier !== null && !isFrontier(expectedFrontier)) {
+  if (expectedFrontier !== null && !isEventId(expectedFrontier)) {
     throw batchError("stream_precondition.expected_frontier must be an event id or null");
   }
   checkTargets(events, stream);
@@ -94,10 +94,6 @@ function readPrecondition(precondition: JsonObject, events: JsonValue[]): Stream
     stream: ownText(stream),
     expectedFrontier: expectedFrontier && ownText(expectedFrontier),
   };
-}
-
-function isFrontier(value: JsonValue): value is string {
-  return typeof value === "string" && isEventId(value);
 }
 
 /** Ignores events without a stream: `prepareEvents()` reports them. */

@@ -6,9 +6,9 @@
  */
 const EVENT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** Whether a string is a UUIDv7 in canonical form. */
-export function isEventId(text: string): boolean {
-  return EVENT_ID_PATTERN.test(text);
+/** Whether a value is a UUIDv7 in canonical form. */
+export function isEventId(value: unknown): value is string {
+  return typeof value === "string" && EVENT_ID_PATTERN.test(value);
 }
 
 /** Whether the 16 bytes of a UUID are those of a UUIDv7 (RFC 9562 section 5.7). */

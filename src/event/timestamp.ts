@@ -3,8 +3,8 @@
 const SHAPE =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 
-/** Days of each month in a common year. */
-const MONTH_DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+/** Every month has these days. */
+const MONTH_DAYS_MIN = 28;
 
 /**
  * Checks an `occurred_at`: an RFC 3339 section 5.6 timestamp with `T` and `Z`, up to nine
@@ -17,15 +17,10 @@ export function occurredAtFault(text: string): string | null {
     return "must be a UTC time YYYY-MM-DDTHH:MM:SSZ with at most 9 fractional digits and no leap " +
       "second";
   }
-  const month = Number(text.slice(5, 7));
   const day = Number(text.slice(8, 10));
-  if (day <= MONTH_DAYS[month - 1]!) return null;
-  const isLeapDay = month === 2 && day === 29 && isLeapYear(Number(text.slice(0, 4)));
-  return isLeapDay ? null : `has an invalid day of the month: ${day}`;
-}
-
-function isLeapYear(year: number): boolean {
-  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  // `Date` rejects a day that the month does not have, or moves on to the next month.
+  const isValid = day <= MONTH_DAYS_MIN || new Date(text.slice(0, 10)).getUTCDate() === day;
+  return isValid ? null : `has an invalid day of the month: ${day}`;
 }
 
 /**

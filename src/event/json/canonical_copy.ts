@@ -6,6 +6,7 @@
  *
  * The input must be valid UTF-8 followed by a NUL, which ends every scan.
  */
+import { Buffer } from "node:buffer";
 import type { ByteWriter } from "../byte_writer.ts";
 import { numberFault } from "./strict_json.ts";
 import { quoteString } from "./quote_string.ts";
@@ -31,7 +32,7 @@ const PRIVATE_LEAD = 0xee;
 /** First UTF-8 byte of code points that take two UTF-16 code units. */
 const FOUR_BYTE_LEAD = 0xf0;
 
-const LITERALS = ["true", "false", "null"].map((text) => new TextEncoder().encode(text));
+const LITERALS = ["true", "false", "null"].map((text) => Buffer.from(text));
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 /** A decimal of up to 15 digits survives a round trip through binary64. */
 const KEPT_DIGITS_MAX = 15;
@@ -113,12 +114,19 @@ export class CanonicalCopy {
   }
 
   #string(start: number): number {
+    const end = this.#plainString(start);
+    return end === NOT_TAKEN ? this.#escapedString(start) : end;
+  }
+
+  /** Copies the escape-free string at `start`; returns NOT_TAKEN if there is none. */
+  #plainString(start: number): number {
     const bytes = this.#out.bytes;
+    if (bytes[start] !== QUOTE) return NOT_TAKEN;
     let end = this.#out.size;
     bytes[end++] = QUOTE;
     for (let at = start + 1;; at++) {
       const byte = bytes[at]!;
-      if (byte === BACKSLASH || byte < BLANK) return this.#escapedString(start);
+      if (byte === BACKSLASH || byte < BLANK) return NOT_TAKEN;
       bytes[end++] = byte;
       if (byte === QUOTE) {
         this.#out.size = end;
@@ -233,9 +241,8 @@ export class CanonicalCopy {
   /** Copies and records a name without escapes; returns the index where its colon must be. */
   #name(start: number): number {
     const { bytes, size } = this.#out;
-    const end = plainStringEnd(bytes, start);
+    const end = this.#plainString(start);
     if (end === NOT_TAKEN) return NOT_TAKEN;
-    this.#out.copyOwn(start, end);
     this.#members.push(size + 1, this.#out.size - 1, 0);
     return skipBlanks(bytes, end);
   }

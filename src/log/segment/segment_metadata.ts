@@ -24,8 +24,8 @@ export interface EventFacts {
 const FACT_CHECKS: Record<keyof EventFacts, (value: unknown) => boolean> = {
   events: isCount,
   batches: isCount,
-  first_event_id: isId,
-  last_event_id: isId,
+  first_event_id: isEventId,
+  last_event_id: isEventId,
   previous_head: isSha256Hex,
   head: isSha256Hex,
 };
@@ -96,8 +96,4 @@ export function hasEventFacts(
 /** Whether a value is a positive integer. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0;
-}
-
-function isId(value: unknown): value is string {
-  return typeof value === "string" && isEventId(value);
 }

@@ -113,9 +113,7 @@ function isBatchEntry(entry: Partial<BatchEntry> | null): boolean {
   return entry !== null && typeof entry === "object" &&
     typeof entry.source === "string" && typeof entry.batch_id === "string" &&
     isSha256Hex(entry.batch_digest) &&
-    isCount(entry.events, 1) && typeof entry.first_event_id === "string" &&
-    typeof entry.last_event_id === "string" && isEventId(entry.first_event_id) &&
-    isEventId(entry.last_event_id);
+    isCount(entry.events, 1) && isEventId(entry.first_event_id) && isEventId(entry.last_event_id);
 }
 
 function isCount(value: unknown, min: number): value is number {
