@@ -1,4 +1,4 @@
-/** The command line of the mirror. */
+/** The mirror's command line. */
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { usageError } from "../src/commands/exit.ts";

@@ -1,4 +1,4 @@
-/** Entry point of the mirror. For its commands, see `USAGE` in arguments.ts. */
+/** Entry point for the mirror. For its commands, see `USAGE` in arguments.ts. */
 import process from "node:process";
 import { EXIT_OK } from "../src/commands/exit.ts";
 import { boundHeap } from "../src/commands/heap_bounds.ts";

@@ -18,7 +18,7 @@ const PASSING_CODES: number[] = [
   // The stream's last message is not the one that the publisher expected.
   JetStreamApiCodes.StreamWrongLastSequence,
   10070,
-  // The stream already contains a message of the atomic batch, from another publisher.
+  // The stream already contains a message in the atomic batch, from another publisher.
   10201,
   // The first messages of an atomic batch were lost when the leader failed.
   10176,

@@ -1,5 +1,5 @@
 /**
- * Limits that operators or several modules depend on, with units and reasons. Limits of the
+ * Limits that operators or several modules depend on, with units and reasons. Limits from the
  * specification come first. Relations between limits are asserted at load. A limit used by a single
  * module is defined in that module.
  */
@@ -69,7 +69,7 @@ export const MANIFEST_BYTES_MAX = 64 * MIB;
  * Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
-/** Default of `limit` in `GET /v1/streams`. */
+/** Default for `limit` in `GET /v1/streams`. */
 export const STREAMS_LIMIT_DEFAULT = 100;
 export const STREAMS_LIMIT_MAX = 1000;
 
@@ -77,7 +77,7 @@ export const STREAMS_LIMIT_MAX = 1000;
 
 /** Maximum followers; others get a 429. Each uses a socket and FOLLOW_RECORD_BYTES_MAX. */
 export const FOLLOWERS_MAX = 4096;
-/** Maximum total size of a follow record's events; bounds the memory of a slow follower. */
+/** Maximum total size of a follow record's events; bounds the memory for a slow follower. */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
 /** Cache size for the live records that followers share. A larger record is shared but not kept. */
 export const LIVE_PAGES_BYTES_MAX = 4 * MIB;
@@ -104,7 +104,7 @@ export const EVENT_BYTES_MIN = 330;
 
 // The client.
 
-/** Longest line of a follow response: a record with one event of maximum size. */
+/** Longest line in a follow response: a record with one event of maximum size. */
 export const CLIENT_LINE_BYTES_MAX = 160 * MIB;
 
 /** Maximum number of bytes by which a stored event exceeds its part of the request. */

@@ -68,7 +68,7 @@ export class LruCache<Value> {
   }
 
   /**
-   * Returns the value of a key, and loads it on a miss. A failed load rejects for all its waiters
+   * Returns the value for a key, and loads it on a miss. A failed load rejects for all its waiters
    * and is not cached.
    */
   async load(key: string, load: () => Promise<Value>): Promise<Value> {

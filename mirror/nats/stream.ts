@@ -6,9 +6,9 @@
  *     Nats-Expected-Last-Msg-Id: <id of the preceding event>
  *     Ground-After: <id of the preceding event, or start>   instead, in the first message of a
  *                                                           session and in atomic batches
- *     Ground-Batch: end                                     on the last event of a batch
+ *     Ground-Batch: end                                     on the last event in a batch
  *
- * If a message names a predecessor other than the event of the preceding message, the messages
+ * If a message names a predecessor other than the event in the preceding message, the messages
  * back to that predecessor belong to a batch that was lost with its log.
  */
 import {
@@ -29,14 +29,14 @@ import { connect } from "./connection.ts";
 export const MESSAGE_ID = "Nats-Msg-Id";
 export const EXPECTED_LAST_MESSAGE_ID = "Nats-Expected-Last-Msg-Id";
 export const EXPECTED_LAST_SEQUENCE = "Nats-Expected-Last-Sequence";
-/** Headers of a NATS atomic batch, whose messages are stored together or not at all. */
+/** Headers for a NATS atomic batch, whose messages are stored together or not at all. */
 export const ATOMIC_ID = "Nats-Batch-Id";
 export const ATOMIC_SEQUENCE = "Nats-Batch-Sequence";
 export const ATOMIC_COMMIT = "Nats-Batch-Commit";
 export const BATCH = "Ground-Batch";
 export const BATCH_END = "end";
 export const AFTER = "Ground-After";
-/** Value of `Ground-After` on the first event of a log. */
+/** Value of `Ground-After` on the first event in a log. */
 export const START = "start";
 
 /**
@@ -55,7 +55,7 @@ export interface StreamOptions {
   stream: string;
 }
 
-/** Metadata of an event, from its message's headers. */
+/** Metadata for an event, from its message's headers. */
 export interface MessageFacts {
   eventId: string;
   /** The preceding event in the log; null for the first event. */

@@ -16,13 +16,13 @@ export interface LogEvent {
   eventId: string;
   source: string;
   stream: string;
-  /** Source and batch id. Equal for all events of a batch, and different in adjacent batches. */
+  /** Source and batch id. Equal for all events in a batch, and different in adjacent batches. */
   batch: string;
   /** The stored line, without LF. */
   data: Buffer;
 }
 
-/** A record of a follow response. */
+/** A record in a follow response. */
 export type LogRecord =
   | { type: "events"; events: LogEvent[]; snapshot_through_event_id: string | null }
   | { type: "caught_up" }
@@ -35,7 +35,7 @@ export interface ServiceAddress {
 }
 
 /**
- * Yields the records of one follow response.
+ * Yields the records in one follow response.
  * @throws {ConnectionError} if the connection fails.
  * @throws {EventLogError} if the service returns an error.
  */
@@ -57,7 +57,7 @@ export async function* followLog(
 const EVENTS_RECORD = Buffer.from('{"type":"events"');
 const EVENTS_MEMBER = Buffer.from(',"events":[');
 
-/** Parses a line of a follow response. The events' `data` are views of `line`. */
+/** Parses a line from a follow response. The events' `data` are views of `line`. */
 export function parseRecord(line: Buffer): LogRecord {
   if (!line.subarray(0, EVENTS_RECORD.length).equals(EVENTS_RECORD)) {
     return JSON.parse(line.toString());

@@ -1,7 +1,7 @@
 /** Checks whether a log contains an event. */
 import { type EventLogClient, PositionError } from "../../mod.ts";
 
-/** Number of trailing hex digits to decrement. All of them are random bits of the UUIDv7. */
+/** Number of trailing hex digits to decrement. All of them are random bits in the UUIDv7. */
 const COUNTED_DIGITS = 12;
 
 /** Whether the log contains this event. An id that ends in 12 zeros is assumed to be in the log. */

@@ -68,7 +68,7 @@ async function publishRecords(
   publisher: Publisher,
   { once, stop }: PushOptions,
 ): Promise<void> {
-  /** Last event of the previous record, if its batch may continue in the next one. */
+  /** Last event in the previous record, if its batch may continue in the next one. */
   let held: LogEvent | null = null;
   for await (const record of records) {
     if (record.type === "end") throw ended(record);

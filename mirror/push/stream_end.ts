@@ -14,7 +14,7 @@ export interface StreamEnd {
   /** Sequence of the stream's last message; 0 if nothing was ever published. */
   sequence: number;
   /**
-   * The event to resume after; null for the start of the log. It is the event of the last message,
+   * The event to resume after; null for the start of the log. It is the event in the last message,
    * unless the stream ends within a batch that the log does not contain.
    */
   resumeAfter: string | null;
@@ -73,11 +73,11 @@ async function eventBeforeBatch(
   return facts.eventId;
 }
 
-/** Returns the event of an expired last message. @throws {CommandError} if it is unknown. */
+/** Returns the event from an expired last message. @throws {CommandError} if it is unknown. */
 async function expiredEnd({ config, state }: StreamInfo, log: PushedLog): Promise<string | null> {
   if (log.after !== undefined) return log.after;
   const listed = await log.client.streams({ signal: log.stop });
-  // Message n is event n of the log, unless a batch was lost.
+  // Message n is event n in the log, unless a batch was lost.
   const events = sumOf(listed.streams, ({ event_count: count }) => count);
   if (events === state.last_seq) return listed.snapshotThroughEventId;
   throw operationalError(

@@ -35,7 +35,7 @@ export class HeadWatch {
   }
 }
 
-/** Whether this is the chain head after any event of a log. */
+/** Whether this is the chain head after any event in a log. */
 async function passesHead(log: Log, wanted: string): Promise<boolean> {
   const known = [GENESIS_HEAD_HEX, log.head];
   if (known.includes(wanted)) return true;

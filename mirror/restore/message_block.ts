@@ -1,5 +1,5 @@
 /**
- * Received messages, packed for another thread. The library's decoder of headers is not used,
+ * Received messages, packed for another thread. The library's header decoder is not used,
  * because it takes a fifth of the CPU time of a restore.
  */
 import { Buffer } from "node:buffer";
@@ -30,7 +30,7 @@ export class BlockBuilder {
   }
 
   add(seq: number, message: Msg): void {
-    // Internal members of the library, whose version is pinned: encoded headers and body.
+    // Internal properties of the library, whose version is pinned: encoded headers and body.
     const { _rdata: bytes, _msg: { hdr } } = message as MsgImpl;
     const end = this.#length + bytes.length;
     if (end > this.#bytes.length) {
@@ -58,7 +58,7 @@ export class BlockBuilder {
   }
 }
 
-/** Yields the messages of a block. */
+/** Yields the messages in a block. */
 export function* messagesIn({ bytes, index }: MessageBlock) {
   const buffer = Buffer.from(bytes.buffer);
   let start = 0;

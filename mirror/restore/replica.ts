@@ -1,5 +1,5 @@
 /**
- * Builds a log from the messages of a stream, with the same ids, hashes, batches and order. A batch
+ * Builds a log from the messages in a stream, with the same ids, hashes, batches and order. A batch
  * is a run of events with the same source and batch id. Batch digests and the chain are recomputed,
  * and the hashes of each event are verified. Only complete batches are committed.
  */
@@ -16,7 +16,7 @@ import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import type { MessageFacts } from "../nats/stream.ts";
 
 const LF = 0x0a;
-/** Commits of 8 MiB, as in the service, take 20 % more CPU time because they exceed the caches. */
+/** Commits of 8 MiB, as in the service, take 20% more CPU time because they exceed the caches. */
 const COMMIT_BYTES = 2 * 1024 * 1024;
 const BUFFER_BYTES_MIN = 2 * COMMIT_BYTES;
 
@@ -42,7 +42,7 @@ export interface VerifiedCommit {
   batches: BatchEntry[];
   /** The chain head after each batch. */
   heads: string[];
-  /** The event lines of all batches. */
+  /** The event lines from all batches. */
   lines: ArrayBuffer;
 }
 
@@ -53,9 +53,9 @@ export class Replica {
   #chain: HistoryChain;
   /** Chain head after the last complete batch. */
   #head: string;
-  /** Last event of the last complete batch. */
+  /** Last event in the last complete batch. */
   #lastEventId: string | null;
-  /** Lines of the complete batches not yet taken, followed by those of the open batch. */
+  /** Lines from the complete batches not yet taken, followed by those from the open batch. */
   #lines: Buffer<ArrayBuffer> = Buffer.allocUnsafeSlow(BUFFER_BYTES_MIN);
   #wholeBytes = 0;
   #bytes = 0;

@@ -1,6 +1,6 @@
 /**
  * Appends messages to a log. Another thread verifies them, so that restoring uses two cores: while
- * one block of messages is committed, the next ones are verified and read.
+ * one block of messages is committed, later blocks are verified and read.
  */
 import { Buffer } from "node:buffer";
 import type { Msg } from "@nats-io/transport-node";
@@ -19,9 +19,9 @@ export class Replication {
   readonly #onHead: (head: string) => void;
   readonly #thread: ThreadPool<MessageBlock, VerifiedBlock>;
   readonly #block = new BlockBuilder();
-  /** The commits of the blocks in progress, oldest first. */
+  /** The commits for the blocks in progress, oldest first. */
   readonly #commits: Promise<void>[] = [];
-  /** The commit of the last block. Each commit waits for the previous one. */
+  /** The commit for the last block. Each commit waits for the previous one. */
   #last = Promise.resolve();
   #inProgressBytes = 0;
   /** Number of events committed. */

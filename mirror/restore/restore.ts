@@ -45,7 +45,7 @@ export interface RestoreOptions extends StreamOptions {
 }
 
 /**
- * Builds the log of a deployment from a stream.
+ * Builds the log for a deployment from a stream.
  * @throws {CommandError} if the stream does not continue the log, an event was altered, or `head`
  *   was not reached.
  */

@@ -24,10 +24,10 @@ const STATUS_EXPIRED = 408;
 /** Reported for several conditions. Those that match `END_OF_PULL` end a request normally. */
 const STATUS_CONFLICT = 409;
 const END_OF_PULL = /exceeds maxbytes|batch completed/i;
-/** Header of a status message: number of messages that its request did not deliver. */
+/** Header in a status message: number of messages that its request did not deliver. */
 const PENDING_MESSAGES = "Nats-Pending-Messages";
 
-// Reply subject of a message: $JS.ACK[.<domain>.<account>].<stream>.<consumer>.<deliveries>
+// Reply subject for a message: $JS.ACK[.<domain>.<account>].<stream>.<consumer>.<deliveries>
 // .<stream sequence>.<consumer sequence>.<time>.<pending>[.<random>]
 const DIGIT_0 = 48;
 const REPLY = "$JS.ACK.";
@@ -35,7 +35,7 @@ const LONG_REPLY_TOKENS = 11;
 const SHORT_REPLY_SEQUENCE = 5;
 const LONG_REPLY_SEQUENCE = 7;
 
-/** A message of the stream. */
+/** A message in the stream. */
 export interface StreamMessage {
   seq: number;
   message: Msg;

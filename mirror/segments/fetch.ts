@@ -18,7 +18,7 @@ import { copyVerified, openStore, orNull, readStored } from "./store.ts";
 
 /**
  * Copies all segments from a store, then the manifest. After an interruption, the next run
- * continues. A log that contains events is left unchanged.
+ * resumes. A log that contains events is left unchanged.
  * @throws {CommandError} if the store has no manifest, or a segment is missing or damaged.
  */
 export async function fetchSegments(

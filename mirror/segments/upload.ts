@@ -13,7 +13,7 @@ import { openStore, readStored } from "./store.ts";
 import { sumOf } from "../../src/sum.ts";
 
 /**
- * Copies the segments that are not in the store yet. After an interruption, the next run continues.
+ * Copies the segments that are not in the store yet. After an interruption, the next run resumes.
  * @param dir The deployment's directory.
  * @throws {CommandError} if the store holds a different log or a segment is damaged.
  */

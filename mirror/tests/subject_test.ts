@@ -1,4 +1,4 @@
-/** NATS subjects of events. */
+/** NATS subjects for events. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { subjectOf, subjectToken } from "../nats/subject.ts";

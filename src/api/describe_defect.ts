@@ -1,6 +1,6 @@
 /** Describes unexpected errors to the operator in one line, without the payload or the token. */
 
-/** Messages of these errors may quote values, so only the error's name is reported. */
+/** Messages from these errors may quote values, so only the error's name is reported. */
 const QUOTING_ERRORS = [TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError];
 
 /** Returns an error's name and source position, and its message unless that may quote values. */

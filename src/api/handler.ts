@@ -72,7 +72,7 @@ const NO_HOST = errorResponse(
   ),
 );
 
-/** Creates the handler of the HTTP API. It never throws. */
+/** Creates the handler for the HTTP API. It never throws. */
 export function createHandler(options: HandlerOptions): HttpHandler {
   const { token, report } = options;
   const isAuthorized = createAuthorizer(token);
@@ -158,7 +158,7 @@ function hasOneHost(request: HttpRequest): boolean {
   return host !== null && !host.includes(", ");
 }
 
-/** Returns the `Allow` header of a route. */
+/** Returns the `Allow` header for a route. */
 function allowOf(route: Route): string {
   const methods = [...route.keys()];
   if (route.has("GET")) methods.push("HEAD");

@@ -6,12 +6,12 @@ import type { HttpResponse, MalformedRequestError } from "../http/message.ts";
 /** Value of the `Retry-After` header in a 429 response. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** Headers of every JSON document. */
+/** Headers for every JSON document. */
 export const JSON_HEADERS: Readonly<Record<string, string>> = {
   "content-type": "application/json",
 };
 
-/** Headers of the error responses that need more than JSON_HEADERS. */
+/** Headers for the error responses that need more than JSON_HEADERS. */
 const ERROR_HEADERS: { readonly [code in ErrorCode]?: Readonly<Record<string, string>> } = {
   unauthorized: { ...JSON_HEADERS, "www-authenticate": "Bearer" },
   overloaded: { ...JSON_HEADERS, "retry-after": String(RETRY_AFTER_SECONDS) },

@@ -1,4 +1,4 @@
-/** Encodes the body of an append once, so that every attempt sends the same bytes. */
+/** Encodes the body of an append request once, so that every attempt sends the same bytes. */
 import type { StreamPrecondition, SubmittedEvent } from "../event/types.ts";
 import { refuseUnknown } from "./options.ts";
 
@@ -19,8 +19,8 @@ export interface Batch {
 
 /**
  * Encodes a batch with `JSON.stringify`, as UTF-8.
- * @throws {TypeError} if a number is not finite, a value is circular or a bigint, or a member of
- *   the batch is unknown.
+ * @throws {TypeError} if a number is not finite, a value is circular or a bigint, or a property
+ *   of the batch is unknown.
  */
 export function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
   refuseUnknown("append()", batch, "source batchId events precondition");

@@ -2,7 +2,7 @@
 import type { ErrorCode, EventFault } from "../event/api_error.ts";
 import type { CommittedEvent } from "../event/types.ts";
 
-/** Members of error documents in addition to `error` and `message`, by code. */
+/** Members in error documents in addition to `error` and `message`, by code. */
 export interface ErrorContexts {
   /** `errors` is present if the fault is inside an event. */
   invalid_request: { errors?: EventFault[] };
@@ -12,16 +12,16 @@ export interface ErrorContexts {
   source_not_found: { source: string };
   /** The batch id that was committed with different events. */
   batch_id_conflict: { source: string; batch_id: string };
-  /** The last event of the retired source and the event that records the retirement. */
+  /** The retired source's last event and the event that records the retirement. */
   source_retired: { source: string; final_frontier: string; retirement_event_id: string };
-  /** Expected and actual last event of the predecessor. The latter is null if it is not retired. */
+  /** The predecessor's expected and actual last event. The latter is null if it is not retired. */
   source_lineage_conflict: {
     source: string;
     predecessor_source: string;
     expected_predecessor_frontier: string;
     actual_predecessor_frontier: string | null;
   };
-  /** Expected and actual last event of the stream; null if the stream is empty. */
+  /** Expected and actual last event in the stream; null if the stream is empty. */
   stream_frontier_conflict: {
     source: string;
     stream: string;
@@ -30,12 +30,12 @@ export interface ErrorContexts {
   };
 }
 
-/** The error document of a code. It may have further members. */
+/** The error document for a code. It may have further members. */
 export type ErrorDocument<Code extends ErrorCode> =
   & { error: Code; message: string }
   & (Code extends keyof ErrorContexts ? ErrorContexts[Code] : unknown);
 
-/** Arguments of an {@linkcode EventLogError}. */
+/** Arguments for an {@linkcode EventLogError}. */
 export interface EventLogErrorInit {
   /** HTTP status. */
   status: number;
@@ -106,7 +106,7 @@ export class ProtocolError extends Error {
 export class PositionError extends Error {
   /** Name of this error class. */
   override name = "PositionError";
-  /** The last event of the log; null if it is empty. */
+  /** The last event in the log; null if it is empty. */
   readonly frontier: string | null;
 
   /** Creates the error that reports a position and the end of the log. */
@@ -117,7 +117,7 @@ export class PositionError extends Error {
   }
 }
 
-/** An event does not match its hashes. No event of its page or record is delivered. */
+/** An event does not match its hashes. No event in its page or record is delivered. */
 export class AlteredEventError extends Error {
   /** Name of this error class. */
   override name = "AlteredEventError";

@@ -21,7 +21,7 @@ const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 /** Attempts per request. Together with the pauses, they outlast a restart of over a minute. */
 export const CLIENT_ATTEMPTS_MAX: number = 20;
 
-/** Options of an {@linkcode EventLogClient}. */
+/** Options for an {@linkcode EventLogClient}. */
 export interface EventLogClientOptions {
   /** Bearer token, if the service requires one. */
   token?: string;
@@ -29,13 +29,13 @@ export interface EventLogClientOptions {
   attemptsMax?: number;
   /** Timeout for an append or a retirement, covering all attempts; default 60,000. */
   writeTimeoutMs?: number;
-  /** Called before the pause that precedes each retry, except in a follow: see `onReconnect`. */
+  /** Called before the pause that precedes each retry, except in `follow()`: see `onReconnect`. */
   onRetry?: (retry: Retry) => void;
   /** Clock, timer and randomness, for tests. */
   timing?: Timing;
 }
 
-/** Options of a single call. */
+/** Options for a single call. */
 export interface CallOptions {
   /** Cancels the call, which throws the signal's abort reason. */
   signal?: AbortSignal;
@@ -95,7 +95,7 @@ export class EventLogClient {
   }
 
   /**
-   * Yields the events of a snapshot of the log, in order. To resume later, use
+   * Yields the events in a snapshot of the log, in order. To resume later, use
    * {@linkcode EventLogClient.replayPages} and persist the last `nextAfter`.
    * @template Payload type of the payloads; not checked at run time.
    */
@@ -128,7 +128,7 @@ export class EventLogClient {
   }
 
   /**
-   * Yields the events of the log, then `caught_up`, then new events as they are committed. After a
+   * Yields the events in the log, then `caught_up`, then new events as they are committed. After a
    * lost connection, the client reconnects and yields missed events in a new `snapshot` phase. If
    * the service ends the response and no reconnect follows, the last item is `end` with the reason.
    *
@@ -157,7 +157,7 @@ export class EventLogClient {
   }
 
   /**
-   * Follows the log in records of several events, each with the `nextAfter` to persist, for
+   * Follows the log in records with several events, each with the `nextAfter` to persist, for
    * consumers that process events in transactions.
    */
   followRecords<Payload = unknown>(
@@ -166,7 +166,7 @@ export class EventLogClient {
     return new Follower<Payload>(this.#transport, options).records();
   }
 
-  /** Lists all streams of one snapshot with their latest events and event counts. */
+  /** Lists all streams in one snapshot with their latest events and event counts. */
   streams(options: StreamsOptions = {}): Promise<StreamsSnapshot> {
     return listStreams(this.#transport, options);
   }

@@ -18,7 +18,7 @@ import {
   toFollowLine,
 } from "./wire.ts";
 
-/** Options of a follow. */
+/** Options for `follow()`. */
 export interface FollowOptions extends ReplayOptions {
   /**
    * Returns whether to reconnect after the service ended the response. Default: yes, except after
@@ -29,7 +29,7 @@ export interface FollowOptions extends ReplayOptions {
   onReconnect?: (reconnect: Reconnect) => void;
 }
 
-/** Reason and delay of a reconnect. */
+/** Reason for a reconnect and the delay before it. */
 export type Reconnect = Retry<Interruption>;
 
 /** Why a connection ended while the follow continues. */
@@ -45,7 +45,7 @@ export interface FollowEvent<Payload = unknown> {
   event: CommittedEvent<Payload>;
 }
 
-/** An item returned by a follow. */
+/** An item yielded by `follow()`. */
 export type FollowItem<Payload = unknown> = FollowEvent<Payload> | FollowCaughtUp | FollowEnd;
 
 /** A session that lasts this long is considered successful even if it delivered no events. */

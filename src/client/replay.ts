@@ -9,7 +9,7 @@ import { refuseUnknown } from "./options.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
 
-/** An event filter; an absent member matches everything. */
+/** An event filter; an absent property matches everything. */
 export interface ReplayFilter {
   /** Exact match. */
   source?: string;
@@ -21,7 +21,7 @@ export interface ReplayFilter {
   kind?: string;
 }
 
-/** Options of a replay. */
+/** Options for `replay()`. */
 export interface ReplayOptions extends ReplayFilter {
   /** Event id to start after, usually the last `nextAfter`; null or absent for the beginning. */
   after?: string | null;

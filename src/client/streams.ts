@@ -6,7 +6,7 @@ import { refuseUnknown } from "./options.ts";
 import type { Transport } from "./transport.ts";
 import { type StreamsPage, toStreamsPage } from "./wire.ts";
 
-/** Options of a stream listing. */
+/** Options for `streams()`. */
 export interface StreamsOptions {
   /** Restricts the listing to one source. */
   source?: string;
@@ -14,7 +14,7 @@ export interface StreamsOptions {
   signal?: AbortSignal;
 }
 
-/** All streams of a snapshot. */
+/** All streams in a snapshot. */
 export interface StreamsSnapshot {
   /** Streams in byte order of source, then stream. */
   streams: StreamSummary[];

@@ -1,9 +1,9 @@
-/** Clock, timer and randomness of the client, injectable for tests. */
+/** Clock, timer and randomness for the client, injectable for tests. */
 import { setTimeout } from "node:timers/promises";
 
 /** A source of time and randomness. */
 export interface Timing {
-  /** Returns the time of a monotonic clock in milliseconds. */
+  /** Returns the time from a monotonic clock in milliseconds. */
   nowMs(): number;
   /** Resolves after `durationMs`; rejects with the signal's abort reason. */
   sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void>;

@@ -30,7 +30,7 @@ const BASE_URL = "http://localhost";
  * Creates a `fetch` that sends requests to a Unix socket.
  *
  * Keeps at most `CLIENT_SOCKETS_MAX` connections open; further requests wait for a free one. Idle
- * connections do not keep the process alive. Scheme, host and port of a URL are ignored, so a path
+ * connections do not keep the process alive. Scheme, host and port in a URL are ignored, so a path
  * suffices. A stream is sent as a chunked body; any other body is sent with a `content-length`.
  *
  * @param socketPath Path of the service's socket.

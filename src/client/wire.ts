@@ -9,7 +9,7 @@ export interface ReplayPage<Payload = unknown> {
   events: CommittedEvent<Payload>[];
   /** Position to persist for the next page; null only for an empty log read from its beginning. */
   nextAfter: string | null;
-  /** Last event of the snapshot; null for an empty log. */
+  /** Last event in the snapshot; null for an empty log. */
   snapshotThroughEventId: string | null;
 }
 
@@ -27,7 +27,7 @@ export interface FollowCaughtUp {
   type: "caught_up";
   /** Position for a later follow or replay. */
   nextAfter: string | null;
-  /** Last event of the log when the connection was made; null for an empty log. */
+  /** Last event in the log when the connection was made; null for an empty log. */
   snapshotThroughEventId: string | null;
 }
 
@@ -43,10 +43,10 @@ export interface FollowEnd {
   nextAfter: string | null;
 }
 
-/** A record of a follow. */
+/** A record in a follow response. */
 export type FollowRecord<Payload = unknown> = FollowEvents<Payload> | FollowCaughtUp | FollowEnd;
 
-/** A line of a follow response. `Follower` adds `nextAfter` to an `end`. */
+/** A line in a follow response. `Follower` adds `nextAfter` to an `end`. */
 export type FollowLine<Payload> =
   | FollowEvents<Payload>
   | FollowCaughtUp
@@ -73,7 +73,7 @@ export function toStreamsPage(value: unknown): StreamsPage {
 }
 
 /**
- * Parses a line of a follow response; null for an unknown record type.
+ * Parses a line from a follow response; null for an unknown record type.
  * @throws {ProtocolError} if the line is not JSON in UTF-8, or a member is missing.
  */
 export function toFollowLine<Payload>(line: Uint8Array): FollowLine<Payload> | null {

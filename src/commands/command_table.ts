@@ -23,7 +23,7 @@ export function programName(argv: readonly string[]): string {
 export interface OptionEntry {
   /** Short form, one letter. */
   short?: string;
-  /** Placeholder of the value, if the option takes one. */
+  /** Placeholder for the value, if the option takes one. */
   value?: string;
   /** Description, without a final period. */
   effect: string;
@@ -35,7 +35,7 @@ export interface Example {
 }
 
 export interface CommandEntry {
-  /** Placeholder of the optional operand, if the command takes one. */
+  /** Placeholder for the optional operand, if the command takes one. */
   operand?: string;
   /** In the order in which help lists them. */
   options: readonly OptionName[];
@@ -55,7 +55,7 @@ export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Un
 export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
   config: { value: "PATH", effect: `Configuration file (default: ./${DEFAULT_CONFIG_PATH})` },
   chain: { effect: "With verify, recompute every payload hash, event hash and the chain" },
-  help: { short: "h", effect: "Print this help, or the help of a command" },
+  help: { short: "h", effect: "Print this help, or the help for a command" },
   version: { short: "V", effect: "Print the version" },
   completions: { value: "SHELL", effect: `Print completions for ${SHELLS.join(", ")}` },
   man: { effect: "Print the manual page" },
@@ -150,7 +150,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
 export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[];
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
-/** Meanings of the exit statuses of all commands. */
+/** Meanings of the exit statuses for all commands. */
 export const EXITS: Readonly<Record<number, string>> = {
   0: "success",
   1: "operational failure: disk, permissions, a held lock, a corrupt log",

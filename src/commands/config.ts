@@ -116,7 +116,7 @@ export function requireSupported(config: Config, command: string): void {
 }
 
 /**
- * Validates the contents of the configuration file at `path`, whose directory is the base of
+ * Validates the contents of the configuration file at `path`, whose directory is the base for
  * relative paths.
  * @throws {CommandError} with exit status 2.
  */

@@ -1,4 +1,4 @@
-/** Counters of `serve` since startup, printed as one line of JSON. */
+/** Counters for `serve` since startup, printed as one line of JSON. */
 import process from "node:process";
 import type { HttpHandler } from "../http/message.ts";
 import type { Storage, StorageFile } from "../log/storage/storage.ts";
@@ -8,7 +8,7 @@ import type { EventLog } from "../service/event_log.ts";
 const SYNCS_KEPT = 1024;
 
 export class Counters {
-  /** Returns additional members of the line. */
+  /** Returns additional members for the line. */
   state: () => object = () => ({});
   readonly #committed = { batches: 0, events: 0, duplicates: 0 };
   readonly #refusals: Record<string, number> = {};

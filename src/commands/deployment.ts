@@ -1,5 +1,5 @@
 /**
- * The files of a deployment, created and checked by `init`:
+ * The files in a deployment, created and checked by `init`:
  *
  *   <dir>/service.toml   published last: a deployment exists once this file does
  *   <dir>/data/          owned by the service; must contain nothing else
@@ -39,7 +39,7 @@ export function deploymentPaths(dir: string): DeploymentPaths {
 
 type EntryKind = "file" | "directory" | "socket" | "symlink" | "special file";
 
-/** Returns the permitted kinds of an entry; null for an unexpected name. */
+/** Returns the permitted kinds for an entry; null for an unexpected name. */
 type EntryRule = (name: string) => readonly EntryKind[] | null;
 
 const LOG_FILES = [
@@ -51,7 +51,7 @@ const LOG_FILES = [
 ];
 const LOG_FOLDERS = [PENDING_FOLDER, SEGMENTS_FOLDER];
 
-/** Database files of version 0.1, which are ignored. */
+/** Database files from version 0.1, which are ignored. */
 const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
 
 /**

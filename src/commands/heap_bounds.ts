@@ -2,9 +2,9 @@
  * Limits V8's heap. By default, V8 defers collection so long that a service with 40 MiB of live
  * data uses 200 MiB.
  *
- * - The old generation of all threads is collected before it doubles.
- * - The young generation of this thread stays at 8 MiB instead of 64 or 128 MiB. This also limits
- *   the external memory that its garbage retains.
+ * - In all threads, the old generation is collected before it doubles.
+ * - This thread's young generation stays at 8 MiB instead of 64 or 128 MiB. This also limits the
+ *   external memory that its garbage retains.
  *
  * Has no effect if the runtime accepts no flags after startup (docs/sizing.md).
  */

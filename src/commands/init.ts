@@ -21,7 +21,7 @@ import { errorCode } from "../log/storage/storage.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** Prefix of a temporary file that holds the configuration. */
+/** Name prefix of temporary files that hold the configuration. */
 const CANDIDATE_PREFIX = `.${CONFIG_FILE}.candidate-`;
 
 export type InitOutcome = "initialized" | "already initialized";

@@ -1,4 +1,4 @@
-/** Progress of long-running commands on a terminal. */
+/** Shows the progress of long-running commands on a terminal. */
 import type { Terminal } from "./terminal.ts";
 
 /** Minimum interval between updates on the terminal. */

@@ -1,6 +1,6 @@
 /**
  * `seal` moves all committed events into immutable Parquet segments. SIGINT or SIGTERM stops it
- * after the current commit; the next run continues there.
+ * after the current commit; the next run continues from there.
  */
 import { randomFillSync } from "node:crypto";
 import { fileStorage } from "../log/storage/file_storage.ts";

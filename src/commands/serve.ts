@@ -1,5 +1,5 @@
 /**
- * `serve` runs the writer of a log behind HTTP on a Unix socket. It acquires the writer lock, the
+ * `serve` runs a log's writer behind HTTP on a Unix socket. It acquires the writer lock, the
  * log and the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";

@@ -1,4 +1,4 @@
-/** Output of commands, written synchronously so that an exit loses nothing. */
+/** Command output, written synchronously so that an exit loses nothing. */
 import { Buffer } from "node:buffer";
 import { fstatSync, writeSync } from "node:fs";
 import process from "node:process";

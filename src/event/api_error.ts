@@ -1,6 +1,6 @@
 /** API error codes with their statuses. Both are part of the protocol and never change. */
 
-/** HTTP status of every error code. */
+/** HTTP status for every error code. */
 export const ERROR_STATUS = {
   invalid_request: 400,
   invalid_batch: 400,
@@ -29,11 +29,11 @@ export const ERROR_STATUS = {
 /** A stable error code: the `error` member of an error document. */
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** An item of the `errors` array: an invalid event of a batch. */
+/** An item in the `errors` array: an invalid event in a batch. */
 export interface EventFault {
   /** Zero-based index of the event in the batch. */
   index: number;
-  /** Code of every invalid event. */
+  /** Code for every invalid event. */
   code: "invalid_event";
   /** Human-readable description of the violated rule. */
   message: string;
@@ -43,7 +43,7 @@ export interface EventFault {
 export class ApiError extends Error {
   override name = "ApiError";
   readonly code: ErrorCode;
-  /** Additional members of the error document. */
+  /** Additional members for the error document. */
   readonly context: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, context: Record<string, unknown> = {}) {

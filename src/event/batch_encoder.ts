@@ -1,5 +1,5 @@
 /**
- * Encodes the events of a batch as lines and envelopes and computes the batch digest. One scratch
+ * Encodes the events in a batch as lines and envelopes and computes the batch digest. One scratch
  * buffer holds the pieces of the events in canonical JSON, followed by the output. Batches are
  * encoded one at a time; `begin()` discards an unfinished batch.
  */
@@ -31,7 +31,7 @@ const SCRATCH_KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
  * Integers per event in `BatchEncoder`: the start and end of each of five pieces. The last piece
- * contains the payload and its content hash. The piece of an absent `occurred_at` is empty.
+ * contains the payload and its content hash. The piece for an absent `occurred_at` is empty.
  */
 const PIECES = 10;
 export const STREAM = 0;
@@ -271,7 +271,7 @@ function newScratch(): ByteWriter {
   return writer;
 }
 
-/** The encoder of this thread. */
+/** The encoder for this thread. */
 export const batchEncoder: BatchEncoder = new BatchEncoder();
 
 /** Encodes a batch that the slow path has checked. */

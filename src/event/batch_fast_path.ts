@@ -41,7 +41,7 @@ const QUOTES_BYTES = 2;
 /** Approximate bytes that the encoder adds per event for hashes and member names. */
 const ADDED_BYTES = 480;
 
-/** Members of an event and their pieces. Each name starts with a different letter. */
+/** Members in an event and their pieces. Each name starts with a different letter. */
 const EVENT_MEMBERS = [
   { name: Buffer.from('"stream"'), piece: STREAM },
   { name: Buffer.from('"record_key"'), piece: RECORD_KEY },
@@ -203,7 +203,7 @@ class BatchReader {
   }
 }
 
-/** Returns the piece of the member whose name begins at `at`. */
+/** Returns the piece for the member whose name begins at `at`. */
 function pieceOf(bytes: Buffer, at: number): number {
   for (const { name, piece } of EVENT_MEMBERS) {
     if (bytes[at + 1] === name[1]) return startsWith(bytes, at, name) ? piece : NOT_TAKEN;

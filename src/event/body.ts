@@ -11,7 +11,7 @@ import {
 
 /**
  * Parses a body: an object whose members are all in `knownNames`. If present, `v` must be a number.
- * @param contextOf returns additional members of the error document for a fault.
+ * @param contextOf returns additional members for the error document for a fault.
  * @throws {ApiError} `invalid_request`.
  */
 export function parseBody(

@@ -16,7 +16,7 @@ export function isEventIdBytes(bytes: Uint8Array): boolean {
   return bytes[6]! >> 4 === 7 && bytes[8]! >> 6 === 0b10;
 }
 
-/** Returns the timestamp of an id in Unix milliseconds. */
+/** Returns an id's timestamp in Unix milliseconds. */
 export function eventIdTimestampMs(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }

@@ -1,5 +1,5 @@
 /**
- * The encoded events of a prepared batch: stored lines and hashed envelopes, with placeholders that
+ * The encoded events in a prepared batch: stored lines and hashed envelopes, with placeholders that
  * the log writer stamps with ids, time and hashes. `batch_encoder.ts` encodes them, possibly on
  * another thread.
  *
@@ -11,7 +11,7 @@ import { putAscii } from "./byte_writer.ts";
 import type { HistoryChain } from "./chain.ts";
 import { sha256Hex } from "./hash.ts";
 
-/** The events of a batch in one stream. */
+/** The events in a batch that belong to one stream. */
 export interface StreamShare {
   stream: string;
   events: number;
@@ -46,7 +46,7 @@ export const NO_ID: string = "0".repeat(36);
 export const NO_TIME: string = "0".repeat(24);
 export const NO_HASH: string = "0".repeat(64);
 
-/** The values with which the events of a batch are stamped. */
+/** The values with which the events in a batch are stamped. */
 export interface Stamp {
   eventIds: readonly string[];
   /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */

@@ -10,8 +10,8 @@ import { SOURCE_LINEAGE_STREAM, SOURCE_SUCCEEDED_KIND } from "./system_names.ts"
 import type { LineageMarker, PreparedEvent } from "./types.ts";
 
 /**
- * Returns the lineage marker of a batch of valid events, or null if there is none.
- * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, is not the first event of
+ * Returns the lineage marker in a batch of valid events, or null if there is none.
+ * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, is not the first event in
  *   the batch, or names the batch's own source.
  */
 export function lineageMarker(

@@ -5,7 +5,7 @@ export const SYSTEM_SOURCE = "system";
 /** Prefix of the service's own batch ids; clients must not use it. */
 export const RESERVED_BATCH_PREFIX = "service/";
 
-/** Stream of retirements, in the system source. */
+/** Stream that holds retirements, in the system source. */
 export const SOURCE_LIFECYCLE_STREAM = "service.source_lifecycle";
 export const SOURCE_RETIRED_KIND = "source_retired";
 

@@ -1,4 +1,4 @@
-/** Types shared by the layers. Wire types use the member names of the protocol. */
+/** Types shared by the layers. Wire types use the protocol's member names. */
 import type { EncodedEvents } from "./event_stamping.ts";
 
 /** A validated event with a canonical payload. */
@@ -14,7 +14,7 @@ export interface PreparedEvent {
 
 /** A condition on one stream that must hold for a batch to be committed. */
 export interface StreamPrecondition {
-  /** A stream of the batch's source; every event of the batch must target it. */
+  /** A stream of the batch's source; every event in the batch must target it. */
   stream: string;
   /** Id of the stream's latest event; null if the stream is empty. */
   expectedFrontier: string | null;
@@ -76,7 +76,7 @@ export interface CommittedEvent<Payload = unknown> {
   kind: string;
   /** As submitted; absent if it was absent. */
   occurred_at?: string;
-  /** UTC time of the commit, the same for all events of a batch. */
+  /** UTC time of the commit, the same for all events in a batch. */
   observed_at: string;
   /** The submitted JSON value, possibly formatted differently. */
   payload: Payload;
@@ -116,7 +116,7 @@ export interface RetirementReceipt {
   retirement_event_id: string;
 }
 
-/** An entry of the stream listing. */
+/** An entry in the stream listing. */
 export interface StreamSummary {
   /** The stream's source. */
   source: string;

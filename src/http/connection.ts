@@ -1,5 +1,5 @@
 /**
- * Serves the requests of a connection in order (RFC 9112 section 9.3). A pipelined request waits
+ * Serves the requests on a connection in order (RFC 9112 section 9.3). A pipelined request waits
  * until the previous response is written, so that it sees the effects of earlier mutations.
  */
 import { Buffer } from "node:buffer";

@@ -63,7 +63,7 @@ export class IncomingBody {
     this.#wakeReader();
   }
 
-  /** Returns the next piece; null at the end. @throws the error of `fail()`. */
+  /** Returns the next piece; null at the end. @throws the error passed to `fail()`. */
   read(): Buffer | null | Promise<Buffer | null> {
     if (!this.isWanted) this.#onWanted();
     this.isWanted = true;

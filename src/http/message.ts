@@ -1,4 +1,4 @@
-/** The requests and responses of a handler. */
+/** The requests and responses for a handler. */
 
 export interface HttpRequest {
   readonly method: string;

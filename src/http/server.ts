@@ -95,8 +95,8 @@ async function closeServer(
     for (const connection of connections) connection.destroy();
     endGrace();
   }, shutdownGraceMs);
-  // The server's own "close" event is unreliable: Deno 2.7 never emits it. Requests of disconnected
-  // clients also get time to finish before the log closes.
+  // The server's own "close" event is unreliable: Deno 2.7 never emits it. Requests from
+  // disconnected clients also get time to finish before the log closes.
   const closed = Promise.all([...connections].map((connection) => connection.closed()));
   const over = Promise.all([...connections].map((connection) => connection.over()));
   await Promise.race([over, graceEnd]);

@@ -1,5 +1,5 @@
 /**
- * The file of a listening socket. Both runtimes unlink the path when the server closes. These
+ * The file for a listening socket. Both runtimes unlink the path when the server closes. These
  * functions preserve a socket that another process has since created at the same path.
  */
 import { linkSync, lstatSync, renameSync, rmSync } from "node:fs";

@@ -13,7 +13,7 @@ export class StallError extends Error {
 
 export class StallWatch {
   readonly #timeoutMs: number;
-  /** Maps the callback of each wait to the number of sweeps since the wait started. */
+  /** Maps the callback for each wait to the number of sweeps since the wait started. */
   readonly #sweeps: Map<() => void, number> = new Map();
   #timer: ReturnType<typeof setInterval> | undefined;
 

@@ -163,7 +163,7 @@ export class Log {
   /**
    * Commits batches that another log has already committed, unchanged. Used by replicas. The caller
    * has verified the batches and must not call `append()`, since its ids might precede theirs.
-   * @param lines the event lines of all batches.
+   * @param lines the event lines from all batches.
    * @throws {StorageFullError} if the disk is full; nothing was written.
    * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
    */
@@ -188,7 +188,7 @@ export class Log {
       return built.commit.batches;
     } finally {
       this.#appending = false;
-      // The file names of an earlier rotation are durable now.
+      // The file names from an earlier rotation are durable now.
       this.#background?.start();
     }
   }

@@ -32,7 +32,7 @@ export interface RecoveredLog {
   /** Rotated tails that are not yet sealed, oldest first. */
   pending: CommitFile[];
   tail: CommitFile;
-  /** Last event of the log; null for an empty one. */
+  /** Last event in the log; null for an empty one. */
   lastEventId: string | null;
   /** Chain head after the last event, 64 lowercase hex digits. */
   head: string;
@@ -150,7 +150,7 @@ async function recoverPending(
 }
 
 /**
- * Removes the leftovers of an interrupted seal. A segment that the manifest does not list is
+ * Removes the leftovers from an interrupted seal. A segment that the manifest does not list is
  * removed only if a pending file holds its events. Otherwise it may be their only copy, for
  * example after an older manifest was restored.
  */
@@ -243,9 +243,9 @@ async function recoverTail(
 }
 
 /**
- * Makes the previous process's writes durable before anything reads them. After a failed fsync, the
- * pages of the last commit may be marked clean in the page cache but not be on disk, so the commit
- * is rewritten. Truncation is also repeated, since the disk may still hold the truncated bytes.
+ * Makes the previous process's writes durable before anything reads them. After a failed fsync,
+ * pages from the last commit may be marked clean in the page cache but not be on disk, so it is
+ * rewritten. Truncation is also repeated, since the disk may still hold the truncated bytes.
  */
 async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
@@ -272,7 +272,7 @@ async function openTail(storage: Storage, mayBeMissing: boolean): Promise<Storag
   return await storage.open(TAIL_FILE, "write");
 }
 
-/** Checks that ids increase across all files of the log. */
+/** Checks that ids increase across all files in the log. */
 function assertFollows(entry: BatchEntry, lastEventId: string | null, path: string): void {
   const { first_event_id: first, last_event_id: last } = entry;
   const ordered = first <= last && (entry.events === 1) === (first === last) &&

@@ -13,7 +13,7 @@ import { lockFile as lockFileOnNode } from "./lock_node.ts";
  * @throws {Error} if `path` is a symlink or not a regular file, or the system cannot lock it.
  */
 export async function lockFile(path: string): Promise<(() => void) | null> {
-  // For a symlink, this gives a clearer message than the ELOOP of open(2).
+  // For a symlink, this gives a clearer message than the ELOOP from open(2).
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat !== undefined && !stat.isFile()) throw new Error(`${path}: not a regular file`);
   return "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);

@@ -3,7 +3,7 @@
  * the flags, so the path is compared with the opened file.
  */
 
-/** Timeout of a blocking flock(2), used where the non-blocking call is unavailable. */
+/** Timeout for a blocking flock(2), used where the non-blocking call is unavailable. */
 const LOCK_WAIT_MS = 500;
 
 const EXCLUSIVE = true;

@@ -10,7 +10,7 @@ import process from "node:process";
 /** O_NONBLOCK keeps open(2) from blocking on a pipe. */
 const OPEN_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW |
   constants.O_NONBLOCK;
-/** Flag of macOS and the BSDs, missing from `constants`. EAGAIN means that the lock is held. */
+/** Flag on macOS and the BSDs, missing from `constants`. EAGAIN means that the lock is held. */
 const O_EXLOCK = 0x20;
 /** Exit status of `flock` (util-linux and BusyBox) if the lock is held. */
 const FLOCK_HELD = 1;

@@ -76,7 +76,7 @@ export class Admission {
   }
 
   /**
-   * Grows the reservation of a body to `toBytes` in total.
+   * Grows the reservation for a body to `toBytes` in total.
    * @throws {ApiError} `overloaded` if memory is not freed in time; the reservation is unchanged.
    */
   grow(reservation: Reservation, toBytes: number): void | Promise<void> {

@@ -13,7 +13,7 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   return {
     dependsOn: (group) =>
       group.get(source)?.has(batchId) === true ||
-      // A batch of the system source may retire this batch's source or its predecessor.
+      // A batch from the system source may retire this batch's source or its predecessor.
       group.has(SYSTEM_SOURCE) ||
       (isConditional && group.has(source)),
     decide: (state) => decide(batch, state),

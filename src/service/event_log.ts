@@ -61,7 +61,7 @@ export class EventLogService {
   }
 
   /**
-   * Commits a batch durably, or returns the receipt of its earlier commit.
+   * Commits a batch durably, or returns the receipt for its earlier commit.
    * @throws {ApiError} `batch_id_conflict`, `source_retired`, `stream_frontier_conflict`,
    *   `source_lineage_conflict`, `storage_full`, `writer_poisoned`.
    */
@@ -70,7 +70,7 @@ export class EventLogService {
   }
 
   /**
-   * Retires a source, or returns the receipt of its retirement.
+   * Retires a source, or returns the receipt for its retirement.
    * @throws {ApiError} `source_not_found`, `storage_full`, `writer_poisoned`.
    */
   retire(source: string): Promise<RetirementReceipt> {

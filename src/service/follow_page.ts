@@ -1,5 +1,5 @@
 /**
- * Reads the log for followers page by page. A page is an `events` record of the next matching
+ * Reads the log for followers page by page. A page is an `events` record with the next matching
  * events. Followers at the same position with the same filter share live pages, so a commit costs
  * one read regardless of the number of followers.
  */
@@ -12,7 +12,7 @@ import { LruCache } from "../lru_cache.ts";
 export interface FollowPage {
   /** The `events` record with its LF; null if no event matched. */
   record: Uint8Array | null;
-  /** Last event of the record; null if there is no record. */
+  /** Last event in the record; null if there is no record. */
   lastEventId: string | null;
   /** Position of the next page. */
   nextAfter: string | null;
@@ -27,11 +27,11 @@ export interface FollowPosition extends ReplayQuery {
 
 const COMMA = Buffer.from(",");
 
-/** Approximate memory of a page without its record. */
+/** Approximate memory for a page without its record. */
 const PAGE_OVERHEAD_BYTES = 512;
 
 /**
- * Reads the next page of a snapshot.
+ * Reads the next page from a snapshot.
  * @param isWanted called after each piece of the log; the page ends once it returns false.
  */
 export async function readFollowPage(
@@ -76,7 +76,7 @@ export class LivePages {
   readonly #pages = new LruCache<FollowPage>(LIVE_PAGES_BYTES_MAX, pageBytes);
 
   /**
-   * Returns the next page of the newest snapshot.
+   * Returns the next page from the newest snapshot.
    * @param queryKey `liveQueryKey()` of the position.
    * @param isWanted see `readFollowPage()`; the same for all followers that share pages.
    */

@@ -13,7 +13,7 @@ import type { BatchEntry } from "../log/wal/commit_frame.ts";
 
 /** The retirement of a source. */
 export interface Retirement {
-  /** Last event of the source. */
+  /** Last event from the source. */
   finalFrontier: string;
   /** The system event that retired it. */
   retirementEventId: string;

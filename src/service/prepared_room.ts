@@ -1,5 +1,5 @@
 /**
- * Bounds the memory of prepared batches. A canonical payload can be four times as large as its
+ * Bounds the memory used by prepared batches. A canonical payload can be four times as large as its
  * body, so a body is prepared only while earlier batches take less than the limit. The total stays
  * below the limit plus the largest batch.
  */

@@ -1,6 +1,6 @@
 /**
- * Lists streams in pages of one snapshot: the first page returns the snapshot's last event, and
- * later requests pass it back. A page merges the sorted streams of all parts of the log and reads
+ * Lists streams in pages from one snapshot: the first page returns the snapshot's last event, and
+ * later requests pass it back. A page merges the sorted streams from all parts of the log and reads
  * only the entries it needs. In the part that contains the snapshot's last event, events are
  * counted up to that event. The latest counts are cached.
  */
@@ -43,7 +43,7 @@ export interface StreamsQuery {
 export interface StreamsPage {
   v: 1;
   streams: StreamSummary[];
-  /** `source/stream` cursor of the next page; null at the end. */
+  /** `source/stream` cursor for the next page; null at the end. */
   next_after: string | null;
   snapshot_through_event_id: string | null;
 }
@@ -52,7 +52,7 @@ export interface StreamsPage {
 interface StreamsAt {
   /** Parts of the log, from oldest to newest. */
   sources: readonly StreamSource[];
-  /** Approximate memory of the unsealed parts. */
+  /** Approximate memory for the unsealed parts. */
   sizeBytes: number;
   /** Last event counted; null for an empty log. */
   throughEventId: string | null;
@@ -132,7 +132,7 @@ export class StreamPages {
   }
 }
 
-/** Counts the events of a file up to `through`; null if the file does not contain that event. */
+/** Counts the events in a file up to `through`; null if the file does not contain that event. */
 async function countUnsealed(file: CommitFile, through: string): Promise<StreamCounts | null> {
   const counts = new StreamCounts();
   let isFound = false;

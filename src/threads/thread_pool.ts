@@ -22,7 +22,7 @@ export interface ThreadPoolOptions {
   threadsMax: number;
   /** Passed to each thread as `workerData`. */
   workerData?: unknown;
-  /** Idle timeout of a thread. By default, there is none. */
+  /** Idle timeout for a thread. By default, there is none. */
   idleMs?: number;
   /** Starts a worker; replaced by tests. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
@@ -61,7 +61,7 @@ export class ThreadPool<Request, Response> {
    * @param transfer buffers to transfer to the thread.
    * @throws {ThreadUnavailableError}
    * @throws {ThreadLostError}
-   * @throws {Error} with the message of the handler's error.
+   * @throws {Error} with the message from the handler's error.
    */
   async request(message: Request, transfer: TransferListItem[] = []): Promise<Response> {
     const thread = this.#idle.shift() ??

@@ -15,7 +15,7 @@ import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 
-/** Time limit of each child. The cluster test can take minutes. */
+/** Time limit for each child. The cluster test can take minutes. */
 export const MIRROR_TIMEOUT_MS = 600_000;
 
 export interface Mirrored {
@@ -23,7 +23,7 @@ export interface Mirrored {
   nats: NatsServer;
 }
 
-/** Defines a test with a service and NATS. @param natsConfig Lines of the NATS configuration. */
+/** Defines a test with a service and NATS. @param natsConfig Lines for the NATS configuration. */
 export function testWithNats(
   name: string,
   use: (mirrored: Mirrored) => Promise<void>,

@@ -29,7 +29,7 @@ export class NatsServer {
   #exited = Promise.resolve();
   #connection: Promise<NatsConnection> | undefined;
 
-  /** @param config Lines of the server's configuration. */
+  /** @param config Lines for the server's configuration. */
   constructor(folder: string, port: number, config: string) {
     this.storeDir = join(folder, "store");
     this.#configPath = join(folder, "nats.conf");
@@ -86,7 +86,7 @@ export class NatsServer {
   }
 }
 
-/** Runs `use` with one server. @param config Lines of the server's configuration. */
+/** Runs `use` with one server. @param config Lines for the server's configuration. */
 export async function withNats(
   use: (server: NatsServer) => Promise<void>,
   config = "",

@@ -55,7 +55,7 @@ export function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** Reads all messages of a stream from which none has expired. */
+/** Reads all messages in a stream from which none has expired. */
 export async function readStream({ url }: Pick<NatsServer, "url">): Promise<Message[]> {
   const stream = await openStream({ servers: url, stream: STREAM }, { isCreated: false });
   try {
@@ -76,13 +76,13 @@ export async function readStream({ url }: Pick<NatsServer, "url">): Promise<Mess
   }
 }
 
-/** Reads the event lines of a log that has no segments. */
+/** Reads the event lines from a log that has no segments. */
 async function readLines({ logDir }: Deployment): Promise<string[]> {
   const lines = (await readFile(join(logDir, "tail.ndjson"), "utf8")).split("\n");
   return lines.filter((line) => line.startsWith('{"event_id":'));
 }
 
-/** Asserts that the stream contains each event of the log once, in order, byte for byte. */
+/** Asserts that the stream contains each event in the log once, in order, byte for byte. */
 export async function assertMirrors({ served, nats }: Mirrored): Promise<void> {
   const lines = await readLines(served);
   const events: CommittedEvent[] = lines.map((line) => JSON.parse(line));

@@ -263,7 +263,7 @@ export class CanonicalCopy {
     return (leftEnd - leftAt) - (rightEnd - rightAt);
   }
 
-  /** Sorts the members of an object; returns false if two have the same name. */
+  /** Sorts the members in an object; returns false if two have the same name. */
   #sortMembers(firstMember: number, outStart: number): boolean {
     const members = this.#members;
     const order: number[] = [];

@@ -15,7 +15,7 @@ export class DepthError extends TypeError {
 
 /**
  * Returns the canonical form of a JSON value: null, booleans, finite numbers, well-formed strings,
- * arrays and plain objects of these. Includes every own enumerable member, even `__proto__`.
+ * arrays and plain objects of these. Includes every own enumerable property, even `__proto__`.
  *
  * @param depthMax maximum nesting of containers.
  * @throws {TypeError} for values without a canonical form: undefined, non-finite numbers, unpaired

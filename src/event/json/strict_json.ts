@@ -118,7 +118,7 @@ class JsonReader {
   /** Why the input was cut off, for the error message; null for a complete input. */
   readonly #cutOffBy: string | null;
   #at = 0;
-  /** Current member name or index of each open container. */
+  /** Current member name or index in each open container. */
   readonly #path: (string | number)[] = [];
 
   constructor(text: string, depthMax: number, cutOffBy: string | null = null) {
@@ -194,7 +194,7 @@ class JsonReader {
     return 0;
   }
 
-  /** Reads the next member name of an object, and its colon. */
+  /** Reads the next member name in an object, and its colon. */
   #name(object: JsonObject): string {
     if (this.#peek() !== QUOTE) this.#failSyntax();
     const name = this.#string();

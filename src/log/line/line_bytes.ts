@@ -11,7 +11,7 @@ const HYPHEN = 0x2d;
 /** Copies of at least this many bytes use `Uint8Array.set`. */
 const LONG_COPY_BYTES = 64;
 
-/** Indexes of the bytes of a UUID that follow a hyphen in its string form. */
+/** Indexes of the bytes in a UUID that follow a hyphen in its string form. */
 const BYTES_AFTER_HYPHEN = [4, 6, 8, 10];
 export const UUID_BYTES = 16;
 export const UUID_CHARS = 36;

@@ -60,7 +60,7 @@ export class EventHasher {
   }
 }
 
-/** Reusable buffer for the input of a hash. */
+/** Reusable buffer for hash input. */
 class HashedText {
   #bytes: Buffer = Buffer.allocUnsafeSlow(64 * 1024);
   #view = viewFor(this.#bytes);
@@ -84,7 +84,7 @@ class HashedText {
     this.#length += end - start;
   }
 
-  /** Appends a member of a line: a comma, `name` and the value in [start, end), with quotes. */
+  /** Appends a member from a line: a comma, `name` and the value in [start, end), with quotes. */
   putMember(event: StoredEvent, name: Piece, start: number, end: number): void {
     // The name piece begins with the closing quote of the previous value.
     this.putPart(event, start - name.sizeBytes + 1, end + 1);

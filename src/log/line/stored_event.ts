@@ -13,7 +13,7 @@ import {
 import * as layout from "./line_layout.ts";
 
 /**
- * The members of one line, as offsets into `bytes`. String ranges exclude the quotes and are still
+ * The members in one line, as offsets into `bytes`. String ranges exclude the quotes and are still
  * escaped. One object is reused for many lines.
  */
 export class StoredEvent {

@@ -1,5 +1,5 @@
 /**
- * Reads members of a stored event line (`line_layout.ts`) without parsing it. Names contain no
+ * Reads members from a stored event line (`line_layout.ts`) without parsing it. Names contain no
  * quotes and JSON strings escape them, so the first unescaped quote ends a string.
  */
 import { Buffer } from "node:buffer";
@@ -7,7 +7,7 @@ import { EVENT_BYTES_MIN } from "../../limits.ts";
 import { sameBytes, spelledText, stringEnd, UUID_CHARS, viewOf } from "./line_bytes.ts";
 import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
 
-/** Exact-match filter on an event's members; an absent member matches every event. */
+/** Exact-match filter on an event's members; an absent property matches every event. */
 export interface EventFilter {
   source?: string;
   stream?: string;
@@ -15,7 +15,7 @@ export interface EventFilter {
   kind?: string;
 }
 
-/** Whether the stored line at `offset` of `bytes` passes a filter. */
+/** Whether the stored line at `offset` in `bytes` passes a filter. */
 export type LineMatcher = (bytes: Buffer, offset: number) => boolean;
 
 const LF = 0x0a;
@@ -58,12 +58,12 @@ export function eventLineEnd(lines: DataView, start: number): number {
   return Math.min(at + 1, lines.byteLength);
 }
 
-/** Returns the event id of the line that starts at `offset`. */
+/** Returns the event id in the line that starts at `offset`. */
 export function lineEventId(bytes: Buffer, offset: number): string {
   return bytes.toString("latin1", offset + ID_OFFSET, offset + ID_END_OFFSET);
 }
 
-/** Returns source and stream of the line that starts at `offset`. */
+/** Returns the source and stream in the line that starts at `offset`. */
 export function lineSourceAndStream(
   bytes: Buffer,
   offset: number,
@@ -78,7 +78,7 @@ export function lineSourceAndStream(
   };
 }
 
-/** Returns the record key of the line that starts at `offset`, still escaped. */
+/** Returns the record key in the line that starts at `offset`, still escaped. */
 export function lineRecordKey(bytes: Buffer, offset: number): Uint8Array {
   const limit = bytes.length;
   const streamStart = stringEnd(bytes, offset + SOURCE_OFFSET, limit) + STREAM.sizeBytes;

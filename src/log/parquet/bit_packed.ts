@@ -52,7 +52,7 @@ export function decodeBitPacked(bytes: Uint8Array, count: number, bitWidth: numb
   return values;
 }
 
-/** Returns a run's header: a varint of the number of groups and the bit-packed flag. */
+/** Returns a run's header: a varint with the number of groups and the bit-packed flag. */
 function runHeader(count: number): number[] {
   const header = Math.ceil(count / GROUP_VALUES) << 1 | 1;
   return header < 0x80 ? [header] : [header & 0x7f | 0x80, header >> 7];

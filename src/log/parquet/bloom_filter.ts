@@ -1,5 +1,5 @@
 /**
- * The Bloom filters of row groups (parquet-format, BloomFilter.md, "split block"). A lookup in
+ * The Bloom filters for row groups (parquet-format, BloomFilter.md, "split block"). A lookup in
  * thousands of filters hashes the value once and allocates nothing.
  */
 import { Buffer } from "node:buffer";

@@ -29,7 +29,7 @@ export interface ColumnFormat {
   isOptional: boolean;
 }
 
-/** The pages of a column chunk. */
+/** The pages in a column chunk. */
 export interface ChunkPages {
   bytes: Buffer;
   /** File offset. */
@@ -49,7 +49,7 @@ interface Page {
   end: number;
 }
 
-/** Decodes all values of a chunk. @throws {SegmentError} */
+/** Decodes all values in a chunk. @throws {SegmentError} */
 export function decodeColumn(format: ColumnFormat, pages: ChunkPages): ColumnValues {
   const { bytes, rows } = pages;
   const first = readPage(pages, 0);
@@ -104,7 +104,7 @@ function indexedValues(dictionary: ColumnValues, content: Buffer, rows: number):
   return { ...dictionary, starts, ends };
 }
 
-/** Locates the `count` plain values of a page. A row with level 0 has no value. */
+/** Locates the `count` plain values in a page. A row with level 0 has no value. */
 function plainValues(
   { fixedBytes, valueBytesMax }: ColumnFormat,
   content: Buffer,

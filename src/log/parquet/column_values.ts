@@ -1,4 +1,4 @@
-/** The decoded values of one column of a row group, with accessors. */
+/** The decoded values in one column of a row group, with accessors. */
 import { Buffer } from "node:buffer";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import { sameBytes, uuidText, viewFor, viewOf } from "../line/line_bytes.ts";
@@ -68,7 +68,7 @@ export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): b
     sameBytes(bytes, start, ends[row]!, viewOf(bytes, before, ends[row - 1]!));
 }
 
-/** Yields the values of a column, but each dictionary value only once. */
+/** Yields the values in a column, but each dictionary value only once. */
 export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable<Uint8Array> {
   // One flag per offset, since a Set takes five times as long.
   const isSeen = new Uint8Array(bytes.length);

@@ -24,7 +24,7 @@ export interface ColumnContent {
   rows: number;
   /** Plain values, or indices into the dictionary. */
   values: Uint8Array;
-  /** The plain values of the dictionary. */
+  /** The plain values in the dictionary. */
   dictionary?: { values: Uint8Array; count: number };
   /** For an optional column: 1 for each row with a value, 0 for each without. */
   levels?: Uint8Array;
@@ -122,7 +122,7 @@ function writePage(
   return encoded.length + uncompressedBytes;
 }
 
-/** Encodes the column index of a column with one page. */
+/** Encodes the column index for a column with one page. */
 function encodeColumnIndex({ min_value, max_value, null_count }: Statistics): Buffer {
   return encodeThrift(COLUMN_INDEX, {
     null_pages: [min_value === undefined],

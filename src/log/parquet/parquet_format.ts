@@ -1,5 +1,5 @@
 /**
- * The structs of a Parquet file, named as in parquet-format's parquet.thrift. Fields and enum
+ * The structs in a Parquet file, named as in parquet-format's parquet.thrift. Fields and enum
  * values that segments don't use are omitted.
  */
 import {

@@ -1,5 +1,5 @@
 /**
- * Collects the values of one column of a row group in Parquet's plain encoding (parquet-format,
+ * Collects the values in one column of a row group in Parquet's plain encoding (parquet-format,
  * Encodings.md, PLAIN = 0). The buffer is reused for the next row group.
  */
 import { Buffer } from "node:buffer";
@@ -14,7 +14,7 @@ export class PlainValues {
   #memory: Buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
   #length = 0;
 
-  /** Buffer of the values; `reserve()` may replace it. */
+  /** Buffer for the values; `reserve()` may replace it. */
   get memory(): Buffer {
     return this.#memory;
   }

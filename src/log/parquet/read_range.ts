@@ -1,4 +1,4 @@
-/** Reads ranges of files, and fails unless all requested bytes are read. */
+/** Reads ranges from files, and fails unless all requested bytes are read. */
 import { Buffer } from "node:buffer";
 import type { FileReader } from "../storage/storage.ts";
 import { SegmentError } from "./segment_error.ts";

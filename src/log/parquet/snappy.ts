@@ -12,7 +12,7 @@ const LITERAL = 0;
 const COPY = 2;
 
 const SHORT_LITERAL_BYTES_MAX = 60;
-/** Tag byte of a longer literal. The length of the literal follows. */
+/** Tag byte for a longer literal. The length of the literal follows. */
 const LONG_LITERAL = 63 << 2 | LITERAL;
 const LENGTH_BYTES = 4;
 const COPY_BYTES_MAX = 64;

@@ -27,7 +27,7 @@ const LONG_LIST = 15;
 const FIELD_STEP_MAX = 15;
 /** Maximum nesting; Parquet's own structs nest up to ten levels deep. */
 const DEPTH_MAX = 16;
-/** Maximum number of list items: four times that of the largest footer. */
+/** Maximum number of list items: four times as many as in the largest footer. */
 const ITEMS_MAX = 128 * 1024;
 
 /** A type and its encoding. */
@@ -235,7 +235,7 @@ class Input {
     return { type: header & 0xf, length };
   }
 
-  /** Calls `take`, which must read or skip the value, for each field of a struct. */
+  /** Calls `take`, which must read or skip the value, for each field in a struct. */
   fields(take: (field: number, type: number) => void): void {
     let field = 0;
     for (let header = this.byte(); (header & 0xf) !== STOP; header = this.byte()) {

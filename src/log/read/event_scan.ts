@@ -1,5 +1,5 @@
 /**
- * Reads the events of a snapshot in log order as ranges of stored lines, without parsing them. The
+ * Reads the events in a snapshot in log order as ranges of stored lines, without parsing them. The
  * read buffer is also the send buffer.
  */
 import { Buffer } from "node:buffer";

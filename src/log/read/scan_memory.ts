@@ -1,5 +1,5 @@
 /**
- * The pooled read buffer of a scan. Without pooling, garbage collection takes a third of the time.
+ * The pooled read buffer for a scan. Without pooling, garbage collection takes a third of the time.
  *
  * Invariant: a buffer belongs to one scan until released. The buffer of an abandoned scan is left
  * to the garbage collector.
@@ -18,7 +18,7 @@ const spare: Buffer[] = [];
 export class ScanMemory {
   #memory: Buffer | null = null;
 
-  /** Returns uninitialized bytes, which may overlap those of an earlier call. */
+  /** Returns uninitialized bytes, which may overlap those from an earlier call. */
   take(sizeBytes: number): Buffer {
     if (this.#memory === null || this.#memory.length < sizeBytes) {
       this.release();

@@ -14,7 +14,7 @@ export interface LinesWanted {
   memory: ScanMemory;
 }
 
-/** The lines of a file in log order. */
+/** The lines in a file, in log order. */
 export interface LineSource {
   /**
    * Returns the next complete lines, including commit headers; null at the end. They are valid
@@ -23,7 +23,7 @@ export interface LineSource {
   next(): Promise<Buffer | null>;
 }
 
-/** The streams of a segment, read from its index. */
+/** The streams in a segment, read from its index. */
 export interface FileStreams extends StreamSource {
   /** Counts events up to and including `eventId`; null if the segment does not contain it. */
   countThrough(eventId: string): Promise<StreamCounts | null>;

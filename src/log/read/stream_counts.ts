@@ -1,5 +1,5 @@
 /**
- * In-memory event count and last event of each stream, for unsealed files or part of a segment.
+ * In-memory event count and last event for each stream, for unsealed files or part of a segment.
  * Sorted by source, then stream, both in byte order.
  */
 import { firstIndex } from "../../first_index.ts";
@@ -7,7 +7,7 @@ import { firstIndex } from "../../first_index.ts";
 /** Approximate memory per stream. */
 const STREAM_BYTES = 200;
 
-/** The events of one stream. */
+/** The events in one stream. */
 export interface StreamEntry {
   /** See `streamKey()`. */
   readonly key: string;
@@ -20,7 +20,7 @@ export function streamKey(source: string, stream: string): string {
   return `${source} ${stream}`;
 }
 
-/** Returns source and stream of a key. */
+/** Returns the source and stream in a key. */
 export function namesOf(key: string): [source: string, stream: string] {
   const space = key.indexOf(" ");
   return [key.slice(0, space), key.slice(space + 1)];
@@ -34,13 +34,13 @@ export interface StreamSource {
 
 /** A position in sorted streams. */
 export interface StreamCursor {
-  /** Key of the current stream; null at the end, where the other members are undefined. */
+  /** Key of the current stream; null at the end, where the other properties are undefined. */
   readonly key: string | null;
   readonly events: number;
   readonly lastEventId: string;
   /** Moves to the next stream. @returns false at the end of a block; then call `nextBlock()`. */
   next(): boolean;
-  /** Moves to the first stream of the following blocks, or to the end. */
+  /** Moves to the first stream in the following blocks, or to the end. */
   nextBlock(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export class StreamCounts implements StreamSource {
     return this.#entries.size * STREAM_BYTES;
   }
 
-  /** Adds `events` events of a stream, up to `lastEventId`. */
+  /** Adds `events` events from a stream, up to `lastEventId`. */
   add(source: string, stream: string, events: number, lastEventId: string): void {
     this.#add(streamKey(source, stream), events, lastEventId);
   }

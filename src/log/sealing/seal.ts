@@ -1,6 +1,6 @@
 /**
  * Seals a pending file: writes all its events to segments, verifies them, then adds them to the
- * manifest atomically. A crash before that leaves orphan segments, and the pending file stays.
+ * manifest atomically. A crash before that leaves orphan segments, and the pending file remains.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -56,13 +56,13 @@ export async function sealPending(
   return sealed;
 }
 
-/** Removes the temporary files of a failed seal, since the next one needs their names. */
+/** Removes the temporary files from a failed seal, since the next one needs their names. */
 export async function removeUnfinished(storage: Storage): Promise<void> {
   await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
   await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);
 }
 
-/** Removes a pending file whose events are all in segments of the manifest. */
+/** Removes a pending file whose events are all in segments listed in the manifest. */
 export async function removePending(storage: Storage, path: string): Promise<void> {
   await storage.remove(path);
   await storage.syncFolder(PENDING_FOLDER);

@@ -9,7 +9,7 @@ import type { MadeSegment, SegmentTask } from "./segment_maker.ts";
 /** Idle time after which the thread exits. */
 const SEAL_THREAD_IDLE_MS = 60_000;
 
-/** Builds segments of the log in `logDir`. A thread that dies is replaced for the next segment. */
+/** Builds segments for the log in `logDir`. A thread that dies is replaced for the next segment. */
 export function sealThread(logDir: string): SegmentMaker {
   const module = new URL("./seal_worker.ts", import.meta.url);
   const options = { threadsMax: 1, idleMs: SEAL_THREAD_IDLE_MS, workerData: logDir };

@@ -1,8 +1,8 @@
 /**
- * The key filter of a segment: a split-block Bloom filter (parquet-format, BloomFilter.md) over its
- * batches, sources and streams. The number of blocks need not be a power of two, so filters stay
- * small even though a log keeps hundreds in memory. Each page has its own CRC-32, so a lookup can
- * also read a single page from the file.
+ * The key filter for a segment: a split-block Bloom filter (parquet-format, BloomFilter.md) over
+ * its batches, sources and streams. The number of blocks need not be a power of two, so filters
+ * stay small even though a log keeps hundreds in memory. Each page has its own CRC-32, so a lookup
+ * can also read a single page from the file.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";

@@ -1,5 +1,5 @@
 /**
- * Reassembles the stored lines of a row group from its columns, byte for byte as they were sealed.
+ * Reassembles the stored lines in a row group from its columns, byte for byte as they were sealed.
  * This is the hot loop of sealed replay, so values are copied word by word.
  */
 import { Buffer } from "node:buffer";
@@ -37,7 +37,7 @@ import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { sumOf } from "../../sum.ts";
 
-/** The columns of a row group. Lines do not contain `batch_digest`. */
+/** The columns in a row group. Lines do not contain `batch_digest`. */
 export type LineColumns = Record<ColumnName, ColumnValues>;
 
 /** Copies of at least this many bytes use `Uint8Array.set`. */
@@ -52,7 +52,7 @@ export interface AssembleOptions {
   memory?: Buffer | undefined;
 }
 
-/** Assembles the lines of rows, each with its LF. @throws {SegmentError} */
+/** Assembles one line per row, each with its LF. @throws {SegmentError} */
 export function assembleLines(
   columns: LineColumns,
   { rows = [...columns.event_id.starts.keys()], memory }: AssembleOptions,
@@ -82,7 +82,7 @@ class LineAssembler {
   #end = 0;
   /** Upper bound on the size of the lines; raised when strings need escapes. */
   #linesBytesMax: number;
-  /** The last formatted time and its value's offset. Rows of a batch have the same offset. */
+  /** The last formatted time and its value's offset. Rows in a batch have the same offset. */
   #observedAt: Piece = OBSERVED_AT;
   #observedAtStart = ABSENT;
 

@@ -134,7 +134,7 @@ function isSegmentEntry(value: unknown): value is SegmentEntry {
     value.path === segmentPath(value as unknown as SegmentEntry);
 }
 
-/** Whether each segment continues the chain and ids of the previous one, starting at genesis. */
+/** Whether each segment continues the chain and ids from the previous one, starting at genesis. */
 function areConsecutive(segments: readonly SegmentEntry[]): boolean {
   return segments.every((segment, place) => {
     const before = segments[place - 1];

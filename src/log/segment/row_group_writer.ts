@@ -67,7 +67,7 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** Writes the indexes and the footer. @param indexes indexes of all rows written. */
+  /** Writes the indexes and the footer. @param indexes indexes for all rows written. */
   async finish(facts: EventFacts, indexes: IndexRecord<Buffer>): Promise<void> {
     this.#writeIndexes();
     for (const name of INDEX_NAMES) this.#sink.append(indexes[name]);

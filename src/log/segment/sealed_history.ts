@@ -1,5 +1,5 @@
 /**
- * All segments of a log. Finds batches and frontiers, using key filters to skip segments. Files are
+ * All segments in a log. Finds batches and frontiers, using key filters to skip segments. Files are
  * opened on first use, and the memory of filters and caches is bounded.
  */
 import type { BatchEntry } from "../wal/commit_frame.ts";
@@ -19,7 +19,7 @@ const CHECKED_AT_ONCE = 16;
 
 /**
  * Memory for key filters. Ten million single-event batches and their streams need 57 MiB. Filters
- * beyond this limit stay on disk, and each lookup reads one page of them.
+ * beyond this limit stay on disk, and a lookup reads one page from each.
  */
 const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
 
@@ -62,7 +62,7 @@ export class SealedHistory {
     return this.#files;
   }
 
-  /** Last event of the last segment; null if there is none. */
+  /** Last event in the last segment; null if there is none. */
   get lastEventId(): string | null {
     return this.#files.at(-1)?.lastEventId ?? null;
   }
@@ -78,7 +78,7 @@ export class SealedHistory {
   }
 
   /**
-   * Appends the segments of a manifest. To keep startup fast, checks only that each file exists
+   * Appends the segments in a manifest. To keep startup fast, checks only that each file exists
    * with the expected size, and that the last segment, where history continues, has a valid footer.
    * @throws {CorruptLogError} for the first file that is missing or differs.
    */
@@ -98,12 +98,12 @@ export class SealedHistory {
     await file.close();
   }
 
-  /** Returns the last sealed event of a source; null if it has none. @throws {SegmentError} */
+  /** Returns the last sealed event from a source; null if it has none. @throws {SegmentError} */
   sourceFrontier(source: string): Promise<string | null> {
     return this.#findFrontier(sourceKey(source));
   }
 
-  /** Returns the last sealed event of a stream; null if it has none. @throws {SegmentError} */
+  /** Returns the last sealed event in a stream; null if it has none. @throws {SegmentError} */
   streamFrontier(source: string, stream: string): Promise<string | null> {
     return this.#findFrontier(streamKey(source, stream));
   }
@@ -140,7 +140,7 @@ export class SealedHistory {
     return null;
   }
 
-  /** Loads the key filter of a segment into memory, or reads one page if the limit is reached. */
+  /** Loads the key filter for a segment into memory, or reads one page if the limit is reached. */
   async #mayHold(number: number, hash: Hash64): Promise<boolean> {
     const segment = this.#segments[number]!;
     const { key_filter_bytes: bytes } = (await segment.footer()).metadata;

@@ -1,5 +1,5 @@
 /**
- * Presents a segment as a file of a snapshot. Readers get the lines of the row groups that may
+ * Presents a segment as a file in a snapshot. Readers get the lines in the row groups that may
  * match their filter.
  */
 import type { Buffer } from "node:buffer";

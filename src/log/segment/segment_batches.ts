@@ -1,4 +1,4 @@
-/** Groups the rows of a segment by batch, and finds a batch. */
+/** Groups the rows in a segment by batch, and finds a batch. */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
   bytesAt,
@@ -15,7 +15,7 @@ import { SegmentError } from "../parquet/segment_error.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { Segment } from "./segment_reader.ts";
 
-/** Rows of one batch in one row group; the batch may continue in the next. */
+/** Rows from one batch in one row group; the batch may continue in the next. */
 export interface BatchRun {
   source: string;
   batch_id: string;
@@ -27,7 +27,7 @@ export interface BatchRun {
 type BatchColumns = Record<"source" | "batch_id" | "batch_digest", ColumnValues>;
 
 /**
- * Returns the batches of a row group in order.
+ * Returns the batches in a row group, in order.
  * @throws {SegmentError} if a batch has two digests, or a source or id that is not valid UTF-8.
  */
 export function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
@@ -66,8 +66,8 @@ function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number,
 }
 
 /**
- * Returns the entry of a committed batch; null if the segment does not contain it. Decodes four
- * columns of the row groups whose Bloom filters match the batch.
+ * Returns the entry for a committed batch; null if the segment does not contain it. Decodes four
+ * columns in the row groups whose Bloom filters match the batch.
  * @throws {SegmentError}
  */
 export async function findBatch(

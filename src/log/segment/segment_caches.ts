@@ -1,6 +1,6 @@
 /**
- * Bounded caches shared by the segments of a log: open files, footers, Bloom filters, stream
- * indexes, and the lines of row groups.
+ * Bounded caches shared by the segments in a log: open files, footers, Bloom filters, stream
+ * indexes, and the lines in row groups.
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -17,13 +17,13 @@ import { sumOf } from "../../sum.ts";
 const OPEN_SEGMENTS_MAX = 128;
 /** Limit on cached Bloom filters. The filters for ten million record keys take 20 MiB. */
 export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Maximum cached entries of stream indexes, and of their blocks. Each limit allows about 8 MiB. */
+/** Maximum entries cached from stream indexes, and from their blocks. Each allows about 8 MiB. */
 const STREAM_ENTRIES_MAX = 40_000;
 /** Limit on cached lines: fifty typical row groups. Excludes the spare buffer. */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
 const SPARE_BYTES_MAX = 4 * 1024 * 1024;
 
-/** The Bloom filters of one column of a segment, by row group. */
+/** The Bloom filters for one column of a segment, by row group. */
 export type ColumnFilters = readonly BloomFilter[];
 
 /** Caches keyed by segment path and, if a segment has several items, the item. */
@@ -46,7 +46,7 @@ export class SegmentCaches {
 }
 
 /**
- * The lines of recently read row groups. Row groups are decoded one at a time, so decoding needs
+ * The lines from recently read row groups. Row groups are decoded one at a time, so decoding needs
  * the same memory for any number of readers.
  *
  * The next row group reuses the buffer of evicted lines. V8 runs a full collection after every few
@@ -65,7 +65,7 @@ export class RowGroupCache {
   #decoding: Promise<unknown> = Promise.resolve();
 
   /**
-   * Calls `use` with the lines of a row group, which are read-only and valid until `use` returns.
+   * Calls `use` with the lines in a row group, which are read-only and valid until `use` returns.
    * @param decode decodes the lines, into `memory` if they fit.
    */
   async use<Result>(
@@ -125,7 +125,7 @@ export async function openListedFile(
   }
 }
 
-/** Table cache of segment files. Beyond the limit, the least recently used file is closed. */
+/** Table cache for segment files. Beyond the limit, the least recently used file is closed. */
 export class OpenFiles {
   readonly #storage: Storage;
   readonly #files: LruCache<StorageFile>;

@@ -84,7 +84,7 @@ const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 const NO_MEMORY = Buffer.alloc(0);
 
-/** Checks and yields all rows of a segment. */
+/** Checks and yields all rows in a segment. */
 export class SegmentRowsCheck {
   readonly #segment: Segment;
   readonly #isFull: boolean;
@@ -92,7 +92,7 @@ export class SegmentRowsCheck {
   readonly #index = new SegmentIndex();
   #lastRun: BatchRun | null = null;
   #batches = 0;
-  /** Reusable buffer of the previous lines. */
+  /** Reusable buffer with the previous lines. */
   #memory: Buffer = NO_MEMORY;
 
   /**
@@ -162,7 +162,7 @@ export class SegmentRowsCheck {
     return { ...run, isStart };
   }
 
-  /** Checks that no index hides a row of a row group, and adds the rows to the stream index. */
+  /** Checks that no index hides a row in a row group, and adds the rows to the stream index. */
   async #checkIndexes(
     number: number,
     rowGroup: RowGroup,

@@ -43,7 +43,7 @@ const BLOOM_FILTER_BYTES_MAX = 64 * 1024;
 /** Columns whose statistics prune row groups. */
 export const BOUNDED_COLUMNS = ["source", "stream", "kind"] as const;
 
-/** The pages of one column of one row group. */
+/** The pages for one column in one row group. */
 interface ColumnPlace extends FileRange {
   uncompressedBytes: number;
 }
@@ -70,7 +70,7 @@ export interface SegmentFooter {
 }
 
 /**
- * Reads a segment's footer without its row groups. The check of a new batch needs only the key
+ * Reads a segment's footer without its row groups. The check for a new batch needs only the key
  * filter. @throws {SegmentError} if the file is not a segment.
  */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {

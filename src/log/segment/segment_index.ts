@@ -18,10 +18,10 @@ export class SegmentIndex {
     this.#keys.push(batchKeyHash(source, batchId));
   }
 
-  /** Adds `events` events of one stream, up to `lastEventId`. */
+  /** Adds `events` events from one stream, up to `lastEventId`. */
   addEvents(source: string, stream: string, events: number, lastEventId: string): void {
     this.#streams.add(source, stream, events, lastEventId);
-    // The entry for the whole source sorts before those of its streams; see `sourceKey()`.
+    // The entry for the whole source sorts before those for its streams; see `sourceKey()`.
     this.#streams.add(source, "", events, lastEventId);
   }
 

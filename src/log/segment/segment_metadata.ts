@@ -9,7 +9,7 @@ import { SegmentError } from "../parquet/segment_error.ts";
 
 export const METADATA_KEY = "service.segment";
 
-/** Metadata about the events of a segment, in both footer and manifest. */
+/** Metadata about the events in a segment, in both footer and manifest. */
 export interface EventFacts {
   events: number;
   batches: number;
@@ -46,7 +46,7 @@ export interface SegmentFacts extends EventFacts {
   bytes: number;
 }
 
-/** The expected metadata of the segment at a path. */
+/** The expected metadata for the segment at a path. */
 export interface ExpectedSegment extends SegmentFacts {
   /** Relative to the log directory. */
   path: string;

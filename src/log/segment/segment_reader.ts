@@ -45,7 +45,7 @@ export class Segment implements StreamIndex {
 
   /**
    * @param listed expected file size and footer metadata.
-   * @param caches caches shared by the segments of a log.
+   * @param caches caches shared by the segments in a log.
    * @param report called once if a page of the key filter is damaged.
    */
   constructor(
@@ -80,7 +80,7 @@ export class Segment implements StreamIndex {
   }
 
   /**
-   * Calls `use` with the stored lines of a row group, each with its LF, in log order. The lines are
+   * Calls `use` with the stored lines in a row group, each with its LF, in log order. The lines are
    * read-only and valid until `use` returns. @throws {SegmentError}
    */
   useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
@@ -88,12 +88,12 @@ export class Segment implements StreamIndex {
     return this.#caches.lines.use(`${this.path} ${number}`, decode, use);
   }
 
-  /** Returns the stored lines of a row group. @param memory as for `assembleLines()`. */
+  /** Returns the stored lines in a row group. @param memory as for `assembleLines()`. */
   async readRowGroup(number: number, memory?: Buffer): Promise<Buffer> {
     return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { memory });
   }
 
-  /** Returns the lines of a row group with this `record_key`; null if there are none. */
+  /** Returns the lines in a row group with this `record_key`; null if there are none. */
   async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
     const bytes = Buffer.from(recordKey);
     // Read only the keys first, which are a tenth of the row group. In a large log, most Bloom
@@ -111,7 +111,7 @@ export class Segment implements StreamIndex {
   }
 
   /**
-   * Decodes columns of a row group.
+   * Decodes columns in a row group.
    * @param names in schema order.
    * @throws {SegmentError}
    */
@@ -134,7 +134,7 @@ export class Segment implements StreamIndex {
     });
   }
 
-  /** Returns the Bloom filters of a column, one per row group. @throws {SegmentError} */
+  /** Returns the Bloom filters for a column, one per row group. @throws {SegmentError} */
   filters(name: FilteredColumn): Promise<ColumnFilters> {
     return this.#caches.filters.load(`${this.path} ${name}`, async () => {
       const rowGroups = await this.rowGroups();

@@ -1,5 +1,5 @@
 /**
- * Collects the rows of one row group, each column in its final encoding: plain values, or
+ * Collects the rows in one row group, each column in its final encoding: plain values, or
  * dictionary indices for repetitive columns. Values are copied from the lines once and must be in
  * canonical form, since readers reproduce that form.
  */

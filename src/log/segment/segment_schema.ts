@@ -1,5 +1,5 @@
 /**
- * The columns of a segment, in file order, and their encodings (docs/format.md). Readers accept
+ * The columns in a segment, in file order, and their encodings (docs/format.md). Readers accept
  * only files with exactly this schema.
  */
 import {
@@ -91,7 +91,7 @@ export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
 ];
 
 /**
- * Columns with a Bloom filter per row group, and the maximum false-positive rate of each. Filter
+ * Columns with a Bloom filter per row group, and the maximum false-positive rate for each. Filter
  * sizes are powers of two, so most filters have a lower rate.
  *
  * A `record_key` lookup probes every row group, thousands in a large log. A batch lookup probes

@@ -7,11 +7,11 @@ import type { Segment } from "./segment_reader.ts";
 /** The columns that identify the stream of an event. */
 const STREAM_COLUMNS = ["event_id", "source", "stream"] as const;
 
-/** Receives the event count of a stream in a row group, and the row of its last event. */
+/** Receives the event count for a stream in a row group, and the row of its last event. */
 type AddEvents = (source: string, stream: string, events: number, lastRow: number) => void;
 
 /**
- * Counts the first `rows` rows of a row group. If names are not dictionary-encoded, `add` may be
+ * Counts the first `rows` rows in a row group. If names are not dictionary-encoded, `add` may be
  * called several times for a stream, with the latest events first.
  */
 export function countRows(

@@ -1,7 +1,7 @@
 /**
- * Writes a segment: one Parquet file of commits in log order. It writes row group by row group, so
- * memory is bounded by one row group. It fails if events do not match the order, counts or chain
- * heads of their commits, so sealing never changes history.
+ * Writes a segment: one Parquet file with commits in log order. It writes row group by row group,
+ * so memory is bounded by one row group. It fails if events do not match the order, counts or chain
+ * heads in their commits, so sealing never changes history.
  */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -57,7 +57,7 @@ export interface WrittenSegment {
 }
 
 /**
- * Writes the next commits of the log to a new file at `path` and syncs it. A segment ends after a
+ * Writes the next commits from the log to a new file at `path` and syncs it. A segment ends after a
  * complete commit; the iterator keeps the rest for the next segment.
  *
  * @returns null, without creating a file, if the iterator is empty.
@@ -148,7 +148,7 @@ class SegmentWriter {
     };
   }
 
-  /** Adds the lines of a batch, which begin at `start`; returns their end. */
+  /** Adds the lines in a batch, which begin at `start`; returns their end. */
   async #addBatch(entry: BatchEntry, lines: Buffer, start: number): Promise<number> {
     const { source, events, batch_id, last_event_id } = entry;
     const spelling = new SpelledBatch(entry);

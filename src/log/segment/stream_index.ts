@@ -1,5 +1,5 @@
 /**
- * The stream index of a segment (docs/format.md): event count and last event of each source and
+ * The stream index for a segment (docs/format.md): event count and last event for each source and
  * each stream. It is a sorted table as in LevelDB: blocks of entries in byte order of their keys,
  * then an index with the last key of each block. A lookup reads the index and one block. Blocks and
  * index are JSON and end with a CRC-32.
@@ -20,7 +20,7 @@ const ENTRY_BYTES_MAX = 2 * NAME_BYTES_MAX + 128;
 /** Largest block that a reader accepts. */
 export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + ENTRY_BYTES_MAX;
 
-/** A row of a block: the key, then its values. */
+/** A row in a block: the key, then its values. */
 type Row = [key: string, ...values: (number | string)[]];
 
 export interface BlockPlace {
@@ -29,7 +29,7 @@ export interface BlockPlace {
   end: number;
 }
 
-/** Returns the key of a whole source, which sorts before those of its streams. */
+/** Returns the key for a whole source, which sorts before those for its streams. */
 export function sourceKey(source: string): string {
   return streamKey(source, "");
 }
@@ -117,7 +117,7 @@ export interface StreamIndex {
   readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]>;
 }
 
-/** Returns the entry of a key; null if there is none. @throws {SegmentError} */
+/** Returns the entry for a key; null if there is none. @throws {SegmentError} */
 export async function findEntry(streams: StreamIndex, key: string): Promise<StreamEntry | null> {
   const blocks = await streams.readStreamIndex();
   const entries = await readBlock(streams, blocks, blockOf(blocks, key));
@@ -129,7 +129,7 @@ function blockOf(blocks: readonly BlockPlace[], key: string): number {
   return firstIndex(blocks.length, (number) => blocks[number]!.lastKey >= key);
 }
 
-/** Returns the entries of a block, or none if it does not exist. */
+/** Returns the entries in a block, or none if it does not exist. */
 async function readBlock(
   streams: StreamIndex,
   blocks: readonly BlockPlace[],
@@ -147,12 +147,12 @@ export async function seekStream(streams: StreamIndex, key: string): Promise<Str
   return cursor;
 }
 
-/** Iterates over the streams of a segment, skipping the entries of whole sources. */
+/** Iterates over the streams in a segment, skipping the entries for whole sources. */
 class BlockCursor implements StreamCursor {
   readonly #streams: StreamIndex;
   readonly #blocks: readonly BlockPlace[];
   #number = 0;
-  /** Entries of the current block, without those of whole sources. */
+  /** Entries in the current block, without those for whole sources. */
   #entries: readonly StreamEntry[] = [];
   #place = 0;
 

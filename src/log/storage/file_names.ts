@@ -15,7 +15,7 @@ const EVENT_ID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 const PENDING_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})\\.ndjson$`);
 const SEGMENT_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})_[0-9a-f]{64}\\.parquet$`);
 
-/** Returns the path of a rotated tail. */
+/** Returns the path for a rotated tail. */
 export function pendingPath(firstEventId: string, lastEventId: string): string {
   return `${PENDING_FOLDER}/${firstEventId}_${lastEventId}.ndjson`;
 }

@@ -85,7 +85,7 @@ function replaced(path: string): Error {
   return new Error(`${path}: replaced while being opened; only the service may write to this log`);
 }
 
-/** Error codes of open(2) for a symlink, for a socket or device, and for a directory. */
+/** Error codes from open(2) for a symlink, for a socket or device, and for a directory. */
 const NOT_REGULAR_CODES = new Set(["ELOOP", "ENXIO", "EISDIR"]);
 
 function openError(path: string, error: NodeJS.ErrnoException): Error {
@@ -136,7 +136,7 @@ class OpenedFile implements StorageFile {
   /** Checked on each call, since a closed descriptor may be reused for another file. */
   #isClosed = false;
 
-  /** @param readFd another descriptor of the same file, or `fd` if the file is read-only. */
+  /** @param readFd another descriptor for the same file, or `fd` if the file is read-only. */
   constructor(fd: number, readFd: number) {
     this.#fd = fd;
     this.#readFd = readFd;

@@ -64,11 +64,11 @@ export function isInterrupted(error: unknown): boolean {
 
 /** The `code` of an error that libuv has no name for, such as EDQUOT. */
 const UNNAMED_CODE = /^Unknown system error -(\d+)$/;
-/** End of the message of an error without a `code`. */
+/** End of the message in an error without a `code`. */
 const TEXT_END = /\(os error (\d+)\)$/;
 
 /**
- * Returns the errno name of a system error, like `ENOENT`; empty for other errors. Neither runtime
+ * Returns the errno name for a system error, like `ENOENT`; empty for other errors. Neither runtime
  * names all errors; the others are looked up by number.
  */
 export function errorCode(error: unknown): string {
@@ -91,7 +91,7 @@ export async function removeIfThere(storage: Storage, path: string): Promise<voi
   }
 }
 
-/** Reads a whole small file. @throws {CorruptLogError} if it exceeds `limitBytes`. */
+/** Reads a small file in full. @throws {CorruptLogError} if it exceeds `limitBytes`. */
 export async function readSmallFile(
   storage: Storage,
   path: string,

@@ -1,6 +1,6 @@
 /** The failures that `verify` reports. */
 
-/** The `failure` codes of the report, which are wire names. */
+/** The `failure` codes in the report, which are wire names. */
 export type FailureCode =
   | "manifest_invalid"
   | "segment_invalid"

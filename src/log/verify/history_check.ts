@@ -102,7 +102,7 @@ export class HistoryCheck {
   }
 
   /**
-   * Checks the line of the current batch that begins at `start`.
+   * Checks the line in the current batch that begins at `start`.
    * @returns the start of the next line.
    * @throws {VerifyFailure}
    */
@@ -206,7 +206,7 @@ export class HistoryCheck {
   }
 }
 
-/** Whether an id sorts before another, starting with the most significant byte. */
+/** Whether one id sorts before another, comparing from the most significant byte. */
 function isBefore(a: Uint8Array, b: Uint8Array): boolean {
   for (let at = 0; at < UUID_BYTES; at++) {
     if (a[at] !== b[at]) return a[at]! < b[at]!;

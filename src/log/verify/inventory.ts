@@ -44,7 +44,7 @@ export interface Inventory {
   orphans: string[];
   /** Orphan segments that follow the last listed segment according to their names. */
   unlisted: string[];
-  /** Leftovers of an interrupted first startup. */
+  /** Leftovers from an interrupted first startup. */
   remnants: string[];
 }
 
@@ -155,7 +155,7 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
   };
 }
 
-/** Leftovers of interrupted writers. The next writer keeps segments that no pending file covers. */
+/** Leftovers from interrupted writers. The next one keeps segments that no pending file covers. */
 function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const unlisted: string[] = [];

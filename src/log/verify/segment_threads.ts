@@ -15,7 +15,7 @@ const THREADS_MAX = 8;
 /** Verifying a log smaller than this takes less time than starting threads. */
 const SEGMENT_THREADS_BYTES_MIN = 8 * 1024 * 1024;
 
-/** The segments of a log being verified on threads. */
+/** The segments in a log being verified on threads. */
 export interface SegmentThreads {
   /** Result for each segment; null if a thread could not verify it. */
   checked: readonly Promise<CheckedSegment | null>[];

@@ -1,4 +1,4 @@
-/** The batches, frontiers and streams of an unsealed file: the tail or a pending generation. */
+/** The batches, frontiers and streams in an unsealed file: the tail or a pending generation. */
 import { assert } from "../../assert.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
@@ -16,7 +16,7 @@ export class BatchIndex {
   readonly streams: StreamCounts = new StreamCounts();
   /** Batches by source, then by batch id. */
   readonly #batches = new Map<string, Map<string, BatchEntry>>();
-  /** Last event of each source. */
+  /** Last event from each source. */
   readonly #frontiers = new Map<string, string>();
 
   /** Adds the next batch. @throws {CorruptLogError} if a batch with this identity exists. */
@@ -30,7 +30,7 @@ export class BatchIndex {
     this.#frontiers.set(source, last_event_id);
   }
 
-  /** Counts the next events of a stream. @throws {CorruptLogError} if they are out of order. */
+  /** Counts the next events in a stream. @throws {CorruptLogError} if they are out of order. */
   grow({ source, stream, events, lastEventId }: StreamGrowth): void {
     const before = this.streams.frontier(source, stream);
     if (before !== null && before >= lastEventId) {

@@ -19,7 +19,7 @@ const SLICE_EVENTS = 2000;
 export interface BuiltCommit {
   commit: Commit;
   header: Buffer;
-  /** The event lines of each batch, in the batch's own buffer. */
+  /** The event lines for each batch, in the batch's own buffer. */
   lines: readonly Buffer[];
   /** Events added to each stream, batch by batch. */
   growth: readonly StreamGrowth[];
@@ -89,7 +89,7 @@ function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEnt
   };
 }
 
-/** Frames stamped event lines and the entries of their batches as a commit. */
+/** Frames stamped event lines and the entries for their batches as a commit. */
 export function frameCommit(
   { batches, head }: Pick<Commit, "batches" | "head">,
   lines: readonly Buffer[],

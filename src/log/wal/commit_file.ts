@@ -122,7 +122,7 @@ export async function loadCommits(
   return reader.fault;
 }
 
-/** Copies the strings of an entry, since slices of a parsed header may retain the whole header. */
+/** Copies the strings in an entry, since slices of a parsed header may retain the whole header. */
 function detached(entry: BatchEntry): BatchEntry {
   const first_event_id = ownText(entry.first_event_id);
   return {
@@ -135,7 +135,7 @@ function detached(entry: BatchEntry): BatchEntry {
   };
 }
 
-/** Yields the stream growth of each event line. */
+/** Yields the stream growth for each event line. */
 export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   for (let start = 0; start < lines.length; start = lines.indexOf(LF, start) + 1) {
     const lastEventId = lineEventId(lines, start);

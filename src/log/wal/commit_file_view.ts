@@ -74,7 +74,7 @@ class CommitLines implements LineSource {
     return lines;
   }
 
-  /** Returns the lines of the next blocks. Checks the CRCs of blocks read from the file. */
+  /** Returns the lines in the next blocks. Checks the CRCs of blocks read from the file. */
   async #readLines(): Promise<Buffer> {
     const { recent, index } = this.#target;
     const position = this.#position;
@@ -110,7 +110,7 @@ class CommitLines implements LineSource {
     throw new CorruptLogError(`${path}: corrupt at byte ${start} (to ${damaged.end}): ${what}`);
   }
 
-  /** Returns lines from the segments, up to the last event of the range. */
+  /** Returns lines from the segments, up to the last event in the range. */
   async #readSealed(segments: readonly LogFile[]): Promise<Buffer | null> {
     const { lastEventId, end: rangeEnd } = this.#range;
     this.#sealed ??= readLines(segments, this.#wanted);

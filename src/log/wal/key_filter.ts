@@ -18,7 +18,7 @@ export function emptyKeyFilter(): BloomFilter {
   return new Uint8Array(KEY_FILTER_BYTES);
 }
 
-/** Adds the keys of complete event lines. */
+/** Adds the keys from complete event lines. */
 export function addKeys(filter: BloomFilter, lines: Buffer): void {
   const view = viewFor(lines);
   for (let start = 0; start < lines.length; start = eventLineEnd(view, start)) {

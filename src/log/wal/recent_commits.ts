@@ -2,7 +2,7 @@
  * An in-memory copy of a file's newest commits, so that followers and replays of the newest events
  * need no file reads. Readers copy the bytes, so an evicted commit is freed immediately.
  *
- * Invariant: the cached commits are the last ones of the file, without a gap.
+ * Invariant: the cached commits are the last ones in the file, without a gap.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -13,7 +13,7 @@ interface RecentCommit {
   bytes: Buffer;
   offset: number;
   endOffset: number;
-  /** Last event of the file up to this commit; null if there is none. */
+  /** Last event in the file up to this commit; null if there is none. */
   lastEventId: string | null;
 }
 
@@ -21,10 +21,10 @@ export class RecentCommits {
   /** Oldest first. */
   readonly #commits: RecentCommit[] = [];
   readonly #limitBytes: number;
-  /** Last event of the file before these commits; null if there is none. */
+  /** Last event in the file before these commits; null if there is none. */
   #lastEventIdBefore: string | null;
 
-  /** @param lastEventId last event of the file so far; null if there is none. */
+  /** @param lastEventId last event in the file so far; null if there is none. */
   constructor(limitBytes: number, lastEventId: string | null) {
     this.#limitBytes = limitBytes;
     this.#lastEventIdBefore = lastEventId;
@@ -51,7 +51,7 @@ export class RecentCommits {
     return commits[index]?.offset ?? null;
   }
 
-  /** Fills `into` from `position` of the file; returns false if the range is not fully cached. */
+  /** Fills `into` from `position` in the file; returns false if the range is not fully cached. */
   read(into: Uint8Array, position: number): boolean {
     const commits = this.#commits;
     const isHeld = commits.length > 0 && commits[0]!.offset <= position &&

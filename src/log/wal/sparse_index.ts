@@ -1,8 +1,8 @@
 /**
- * Sparse index of a commit file. It has one entry for each block of about 64 KiB: the first event,
- * a filter of the record keys, and the CRC-32 of the bytes. The index takes a few bytes per event.
- * With it, a replay page costs the same at any offset, a replay of one key reads few blocks, and
- * bytes that were altered on disk are not served.
+ * Sparse index for a commit file. It has one entry for each block of about 64 KiB: the first event,
+ * a filter over the record keys, and the CRC-32 of the bytes. The index takes a few bytes per
+ * event. With it, a replay page costs the same at any offset, a replay of one key reads few blocks,
+ * and bytes that were altered on disk are not served.
  */
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
@@ -28,7 +28,7 @@ export interface Block {
 }
 
 export interface IndexEntry {
-  /** First event id of the block; "" for the first block, which sorts before all. */
+  /** First event id in the block; "" for the first block, which sorts before all. */
   eventId: string;
   start: number;
   /** CRC-32 of the block's bytes so far. */
@@ -43,7 +43,7 @@ export class SparseIndex {
 
   /**
    * Returns the entries for the next commit without adding them. The first one extends the last
-   * entry of the index. The commit's event lines start at `linesStart` in `frame`.
+   * entry in the index. The commit's event lines start at `linesStart` in `frame`.
    */
   entriesOf(frame: Buffer, linesStart: number): IndexEntry[] {
     const offset = this.#endBytes;
