@@ -136,7 +136,7 @@ function percent(share: number | null): number | null {
   return share === null ? null : Math.round(share * 100);
 }
 
-/** Returns the median over the rounds in which a value is known; null if there are none. */
+/** Returns the median across the rounds in which a value is known; null if there are none. */
 export function medianOf(rounds: Measurement[], key: keyof Measurement): number | null {
   const values = rounds.map((round) => round[key]).filter((value) => value !== null);
   return values.length === 0 ? null : median(values);

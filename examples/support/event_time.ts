@@ -1,5 +1,5 @@
 /**
- * Timestamps of event ids, whose first 48 bits are Unix milliseconds (UUIDv7). Ids increase across
+ * Timestamps in event ids, whose first 48 bits are Unix milliseconds (UUIDv7). Ids increase across
  * the log and `after` need not be an existing event, so any time can be converted to a position.
  */
 

@@ -15,7 +15,7 @@ const QUERIES = fencesOf(DOCUMENT)
   .map((query) => query.trim().replace(/;$/, ""))
   .filter((query) => query !== "");
 
-/** Creates a sealed log of three events, one of which deletes a record. */
+/** Creates a sealed log with three events, one of which deletes a record. */
 async function makeSealed(deployment: Deployment): Promise<void> {
   const order = { stream: "orders", record_key: "1001", payload: { total: 42.5 } };
   const event = { ...order, kind: "upserted" };

@@ -71,7 +71,7 @@ function describe({ strike }: FaultedRun): string {
   return `${kind} ${path} with ${plan.name} in ${phase}`;
 }
 
-/** All possible faults of a run, determined by a run without faults. */
+/** All possible faults in a run, determined by a run without faults. */
 async function faultPointsOf(base: Base): Promise<FaultPoint[]> {
   const points: FaultPoint[] = [];
   const count = (operation: Operation, number: number) => {

@@ -1,6 +1,6 @@
 /**
  * Everything that a client can observe of a log without changing it: the bytes of replays and
- * follows, stream listings, and the answers to mutations that commit nothing. Logs with the same
+ * follows, stream listings, and the responses to mutations that commit nothing. Logs with the same
  * history yield the same observations.
  */
 import { Buffer } from "node:buffer";

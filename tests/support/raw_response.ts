@@ -28,7 +28,7 @@ const NEXT_RESPONSE = "HTTP/1.1 ";
  * come.
  * @param method null if unknown. The response is then considered one to HEAD, without a body, if
  *   its head is followed directly by the next response or by the end of the connection.
- * @throws {AssertionError} if the bytes are not a response of the service.
+ * @throws {AssertionError} if the bytes are not a response from the service.
  */
 export function parseResponse(
   bytes: Buffer,

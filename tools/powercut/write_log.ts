@@ -1,5 +1,5 @@
 /**
- * Reads the recording of qemu's `blklogwrites` driver: every disk write and flush, in completion
+ * Reads the recording from qemu's `blklogwrites` driver: every disk write and flush, in completion
  * order. The format is that of Linux's dm-log-writes (see log-writes.rst in the kernel
  * documentation): a superblock, then sector-aligned entries with their data.
  */

@@ -7,7 +7,7 @@ import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
 import { EventTrace } from "./event_trace.ts";
 import { claim, Violation } from "./violation.ts";
 
-/** The observation of a reader or follower. */
+/** An observation by a reader or follower. */
 export interface Observation {
   /** Name of the observer, for messages. */
   observer: string;

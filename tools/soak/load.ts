@@ -14,7 +14,7 @@ export interface Load {
   ledger: Ledger;
   observations: Observations;
   tally: Tally;
-  /** Actions of writers; default all. */
+  /** Actions for writers; default: all. */
   steps?: readonly Step[];
   /** Aborted when clients should finish their current work and stop. */
   ending: AbortSignal;

@@ -2,7 +2,7 @@
 import { type CommittedEvent, EventLogClient, type SubmittedEvent } from "../../../mod.ts";
 import type { Deployment } from "../../../tests/support/deployment.ts";
 
-/** Appends events of source `test` under a batch id. */
+/** Appends events from source `test` under a batch id. */
 export async function append(
   { serving }: Deployment,
   batchId: string,

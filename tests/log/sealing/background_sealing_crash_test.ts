@@ -84,7 +84,7 @@ function assertHeld(batchIds: string[], acknowledged: string[], label: string): 
   assert.ok(unknown.length <= 1 && unknown.every((id) => submitted.includes(id)), label);
 }
 
-/** The operations of a run without faults. */
+/** The operations in a run without faults. */
 async function operationsOf(tree: Tree): Promise<readonly Operation[]> {
   const { storage, log, start, acknowledged } = await run(tree, () => null);
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
