@@ -251,7 +251,7 @@ async function copyLog(from: string, to: string): Promise<void> {
   await cp(from, to, { recursive: true, filter: (path) => !path.endsWith(".sock") });
 }
 
-/** The values of this checkout and of the base for each row, by round. */
+/** The values from this checkout and from the base for each row, by round. */
 type Rounds = Map<string, { ours: number[]; base: number[] }>;
 
 async function measureRound(

@@ -59,7 +59,7 @@ const STYLE = `
 `;
 
 /**
- * @param results one per runtime of the service. The best of a peer's figures is drawn.
+ * @param results one per service runtime. The best of a peer's figures is drawn.
  * @throws {Error} if a result is from a different benchmark, or there is no figure to draw.
  */
 export function drawChart(results: PeersResult[]): string {

@@ -32,7 +32,7 @@ export function segmentsGoal(series: Series[]): Series[] {
 const CLIENT_SHARE_MAX = 0.85;
 const CLIENT_LIMITED = "!";
 
-/** Returns a line per measured figure: the service, the best peer, the same work and the floor. */
+/** Returns a line per measured figure: the service, best peer, same-work peer and floor. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.filter(({ row }) => series.some((each) => each.row === row))
     .map((figure) => comparisonRow(figure, series.filter((each) => each.row === figure.row)));

@@ -26,7 +26,7 @@ import {
 const STREAM = "events";
 const FIELD = "e";
 
-/** Bytes of an exchange and the number of its replies. */
+/** Bytes sent in an exchange, and the number of replies. */
 interface Request {
   bytes: Buffer;
   replies: number;

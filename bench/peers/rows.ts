@@ -57,7 +57,7 @@ export const SERVED_ROWS = [...Object.keys(INGEST_ROWS), "replay-tail", "deliver
 /** Rows about sealed history, which share one log. */
 export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
 
-/** A compared figure in a row, which becomes one line of the table. */
+/** A compared figure in a row, which becomes one line in the table. */
 export interface Figure {
   label: string;
   row: string;

@@ -47,7 +47,7 @@ async function askAll(
   return answerTimes(tookMs);
 }
 
-/** Returns the three figures of one kind of request. */
+/** Returns the three figures for one kind of request. */
 function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures {
   return {
     [`${name}: first ms`]: rounded(firstMs, 2),

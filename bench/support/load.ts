@@ -60,7 +60,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   }
 }
 
-/** State shared by all clients of a run. */
+/** State shared by all clients in a run. */
 class Run {
   readonly #eventsMax: number;
   readonly #stop = new AbortController();

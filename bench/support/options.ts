@@ -1,4 +1,4 @@
-/** The common command line of the benchmarks. */
+/** The common command line for the benchmarks. */
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { ownRuntime, type RuntimeName, RUNTIMES } from "./deployment.ts";

@@ -1,4 +1,4 @@
-/** `GET /v1/streams`: the pages of a consistent listing. */
+/** `GET /v1/streams`: the pages in a consistent listing. */
 import assert from "node:assert/strict";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { test } from "../support/tested_service.ts";

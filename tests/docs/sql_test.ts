@@ -26,7 +26,7 @@ async function makeSealed(deployment: Deployment): Promise<void> {
   await deployment.seal();
 }
 
-/** The rows of each query, in document order. */
+/** The rows from each query, in document order. */
 function answersIn(dir: string): Promise<Row[][]> {
   return withDuckDb(async (connection) => {
     const answers: Row[][] = [];

@@ -1,4 +1,4 @@
-/** Chooses mutations for the clients of a history, based on what they have learned so far. */
+/** Chooses mutations for the clients in a history, based on what they have learned so far. */
 import type { CommittedEvent } from "../../src/event/types.ts";
 import type { Mutation } from "./history.ts";
 import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";
@@ -16,7 +16,7 @@ interface Event extends SubmittedEvent {
   occurred_at?: string;
 }
 
-/** The members of a committed event that later mutations refer to. */
+/** The members in a committed event that later mutations refer to. */
 export type LearnedEvent = Pick<CommittedEvent, "event_id" | "stream" | "payload">;
 
 export class RandomMutations {

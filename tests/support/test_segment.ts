@@ -102,7 +102,7 @@ export async function sealPending(
   return segments;
 }
 
-/** The manifest entry of a segment. */
+/** The manifest entry for a segment. */
 export function entryOf(segment: ExpectedSegment): SegmentEntry {
   return { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
 }

@@ -28,7 +28,7 @@ const WAITING_TEXT = "powercut: waiting";
 export interface MachineOptions {
   images: Images;
   fileSystem: FileSystem;
-  /** Tail size at which the service rotates and seals. */
+  /** Tail size at which the service rotates and seals it. */
   rotateBytes: number;
   /** Path of an LD_PRELOAD library for `serve`, inside the virtual machine. */
   preload?: string | undefined;

@@ -23,7 +23,7 @@ export interface LoggedWrite {
   endBytes: number;
 }
 
-/** Returns all entries of a recording. @throws {Error} if it has no superblock. */
+/** Returns all entries in a recording. @throws {Error} if it has no superblock. */
 export async function readWriteLog(file: FileHandle): Promise<LoggedWrite[]> {
   const superblock = await readAt(file, 0, HEADER_BYTES);
   if (superblock.readBigUInt64LE(0) !== MAGIC) throw new Error("the recording has no superblock");

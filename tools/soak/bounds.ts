@@ -48,7 +48,7 @@ export const RETRY_MS_MAX = 250;
 export const LOAD_MS_MIN = 300;
 export const LOAD_MS_MAX = 4_000;
 
-// Resources of the service.
+// The service's resources.
 
 /** Interval between samples. */
 export const SAMPLE_MS = 500;

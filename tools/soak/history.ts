@@ -134,7 +134,7 @@ export class History {
     return { trace, start: 0, end: trace.length };
   }
 
-  /** Returns the count and last event of each stream. */
+  /** Returns the count and last event in each stream. */
   #streamsThrough(end: number): Map<string, string> {
     const counts = new Uint32Array(this.#labels.length);
     const lasts = new Uint32Array(this.#labels.length);

@@ -38,7 +38,7 @@ export interface SoakOptions {
   signal: AbortSignal;
 }
 
-/** Statistics of a soak without violations. */
+/** Statistics from a soak without violations. */
 export interface SoakResult {
   tally: Tally;
   /** A summary of memory and descriptors. */

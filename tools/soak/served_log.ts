@@ -84,7 +84,7 @@ export class ServedLog {
     return this.#process?.child.pid ?? null;
   }
 
-  /** Output of the serving process. */
+  /** Output from the serving process. */
   get output(): Spawned["output"] {
     return this.#process!.output;
   }

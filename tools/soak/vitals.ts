@@ -95,7 +95,7 @@ function sampleOf(pid: number): Sample | null {
   }
 }
 
-/** Returns the targets of the descriptors in a /proc directory; "" for one closed since listing. */
+/** Returns targets of descriptors in a /proc directory; "" for one closed since it was listed. */
 function targets(dir: string): string[] {
   return readdirSync(dir).map((name) => {
     try {

@@ -11,7 +11,7 @@ export async function append(
   await new EventLogClient(serving.fetch).append({ source: "test", batchId, events });
 }
 
-/** Reads all events of a small log. */
+/** Reads all events in a small log. */
 export async function readLog({ serving }: Deployment): Promise<CommittedEvent[]> {
   const events: CommittedEvent[] = [];
   for await (const event of new EventLogClient(serving.fetch).replay()) events.push(event);

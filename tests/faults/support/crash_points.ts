@@ -1,5 +1,5 @@
 /**
- * The states that a crash can leave. At each operation of a run, several subsets of the unsynced
+ * The states that a crash can leave. At each operation in a run, several subsets of the unsynced
  * changes survive. States with identical bytes are merged.
  */
 import { createHash } from "node:crypto";

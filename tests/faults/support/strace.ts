@@ -27,7 +27,7 @@ export function straceAbsence(): string | null {
 }
 
 export interface Tracer {
-  /** Detaches while the process keeps running. @returns the lines of the trace, in order. */
+  /** Detaches while the process keeps running. @returns the lines in the trace, in order. */
   stop(): Promise<string[]>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The disk stops or fails at each operation of a seal that runs during commits. Acknowledged
+ * The disk stops or fails at each operation in a seal that runs during commits. Acknowledged
  * batches exist once, and the log keeps working.
  */
 import assert from "node:assert/strict";
@@ -25,10 +25,10 @@ import {
 import { logTree, openTestLog, readAll, readBack } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-/** Segment limits with which a file of two commits yields two segments. */
+/** Segment limits with which a file with two commits yields two segments. */
 const BOUNDS = { events: 1, bytes: 100_000 };
 
-/** A log with a segment and a tail of two commits. */
+/** A log with a segment and a tail with two commits. */
 async function startTree(): Promise<Tree> {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   await sealAll(storage);
@@ -167,7 +167,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
   });
 }
 
-/** Makes the given renames of a rotation fail, counted from 1. */
+/** Makes the given renames in a rotation fail, counted from 1. */
 function failRenames(...failing: number[]): FaultAt {
   let renames = 0;
   return (_, { kind, path }) => {
