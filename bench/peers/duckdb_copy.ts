@@ -32,7 +32,7 @@ export async function copyToParquet(tail: string, folder: string): Promise<Measu
 }
 
 /**
- * Extracts the event lines in a tail to a separate file. @returns the number of events.
+ * Extracts the event lines from a tail to a separate file. @returns the number of events.
  */
 function writeLines(tail: string, path: string): number {
   const bytes = readFileSync(tail);

@@ -136,7 +136,7 @@ export function copyRequest(events: BenchEvent[]): Buffer {
   return Buffer.concat([copy, copyMessages(events.map(valuesOf))]);
 }
 
-/** Requests the event with a key. */
+/** Requests the event with a given key. */
 export function keyRequestOf(key: string): Buffer {
   return Buffer.concat([executeMessages("key", [Buffer.from(key)]), syncMessage()]);
 }

@@ -3,7 +3,7 @@ import { median } from "../../tools/support/median.ts";
 
 /** Memory has grown if the ratio is above this. Garbage collection makes memory fluctuate. */
 const MEMORY_RATIO_MAX = 1.2;
-/** Latency has grown if the ratio is above this. Other load affects the p99 for a minute. */
+/** Latency has grown if the ratio is above this. Other load affects a single minute's p99. */
 const P99_RATIO_MAX = 1.5;
 
 /** Figures for one interval; memory is null if unavailable. */

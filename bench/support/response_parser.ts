@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 
-/** Large enough for a receipt, or for the last members in a replay page. */
+/** Large enough for a receipt, or for the last members of a replay page. */
 const KEPT_BYTES_MAX = 1024;
 
 const HEAD_BYTES_MAX = 16 * 1024;

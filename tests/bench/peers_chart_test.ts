@@ -1,4 +1,4 @@
-/** The chart drawn from the results from the comparison with peers. */
+/** The chart drawn from the results of the comparison with peers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { drawChart, type PeersResult } from "../../bench/peers/chart.ts";

@@ -192,7 +192,7 @@ test("replay() and follow() verify hashes on request, and return typed payloads"
     }
     assert.deepEqual(indices, [0, 1, 2]);
 
-    // Changes one character in a payload in transit.
+    // Changes one character of a payload in transit.
     const altering: Fetch = async (input, init) => {
       const response = await unixFetch(deployment.socketPath)(input, init);
       const text = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(

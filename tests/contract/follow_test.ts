@@ -35,7 +35,7 @@ test("follow: GET and HEAD return uncacheable NDJSON with Connection: close", ()
     follow.close();
   }));
 
-/** The position members in a record that ends at the frontier. */
+/** The position members of a record that ends at the frontier. */
 function atFrontier(id: string | null) {
   return { next_after: id, snapshot_through_event_id: id };
 }

@@ -69,7 +69,7 @@ test("a source needs no predecessor, and its first batch needs no marker", () =>
     await commit(socketPath, successor([event(), other]));
   }));
 
-/** A marker with `members` in its payload overridden or added. */
+/** A marker with `members` of its payload overridden or added. */
 function marking(frontier: string, members: Record<string, unknown>) {
   return marker("", { payload: payload(frontier, members) });
 }

@@ -34,7 +34,7 @@ const isSampled = CRASH_STEPS === undefined && CRASH_DEPTH === undefined;
 const variety = isSampled ? SAMPLED_VARIETY : FULL_VARIETY;
 /** Coverage of the enumeration. */
 const tally = { sequences: 0, points: 0, variants: 0, states: 0 };
-/** Coverage for crashes during the recovery from a crash. */
+/** Coverage of crashes during the recovery from a crash. */
 const recoveryTally = { points: 0, variants: 0, states: 0 };
 
 /** Runs a sequence. @returns the states that crashes during or after its last step can leave. */

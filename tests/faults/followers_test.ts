@@ -35,7 +35,7 @@ const FOLLOWER_BYTES = FOLLOW_RECORD_BYTES_MAX + 2 * FOLLOW_PIECE_BYTES;
 const MEMORY_BYTES_MAX = BASE_BYTES + (FOLLOWERS + 1) * FOLLOWER_BYTES +
   RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX;
 
-/** Counts the events for one follower and checks that its position increases. */
+/** Counts the events that one follower receives, and checks that its position increases. */
 class Received {
   events = 0;
   lastEventId = "";

@@ -154,7 +154,7 @@ function mayBeHarmless(path: string, offset: number): boolean {
   return /"(sealed_at|min_writer)$/.test(bytes.toString("latin1", 0, member));
 }
 
-/** A file with one bit flipped in the header or lines in a commit, and the sha256 repaired. */
+/** A file with one bit flipped in the header or lines of a commit, and the sha256 repaired. */
 function reframed(path: string, random: Random): Buffer {
   const commits = splitCommits(FULL.get(path)!);
   const place = randomInteger(random, 0, commits.length - 1);

@@ -1,4 +1,4 @@
-/** The disk operations in `Log.append()`, and its behavior when they fail. */
+/** The disk operations of `Log.append()`, and its behavior when they fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";

@@ -1,4 +1,4 @@
-/** Violates each rule in the order monitor once. All other tests must follow the rules. */
+/** Violates each rule of the order monitor once. All other tests must follow the rules. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

@@ -16,7 +16,7 @@ interface Event extends SubmittedEvent {
   occurred_at?: string;
 }
 
-/** The members in a committed event that later mutations refer to. */
+/** The members of a committed event that later mutations refer to. */
 export type LearnedEvent = Pick<CommittedEvent, "event_id" | "stream" | "payload">;
 
 export class RandomMutations {

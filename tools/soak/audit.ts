@@ -172,7 +172,7 @@ export class Audit {
   }
 }
 
-/** Returns the members in an event that the batch digest covers. */
+/** Returns the members of an event that the batch digest covers. */
 export function digested({ stream, record_key, kind, content_hash, occurred_at }: CommittedEvent) {
   const event = { stream, record_key, kind, content_hash };
   return occurred_at === undefined ? event : { ...event, occurred_at };

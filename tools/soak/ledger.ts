@@ -12,7 +12,7 @@ import type { CommittedEvent, Receipt, RetirementReceipt } from "../../src/event
 import { ROUND_BATCHES_MAX, ROUND_EVENTS_MAX, ROUND_PAYLOAD_BYTES_MAX } from "./bounds.ts";
 import { claim } from "./violation.ts";
 
-/** The members in an event that the batch digest covers. */
+/** The members of an event that the batch digest covers. */
 export interface DigestedEvent {
   stream: string;
   record_key: string;

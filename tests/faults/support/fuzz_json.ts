@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
 import { changeBytes, changeTokens, deepText, textOf } from "./almost_json.ts";
 
-/** A known or unknown member in a batch. */
+/** A known or unknown member of a batch. */
 const MEMBERS = ['"x":1,', '"v":1,', '"events":[],', '"payload":null,', '"source":"system",'];
 /** Values to which rules for events apply. */
 const NAMED = [
@@ -44,7 +44,7 @@ function longText(random: SeededRandom): string {
   return unit === "9" && random.chance(0.5) ? text : `"${text}"`;
 }
 
-/** Duplicates a member in an object, sometimes with a different encoding of its name. */
+/** Duplicates a member of an object, sometimes with a different encoding of its name. */
 function repeatMember(random: SeededRandom, body: Buffer): Buffer {
   const text = body.toString("latin1");
   const members = [...text.matchAll(/"(\w+)":("[^"\\]*"|[0-9]+|null)/g)];

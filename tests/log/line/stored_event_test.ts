@@ -20,7 +20,7 @@ function take(line: string): StoredEvent | null {
   return event.take(bytes, 2, bytes.length - 4) ? event : null;
 }
 
-/** The members in a line, unparsed. */
+/** The members of a line, unparsed. */
 function members(event: StoredEvent): Record<string, string | null> {
   const text = (start: number, end: number) => event.bytes.toString("utf8", start, end);
   return {

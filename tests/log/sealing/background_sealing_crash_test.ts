@@ -25,10 +25,10 @@ import {
 import { logTree, openTestLog, readAll, readBack } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-/** Segment limits with which a file with two commits yields two segments. */
+/** Segment limits with which a file of two commits yields two segments. */
 const BOUNDS = { events: 1, bytes: 100_000 };
 
-/** A log with a segment and a tail with two commits. */
+/** A log with a segment and a tail of two commits. */
 async function startTree(): Promise<Tree> {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   await sealAll(storage);

@@ -100,7 +100,7 @@ test("seal() refuses a pending file damaged after openLog(), and does not remove
   assert.ok(storage.tree().has(path), "the pending file is not removed");
 });
 
-/** A log with a pending file with five commits and six events, and a tail with one more event. */
+/** A log with a pending file of five commits and six events, and a tail with one more event. */
 async function pendingAndTail(): Promise<SimulatedDisk> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], [], ["c", "d"], ["e"], ["f"]]));
   await rotateOnly(storage);

@@ -23,7 +23,7 @@ interface Sample {
   rows: Row[];
 }
 
-/** A segment with several row groups with hostile values, and the expected rows. */
+/** A segment with several row groups and hostile values, and the expected rows. */
 async function sample(random = new SeededRandom()): Promise<Sample> {
   const hostile = Array.from(
     { length: 60 },
