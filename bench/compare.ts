@@ -1,6 +1,6 @@
 /**
  * Compares the speed of this checkout with that of another one in a single run. Each round measures
- * every row once per checkout, alternating between the two. A row's ratio is the median over the
+ * every row once per checkout, alternating between the two. A row's ratio is the median across the
  * rounds. See README.md in this directory.
  */
 import { cp, rm } from "node:fs/promises";
@@ -51,7 +51,7 @@ interface Side {
   sealed: Deployment;
 }
 
-/** Values of one measurement, by row. */
+/** Values from one measurement, by row. */
 type Values = Record<string, number>;
 
 /** Rows that report times, for which lower is better. All other rows report rates. */
@@ -251,7 +251,7 @@ async function copyLog(from: string, to: string): Promise<void> {
   await cp(from, to, { recursive: true, filter: (path) => !path.endsWith(".sock") });
 }
 
-/** The values of this checkout and of the base for each row, by round. */
+/** The values from this checkout and from the base for each row, by round. */
 type Rounds = Map<string, { ours: number[]; base: number[] }>;
 
 async function measureRound(

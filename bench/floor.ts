@@ -19,10 +19,10 @@ import { peakMemoryBytes } from "./support/process_stats.ts";
 import { loadRow, makeReport, publish, rounded, type Row } from "./support/report.ts";
 import { pageWorkload } from "./support/workloads.ts";
 
-/** Load of the delivery row, with one follower. */
+/** Load for the delivery row, with one follower. */
 const DELIVER = "deliver";
 
-/** Load of the replay row, with one client. */
+/** Load for the replay row, with one client. */
 const REPLAY = "replay";
 const OWN_LOADS: Record<string, string> = { "forward": DELIVER, "page": REPLAY };
 

@@ -17,7 +17,7 @@ const EVENTS = 1_000_000;
 /** Warm-up before the measurement. */
 const WARMUP_EVENTS = 50_000;
 
-/** Distributes the events over threads. @returns the time of the slowest thread. */
+/** Distributes the events over threads. @returns the time that the slowest thread takes. */
 async function measureMs(work: string, events: number, threads: readonly Worker[]) {
   const startMs = performance.now();
   await Promise.all(threads.map(async (thread) => {

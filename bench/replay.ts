@@ -28,7 +28,7 @@ interface FilledLog extends ReplayedLog {
   pageStarts: (string | null)[];
 }
 
-/** The clients of each row, and the pages that they read. */
+/** The clients for each row, and the pages that they read. */
 const ROWS: Record<string, (log: FilledLog) => Workload[]> = {
   "all-1": (log) => [replayWorkload(log)],
   "all-4": (log) => Array.from({ length: 4 }, () => replayWorkload(log)),

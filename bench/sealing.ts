@@ -46,7 +46,7 @@ interface Side {
   deployment: Deployment;
   server: Server;
   workloads: Workload[];
-  /** The measurement of each window. */
+  /** The measurement for each window. */
   latencies: LatencyHistogram[];
   events: number;
   seconds: number;
@@ -79,7 +79,7 @@ async function measureWindow(
 ): Promise<void> {
   if (requestsPerSecond === null) await measureLoad(side, options);
   else await measureRate(side, options, requestsPerSecond);
-  // Finish the work of this window before the next one.
+  // Finish the work in this window before the next one.
   while ((await filesIn(side, "pending")) > 0) await delay(POLL_MS);
 }
 
@@ -126,7 +126,7 @@ async function filesIn({ deployment }: Side, folder: string): Promise<number> {
   return (await readdir(join(deployment.folder, "data", "log", folder))).length;
 }
 
-/** Returns the median of the windows, so that a disk stall in one of them has no effect. */
+/** Returns the median across the windows, so that a disk stall in one of them has no effect. */
 function middleOfWindows({ latencies }: Side, share: number): number {
   return median(latencies.map((window) => window.quantileMs(share)));
 }

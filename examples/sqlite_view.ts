@@ -34,7 +34,7 @@ interface Options {
   client: EventLogClient;
   databasePath: string;
   once: boolean;
-  /** Maximum events per transaction; null to use the service's page size. */
+  /** Maximum number of events per transaction; null to use the service's page size. */
   limit: number | null;
 }
 

@@ -36,7 +36,7 @@ import { requireVersion } from "./compile/trial_run.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIB = 1024 * 1024;
-/** Documents and examples that are distributed with an executable. */
+/** Documentation and examples that are distributed with an executable. */
 const DOCUMENTS = ["README.md", "docs", "examples", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
 
 const USAGE = `Usage: deno task compile [--target NAME] [--output PATH]

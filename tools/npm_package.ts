@@ -1,6 +1,6 @@
 /**
  * Builds the contents of the npm package in `dist/npm`: JavaScript (Node does not strip types
- * inside `node_modules`), declarations of the library, and the examples. `npm pack` runs this
+ * inside `node_modules`), declarations for the library, and the examples. `npm pack` runs this
  * script, which needs Node >= 22.18 and the development dependencies.
  */
 import { spawnSync } from "node:child_process";
@@ -19,7 +19,7 @@ const PROGRAM = "cli.ts";
 const LIBRARY = ["mod.ts", "event.ts"];
 
 const VIEWER = ["server.ts", "minute_counts.ts", "page"].map((name) => `examples/viewer/${name}`);
-/** Files of the viewer's page that are not modules. */
+/** Files in the viewer's page that are not modules. */
 const PAGE = ["index.html", "viewer.css"].map((name) => `examples/viewer/page/${name}`);
 
 const DECLARATION_OPTIONS = [

@@ -9,7 +9,7 @@
  * - `--states N` records every disk write instead of cutting the power, and checks N disk states
  *   that a power failure could have left.
  * - `--errors N` makes N disks fail instead: all writes, flushes or reads return EIO.
- * - `--no-fsync` turns every fsync of the service into a no-op. The run must then lose events and
+ * - `--no-fsync` turns every fsync by the service into a no-op. The run must then lose events and
  *   exit with status 1.
  */
 import { execFile } from "node:child_process";

@@ -22,7 +22,7 @@ const SKIPPED = new Set([".git", "node_modules", "demo", "dist"]);
 /** Layers, from bottom to top. A file may import only from its own layer and lower ones. */
 const LAYERS = ["event", "log", "service", "api", "commands"];
 
-/** The directories that each directory of `src/` outside the layers may import from. */
+/** The directories that each directory in `src/` outside the layers may import from. */
 const OUTSIDE: Record<string, string[]> = {
   client: ["event", "client"],
   http: ["http"],
@@ -41,7 +41,7 @@ const USED: Record<string, string[]> = {
 /** Files that may end the process through the runtime. Examples are standalone. */
 const ENDING = /^(src\/runtime\/end_process\.ts$|examples\/)/;
 
-/** Returns the paths of all text files of the project, relative to `root`. */
+/** Returns the paths of all text files in the project, relative to `root`. */
 function listFiles(root: string, folder = ""): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -154,7 +154,7 @@ function findDead(files: string[], read: (path: string) => string): string[] {
     .map((path) => `${path}: only tests import it`);
 }
 
-/** Returns the faults of the source tree at `root`, one line each. */
+/** Returns the faults in the source tree at `root`, one line each. */
 export function findUntidy(root: string): string[] {
   const files = listFiles(root);
   const read = (path: string) => readFileSync(join(root, path), "utf8");

@@ -1,7 +1,7 @@
 /** An endless response that pushes data, for the minimum cost of delivery to a follower. */
 import { Buffer } from "node:buffer";
 
-/** The follow response that clients of the service expect. */
+/** The follow response that the service's clients expect. */
 const CAUGHT_UP = Buffer.from('{"type":"caught_up"}\n');
 const EVENT_START = Buffer.from('{"event_id":"","batch":');
 const EVENT_END = Buffer.from("}\n");

@@ -1,4 +1,4 @@
-/** Worker of `../hash_floor.ts`: hashes the requested work, then responds. */
+/** Worker for `../hash_floor.ts`: hashes the requested work, then responds. */
 import { parentPort } from "node:worker_threads";
 import { hashEvents } from "./hashing.ts";
 

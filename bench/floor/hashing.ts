@@ -33,7 +33,7 @@ function hashEach(sizeBytes: number, events = BATCH_EVENTS): void {
   }
 }
 
-/** Hashes the payloads, envelopes, chain, digest and lines of an appended batch. */
+/** Hashes the payloads, envelopes, chain, digest and lines in an appended batch. */
 export function hashAppended(events: number): void {
   for (const sizeBytes of [PAYLOAD_BYTES, ENVELOPE_BYTES, LINK_BYTES]) hashEach(sizeBytes, events);
   for (const bytesPerEvent of [DIGEST_BYTES, LINE_BYTES]) hashText(bytesPerEvent, events);

@@ -12,7 +12,7 @@ import type { Workload } from "../support/load.ts";
 import { pageRequest } from "../support/requests.ts";
 import { ingestWorkload, requireCommitted, requireOk } from "../support/workloads.ts";
 
-/** Number of clients of each kind of load. */
+/** Number of clients for each kind of load. */
 const CLIENTS = {
   batches: 4,
   singles: 16,
@@ -37,7 +37,7 @@ export interface Load {
 
 /**
  * Combines several kinds of load on a log.
- * @param row makes the batch ids of this row unique.
+ * @param row makes the batch ids in this row unique.
  * @param facts describes the log. Batches of one event advance its `nextBatch`.
  */
 export function loadOf(row: string, kinds: readonly Kind[], facts: LogFacts): Load {

@@ -1,4 +1,4 @@
-/** The command line of the memory benchmark. */
+/** The command line for the memory benchmark. */
 import { parseArgs } from "node:util";
 import { type Shape, shapeNamed } from "../scale/history.ts";
 import { ownRuntime, type RuntimeName } from "../support/deployment.ts";

@@ -1,11 +1,11 @@
 /**
- * Draws results of this benchmark as an SVG image. Each figure is a group of bars with its own
+ * Draws results from this benchmark as an SVG image. Each figure is a group of bars with its own
  * scale: the service on each measured runtime, PostgreSQL doing the same work, and Redis.
  */
 import { type Report, rounded, type Row } from "../support/report.ts";
 import { type Figure, FIGURES, INGEST_ROWS, SERVED_ROWS } from "./rows.ts";
 
-/** The result file of one run; see `--json`. */
+/** The result file from one run; see `--json`. */
 export interface PeersResult extends Report {
   details: Row[];
 }
@@ -59,7 +59,7 @@ const STYLE = `
 `;
 
 /**
- * @param results one per runtime of the service. The best of a peer's figures is drawn.
+ * @param results one per service runtime. The best of a peer's figures is drawn.
  * @throws {Error} if a result is from a different benchmark, or there is no figure to draw.
  */
 export function drawChart(results: PeersResult[]): string {

@@ -32,7 +32,7 @@ export function segmentsGoal(series: Series[]): Series[] {
 const CLIENT_SHARE_MAX = 0.85;
 const CLIENT_LIMITED = "!";
 
-/** Returns a line per measured figure: the service, the best peer, the same work and the floor. */
+/** Returns a line per measured figure: the service, best peer, same-work peer and floor. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.filter(({ row }) => series.some((each) => each.row === row))
     .map((figure) => comparisonRow(figure, series.filter((each) => each.row === figure.row)));
@@ -136,7 +136,7 @@ function percent(share: number | null): number | null {
   return share === null ? null : Math.round(share * 100);
 }
 
-/** Returns the median over the rounds in which a value is known; null if there are none. */
+/** Returns the median across the rounds in which a value is known; null if there are none. */
 export function medianOf(rounds: Measurement[], key: keyof Measurement): number | null {
   const values = rounds.map((round) => round[key]).filter((value) => value !== null);
   return values.length === 0 ? null : median(values);

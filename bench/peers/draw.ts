@@ -1,5 +1,5 @@
 /**
- * Draws the chart from result files of this benchmark, one per runtime of the server:
+ * Draws the chart from this benchmark's result files, one per server runtime:
  * `node bench/peers/draw.ts CHART.svg RESULT.json...`.
  */
 import { readFile, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** Makes DuckDB write the events of a tail to Parquet, with the same rows from the same lines. */
+/** Makes DuckDB write the events in a tail to Parquet, with the same rows from the same lines. */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -6,12 +6,12 @@ import { type Measurement, ownClock } from "./measurement.ts";
 
 const LF = 10;
 
-/** Columns of a segment, with the types that are cheapest for DuckDB. */
+/** Columns in a segment, with the types that are cheapest for DuckDB. */
 const COLUMNS = "{event_id: 'UUID', source: 'VARCHAR', stream: 'VARCHAR', record_key: 'VARCHAR', " +
   "kind: 'VARCHAR', occurred_at: 'VARCHAR', observed_at: 'TIMESTAMP', payload: 'JSON', " +
   "content_hash: 'VARCHAR', batch_id: 'VARCHAR', event_hash: 'VARCHAR'}";
 
-/** Copies the events of a tail, on all cores. @param folder for temporary input and output. */
+/** Copies the events in a tail, on all cores. @param folder for temporary input and output. */
 export async function copyToParquet(tail: string, folder: string): Promise<Measurement> {
   const input = join(folder, "events.ndjson");
   const output = join(folder, "events.parquet");
@@ -32,7 +32,7 @@ export async function copyToParquet(tail: string, folder: string): Promise<Measu
 }
 
 /**
- * Extracts the event lines of a tail to a separate file. @returns the number of events.
+ * Extracts the event lines from a tail to a separate file. @returns the number of events.
  */
 function writeLines(tail: string, path: string): number {
   const bytes = readFileSync(tail);

@@ -11,7 +11,7 @@ export interface BenchEvent {
   payload: Record<string, unknown>;
 }
 
-/** Returns the events of a request to the service. */
+/** Returns the events in a request to the service. */
 export function eventsOf(request: Buffer): BenchEvent[] {
   const body = request.subarray(request.indexOf("\r\n\r\n") + 4).toString("utf8");
   return (JSON.parse(body) as { events: BenchEvent[] }).events;

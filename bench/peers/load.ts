@@ -18,7 +18,7 @@ export interface LoadTimes {
   measureMs: number;
 }
 
-/** Counts of the measured window; null outside of it. */
+/** Counts for the measured window; null outside it. */
 interface Counts {
   events: number;
   latencies: LatencyHistogram;

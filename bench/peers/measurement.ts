@@ -1,5 +1,5 @@
 /**
- * The results of one measurement, and a clock for the CPU time used by the server, by the load
+ * The results from one measurement, and a clock for the CPU time used by the server, by the load
  * generator and by everything else on the machine.
  */
 import {

@@ -22,7 +22,7 @@ interface ToolReport {
   p99Ms: number | null;
 }
 
-/** @param words the command of each request. */
+/** @param words the command for each request. */
 export async function runRedisBenchmark(
   redis: Redis,
   clients: number,
@@ -84,7 +84,7 @@ async function measureTool(
   return { ...clock.stop(requests), eventsPerSecond: perSecond, p50Ms, p99Ms };
 }
 
-/** Parses the line of `redis-benchmark --csv` by its header. */
+/** Parses the line from `redis-benchmark --csv` by its header. */
 export function parseRedisBenchmark(output: string): ToolReport {
   const [names, cells] = output.trim().split("\n").slice(-2)
     .map((line) => line.slice(1, -1).split('","'));

@@ -78,7 +78,7 @@ export async function runProgram(
   return output.stdout();
 }
 
-/** A running server of a peer. */
+/** A peer's running server. */
 export class PeerServer {
   readonly #path: string;
   readonly #child: ChildProcess;

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 const PROTOCOL_VERSION = 196608;
 const FORMAT_BINARY = 1;
 
-/** Special characters of COPY, and their escapes. */
+/** Special characters in COPY, and their escapes. */
 const COPY_ESCAPES: Record<string, string> = {
   "\\": "\\\\",
   "\t": "\\t",
@@ -15,7 +15,7 @@ const COPY_ESCAPES: Record<string, string> = {
   "\r": "\\r",
 };
 
-/** Builds the first message of a session. */
+/** Builds the first message in a session. */
 export function startupMessage(user: string, database: string): Buffer {
   const parameters = Buffer.from(`user\0${user}\0database\0${database}\0\0`);
   return Buffer.concat([int32(parameters.length + 8), int32(PROTOCOL_VERSION), parameters]);
@@ -58,7 +58,7 @@ export function copyMessages(rows: string[][]): Buffer {
   return Buffer.concat([message("d", Buffer.from(lines.join(""))), message("c", Buffer.alloc(0))]);
 }
 
-/** Builds the last message of a session. */
+/** Builds the last message in a session. */
 export function terminateMessage(): Buffer {
   return message("X", Buffer.alloc(0));
 }

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL in each row. The table has a sequence number as primary key, and the payload as
- * `json`, the cheapest validated type. Inserting events from JSON is the same work as the
- * service's. COPY, with events already split into columns, is the fastest variant.
+ * The PostgreSQL side of each benchmark row. The table has a sequence number as its primary key,
+ * and the payload as `json`, the cheapest validated type. Inserting events from JSON does the same
+ * work as the service. COPY, with events already split into columns, is the fastest variant.
  */
 import { Buffer } from "node:buffer";
 import { setTimeout as delay } from "node:timers/promises";
@@ -136,7 +136,7 @@ export function copyRequest(events: BenchEvent[]): Buffer {
   return Buffer.concat([copy, copyMessages(events.map(valuesOf))]);
 }
 
-/** Requests the event of a key. */
+/** Requests the event with a given key. */
 export function keyRequestOf(key: string): Buffer {
   return Buffer.concat([executeMessages("key", [Buffer.from(key)]), syncMessage()]);
 }

@@ -1,6 +1,7 @@
 /**
- * Redis in each row. An event is a stream entry with its JSON as the only field, which is the least
- * work for Redis. Batches are sent in one write, with and without MULTI; only MULTI is atomic.
+ * The Redis side of each benchmark row. An event is a stream entry with its JSON as its only field,
+ * which is the least work for Redis. Batches are sent in one write, with and without MULTI; only
+ * MULTI is atomic.
  */
 import { Buffer } from "node:buffer";
 import { BatchRequest } from "../support/requests.ts";
@@ -25,7 +26,7 @@ import {
 const STREAM = "events";
 const FIELD = "e";
 
-/** Bytes of an exchange and the number of its replies. */
+/** Bytes sent in an exchange, and the number of replies. */
 interface Request {
   bytes: Buffer;
   replies: number;

@@ -42,7 +42,7 @@ export class RespSkimmer {
   #opening: string | null = null;
   #isOpeningNext = false;
 
-  /** @param replies number of replies of the next exchange. */
+  /** @param replies number of replies in the next exchange. */
   expect(replies: number): void {
     this.#missing = replies;
   }

@@ -1,4 +1,4 @@
-/** The rows of the comparison: what each measures, and the figures that are compared. */
+/** The rows in the comparison: what each measures, and the figures that are compared. */
 import type { LoadTimes } from "./load.ts";
 import type { Measurement } from "./measurement.ts";
 
@@ -51,13 +51,13 @@ export const INGEST_ROWS: Record<string, IngestRow> = {
 export const FILL_BATCH_EVENTS = 1000;
 export const PAGE_EVENTS = 1000;
 
-/** Rows that are measured on a new server each. */
+/** Rows that are each measured on a new server. */
 export const SERVED_ROWS = [...Object.keys(INGEST_ROWS), "replay-tail", "deliver"];
 
 /** Rows about sealed history, which share one log. */
 export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
 
-/** A compared figure of a row, which becomes one line of the table. */
+/** A compared figure in a row, which becomes one line in the table. */
 export interface Figure {
   label: string;
   row: string;

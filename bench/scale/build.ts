@@ -193,7 +193,7 @@ export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void
   await writeFacts(log);
 }
 
-/** Returns the last event of a receipt. */
+/** Returns the last event in a receipt. */
 function lastEventId({ bodyEnd }: RawResponse): string {
   const id = /"last_event_id":"([0-9a-f-]+)"/.exec(bodyEnd.toString("latin1"))?.[1];
   if (id === undefined) throw new Error(`no receipt: ${bodyEnd}`);

@@ -1,5 +1,5 @@
 /**
- * A log of the scale benchmark on disk, with the metadata that requests need. It is stored in the
+ * An on-disk log for the scale benchmark, with the metadata that requests need. It is stored in the
  * deployment's directory, so that a kept log can be measured again.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -13,11 +13,11 @@ export interface LogFacts {
   shape: Shape;
   bulkBatches: number;
   bulkEvents: number;
-  /** The event of each old stream that has only one event, by stream. */
+  /** The event in each old stream that has only one event, by stream. */
   oldStreams: Record<string, string>;
-  /** The last events of batches spread evenly over the bulk, in order. */
+  /** The last event in each of the batches spread evenly over the bulk, in order. */
   positions: string[];
-  /** Figures of the build. */
+  /** Figures from the build. */
   figures: Figures;
   /** First unused batch number. */
   nextBatch: number;

@@ -1,10 +1,10 @@
-/** A log's figures by name, in print order, and tables of several logs side by side. */
+/** A log's figures by name, in print order, and tables that show several logs side by side. */
 import { rounded, type Row } from "../support/report.ts";
 
 /** Figures by name; null if unavailable on this system. */
 export type Figures = Record<string, number | null>;
 
-/** Limits of some figures; the others are only reported. */
+/** Limits for some figures; the others are only reported. */
 const GOALS: Record<string, string> = {
   "check of a new batch ms": "empty + 0.2",
   "duplicate p50 ms": "10",

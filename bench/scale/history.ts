@@ -1,13 +1,13 @@
 /**
- * The contents of a log of the scale benchmark, derived from batch numbers, so that the response to
- * each request is known. The log begins with batches of one event, each in a stream that gets no
+ * The contents of a log for the scale benchmark, derived from batch numbers, so that the response
+ * to each request is known. The log begins with batches of one event, each in a stream that gets no
  * more events (an old stream). The bulk follows, spread evenly over 100 sources with 1,000 streams
  * each. Every event has a unique record key.
  */
 import { Buffer } from "node:buffer";
 import { typicalPayload } from "../support/requests.ts";
 
-/** Events per batch of the bulk: 1,000, or 1. */
+/** Events per batch in the bulk: 1,000, or 1. */
 export type Shape = "batch" | "single";
 const SHAPES: readonly Shape[] = ["batch", "single"];
 
@@ -60,7 +60,7 @@ export interface SingleEvent {
   batchId: string;
   source: string;
   stream: string;
-  /** Last event of the stream, for a precondition; undefined for none. */
+  /** Last event in the stream, for a precondition; undefined for none. */
   expectedFrontier?: string | null;
 }
 
@@ -77,7 +77,7 @@ export function singleBatch(event: SingleEvent): Buffer {
   }));
 }
 
-/** Builds the only batch of an old stream. */
+/** Builds the only batch in an old stream. */
 export function oldBatch(number: number): Buffer {
   const stream = oldStreamName(number);
   return singleBatch({ batchId: stream, source: OLD_SOURCE, stream });
@@ -103,7 +103,7 @@ function getRequest(target: string): Buffer {
 }
 
 /**
- * Builds the batches of the bulk. They share a buffer, so a batch must be sent before the next one
+ * Builds the batches in the bulk. They share a buffer, so a batch must be sent before the next one
  * is built.
  */
 export class BulkBatches {

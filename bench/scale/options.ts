@@ -1,4 +1,4 @@
-/** The command line of the scale benchmark. */
+/** The command line for the scale benchmark. */
 import { parseArgs } from "node:util";
 import { ownRuntime, type RuntimeName } from "../support/deployment.ts";
 import { positive, runtimeNamed } from "../support/options.ts";

@@ -47,7 +47,7 @@ async function askAll(
   return answerTimes(tookMs);
 }
 
-/** Returns the three figures of one kind of request. */
+/** Returns the three figures for one kind of request. */
 function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures {
   return {
     [`${name}: first ms`]: rounded(firstMs, 2),
@@ -104,7 +104,7 @@ export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figur
   return told("record key", times);
 }
 
-/** Sends duplicates of batches of the bulk. */
+/** Sends duplicates of batches in the bulk. */
 export async function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
   const requests = new BulkBatches(batchEventsOf(facts.shape));
   const times = await askAll(client, QUESTIONS, (number) => ({
@@ -175,7 +175,7 @@ export async function askPreconditions(client: RawClient, facts: LogFacts): Prom
   return told("precondition, old stream", times);
 }
 
-/** Reads pages of 100 streams: of the latest snapshot, and as of events in the middle. */
+/** Reads pages of 100 streams: from the latest snapshot, and as of events in the middle. */
 export async function askStreams(client: RawClient, facts: LogFacts): Promise<Figures> {
   const question = (parameters: string): Question => ({
     request: streamsRequest(parameters),

@@ -1,5 +1,5 @@
 /**
- * Measures the delivery latency of batches to followers, with many batches in flight. A batch has
+ * Measures the latency of batch delivery to followers, with many batches in flight. A batch has
  * reached a follower when a record includes the batch's last event. Deliveries and receipts arrive
  * in any order.
  */

@@ -3,10 +3,10 @@ import { median } from "../../tools/support/median.ts";
 
 /** Memory has grown if the ratio is above this. Garbage collection makes memory fluctuate. */
 const MEMORY_RATIO_MAX = 1.2;
-/** Latency has grown if the ratio is above this. Other load affects the p99 of a minute. */
+/** Latency has grown if the ratio is above this. Other load affects a single minute's p99. */
 const P99_RATIO_MAX = 1.5;
 
-/** Figures of one interval; memory is null if unavailable. */
+/** Figures for one interval; memory is null if unavailable. */
 export interface IntervalFigures {
   memoryMb: number | null;
   appendP99Ms: number;

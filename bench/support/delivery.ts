@@ -22,7 +22,7 @@ export interface DeliveryOptions {
 }
 
 export interface DeliveryResult {
-  /** Events of the measured time. */
+  /** Events in the measured time. */
   events: number;
   seconds: number;
   /** From the receipt to the line, or 0 if the line came first. One per event and follower. */

@@ -57,7 +57,7 @@ export function executableOf(runtime: RuntimeName): string {
   return runtime === ownRuntime() ? process.execPath : runtime;
 }
 
-/** Figures of a command. */
+/** Figures for a command. */
 export interface CommandRun {
   /** Duration of the process. */
   tookMs: number;

@@ -7,7 +7,7 @@ import { LatencyHistogram } from "./latency_histogram.ts";
 /** Approximate size of a commit with one typical event. */
 const APPEND_BYTES = 1100;
 
-/** Maximum number of appends, which suffices for a p99. A slow disk does fewer in the time. */
+/** Maximum number of appends, enough for a p99. A slow disk does fewer within the time limit. */
 const APPENDS_MAX = 500;
 const PROBE_MS_MAX = 1000;
 

@@ -29,7 +29,7 @@ export async function ask(client: RawClient, question: Question): Promise<Answer
   return { response, tookMs };
 }
 
-/** Latencies of requests of one kind. */
+/** Latencies for requests of one kind. */
 export interface AnswerTimes {
   firstMs: number;
   /** Median of all but the first. */

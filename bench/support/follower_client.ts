@@ -5,12 +5,12 @@
 import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 
-/** The start of each event of a record. It occurs nowhere else in the benchmarks' events. */
+/** The start of each event in a record. It occurs nowhere else in the benchmarks' events. */
 const EVENT_START = Buffer.from('{"event_id":"');
 const CAUGHT_UP = Buffer.from('"type":"caught_up"');
 /** A chunk of the response ends with a record, so data that ends like this is complete. */
 const RECORD_END = Buffer.from("}\n\r\n");
-/** Maximum size of the members after the events of a record. */
+/** Maximum size of the members after the events in a record. */
 const RECORD_TAIL_BYTES = 256;
 
 /** A read buffer shared by all followers; each processes it before the next one reads. */
@@ -33,7 +33,7 @@ export class FollowerClient {
   /** The end of the data read so far, since a match may span two reads. */
   #tail: Buffer = NOTHING;
   #anyData = false;
-  /** Events of a record that may be incomplete. */
+  /** Events in a record that may be incomplete. */
   #begun = 0;
 
   private constructor(

@@ -10,12 +10,12 @@ import { cpuSeconds } from "./process_stats.ts";
 import { RawClient } from "./raw_client.ts";
 import type { RawResponse } from "./response_parser.ts";
 
-/** The requests of one client, and checks of the responses. */
+/** The requests from one client, and checks of the responses. */
 export interface Workload {
   next(): Buffer;
   /** Checks a response, and ends the run if it is wrong. @returns the number of its events. */
   accept(response: RawResponse): number;
-  /** Returns the number of bytes to count, of either the request or the response. */
+  /** Returns the number of bytes to count, in either the request or the response. */
   bytes(request: Buffer, response: RawResponse): number;
 }
 
@@ -26,7 +26,7 @@ export interface LoadOptions {
   workloads: Workload[];
   warmupMs: number;
   measureMs: number;
-  /** The run ends early after this many events, including those of the warm-up. */
+  /** The run ends early after this many events, including those in the warm-up. */
   eventsMax: number;
 }
 
@@ -60,7 +60,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   }
 }
 
-/** State shared by all clients of a run. */
+/** State shared by all clients in a run. */
 class Run {
   readonly #eventsMax: number;
   readonly #stop = new AbortController();

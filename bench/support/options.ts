@@ -1,14 +1,14 @@
-/** The common command line of the benchmarks. */
+/** The common command line for the benchmarks. */
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { ownRuntime, type RuntimeName, RUNTIMES } from "./deployment.ts";
 
 export interface BenchOptions {
   serverRuntime: RuntimeName;
-  /** Measured time of a row. */
+  /** Measured time for a row. */
   measureMs: number;
   warmupMs: number;
-  /** Maximum events of a row, or size of a log; undefined for the benchmark's default. */
+  /** Maximum number of events in one row, or log size; undefined for the benchmark's default. */
   events: number | undefined;
   /** Number of starts. Their median is reported. */
   starts: number;
@@ -22,7 +22,7 @@ export interface BenchOptions {
 const WARMUP_SHARE = 0.2;
 
 /**
- * @param allRows names of all rows of the benchmark.
+ * @param allRows names of all rows in the benchmark.
  * @throws {Error} if an option is unknown or invalid.
  */
 export function parseBenchOptions(args: string[], allRows: string[]): BenchOptions {

@@ -1,4 +1,4 @@
-/** The output of the benchmarks: a table, and the same figures as JSON. */
+/** The output from the benchmarks: a table, and the same figures as JSON. */
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import process from "node:process";

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 export const PAYLOAD_BYTES = 300;
 export const BENCH_SOURCE = "bench";
 
-/** Number of digits of the number in a batch id, enough for any run. */
+/** Number of digits in the number in a batch id, enough for any run. */
 const NUMBER_DIGITS = 12;
 
 /** Returns a typical payload, with unordered members, numbers and nesting. */
@@ -34,7 +34,7 @@ export class BatchRequest {
   #number = 0;
 
   /**
-   * @param idPrefix makes the ids of a client unique.
+   * @param idPrefix makes a client's ids unique.
    * @param events events per batch.
    */
   constructor(idPrefix: string, events: number) {
@@ -88,7 +88,7 @@ function keyName(key: number): string {
   return `customer-${key}`;
 }
 
-/** Builds a `GET /v1/events` for the events of one key. */
+/** Builds a `GET /v1/events` for the events with one key. */
 export function keyRequest(key: number): Buffer {
   const target = `/v1/events?record_key=${keyName(key)}`;
   return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`);

@@ -1,4 +1,4 @@
-/** The requests of the clients of a row, and checks of their responses. */
+/** The requests from a row's clients, and checks of their responses. */
 import type { Buffer } from "node:buffer";
 import type { Workload } from "./load.ts";
 import { BatchRequest, pageRequest } from "./requests.ts";
@@ -68,7 +68,7 @@ interface PagePosition {
   snapshotThrough: string;
 }
 
-/** Parses the members that follow the events of a replay page. */
+/** Parses the members that follow the events in a replay page. */
 export function pagePosition(bodyEnd: Buffer): PagePosition {
   const pattern = /"next_after":"([0-9a-f-]+)","snapshot_through_event_id":"([0-9a-f-]+)"\}\s*$/;
   const [, nextAfter, snapshotThrough] = pattern.exec(bodyEnd.toString("utf8")) ?? [];

@@ -17,7 +17,7 @@ import type { Commit } from "./git_commits.ts";
 export const BATCH_COMMITS = 500;
 export const BATCH_BYTES_SOFT_MAX = 4 * 1024 * 1024;
 
-/** Groups the commits of one tip's import into batches. */
+/** Groups the commits in one tip's import into batches. */
 export async function* commitBatches(
   tip: string,
   commits: AsyncIterable<Commit>,

@@ -18,7 +18,7 @@ export interface CommitEvent {
     author: { name: string; mail?: string };
     parents: string[];
     committed_at?: string;
-    /** Present if a string of the commit was truncated. */
+    /** Present if a string in the commit was truncated. */
     is_cut?: true;
   };
 }

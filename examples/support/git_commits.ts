@@ -123,7 +123,7 @@ function toCommit(fields: string[], isCut: boolean): Commit {
   };
 }
 
-/** Yields the output of a git command, and throws at the end if git failed. */
+/** Yields the output from a git command, and throws at the end if git failed. */
 async function* git(
   repository: string,
   args: string[],

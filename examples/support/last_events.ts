@@ -1,5 +1,5 @@
 /**
- * Finds the last events of a log. A log can only be read forward, so this reads increasingly long
+ * Finds the last events in a log. A log can only be read forward, so this reads increasingly long
  * windows at its end until one contains enough events.
  */
 import type { CommittedEvent } from "../../event.ts";

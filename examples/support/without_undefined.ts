@@ -1,4 +1,4 @@
-/** Drops undefined members, which argument parsers set but the client's options do not accept. */
+/** Drops undefined properties, which argument parsers set but the client options do not accept. */
 export function withoutUndefined<T extends object>(
   options: T,
 ): { [Name in keyof T]?: Exclude<T[Name], undefined> } {

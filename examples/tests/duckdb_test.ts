@@ -1,4 +1,4 @@
-/** The results of `duckdb.sql` on a deployment's sealed log agree with replay. */
+/** The results from `duckdb.sql` on a deployment's sealed log agree with replay. */
 import assert from "node:assert/strict";
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -81,7 +81,7 @@ function streamsOf(log: CommittedEvent[]): Row[] {
   return [...streams.keys()].sort().map((key) => streams.get(key)!);
 }
 
-/** Converts an event to a row of view `events`, except the batch digest, which replay omits. */
+/** Converts an event to a row in view `events`, except the batch digest, which replay omits. */
 function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): Row {
   return {
     ...event,

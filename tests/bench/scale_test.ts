@@ -1,4 +1,4 @@
-/** The load, counters and comparisons of the scale and steady benchmarks. */
+/** The load, counters and comparisons in the scale and steady benchmarks. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** Runs the examples in doc comments and documents against a service. */
+/** Runs the examples in doc comments and documentation against a service. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -37,7 +37,7 @@ test("every example in the client's doc comments type-checks and runs", {
 
 const node = executableOf("node");
 
-/** Examples in documents are complete scripts. */
+/** Examples in the documentation are complete scripts. */
 test("every example in the documents runs on Node, importing the package by name", {
   skip: node === null ? absenceOf("node") : false,
 }, async () => {

@@ -13,7 +13,7 @@ import {
   withFakeService,
 } from "./support/fake_service.ts";
 
-/** A page with events `from` to `to` of a log that ends at event `through`. */
+/** A page with events `from` to `to` in a log that ends at event `through`. */
 function page(from: number, to: number, nextAfter: number, through: number): Reply {
   return json(200, {
     events: events(from, to),

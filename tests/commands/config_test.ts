@@ -15,7 +15,7 @@ import { withFolder } from "../../tools/support/program.ts";
 
 const PATH = "/srv/log/service.toml";
 
-/** Returns the message of an error, which must be a usage error of a single line. */
+/** Returns the message of an error, which must be a usage error on a single line. */
 function messageOf(error: unknown): string {
   assert.ok(error instanceof CommandError, String(error));
   assert.equal(error.exitStatus, EXIT_USAGE);

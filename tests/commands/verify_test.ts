@@ -40,7 +40,7 @@ function verify(dir: string, args: string[] = [], options: CliOptions = {}): Pro
   });
 }
 
-/** Reads all files of a log. */
+/** Reads all files in a log. */
 async function filesOf(dir: string): Promise<Map<string, string>> {
   const logDir = join(dir, "data", "log");
   const names = await readdir(logDir, { recursive: true, withFileTypes: true });

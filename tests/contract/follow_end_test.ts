@@ -14,7 +14,7 @@ import { withServedLog } from "./support/served_log.ts";
 
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/** Reads the end record, which must be the last line of a complete response. */
+/** Reads the end record, which must be the last line in a complete response. */
 async function endOf(follow: FollowReader): Promise<object> {
   const end = await follow.nextOf("end");
   assert.equal(await follow.line(), null);

@@ -1,4 +1,4 @@
-/** The first batch of a successor, which names the retired source that it continues. */
+/** The first batch from a successor, which names the retired source that it continues. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import {
@@ -34,7 +34,7 @@ function successor(events: unknown[], batchId = "b") {
   return batchWith({ source: "shop2", batch_id: batchId, events });
 }
 
-/** Commits a batch of `shop` and retires it. @returns its final frontier. */
+/** Commits a batch from `shop` and retires it. @returns its final frontier. */
 async function retireShop(socketPath: string): Promise<string> {
   await commit(socketPath, batchWith({}));
   return (await retire(socketPath, "shop")).final_frontier;

@@ -26,7 +26,7 @@ import { TOUR, TOUR_BODIES } from "./support/tour_stops.ts";
 const DOCUMENT = new OpenApiDocument();
 const EXAMPLES: Record<string, Node> = DOCUMENT.root.components!.examples!;
 
-/** All nodes of the document that have a member `name`, each with its JSON pointer. */
+/** All nodes in the document that have a member `name`, each with its JSON pointer. */
 function* nodesWith(
   name: string,
   node: unknown = DOCUMENT.root,

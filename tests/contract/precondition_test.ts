@@ -1,4 +1,4 @@
-/** `stream_precondition` of `POST /v1/events`. */
+/** `stream_precondition` in `POST /v1/events`. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import {

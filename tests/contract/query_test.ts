@@ -1,4 +1,4 @@
-/** Query strings of `GET /v1/events`: percent-decoding and invalid values. */
+/** Query strings for `GET /v1/events`: percent-decoding and invalid values. */
 import assert from "node:assert/strict";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";

@@ -1,4 +1,4 @@
-/** `GET /v1/streams`: the pages of a consistent listing. */
+/** `GET /v1/streams`: the pages in a consistent listing. */
 import assert from "node:assert/strict";
 import type { StreamSummary } from "../../src/event/types.ts";
 import { test } from "../support/tested_service.ts";
@@ -22,7 +22,7 @@ function commitTo(socketPath: string, source: string, batchId: string, streams: 
   return commit(socketPath, batchWith({ source, batch_id: batchId, events }));
 }
 
-/** A row of the listing. */
+/** A row in the listing. */
 function row(source: string, stream: string, frontier: string, count: number): StreamSummary {
   return { source, stream, frontier_event_id: frontier, event_count: count };
 }

@@ -8,7 +8,7 @@ const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
 const { dependencies, devDependencies } = JSON.parse(read("package.json"));
 const mirror = JSON.parse(read("mirror/package.json"));
 
-/** The names and licenses in the table of a section. */
+/** The names and licenses in a section's table. */
 function listedIn(heading: string): [name: string, licence: string][] {
   const section = read("docs/dependencies.md").split(/^## /m).find((text) =>
     text.startsWith(`${heading}\n`)

@@ -1,6 +1,6 @@
 /**
- * Runs the commands in the documents in a copy of the repository, and compares their output with
- * the documents. `support/fences.ts` describes the tags of fences.
+ * Runs the commands in the documentation in a copy of the repository, and compares their output
+ * with the documentation. `support/fences.ts` describes the tags on code blocks.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -20,7 +20,7 @@ const DOCUMENTS = [
     .map((name) => `docs/${name}`).sort(),
 ];
 
-/** Maximum number of fences that are not run. A higher limit would leave too much untested. */
+/** Maximum number of code blocks that are not run. A higher limit would leave too much untested. */
 const NO_RUN_MAX = 16;
 
 const TAGS: Record<string, string[]> = {
@@ -110,7 +110,7 @@ test("README.md: the follow for new events works on an empty log", { skip: obsta
   return runDocument("README.md", [start, follow, { ...follow, ...output }]);
 });
 
-/** Runs the commands of a document, and compares their output. */
+/** Runs the commands in a document, and compares their output. */
 function runDocument(path: string, list: Fence[]): Promise<void> {
   return withFolder(async (folder) => {
     await furnish(folder);

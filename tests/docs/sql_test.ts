@@ -15,7 +15,7 @@ const QUERIES = fencesOf(DOCUMENT)
   .map((query) => query.trim().replace(/;$/, ""))
   .filter((query) => query !== "");
 
-/** Creates a sealed log of three events, one of which deletes a record. */
+/** Creates a sealed log with three events, one of which deletes a record. */
 async function makeSealed(deployment: Deployment): Promise<void> {
   const order = { stream: "orders", record_key: "1001", payload: { total: 42.5 } };
   const event = { ...order, kind: "upserted" };
@@ -26,7 +26,7 @@ async function makeSealed(deployment: Deployment): Promise<void> {
   await deployment.seal();
 }
 
-/** The rows of each query, in document order. */
+/** The rows from each query, in document order. */
 function answersIn(dir: string): Promise<Row[][]> {
   return withDuckDb(async (connection) => {
     const answers: Row[][] = [];

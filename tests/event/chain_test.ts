@@ -7,7 +7,7 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 import { EVENT_HASHES, HEADS } from "./support/worked_example.ts";
 
-// Computed with Python's hashlib, like the hashes of the worked example.
+// Computed with Python's hashlib, like the hashes in the worked example.
 const GENESIS = "d7c2b88a9b41e38db5299fc03223d2ea3edced2c3d430bfb648770af0ca2ab09";
 
 test("GENESIS_HEAD_HEX is the hash of service/genesis/v1", () => {

@@ -20,7 +20,7 @@ const CALLS = "trace=write,writev,pwrite64,pwritev,pwritev2,sendto,sendmsg,sendm
 
 const RECEIPT = /\\"(?:first_event_id|retirement_event_id)\\":\\"([0-9a-f-]{36})\\"/;
 
-/** Every 200 response to a mutation, with the id of the first event of its batch. */
+/** Every 200 response to a mutation, with the id of the first event in its batch. */
 function acknowledgementsIn(calls: readonly SystemCall[]): [eventId: string, call: SystemCall][] {
   return calls.flatMap((call): [string, SystemCall][] => {
     const eventId = RECEIPT.exec(call.args)?.[1];

@@ -1,8 +1,8 @@
 /**
  * Flips bits in the files of a running service, with cold and warm caches, and during sealing. Each
- * response must then equal that of the unaltered log, or fail visibly: a 500, a broken connection,
- * or a follow that ends with `replay_failed`. Each failure is reported with its file and offset.
- * Requests that need no altered byte succeed, and so do appends.
+ * response must then equal that from the unaltered log, or fail visibly: a 500, a broken
+ * connection, or a follow that ends with `replay_failed`. Each failure is reported with its file
+ * and offset. Requests that need no altered byte succeed, and so do appends.
  *
  * SEED reproduces a run, and FLIPS sets the number of flipped bits.
  */
@@ -69,7 +69,7 @@ async function rightReply(request: AlteredRequest): Promise<Reply> {
   return reply;
 }
 
-/** The events of each file, from oldest to newest. */
+/** The events in each file, from oldest to newest. */
 async function fileEvents(): Promise<FileEvents[]> {
   const { text } = await ask(RIGHT.handler, { target: "/v1/events" });
   const events: CommittedEvent[] = JSON.parse(text).events;

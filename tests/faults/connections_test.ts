@@ -42,7 +42,7 @@ interface Kind {
   more: string;
   /** Limit on the server's memory per connection. */
   bytesMax: number;
-  /** Divisor of the number of connections. It is above 1 if they cost the client much memory. */
+  /** Divisor for the number of connections. It is above 1 if they cost the client much memory. */
   oneIn: number;
 }
 

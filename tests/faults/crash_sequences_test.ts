@@ -1,6 +1,6 @@
 /**
- * Crashes at every operation of every sequence of steps, in several torn variants, and crashes
- * again at every operation of the recovery.
+ * Crashes at every operation in every sequence of steps, in several torn variants, and crashes
+ * again at every operation during the recovery.
  *
  * CRASH_DEPTH=3 enumerates all sequences of up to three steps. By default, all sequences of one
  * step and some of two run. SEED chooses the latter. CRASH_STEPS=append,seal runs only that one.
@@ -78,7 +78,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   }
 }
 
-/** Runs `check`. Adds the crash, and a command that reproduces it, to any error of `check`. */
+/** Runs `check`. Adds the crash, and a command that reproduces it, to any error from `check`. */
 async function labelled(steps: readonly Step[], label: string, check: () => Promise<void>) {
   try {
     await check();

@@ -4,8 +4,8 @@
  *
  * An entry is `- **number** where: fault`, then indented list items: what must hold, and one or
  * more citations `file › title` or `file › title › case`. In a title, `…` stands for an inserted
- * value, and a trailing seed is omitted. A case is a string or member name in the test file or in a
- * test helper that it imports.
+ * value, and a trailing seed is omitted. A case is a string or property name in the test file or in
+ * a test helper that it imports.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";

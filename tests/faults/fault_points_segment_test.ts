@@ -33,7 +33,7 @@ const SEALED = Array.from({ length: 3 }, (_, number) =>
     })),
   }));
 
-/** A log of one segment and a tail, and the id of its last sealed event. */
+/** A log with one segment and a tail, and the id of its last sealed event. */
 async function sealedLog(): Promise<{ tree: Tree; lastSealed: string }> {
   const storage = new SimulatedDisk();
   let lastSealed = "";

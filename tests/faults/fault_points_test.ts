@@ -1,5 +1,5 @@
 /**
- * Makes every operation of a run (service, seal, service) fail in turn, in every possible way. By
+ * Makes every operation in a run (service, seal, service) fail in turn, in every possible way. By
  * default, SEED chooses a sample of these faults. FAULT_POINTS=all injects all of them, and
  * FAULT_POINT=12 makes only operation 12 fail, in every way.
  */
@@ -71,7 +71,7 @@ function describe({ strike }: FaultedRun): string {
   return `${kind} ${path} with ${plan.name} in ${phase}`;
 }
 
-/** All possible faults of a run, determined by a run without faults. */
+/** All possible faults in a run, determined by a run without faults. */
 async function faultPointsOf(base: Base): Promise<FaultPoint[]> {
   const points: FaultPoint[] = [];
   const count = (operation: Operation, number: number) => {

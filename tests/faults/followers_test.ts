@@ -29,13 +29,13 @@ const BULK_BATCHES = 192;
 const BULK_PAYLOAD = "x".repeat(MIB);
 /**
  * Memory per follower: a record and up to two of its chunks, one being sent and one that the system
- * has not accepted yet. Followers share the newest commits and the records made of them.
+ * has not accepted yet. Followers share the newest commits and the records made from them.
  */
 const FOLLOWER_BYTES = FOLLOW_RECORD_BYTES_MAX + 2 * FOLLOW_PIECE_BYTES;
 const MEMORY_BYTES_MAX = BASE_BYTES + (FOLLOWERS + 1) * FOLLOWER_BYTES +
   RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX;
 
-/** Counts the events of one follower and checks that its position increases. */
+/** Counts the events that one follower receives, and checks that its position increases. */
 class Received {
   events = 0;
   lastEventId = "";

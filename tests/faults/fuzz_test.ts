@@ -32,7 +32,7 @@ function complaints({ served }: Scene): string[] {
   return lines.filter((line) => line !== "" && !CALM_LINES.test(line));
 }
 
-/** Waits until the server has closed all connections of the fuzzing clients. */
+/** Waits until the server has closed all connections from the fuzzing clients. */
 async function assertNothingLeftOpen({ served }: Scene): Promise<void> {
   if (!existsSync("/proc/self/fd")) return;
   const deadlineMs = performance.now() + CLOSING_MS_MAX;

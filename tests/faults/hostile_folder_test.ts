@@ -1,7 +1,7 @@
 /**
  * Deployments in which a file or directory is replaced by something else. Every command prints one
  * line and exits with the documented status. It writes nothing through a link, deletes only files
- * of the log, and never blocks on a pipe.
+ * that belong to the log, and never blocks on a pipe.
  */
 import assert from "node:assert/strict";
 import { lstat, mkdtemp, realpath, rm } from "node:fs/promises";

@@ -1,5 +1,5 @@
 /**
- * The real service is killed at random moments of startup, shutdown and ingest with concurrent
+ * The real service is killed at random moments during startup, shutdown and ingest with concurrent
  * writers, with occasional seals. Every acknowledged batch must exist once, complete, with the ids
  * in its receipt; every other batch is either absent or complete. KILLS sets the number of kills.
  */

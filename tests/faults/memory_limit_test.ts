@@ -22,7 +22,7 @@ const WRAPPER = [
   `DENO_V8_FLAGS=--max-old-space-size=${HEAP_MIB}`,
 ];
 
-/** The events of a batch, as JSON. */
+/** The events in a batch, as JSON. */
 const EVENTS: [title: string, make: () => string][] = [
   ["one string of 32 MiB", () => eventOf(`"${"x".repeat(INGEST_BODY_BYTES_MAX - 500)}"`)],
   ["10,000 events of 3 KiB", () => Array(10_000).fill(eventOf(`"${"y".repeat(3200)}"`)).join()],

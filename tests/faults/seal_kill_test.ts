@@ -62,7 +62,7 @@ function assertEnded({ code, stderr }: CliExit): void {
 
 /**
  * Kills a seal after a given number of milliseconds, or during a given short step.
- * @returns labels of the files left behind; null if the seal had finished or had nothing to do.
+ * @returns labels for the files left behind; null if the seal had finished or had nothing to do.
  */
 async function killSeal(served: ServedLog, moment: number | string): Promise<string | null> {
   const before = await stateOf(served);

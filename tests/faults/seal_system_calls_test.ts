@@ -1,5 +1,5 @@
 /**
- * A system call of the real `seal` fails at each step. The command prints the reason and exits with
+ * A system call in the real `seal` fails at each step. The command prints the reason and exits with
  * status 1, every event still exists, and the next `seal` completes. Needs `strace`.
  */
 import assert from "node:assert/strict";

@@ -17,7 +17,7 @@ import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
 const KILLS = Number(process.env.KILLS ?? 5);
 const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
-/** Maximum number of descriptors of pending files and of a worker thread in either runtime. */
+/** Maximum number of descriptors for pending files and for a worker thread in either runtime. */
 const OTHER_FILES_MAX = 20;
 const SEGMENTS_WANTED = 3;
 const SETTLE_MS_MAX = 30_000;
@@ -69,7 +69,7 @@ test(killedTitle, async () => {
   tellOfLongRun("KILLS", result, struck);
 });
 
-/** Descriptors of regular files. Sockets of clients are not counted. */
+/** Descriptors for regular files. Client sockets are not counted. */
 function openFiles({ pid }: ServedLog): number {
   const folder = `/proc/${pid}/fd`;
   if (!existsSync(folder)) return 0;

@@ -1,5 +1,5 @@
 /**
- * A disk whose syncs take as long as the test decides. Readers are answered while a sync is held:
+ * A disk whose syncs take as long as the test decides. Readers get responses while a sync is held:
  * they never wait for the sync of a commit that they do not need.
  */
 import assert from "node:assert/strict";
@@ -17,12 +17,12 @@ import { withServedLog } from "../contract/support/served_log.ts";
 import { SealingSteps, untilQuiet } from "../support/sealing_steps.ts";
 import type { Operation, SimulatedDisk } from "../support/simulated_disk.ts";
 
-/** Commits of the history that is sealed while it is read. */
+/** Commits in the history that is sealed while it is read. */
 const COMMITS = 4;
 /** Time limit after which a reader is considered to be waiting for the held sync. */
 const ANSWER_TIMEOUT_MS = 30_000;
 
-/** Holds every sync of a disk until the test releases it. */
+/** Holds every sync on a disk until the test releases it. */
 class HeldSyncs {
   readonly #storage: SimulatedDisk;
   readonly #held: (() => void)[] = [];
@@ -75,7 +75,7 @@ class HeldSyncs {
   }
 }
 
-/** Runs `use` while all syncs of the disk are held. */
+/** Runs `use` while all syncs on the disk are held. */
 async function withHeldSyncs(
   storage: SimulatedDisk,
   use: (syncs: HeldSyncs) => Promise<void>,

@@ -54,7 +54,7 @@ async function append(log: Log, batchId: string): Promise<void> {
   await log.append([preparedBatch(batchId, { events })]);
 }
 
-/** The event lines of a chunk that follow event `after`. */
+/** The event lines in a chunk that follow event `after`. */
 function eventLines(chunk: Buffer, after: string): string[] {
   const lines: string[] = [];
   for (let start = 0; start < chunk.length;) {

@@ -41,7 +41,7 @@ async function recoverTwice(tree: Tree) {
   return { ...opened, tree: afterFirst };
 }
 
-/** Checks that `tree` opens with only the commits of `expectedTail`. */
+/** Checks that `tree` opens with only the commits in `expectedTail`. */
 async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): Promise<void> {
   const { log, reports, tree: recovered } = await recoverTwice(tree);
   assert.ok(

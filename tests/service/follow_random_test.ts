@@ -95,7 +95,7 @@ function randomAfter(random: Random, service: EventLogService, known: string[]) 
   return last.slice(0, -8) + counter.toString(16).padStart(8, "0");
 }
 
-/** The records of one session, up to a disconnect or the record that contains `lastBatch`. */
+/** The records from one session, up to a disconnect or the record that contains `lastBatch`. */
 async function followOnce(
   random: Random,
   service: EventLogService,

@@ -43,7 +43,7 @@ test("follow() after a position past the frontier waits for events past it", asy
   const { service, ids } = await serviceWith([["a"]]);
   const counter = (id: string, add: number) =>
     id.slice(0, -4) + (parseInt(id.slice(-4), 16) + add).toString(16).padStart(4, "0");
-  // The clock of these tests stands still, so ids increase by one.
+  // The clock in these tests stands still, so ids increase by one.
   const after = counter(ids[0]!, 2);
   const follow = service.follow({ ...FOLLOW_ALL, after });
   const { snapshot, caughtUp } = await snapshotRecords(follow);

@@ -84,7 +84,7 @@ async function withPosts(
   return storage;
 }
 
-/** Describes each batch of the log, which must verify without violations. */
+/** Describes each batch in the log, which must verify without violations. */
 async function stored(storage: SimulatedDisk): Promise<Map<string, string>> {
   assert.equal((await verifyStorage(storage)).failure, null);
   const payloads = new Map<string, string[]>();

@@ -10,7 +10,7 @@ import {
   submittedEvent,
 } from "../support/submitted.ts";
 
-/** A batch of source `new` with a marker and one other event. */
+/** A batch from source `new` with a marker and one other event. */
 function succeeding(frontier: string, predecessor = "old", batchId = "1"): SubmittedBatch {
   const events = [lineageMarker(predecessor, frontier), submittedEvent()];
   return { source: "new", batch_id: batchId, events };

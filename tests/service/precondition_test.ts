@@ -83,7 +83,7 @@ test("append() with a precondition fails after a commit with an unknown outcome"
   await log.service.close();
 });
 
-/** A log whose only batch is sealed, and the last event of that batch. */
+/** A log whose only batch is sealed, and the last event in that batch. */
 async function openSealed(): Promise<{ log: RestartableLog; last: string }> {
   const before = await RestartableLog.open();
   const last = await before.commit(submittedBatch("shop", "1"));

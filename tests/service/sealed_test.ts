@@ -12,7 +12,7 @@ import { observe } from "../support/observation.ts";
 import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Changes the files of a closed log, for example by sealing it. */
+/** Changes the files in a closed log, for example by sealing it. */
 type Form = (storage: SimulatedDisk) => Promise<unknown>;
 
 const stay: Form = () => Promise.resolve();

@@ -1,5 +1,5 @@
 /**
- * Stream pages and stream frontiers of a log with segments, pending files and a tail, even while
+ * Stream pages and stream frontiers in a log with segments, pending files and a tail, even while
  * files are sealed.
  */
 import assert from "node:assert/strict";

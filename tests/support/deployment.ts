@@ -16,7 +16,7 @@ import {
   withFolder,
 } from "../../tools/support/program.ts";
 
-/** The `verify` report of a log without violations. */
+/** The `verify` report for a log without violations. */
 export interface VerifiedLog {
   events_checked: number;
   orphans: string[];

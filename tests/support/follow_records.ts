@@ -1,4 +1,4 @@
-/** Parses the records of a follow response. */
+/** Parses the records in a follow response. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
@@ -52,7 +52,7 @@ export async function nextEvents(follow: Follow): Promise<EventsRecord> {
   return record as EventsRecord;
 }
 
-/** The records of the snapshot, and the `caught_up` record that ends it. */
+/** The records in the snapshot, and the `caught_up` record that ends it. */
 export async function snapshotRecords(
   follow: Follow,
 ): Promise<{ snapshot: EventsRecord[]; caughtUp: CaughtUpRecord }> {

@@ -18,7 +18,7 @@ import { openSegment } from "../../src/log/segment/segment_reader.ts";
 import { type ForgedRow, forgeSegment as forgeFile } from "./forged_segment.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 
-/** A commit of a tail or pending file, with its lines without LF. */
+/** A commit in a tail or pending file, with its lines without LF. */
 export interface CommitParts {
   commit: Commit;
   lines: string[];
@@ -37,7 +37,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
   return commits;
 }
 
-/** A file of these commits, with each length and sha256 recomputed. */
+/** A file with these commits, with each length and sha256 recomputed. */
 export function joinCommits(commits: readonly CommitParts[]): Buffer {
   return Buffer.concat(commits.flatMap(({ commit, lines }) => {
     const body = Buffer.from(lines.map((line) => `${line}\n`).join(""));
@@ -57,7 +57,7 @@ export function without(tree: Tree, path: string): Tree {
   return changed;
 }
 
-/** A copy of a tree with `change` applied to the commits of the file at `path`. */
+/** A copy of a tree with `change` applied to the commits in the file at `path`. */
 export function withCommits(
   tree: Tree,
   path: string,
@@ -95,13 +95,13 @@ export function withSegment(
   return withManifest(changed, { ...rest, segments: segments.with(number, { ...entry, path }) });
 }
 
-/** A row of a segment: an event line without LF, and its batch columns. */
+/** A row in a segment: an event line without LF, and its batch columns. */
 export interface Row {
   line: string;
   entry: BatchEntry;
 }
 
-/** All rows of a segment, each with an entry as if it were a batch of one event. */
+/** All rows in a segment, each with an entry as if it were a batch of one event. */
 export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   const segment = await openSegment(new SimulatedDisk(tree), path);
   const rows: Row[] = [];

@@ -20,7 +20,7 @@ export interface ForgedRow {
 }
 
 export interface Forgery {
-  /** The rows of each row group. */
+  /** The rows in each row group. */
   groups: ForgedRow[][];
   /** Overrides the correct metadata in the footer and manifest. */
   metadata?: Partial<EventFacts>;

@@ -20,7 +20,7 @@ export interface LoggedBatch {
 const OBSERVED_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * Groups consecutive events of a log into batches, each of which must be contiguous and unique.
+ * Groups consecutive events in a log into batches, each of which must be contiguous and unique.
  * @param frontier id of the event that precedes `events`.
  */
 export function loggedBatches(events: readonly CommittedEvent[], frontier = ""): LoggedBatch[] {

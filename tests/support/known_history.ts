@@ -1,5 +1,5 @@
 /**
- * The clients' knowledge of a log: a sequential model of the answers so far, the events read, and
+ * The clients' knowledge of a log: a sequential model of the responses so far, the events read, and
  * the mutations whose outcome is unknown. Outcomes are determined in order of submission.
  */
 import assert from "node:assert/strict";
@@ -28,7 +28,7 @@ export class KnownHistory {
   readonly events: CommittedEvent[] = [];
   /** All submitted mutations, in order. */
   readonly mutations: Mutation[] = [];
-  /** Number of mutations answered with a receipt. */
+  /** Number of mutations that got a receipt. */
   receipts = 0;
   /** Called with each batch once it is known to be committed. */
   onCommit: (batch: LoggedBatch) => void = () => {};
@@ -59,7 +59,7 @@ export class KnownHistory {
   }
 
   /**
-   * Submits a mutation and records its answer.
+   * Submits a mutation and records its response.
    * @param attempt makes the call; returns null if a fault that clients never see made it fail.
    * @param group number of a group of mutations that are committed atomically.
    */
@@ -81,7 +81,7 @@ export class KnownHistory {
     return outcome;
   }
 
-  /** Checks the answers against new events of a process. Every event must be acknowledged. */
+  /** Checks the responses against new events from a process. Every event must be acknowledged. */
   shows(text: string): void {
     const batches = this.#take(text);
     const answered = this.#open;
@@ -119,7 +119,7 @@ export class KnownHistory {
     this.#open = [];
   }
 
-  /** Checks an answer against the model. If it reports a commit, it consumes the next batch. */
+  /** Checks a response against the model. If it reports a commit, it consumes the next batch. */
   #place({ mutation, outcome }: Call, batches: LoggedBatch[]): void {
     if (WITHOUT_EFFECT.has(statusOf(outcome!))) return;
     const answer = this.model.answer(mutation) ?? this.#commit(mutation, batches.shift());

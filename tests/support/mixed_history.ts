@@ -45,7 +45,7 @@ function many(from: number, count: number, more: Partial<Event> = {}): Event[] {
 
 /** A history, with everything submitted so far for later comparison. */
 export class MixedHistory {
-  /** Every accepted batch and its answer. */
+  /** Every accepted batch and its response. */
   readonly committed: { batch: SubmittedBatch; outcome: Outcome }[] = [];
   readonly retirements: { source: string; outcome: Outcome }[] = [];
 

@@ -1,6 +1,6 @@
 /**
- * Everything that a client can observe of a log without changing it: the bytes of replays and
- * follows, stream listings, and the answers to mutations that commit nothing. Logs with the same
+ * Everything that a client can observe about a log without changing it: the bytes of replays and
+ * follows, stream listings, and the responses to mutations that commit nothing. Logs with the same
  * history yield the same observations.
  */
 import { Buffer } from "node:buffer";
@@ -34,7 +34,7 @@ async function pages(log: EventLog, query: ReplayQuery, pagesMax = Infinity) {
   return seen;
 }
 
-/** The records of a follow response up to `caught_up`. */
+/** The records in a follow response up to `caught_up`. */
 async function followSnapshot(log: EventLog, query: ReplayQuery): Promise<string[]> {
   const follow = log.follow(query);
   const records: string[] = [];

@@ -50,7 +50,7 @@ export function batchDigest(source: string, events: PreparedEvent[]): string {
   return encoded(source, "b", events).batchDigest;
 }
 
-/** Members that all events of a batch share. */
+/** Properties that all events in a batch share. */
 export interface BatchIdentity {
   source: string;
   batchId: string;
@@ -70,7 +70,7 @@ export function sealEvent(
   return { line, eventHash: line.slice(-66, -2) };
 }
 
-/** The lines of an uncommitted batch, with parsed members and the payload as stored. */
+/** The lines in an uncommitted batch, with parsed members and the payload as stored. */
 export function submittedEvents({ events }: PreparedBatch): HashedEvent[] {
   return events.lines.toString().trimEnd().split("\n").map((line) => {
     const { stream, record_key: recordKey, kind, occurred_at: occurredAt, content_hash } =

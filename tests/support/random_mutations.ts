@@ -1,4 +1,4 @@
-/** Chooses mutations for the clients of a history, based on what they have learned so far. */
+/** Chooses mutations for the clients in a history, based on what they have learned so far. */
 import type { CommittedEvent } from "../../src/event/types.ts";
 import type { Mutation } from "./history.ts";
 import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";

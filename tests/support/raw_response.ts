@@ -26,9 +26,9 @@ const NEXT_RESPONSE = "HTTP/1.1 ";
 /**
  * Skips 100 Continue. @returns null if more bytes are needed. `isOver` means that no more will
  * come.
- * @param method null if unknown. The response is then considered one to HEAD, without a body, if
- *   its head is followed directly by the next response or by the end of the connection.
- * @throws {AssertionError} if the bytes are not a response of the service.
+ * @param method null if unknown. The response is then considered a response to HEAD, without a
+ *   body, if its head is followed directly by the next response or by the end of the connection.
+ * @throws {AssertionError} if the bytes are not a response from the service.
  */
 export function parseResponse(
   bytes: Buffer,

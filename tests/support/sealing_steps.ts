@@ -64,7 +64,7 @@ export class SealingSteps {
     resumed.open();
   }
 
-  /** The sealing option of `openTestLog()` and similar functions. */
+  /** The sealing option for `openTestLog()` and similar functions. */
   on(): (storage: Storage) => SealingOptions {
     return (storage) => ({
       maker: this.#maker(storage),

@@ -1,6 +1,6 @@
 /**
- * The service as a small sequential program: the contract's answer to a mutation, given all earlier
- * batches. Ids are taken from the log, because only the service assigns them.
+ * The service as a small sequential program: the contract's response to a mutation, given all
+ * earlier batches. Ids are taken from the log, because only the service assigns them.
  */
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
@@ -37,14 +37,14 @@ export class SequentialModel {
     return copy;
   }
 
-  /** The answer to a mutation that commits nothing, or null if it commits. */
+  /** The response to a mutation that commits nothing, or null if it commits. */
   answer(mutation: Mutation): Outcome | null {
     return mutation.kind === "append"
       ? this.#answerAppend(mutation.batch)
       : this.#answerRetire(mutation.source);
   }
 
-  /** Records the batch that a mutation has committed. @returns the mutation's answer. */
+  /** Records the batch that a mutation has committed. @returns the mutation's response. */
   commit(mutation: Mutation, logged: LoggedBatch): Outcome {
     const first = logged.events[0]!.event_id;
     const last = logged.events.at(-1)!.event_id;

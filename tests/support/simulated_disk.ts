@@ -109,7 +109,7 @@ export class SimulatedDisk implements Storage {
     return this.#file(path).bytes();
   }
 
-  /** Flips a bit of a file, as a failing disk does. Bit 0 is the lowest of byte 0. */
+  /** Flips a bit in a file, as a failing disk does. Bit 0 is the lowest of byte 0. */
   flipBit(path: string, bit: number): void {
     this.#file(path).flipBit(bit);
   }
@@ -132,7 +132,7 @@ export class SimulatedDisk implements Storage {
     return unsynced.length === 0 ? null : Math.max(...unsynced);
   }
 
-  /** The maximum by which a crash may change the size of a file. */
+  /** The maximum amount by which a crash may change the size of a file. */
   get unsyncedBytes(): number {
     const files = [...this.#names.entries.values()];
     return Math.max(0, ...files.map((file) => file?.unsyncedBytes ?? 0));

@@ -33,7 +33,7 @@ function sectorsLeft(disk: SimulatedDisk, choice: CrashChoice): string {
   }).join("");
 }
 
-/** The results of many random crashes. */
+/** The results from many random crashes. */
 function everyCrash(disk: SimulatedDisk): Set<string> {
   const random = seededRandom(1);
   return new Set(Array.from({ length: 500 }, () => sectorsLeft(disk, anyOf(random))));

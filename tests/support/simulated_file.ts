@@ -1,5 +1,5 @@
 /**
- * A file of the simulated disk: its visible bytes, its durable bytes, and all contents that each
+ * A file on the simulated disk: its visible bytes, its durable bytes, and all contents that each
  * sector had in between, any of which can survive a crash. `simulated_disk.ts` describes the model.
  */
 import { Buffer } from "node:buffer";
@@ -105,7 +105,7 @@ export class SimulatedFile {
     if (failed.length === 0) return;
     if (pages === "dropped") {
       const sectors = new Set(failed.flatMap((change) => this.#sectors(change)));
-      // Readers see a sector's durable content again, but the size stays.
+      // Readers see a sector's durable content again, but the file size is unchanged.
       for (const sector of sectors) {
         this.#cached = withSector(this.#cached, sector, this.#durable);
       }
@@ -145,7 +145,7 @@ export class SimulatedFile {
     return sizes;
   }
 
-  /** Possible contents besides the durable one: those of failed syncs, then unsynced ones. */
+  /** Possible contents besides the durable one: those from failed syncs, then unsynced ones. */
   #versions(changes: readonly Change[]): Versions {
     const versions: Versions = new Map([...this.#lost].map(([sector, all]) => [sector, [...all]]));
     let bytes = this.#durable;

@@ -1,5 +1,5 @@
 /**
- * The names of a simulated disk: the current ones, the durable ones, and the changes in between, in
+ * The names on a simulated disk: the current ones, the durable ones, and the changes in between, in
  * order. `simulated_disk.ts` describes the model.
  */
 import type { NameChange } from "./simulated_crash.ts";

@@ -1,4 +1,4 @@
-/** Hooks that make operations of a `SimulatedDisk` fail, run out of space or block. */
+/** Hooks that make operations on a `SimulatedDisk` fail, run out of space or block. */
 import type { Fault, OperationHook, OperationKind } from "./simulated_disk.ts";
 
 /** Fails the `nth` operation of a kind from now on, counted from 1. All others succeed. */

@@ -2,7 +2,7 @@
 import type { StreamEntry } from "../../src/log/read/stream_counts.ts";
 import type { StreamIndex } from "../../src/log/segment/stream_index.ts";
 
-/** Entries of sources and streams, in file order. */
+/** Entries for sources and streams, in file order. */
 export async function readEntries(streams: StreamIndex): Promise<StreamEntry[]> {
   const entries: StreamEntry[] = [];
   let start = 0;

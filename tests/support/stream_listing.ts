@@ -16,7 +16,7 @@ export const ALL_STREAMS: StreamsQuery = {
   limit: 1000,
 };
 
-/** All events of the log. */
+/** All events in the log. */
 export async function replayAll(service: EventLog): Promise<CommittedEvent[]> {
   const replay = service.replay({ after: undefined, filter: {}, limitEvents: 1_000_000 });
   return JSON.parse(`[${await joinPieces(replay)}]`);

@@ -1,4 +1,4 @@
-/** An `EventLog` whose members a test defines. All other members throw. */
+/** An `EventLog` whose properties a test defines. All other properties throw. */
 import type { EventLog, Replay } from "../../src/service/event_log.ts";
 
 export function stubLog(members: Partial<EventLog>): EventLog {
@@ -15,7 +15,7 @@ export function stubLog(members: Partial<EventLog>): EventLog {
   };
 }
 
-/** A log in which some members are replaced. */
+/** A log in which some properties are replaced. */
 export function alteredLog(log: EventLog, members: Partial<EventLog>): EventLog {
   return new Proxy(log, {
     get: (_log, name) => Reflect.get(members, name) ?? Reflect.get(log, name).bind(log),

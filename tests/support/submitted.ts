@@ -33,7 +33,7 @@ export function submittedBatch(
   return { source, batch_id: batchId, events };
 }
 
-/** The first event of a source that succeeds another, which was retired at `frontier`. */
+/** The first event from a source that succeeds another, which was retired at `frontier`. */
 export function lineageMarker(predecessor: string, frontier: string): SubmittedEvent {
   return {
     stream: "service.source_lineage",

@@ -33,7 +33,7 @@ export interface OpenedLog {
   reports: string[];
 }
 
-/** The unsealed batches of a log, in order. */
+/** The unsealed batches in a log, in order. */
 export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> {
   const entries: BatchEntry[] = [];
   for (const { file, path, endBytes } of unsealed) {
@@ -79,7 +79,7 @@ export async function logTree(commits: readonly (readonly string[])[]): Promise<
   return storage.tree();
 }
 
-/** All events of a snapshot, or those after a given one, read by the code under test. */
+/** All events in a snapshot, or those after a given one, read by the code under test. */
 export async function readAll(snapshot: LogSnapshot, after?: string): Promise<CommittedEvent[]> {
   const scan = new EventScan(snapshot, {
     after,
@@ -100,7 +100,7 @@ export async function readBack(
   return { events, reports };
 }
 
-/** The events of a log, which must open without reports. */
+/** The events in a log, which must open without reports. */
 export async function eventsOf(storage: Storage): Promise<CommittedEvent[]> {
   const { events, reports } = await readBack(storage);
   assert.deepEqual(reports, []);
@@ -112,7 +112,7 @@ export async function batchIdsOf(storage: Storage): Promise<string[]> {
   return (await eventsOf(storage)).map(({ batch_id }) => batch_id);
 }
 
-/** All pieces of a scan or replay, joined with commas as in a response. */
+/** All pieces from a scan or replay, joined with commas as in a response. */
 export async function joinPieces(
   scan: { next(): Promise<Uint8Array | null> },
 ): Promise<string> {

@@ -35,7 +35,7 @@ export interface PendingFile {
   head: string;
 }
 
-/** A pending file of these commits, each given as a list of batches. */
+/** A pending file with these commits, each given as a list of batches. */
 export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): PendingFile {
   const { clockMs, randomBytes } = testTime();
   const ids = new EventIdSource(clockMs, randomBytes, null);
@@ -68,7 +68,7 @@ export interface WrittenSegments extends PendingFile {
   segments: ExpectedSegment[];
 }
 
-/** Seals a pending file of these commits in memory. */
+/** Seals a pending file with these commits in memory. */
 export async function sealCommits(
   commits: readonly (readonly PreparedBatch[])[],
   bounds?: SegmentBounds,
@@ -102,12 +102,12 @@ export async function sealPending(
   return segments;
 }
 
-/** The manifest entry of a segment. */
+/** The manifest entry for a segment. */
 export function entryOf(segment: ExpectedSegment): SegmentEntry {
   return { ...segment, sealed_at: "2026-01-01T00:00:00.000Z" };
 }
 
-/** A sealed history of these segments. */
+/** A sealed history with these segments. */
 export function historyOf(
   storage: Storage,
   listed: readonly ExpectedSegment[],
@@ -181,7 +181,7 @@ export function hostileCommits(random: SeededRandom): PreparedBatch[][] {
   );
 }
 
-/** The lines of a buffer, including their LFs. */
+/** The lines in a buffer, including their LFs. */
 export function splitLines(lines: Buffer): Buffer[] {
   const split: Buffer[] = [];
   for (let start = 0; start < lines.length;) {

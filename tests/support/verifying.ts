@@ -99,7 +99,7 @@ export async function logWithTwice(first: number, second: number): Promise<Tree>
   return storage.tree();
 }
 
-/** A log of three segments, two pending files and a tail of three commits. */
+/** A log with three segments, two pending files and a tail with three commits. */
 export function fullLog(): Promise<Tree> {
   return logOf({ segments: true, pendingFiles: 2, tailCommits: 3 });
 }

@@ -36,7 +36,7 @@ class FakeWorker extends EventEmitter {
   }
 }
 
-/** A pool of one thread that uses these workers one after another. */
+/** A pool with one thread that uses these workers one after another. */
 function fakePool(count: number, options: { idleMs?: number } = {}) {
   const workers = Array.from({ length: count }, () => new FakeWorker());
   let started = 0;

@@ -1,4 +1,4 @@
-/** The self-test on real directories: sound, in-memory and read-only ones. */
+/** The self-test on real directories: healthy, in-memory and read-only ones. */
 import assert from "node:assert/strict";
 import { chmodSync, existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ const MEMORY_FOLDER = "/dev/shm";
 
 const seed = testSeed();
 
-/** The verdict on a directory after a few disturbances. */
+/** The verdict on a directory after a few faults. */
 function judge(dir: string, deck: Disturbance[]) {
   return selfTest({ dir, seed, deck, report: () => {}, signal: new AbortController().signal });
 }

@@ -79,7 +79,7 @@ test(`runSoak() continues with a new log when the current one is full (SEED=${se
     assert.deepEqual(await readdir(dir), []);
   }));
 
-/** Messages of the violation. The audit, a writer, a reader or a follower may detect it first. */
+/** Messages for the violation. The audit, a writer, a reader or a follower may detect it first. */
 const LOSSES = new RegExp([
   ...["is lost", "was (committed|retired) twice", "has two receipts"],
   ...["_conflict", "source_(retired|not_found)", "was reported as", "does not advance"],

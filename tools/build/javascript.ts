@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 /** A relative module specifier in an import, an export or a worker URL. */
 const SPECIFIER = /(\b(?:from|import|import\(|new URL\()\s*")(\.{1,2}\/[^"\n]+)\.ts"/g;
 
-/** Options of the type stripper that Node uses. */
+/** Options for the type stripper that Node uses. */
 const STRIP = { mode: "strip-only" } as const;
 
 /** Returns the path of a module's JavaScript. */

@@ -1,7 +1,7 @@
 /**
- * Stages the executable's contents: the program as JavaScript, and only the JavaScript files of its
- * packages. Otherwise the compiler would embed entire packages, including types, source maps and
- * documentation.
+ * Stages the executable's contents: the program as JavaScript, and only the JavaScript files from
+ * its packages. Otherwise the compiler would embed entire packages, including types, source maps
+ * and documentation.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";

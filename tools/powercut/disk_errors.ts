@@ -1,5 +1,5 @@
 /**
- * Makes the disk of a virtual machine fail while clients use the log, checks every response, and
+ * Makes a virtual machine's disk fail while clients use the log, checks every response, and
  * cuts the power. Then checks the log with a working disk.
  */
 import { rm } from "node:fs/promises";
@@ -19,7 +19,7 @@ import { checkDisk } from "./disk_check.ts";
 import { makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
-/** Disk requests of the machine that can be made to fail with EIO. */
+/** Disk requests from the machine that can be made to fail with EIO. */
 export type FailingRequest = "write" | "flush" | "read";
 
 const KINDS: readonly FailingRequest[] = ["write", "flush", "read"];

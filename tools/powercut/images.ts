@@ -1,5 +1,5 @@
 /**
- * Builds the boot images of the virtual machine: an initramfs with busybox and drivers, and a
+ * Builds the boot images for the virtual machine: an initramfs with busybox and drivers, and a
  * read-only disk with Node, the service and the shared libraries they need.
  */
 import { execFile } from "node:child_process";

@@ -1,7 +1,7 @@
 /**
  * A virtual machine, from its start to a power cut. Booting under emulation takes ten seconds, so
  * it boots only once and is saved when all programs are loaded and wait for the disk under test.
- * Every start resumes from that state, which contains no data of the disk.
+ * Every start resumes from that state, which contains no data from the disk.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
@@ -28,7 +28,7 @@ const WAITING_TEXT = "powercut: waiting";
 export interface MachineOptions {
   images: Images;
   fileSystem: FileSystem;
-  /** Tail size at which the service rotates and seals. */
+  /** Tail size at which the service rotates and seals it. */
   rotateBytes: number;
   /** Path of an LD_PRELOAD library for `serve`, inside the virtual machine. */
   preload?: string | undefined;
@@ -143,7 +143,7 @@ export class Machine {
     });
   }
 
-  /** Output of the kernel and the service. */
+  /** Output from the kernel and the service. */
   get console(): string {
     return this.#console;
   }
@@ -177,7 +177,7 @@ export class Machine {
     await this.#migrate("migrate-incoming", `exec:cat ${path}`);
   }
 
-  /** Makes all further reads, writes or flushes of the disk fail with EIO. */
+  /** Makes all further disk reads, writes or flushes fail with EIO. */
   async failDisk(iotype: FailingRequest): Promise<void> {
     const monitor = await this.#monitor();
     const rule = { event: "none", iotype, errno: EIO, once: false };
@@ -221,7 +221,7 @@ function diskArguments(options: DiskOptions | null): string[] {
   return [...blockNodes(options).flatMap((node) => ["-blockdev", node]), "-device", device];
 }
 
-/** Returns the block nodes of the disk. The last one is named `disk`. */
+/** Returns the block nodes for the disk. The last one is named `disk`. */
 function blockNodes(options: DiskOptions | null): string[] {
   if (options === null) return [`driver=null-co,size=${DISK_BYTES},node-name=disk`];
   const { disk, record } = options;

@@ -1,5 +1,5 @@
 /**
- * Repeatedly cuts the power of a VM that serves a log, and checks the recovered log against
+ * Repeatedly cuts the power to a VM that serves a log, and checks the recovered log against
  * everything acknowledged or returned before. A disk image is used for several cuts. The seed
  * determines the load, but not its timing.
  */

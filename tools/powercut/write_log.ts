@@ -1,5 +1,5 @@
 /**
- * Reads the recording of qemu's `blklogwrites` driver: every disk write and flush, in completion
+ * Reads the recording from qemu's `blklogwrites` driver: every disk write and flush, in completion
  * order. The format is that of Linux's dm-log-writes (see log-writes.rst in the kernel
  * documentation): a superblock, then sector-aligned entries with their data.
  */
@@ -23,7 +23,7 @@ export interface LoggedWrite {
   endBytes: number;
 }
 
-/** Returns all entries of a recording. @throws {Error} if it has no superblock. */
+/** Returns all entries in a recording. @throws {Error} if it has no superblock. */
 export async function readWriteLog(file: FileHandle): Promise<LoggedWrite[]> {
   const superblock = await readAt(file, 0, HEADER_BYTES);
   if (superblock.readBigUInt64LE(0) !== MAGIC) throw new Error("the recording has no superblock");

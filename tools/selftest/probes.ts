@@ -16,7 +16,7 @@ const TRY_LOCK = fileURLToPath(new URL("./try_lock.ts", import.meta.url));
 
 /** Approximate size of a commit with one typical event. */
 const APPEND_BYTES = 1100;
-/** Maximum number of appends, which suffices for a p99. On a slow disk, the time limit is first. */
+/** Maximum number of appends, enough for a p99. On a slow disk, the time limit comes first. */
 const APPENDS_MAX = 500;
 const APPENDING_MS_MAX = 3000;
 const RENAMES = 200;

@@ -20,7 +20,7 @@ import {
 } from "./probes.ts";
 
 const { kill, killStart, killSeal, seal, stop, verify } = DISTURBANCES;
-/** At least eight kills, and one each of the other disturbances that involve files. */
+/** At least eight kills, and one each of the other faults that involve files. */
 export const SELFTEST_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   killStart,
@@ -30,7 +30,7 @@ export const SELFTEST_DECK: readonly Disturbance[] = [
   verify,
 ];
 
-/** Duration of the load between two disturbances. It is short, because the operator is waiting. */
+/** Duration of the load between two faults. It is short, because the operator is waiting. */
 const LOAD_MS_MAX = 1500;
 
 /**
@@ -43,9 +43,9 @@ export interface SelfTestOptions {
   /** An existing directory. */
   dir: string;
   seed: number;
-  /** Disturbances of the short soak. */
+  /** Faults in the short soak. */
   deck: readonly Disturbance[];
-  /** Called with lines of progress. */
+  /** Called with progress lines. */
   report: (line: string) => void;
   /** Aborts the test. */
   signal: AbortSignal;

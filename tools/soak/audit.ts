@@ -37,7 +37,7 @@ export class Audit {
   readonly #found = new Map<LedgerEntry, Range>();
   /** Names of batches submitted by clients other than the soak's writers. */
   readonly #ofOthers = new Set<string>();
-  /** The events of the newest batch, until it is complete. */
+  /** The events in the newest batch, until it is complete. */
   #open: CommittedEvent[] = [];
   /** Number of acknowledged batches that were found. */
   #settled = 0;
@@ -71,7 +71,7 @@ export class Audit {
     this.settle(due);
   }
 
-  /** Adds the next events of the log. */
+  /** Adds the next events in the log. */
   takeAll(events: readonly CommittedEvent[]): void {
     for (const event of events) this.#take(event);
   }

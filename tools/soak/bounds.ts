@@ -1,4 +1,4 @@
-/** All limits of the soak, with units and reasons. */
+/** All limits for the soak, with units and reasons. */
 import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
@@ -18,17 +18,17 @@ export const WRITER_BYTES_PER_SECOND = 0.75 * MIB;
 /** Maximum pause of a writer after a small batch, in milliseconds. */
 export const WRITER_PAUSE_MS_MAX = 10;
 
-// Limits of one log. When a log reaches a limit, it is checked from the beginning and removed, and
+// Limits for one log. When a log reaches a limit, it is checked from the beginning and removed, and
 // the soak continues with a new log. A soak of any length thus uses bounded memory and disk space.
 
 /** Maximum number of batches. Each takes about 500 bytes of memory. */
 export const ROUND_BATCHES_MAX = 200_000;
 /** Maximum number of events. Each takes 26 bytes of memory. */
 export const ROUND_EVENTS_MAX = 2_000_000;
-/** Maximum total size of payloads. A log takes up to twice that space, or three times in a seal. */
+/** Maximum total size of payloads. A log takes up to twice that, or three times during a seal. */
 export const ROUND_PAYLOAD_BYTES_MAX = 512 * MIB;
 
-/** Size at which the service seals its tail, small enough for disturbances to interrupt seals. */
+/** Size at which the service seals its tail, small enough for faults to interrupt seals. */
 export const ROTATE_BYTES = 4 * MIB;
 
 // Memory between two audits.
@@ -40,15 +40,15 @@ export const OBSERVATIONS_MAX = 20_000;
 
 // Waits.
 
-/** Time limit for a startup or a response, far above any delay by a slow disk or a freeze. */
+/** Time limit for a startup or a response, far above any delay from a slow disk or a freeze. */
 export const ANSWER_TIMEOUT_MS = 300_000;
 /** Maximum delay before a client retries once the service is up. */
 export const RETRY_MS_MAX = 250;
-/** Duration of the load between two disturbances. */
+/** Duration of the load between two faults. */
 export const LOAD_MS_MIN = 300;
 export const LOAD_MS_MAX = 4_000;
 
-// Resources of the service.
+// The service's resources.
 
 /** Interval between samples. */
 export const SAMPLE_MS = 500;
@@ -59,7 +59,7 @@ const RUNTIME_BYTES = 256 * MIB;
 /** Total size of the service's caches when full. */
 const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
   RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
-/** Batch identities of a full round. Each has a digest, two ids and a name. */
+/** Batch identities in a full round. Each has a digest, two ids and a name. */
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
 /** Request bodies. Each costs up to five times its size until it is collected (src/limits.ts). */
 const BODIES_BYTES = 5 * ADMITTED_BODY_BYTES_MAX;

@@ -12,7 +12,7 @@ export interface ClientCounts {
 
 /**
  * Runs clients until the load ends, and resolves when all have ended. @param number number of the
- * log, which makes client names unique. @param onFailure receives the error of each failed client.
+ * log, which makes client names unique. @param onFailure receives each failed client's error.
  */
 export async function runClients(
   load: Load,

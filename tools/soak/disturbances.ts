@@ -1,5 +1,5 @@
 /**
- * Disturbances of the service under load. Each ends with the service running. The audit checks
+ * Faults injected into the service under load. Each ends with the service running. The audit checks
  * whether the log is still correct.
  */
 import { readFile, stat } from "node:fs/promises";
@@ -14,7 +14,7 @@ import type { ServedLog } from "./served_log.ts";
 import type { Tally } from "./tally.ts";
 import { claim } from "./violation.ts";
 
-/** The context of a disturbance. */
+/** The context of a fault. */
 export interface Scene {
   served: ServedLog;
   random: Random;
@@ -52,7 +52,7 @@ export const DISTURBANCES = {
   calm,
 } satisfies Record<string, Disturbance>;
 
-/** The disturbances of one pass of a soak. Repeated ones are more frequent. */
+/** The faults in one pass of a soak. Repeated ones are more frequent. */
 export const SOAK_DECK: readonly Disturbance[] = [
   ...Array.from({ length: 5 }, () => kill),
   ...Array.from(

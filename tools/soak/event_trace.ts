@@ -50,7 +50,7 @@ export class EventTrace {
     });
   }
 
-  /** Returns where this trace first differs from events [start, end) of `other`; -1 if nowhere. */
+  /** Returns where this trace first differs from events [start, end) in `other`; -1 if nowhere. */
   firstDifference(other: EventTrace, start: number, end: number): number {
     const [mine, theirs] = [this.#slice(0, this.#length), other.#slice(start, end)];
     if (mine.equals(theirs)) return -1;

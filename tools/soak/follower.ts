@@ -69,7 +69,7 @@ function endedBy(name: string, { reason, detail }: FollowEnd): Violation {
   return new Violation(`${name} ended with ${reason}: ${detail ?? "no detail"}`);
 }
 
-/** The observation of a follow, before it is submitted. */
+/** The observation from a follow, before it is submitted. */
 class Watch {
   readonly #load: Load;
   readonly #name: string;

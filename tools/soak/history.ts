@@ -7,7 +7,7 @@ import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
 import { EventTrace } from "./event_trace.ts";
 import { claim, Violation } from "./violation.ts";
 
-/** The observation of a reader or follower. */
+/** An observation by a reader or follower. */
 export interface Observation {
   /** Name of the observer, for messages. */
   observer: string;
@@ -134,7 +134,7 @@ export class History {
     return { trace, start: 0, end: trace.length };
   }
 
-  /** Returns the count and last event of each stream. */
+  /** Returns the count and last event in each stream. */
   #streamsThrough(end: number): Map<string, string> {
     const counts = new Uint32Array(this.#labels.length);
     const lasts = new Uint32Array(this.#labels.length);

@@ -1,4 +1,4 @@
-/** State shared by all clients of a round, and their pauses. */
+/** State shared by all clients in a round, and their pauses. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { EventLogError } from "../../src/client/errors.ts";
@@ -14,7 +14,7 @@ export interface Load {
   ledger: Ledger;
   observations: Observations;
   tally: Tally;
-  /** Actions of writers; default all. */
+  /** Actions for writers; default: all. */
   steps?: readonly Step[];
   /** Aborted when clients should finish their current work and stop. */
   ending: AbortSignal;

@@ -1,5 +1,5 @@
 /**
- * Observations of readers and followers that the audit has not reached yet. When there are too
+ * Observations by readers and followers that the audit has not reached yet. When there are too
  * many, observers wait for the next check before they submit more.
  */
 import { OBSERVATIONS_MAX } from "./bounds.ts";

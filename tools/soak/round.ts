@@ -36,9 +36,9 @@ export interface RoundOptions {
   /** An empty directory. */
   dir: string;
   runtimes: readonly RuntimeName[];
-  /** Returns the next disturbance; null when the soak is over. */
+  /** Returns the next fault; null when the soak is over. */
   nextDisturbance: () => Disturbance | null;
-  /** Maximum duration of the load between two disturbances. */
+  /** Maximum duration of the load between two faults. */
   loadMsMax: number;
   /** The round ends at this number of batches. */
   roundBatchesMax: number;
@@ -144,7 +144,7 @@ class Round {
     return runClients(load, number, counts, (error) => this.#failing.abort(error));
   }
 
-  /** Runs until the disturbances end or the log reaches its maximum size. */
+  /** Runs until the faults end or the log reaches its maximum size. */
   async #disturb(): Promise<void> {
     const failing = this.#failing.signal;
     const { tally, nextDisturbance, loadMsMax } = this.#options;

@@ -1,5 +1,5 @@
 /**
- * A soak: rounds of load and disturbances, each on a new log, until time or disturbances run out.
+ * A soak: rounds of load and faults, each on a new log, until time or faults run out.
  * The seed determines the actions, but not their timing.
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -22,11 +22,11 @@ export interface SoakOptions {
   seed: number;
   /** The service starts under a random one of these each time. */
   runtimes: readonly RuntimeName[];
-  /** Disturbances, reshuffled for each pass. Without `durationMs`, there is only one pass. */
+  /** Faults, reshuffled for each pass. Without `durationMs`, there is only one pass. */
   deck: readonly Disturbance[];
-  /** By default, the soak runs until each disturbance in the deck has occurred once. */
+  /** By default, the soak runs until each fault in the deck has occurred once. */
   durationMs?: number;
-  /** Maximum duration of the load between two disturbances; default LOAD_MS_MAX. */
+  /** Maximum duration of the load between two faults; default LOAD_MS_MAX. */
   loadMsMax?: number;
   /** Maximum number of batches in one log; default ROUND_BATCHES_MAX. */
   roundBatchesMax?: number;
@@ -38,7 +38,7 @@ export interface SoakOptions {
   signal: AbortSignal;
 }
 
-/** Statistics of a soak without violations. */
+/** Statistics from a soak without violations. */
 export interface SoakResult {
   tally: Tally;
   /** A summary of memory and descriptors. */

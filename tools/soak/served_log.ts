@@ -1,6 +1,6 @@
 /**
  * The log under test: its directory, and the process that serves it. The process is stopped, killed
- * and restarted while clients use it. Clients wait at a gate that closes before each disturbance
+ * and restarted while clients use it. Clients wait at a gate that closes before each fault
  * and opens when the service responds again.
  */
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
@@ -84,7 +84,7 @@ export class ServedLog {
     return this.#process?.child.pid ?? null;
   }
 
-  /** Output of the serving process. */
+  /** Output from the serving process. */
   get output(): Spawned["output"] {
     return this.#process!.output;
   }
@@ -94,7 +94,7 @@ export class ServedLog {
     return this.#runtime;
   }
 
-  /** The directory of the log's files. */
+  /** The directory with the log's files. */
   get logDir(): string {
     return join(this.dir, "data", "log");
   }

@@ -1,5 +1,5 @@
 /**
- * Memory and descriptors of the service over time, from /proc. Without /proc, nothing is checked. A
+ * The service's memory and descriptors over time, from /proc. Without /proc, nothing is checked. A
  * sample above the limits is an immediate violation. A leak shows as growth of the median from the
  * first quarter of a soak to the last.
  */
@@ -20,7 +20,7 @@ const SAMPLES_MIN = 40;
 
 export interface Sample {
   memoryBytes: number;
-  /** Excludes descriptors of segments, whose number grows with the log up to a limit. */
+  /** Excludes descriptors for segments, whose number grows with the log up to a limit. */
   descriptors: number;
 }
 
@@ -95,7 +95,7 @@ function sampleOf(pid: number): Sample | null {
   }
 }
 
-/** Returns the targets of the descriptors in a /proc directory; "" for one closed since listing. */
+/** Returns targets of descriptors in a /proc directory; "" for one closed since it was listed. */
 function targets(dir: string): string[] {
   return readdirSync(dir).map((name) => {
     try {

@@ -12,7 +12,7 @@ export type Shape = "single" | "small" | "bulk" | "big" | "unicode" | "guarded";
 
 /** A stream that only guarded batches use, so that their writer knows its frontier. */
 export const GUARDED_STREAM = "guarded";
-/** The streams of other batches. */
+/** The streams for other batches. */
 export const STREAMS = ["orders", "customers", "s.0", "_"];
 /** The kinds of all events. */
 export const KINDS = ["upserted", "deleted", "größer"];

@@ -40,7 +40,7 @@ export class Writer {
   #batches = 0;
   /** Frontier of the stream that only guarded batches use. */
   #guardedFrontier: string | null = null;
-  /** Batches of the current source that can be rebuilt. */
+  /** Batches from the current source that can be rebuilt. */
   #acknowledged: LedgerEntry[] = [];
 
   constructor(load: Load, name: string) {
@@ -123,7 +123,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Sends a batch whose precondition names an event of another stream, or none. */
+  /** Sends a batch whose precondition names an event in another stream, or none. */
   async #appendMisguarded(): Promise<number> {
     const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.firstEventId;
     const expectedFrontier = this.#guardedFrontier === null ? other : null;
@@ -248,7 +248,7 @@ export class Writer {
     return receipt;
   }
 
-  /** Returns the first batch of a successor, which cannot be rebuilt from its id. */
+  /** Returns the first batch from a successor, which cannot be rebuilt from its id. */
   #firstBatch(predecessor: string, frontier: string): Batch {
     const batch = this.#nextBatch("small");
     const marker = {

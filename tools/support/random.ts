@@ -31,7 +31,7 @@ export function randomItem<T>(random: Random, items: readonly T[]): T {
   return items[randomInteger(random, 0, items.length - 1)]!;
 }
 
-/** The seed of this process. */
+/** The seed for this process. */
 export const SEED: number = testSeed();
 
 /** A generator of test data. */

@@ -39,7 +39,7 @@ export function findWrongLogLayers(files: readonly string[], read: Read): string
   });
 }
 
-/** Finds directories of `src/` with too many files. */
+/** Finds directories in `src/` with too many files. */
 export function findFullFolders(files: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const path of files.filter((path) => path.startsWith("src/"))) {

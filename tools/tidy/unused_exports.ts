@@ -1,5 +1,5 @@
 /**
- * Exported functions, classes and values of `src/` that no other file imports. Types are exempt:
+ * Exported functions, classes and values in `src/` that no other file imports. Types are exempt:
  * they are exported because the signatures of exported functions use them.
  */
 import { join } from "node:path";
@@ -25,7 +25,7 @@ function namesIn(list: string): string[] {
 }
 
 /**
- * @param files paths of all modules of the tree.
+ * @param files paths of all modules in the tree.
  * @param read returns the source of a module.
  */
 export function findUnusedExports(files: string[], read: (path: string) => string): string[] {

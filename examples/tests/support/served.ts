@@ -2,7 +2,7 @@
 import { type CommittedEvent, EventLogClient, type SubmittedEvent } from "../../../mod.ts";
 import type { Deployment } from "../../../tests/support/deployment.ts";
 
-/** Appends events of source `test` under a batch id. */
+/** Appends events from source `test` under a batch id. */
 export async function append(
   { serving }: Deployment,
   batchId: string,
@@ -11,7 +11,7 @@ export async function append(
   await new EventLogClient(serving.fetch).append({ source: "test", batchId, events });
 }
 
-/** Reads all events of a small log. */
+/** Reads all events in a small log. */
 export async function readLog({ serving }: Deployment): Promise<CommittedEvent[]> {
   const events: CommittedEvent[] = [];
   for await (const event of new EventLogClient(serving.fetch).replay()) events.push(event);

@@ -132,19 +132,19 @@ export function lines(records: unknown[], then: "end" | "lose" | "stay" = "end")
   };
 }
 
-/** The id of the nth event of a fake log. */
+/** The id of the nth event in a fake log. */
 export function eventId(n: number): string {
   return `01900000-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
 }
 
-/** Events of a fake log. They differ only in their ids. */
+/** Events in a fake log. They differ only in their ids. */
 export function events(from: number, to: number): { event_id: string }[] {
   const all: { event_id: string }[] = [];
   for (let n = from; n <= to; n++) all.push({ event_id: eventId(n) });
   return all;
 }
 
-/** Collects the items of an iteration. */
+/** Collects the items from an iteration. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);

@@ -69,7 +69,7 @@ export async function replayPage(socketPath: string, query = ""): Promise<Replay
   return reply.json();
 }
 
-/** All events of the log. */
+/** All events in the log. */
 export async function allEvents(socketPath: string): Promise<CommittedEvent[]> {
   return (await replayPage(socketPath, "limit=100000")).events;
 }
@@ -94,7 +94,7 @@ export function assertError(reply: HttpReply, code: ErrorCode, context: object =
   return message;
 }
 
-/** The cases of a table of invalid requests. The table is grouped by error code, then by rule. */
+/** The cases in a table of invalid requests. The table is grouped by error code, then by rule. */
 export function casesOf<Request>(
   table: { [code in ErrorCode]?: Record<string, Request> },
 ): Array<[code: ErrorCode, rule: string, request: Request]> {

@@ -1,11 +1,11 @@
-/** The operations of `docs/openapi.yaml`, and checks of responses against them. */
+/** The operations in `docs/openapi.yaml`, and checks of responses against them. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { parse } from "yaml";
 import type { HttpReply } from "../../support/http_client.ts";
 
-/** A node of the document. */
+/** A node in the document. */
 export type Node = { [name: string]: Node } & { [name: number]: Node };
 
 const DOCUMENT_URL = new URL("../../../docs/openapi.yaml", import.meta.url);

@@ -8,7 +8,7 @@ import { alteredLog } from "../../support/stub_log.ts";
 import { type ServedLog, withServedLog } from "./served_log.ts";
 
 /**
- * One request of the tour. `example` names the documentation example recorded from the response;
+ * One request in the tour. `example` names the documentation example recorded from the response;
  * null if another stop already covers it. `before` prepares the server.
  */
 export type TourStop = [
@@ -26,7 +26,7 @@ export interface TourServer extends ServedLog {
 const TOKEN = "s3cret";
 const ROOM_BYTES = 2 * INGEST_BODY_BYTES_MAX;
 
-/** Sends the requests of a tour and passes each reply to `visit`. */
+/** Sends the requests in a tour and passes each reply to `visit`. */
 export async function makeTour(
   stops: readonly TourStop[],
   visit: (stop: TourStop, reply: HttpReply) => void,

@@ -1,6 +1,6 @@
 /**
- * Requests that cause every kind of response of the API, in order, on a new log. The responses are
- * the examples in `docs/openapi.yaml`.
+ * Requests that cause every kind of response from the API, in order, on a new log. The responses
+ * are the examples in `docs/openapi.yaml`.
  */
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { failNth } from "../../support/storage_faults.ts";

@@ -1,12 +1,12 @@
 /**
- * The code fences of the documents. The `sh` fences of a document run in order in one shell, unless
- * a tag after the language says otherwise:
+ * The code blocks in the documentation. The `sh` code blocks in a document run in order in one
+ * shell, unless a tag after the language says otherwise:
  *
  * - `sh background`: a service that runs until Ctrl-C, in its own terminal. The test continues once
- *   the service responds, and stops it before the next such fence and at the end.
+ *   the service responds, and stops it before the next such code block and at the end.
  * - `sh follow`: a command that never ends. The test interrupts it once it has printed something.
  * - `sh no-run`: not run. A comment above gives the reason: `<!-- no-run: why -->`.
- * - `text output`: the approximate output of the previous fence.
+ * - `text output`: the approximate output of the previous code block.
  */
 
 export interface Fence {
@@ -14,17 +14,17 @@ export interface Fence {
   /** The word after the language, or an empty string. */
   tag: string;
   text: string;
-  /** Number of the line on which the fence opens, counted from 1. */
+  /** Number of the line on which the code block opens, counted from 1. */
   line: number;
-  /** The reason given for a `no-run` fence. */
+  /** The reason given for a `no-run` code block. */
   reason: string | null;
 }
 
-/** A fence in a list is indented, as are its lines. */
+/** A code block in a list is indented, as are its lines. */
 const OPENING = /^( *)```(\S*) ?(.*)$/;
 const NO_RUN_REASON = /^<!-- no-run: (.+) -->$/;
 
-/** All fences of a Markdown document. @throws {Error} if a fence is not closed. */
+/** All code blocks in a Markdown document. @throws {Error} if one is not closed. */
 export function fencesOf(markdown: string): Fence[] {
   const lines = markdown.split("\n");
   const fences: Fence[] = [];

@@ -1,4 +1,4 @@
-/** Runs the `sh` fences of a document in order in one bash process. */
+/** Runs the `sh` code blocks in a document in order in one bash process. */
 import { spawn, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,9 +9,9 @@ import type { Fence } from "./fences.ts";
 const SESSION_TIMEOUT_MS = 300_000;
 
 export interface SessionEnd {
-  /** The output of each fence that ran, on both streams, in order. */
+  /** The output of each code block that ran, on both streams, in order. */
   outputs: Map<Fence, string>;
-  /** The fence that failed, if any. */
+  /** The code block that failed, if any. */
   failed: Fence | null;
   /** Standard error of the shell itself. */
   stderr: string;

@@ -16,7 +16,7 @@ export function randomValue(random: SeededRandom, depthMax: number): JsonValue {
   for (let count = random.below(random.chance(0.05) ? 40 : 6); count > 0; count--) {
     members.push([randomName(random), randomValue(random, depthMax - 1)]);
   }
-  // Unlike an assignment, `fromEntries()` makes `__proto__` a member.
+  // Unlike an assignment, `fromEntries()` makes `__proto__` an own property.
   return Object.fromEntries(members);
 }
 

@@ -25,7 +25,7 @@ export interface AlteredLog {
   retired: string[];
 }
 
-/** A log of three segments (one has two row groups), two pending files and a tail. */
+/** A log with three segments (one has two row groups), two pending files and a tail. */
 export async function buildAlteredLog(): Promise<AlteredLog> {
   const storage = new SimulatedDisk();
   const batches: SubmittedBatch[] = [];
@@ -84,14 +84,14 @@ function batchOf(batchId: string, count: number, payloadBytes = 100): SubmittedB
   return { source, batch_id: batchId, events };
 }
 
-/** The byte range [start, end) of a file. */
+/** The byte range [start, end) in a file. */
 export interface Place {
   path: string;
   start: number;
   end: number;
 }
 
-/** The byte ranges of a log, keyed by the kind of their contents. */
+/** The byte ranges in a log, keyed by the kind of their contents. */
 export async function placesOf(tree: Tree): Promise<Map<string, Place[]>> {
   const places = new Map<string, Place[]>();
   const add = (kind: string, path: string, start: number, end: number) => {

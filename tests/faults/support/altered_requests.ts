@@ -59,7 +59,7 @@ export async function ask(handler: HttpHandler, request: AlteredRequest): Promis
   return { status, text, isBroken };
 }
 
-/** A file of a log, and the events in it. */
+/** A file in a log, and the events in it. */
 export interface FileEvents {
   path: string;
   events: CommittedEvent[];

@@ -1,5 +1,5 @@
 /**
- * The states that a crash can leave. At each operation of a run, several subsets of the unsynced
+ * The states that a crash can leave. At each operation in a run, several subsets of the unsynced
  * changes survive. States with identical bytes are merged.
  */
 import { createHash } from "node:crypto";
@@ -68,7 +68,7 @@ export interface CrashState<Known> {
 }
 
 /**
- * Collects the states that crashes of a run can leave, each with the clients' knowledge at the
+ * Collects the states that crashes during a run can leave, each with the clients' knowledge at the
  * latest crash that can leave it.
  */
 export class CrashPoints<Known> {
@@ -163,7 +163,10 @@ function bitsOf(bits: number, count: number): boolean[] {
   return Array.from({ length: count }, (_, place) => (bits >> place) % 2 === 1);
 }
 
-/** Subsets of name changes to keep. Above the limit: none, each one, all but each one, and all. */
+/**
+ * Subsets of name changes to keep. Above the limit: none, each one, all but one (for each one), and
+ * all.
+ */
 function nameSubsets(count: number, allSubsetsMax: number): boolean[][] {
   if (count <= allSubsetsMax) {
     return Array.from({ length: 2 ** count }, (_, bits) => bitsOf(bits, count));

@@ -16,7 +16,7 @@ export const STEPS = [
   "append",
   /** Submits two batches at once. They share a group commit. */
   "group",
-  /** Submits a batch of a new source and, at the same time, the retirement of that source. */
+  /** Submits a batch from a new source and, at the same time, the retirement of that source. */
   "retire",
   /** The process is killed and restarted, while the machine keeps running. */
   "kill",

@@ -1,4 +1,4 @@
-/** The ways in which each operation of a disk can fail. */
+/** The ways in which each disk operation can fail. */
 import type { Fault, Operation, OperationKind } from "../../support/simulated_disk.ts";
 
 /** A failure of one operation, and possibly of later ones. */
@@ -7,7 +7,7 @@ export interface FaultPlan {
   fault: Fault;
   /** A fault for the next operation of the given kind. */
   next?: { kind: OperationKind; fault: Fault };
-  /** Whether all later writes of the same process fail in the same way. */
+  /** Whether all later writes by the same process fail in the same way. */
   stays?: boolean;
 }
 

@@ -44,7 +44,7 @@ export class FaultedRun extends LogRun {
   #phase: Phase = "first startup";
   #operations = 0;
 
-  /** @param choose returns the fault of an operation, numbered from 1, or null for none. */
+  /** @param choose returns the fault for an operation, numbered from 1, or null for none. */
   constructor(
     base: Base,
     choose: (operation: Operation, number: number) => FaultPlan | null,
@@ -67,7 +67,7 @@ export class FaultedRun extends LogRun {
     await this.#serve("third");
   }
 
-  /** Begins a phase in which failures of earlier phases have no further effect. */
+  /** Begins a phase in which failures from earlier phases have no further effect. */
   #begin(phase: Phase): void {
     this.#phase = phase;
     this.machine.endProcess();
@@ -145,12 +145,12 @@ export class FaultedRun extends LogRun {
     if (poisonedAt >= 0) {
       assert.ok(answers.slice(poisonedAt).every((a) => a === "writer_poisoned"), told);
     } else if (this.strike?.plan.stays !== true) {
-      // Only the batches of one commit fail; later ones do not run out of space.
+      // Only the batches in one commit fail; later ones do not run out of space.
       assert.ok(errors.length <= 2, told);
     }
   }
 
-  /** The error that mutations of this phase may return, or null for none. */
+  /** The error that mutations in this phase may return, or null for none. */
   #expectedAnswer(): string | null {
     if (this.strike?.phase !== this.#phase) return null;
     const { operation, plan } = this.strike;

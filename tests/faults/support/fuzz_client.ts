@@ -1,5 +1,5 @@
 /**
- * A client of the fuzz test. It sends valid and malformed requests and records the results. Each
+ * A client in the fuzz test. It sends valid and malformed requests and records the results. Each
  * request must get a response or end its connection.
  */
 import assert from "node:assert/strict";
@@ -50,7 +50,7 @@ export class FuzzClient {
   readonly #seeds: FuzzSeeds;
   readonly #lingering: RawConnection[] = [];
   #kept: RawConnection | null = null;
-  /** The last event of the last batch acknowledged on a connection. */
+  /** The last event in the last batch acknowledged on a connection. */
   readonly #lastCommitted = new WeakMap<RawConnection, string>();
   /** The bytes being sent, for failure messages. */
   #sending: Buffer = Buffer.alloc(0);

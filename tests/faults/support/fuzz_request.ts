@@ -37,7 +37,7 @@ export function toBytes({ method, target, headers, body }: FuzzRequest): Buffer 
   return body === null ? head : Buffer.concat([head, body]);
 }
 
-/** The same request with a chunked body of these chunks. */
+/** The same request with a chunked body made up of these chunks. */
 export function toChunkedBytes(request: FuzzRequest, chunks: readonly Buffer[]): Buffer {
   const headers: [string, string][] = [...request.headers, ["Transfer-Encoding", "chunked"]];
   const pieces = [toBytes({ ...request, headers, body: null })];

@@ -143,7 +143,7 @@ type Facts = Pick<Receipt, "last_event_id" | "events" | "batch_digest">;
  */
 export class SpoiledBatches {
   readonly #sent: SentRequests;
-  /** Receipts, and batches of the log, keyed by the id of their first event. */
+  /** Receipts, and batches in the log, keyed by the id of their first event. */
   readonly #told = new Map<string, Facts>();
   readonly #held = new Map<string, Facts>();
 
@@ -164,7 +164,7 @@ export class SpoiledBatches {
     this.#told.set(first_event_id, facts);
   }
 
-  /** Checks a batch of the log. @returns whether a client sent it. */
+  /** Checks a batch in the log. @returns whether a client sent it. */
   hold(batch: readonly CommittedEvent[]): boolean {
     const { source, batch_id, event_id } = batch[0]!;
     this.#held.set(event_id, {
@@ -175,7 +175,7 @@ export class SpoiledBatches {
     return this.#sent.hasBatch(batchKey(source, batch_id), contentOf(batch));
   }
 
-  /** Checks that each receipt matches a batch of the log: ids, count and digest. */
+  /** Checks that each receipt matches a batch in the log: ids, count and digest. */
   assertAllHeld(): void {
     for (const [firstEventId, facts] of this.#told) {
       assert.deepEqual(this.#held.get(firstEventId), facts, firstEventId);

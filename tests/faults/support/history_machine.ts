@@ -51,7 +51,7 @@ export class HistoryMachine {
     return this.#disk;
   }
 
-  /** Whether an operation of this process has failed. */
+  /** Whether an operation in this process has failed. */
   get hasFailed(): boolean {
     return this.#hasFailed || this.#left !== null;
   }

@@ -53,7 +53,7 @@ async function append(logDir: string, batchId: string): Promise<Receipt> {
   return receipt;
 }
 
-/** Creates a deployment with a segment, a pending file and a tail of one event each. */
+/** Creates a deployment with a segment, a pending file and a tail with one event each. */
 export async function makeWhole(dir: string): Promise<WholeDeployment> {
   const logDir = join(dir, "data", "log");
   await mkdir(dir);

@@ -1,4 +1,4 @@
-/** Foreign directory entries that replace entries of a deployment. */
+/** Foreign directory entries that replace entries in a deployment. */
 import { spawnSync } from "node:child_process";
 import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";

@@ -45,7 +45,7 @@ function isBuiltInJson(text: string): boolean {
   }
 }
 
-/** All tokens of a valid JSON document. */
+/** All tokens in a valid JSON document. */
 const TOKENS = /[[\]{}:,]|"(?:[^"\\]|\\.)*"|[^[\]{}:," \t\r\n]+/gs;
 
 class TokenReader {

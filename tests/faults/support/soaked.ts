@@ -9,10 +9,10 @@ import { withFolder } from "../../../tools/support/program.ts";
 import { SEED } from "../../../tools/support/random.ts";
 import { THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 
-/** Maximum duration of the load between two disturbances. */
+/** Maximum duration of the load between two faults. */
 const LOAD_MS_MAX = 100;
 
-/** Runs a sequence of disturbances. @throws {SoakError} if the service broke a guarantee. */
+/** Runs a sequence of faults. @throws {SoakError} if the service broke a guarantee. */
 export function soakThrough(
   deck: readonly Disturbance[],
   options: Partial<SoakOptions> = {},
@@ -31,7 +31,7 @@ export function soakThrough(
   );
 }
 
-/** Prints statistics of a long run if `variable` is set in the environment. */
+/** Prints statistics from a long run if `variable` is set in the environment. */
 export function tellOfLongRun(variable: string, { tally }: SoakResult, struck: unknown): void {
   if (process.env[variable] === undefined) return;
   process.stderr.write(`${tally}: ${JSON.stringify(struck)}\n`);

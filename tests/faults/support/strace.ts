@@ -1,5 +1,5 @@
 /**
- * Traces system calls of a running process with `strace` (Linux) and makes them fail. It attaches
+ * Traces system calls in a running process with `strace` (Linux) and makes them fail. It attaches
  * to the process, so faults can begin and end while it runs.
  */
 import { spawn, spawnSync } from "node:child_process";
@@ -27,7 +27,7 @@ export function straceAbsence(): string | null {
 }
 
 export interface Tracer {
-  /** Detaches while the process keeps running. @returns the lines of the trace, in order. */
+  /** Detaches while the process keeps running. @returns the lines in the trace, in order. */
   stop(): Promise<string[]>;
 }
 

@@ -1,6 +1,6 @@
 /** Parses the output of `strace -f -y` into calls with the lines of their start and end. */
 
-/** A system call of a traced process. Lines are counted from 0. */
+/** A system call in a traced process. Lines are counted from 0. */
 export interface SystemCall {
   name: string;
   /** The arguments as strace prints them, truncated if the trace interrupted the call. */

@@ -16,7 +16,7 @@ function decompress(block: Uint8Array, sizeBytes: number): Buffer {
   return out;
 }
 
-/** Data with runs and repetitions of all lengths, some farther back than a copy can refer. */
+/** Data with runs and repetitions of all lengths, some farther back than a copy can reach. */
 function sample(random: SeededRandom): Buffer {
   const pieces: Buffer[] = [];
   for (let count = random.below(30); count > 0; count--) {

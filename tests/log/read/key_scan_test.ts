@@ -16,7 +16,7 @@ const SEED = testSeed();
 const COMMITS = 40;
 const COMMIT_EVENTS = 100;
 
-/** An unsealed log of a few MiB, and the payloads of each key in log order. */
+/** An unsealed log of a few MiB, and the payloads for each key in log order. */
 async function filledLog(): Promise<
   { log: Log; disk: SimulatedDisk; byKey: Map<string, number[]> }
 > {

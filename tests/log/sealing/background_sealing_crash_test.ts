@@ -1,5 +1,5 @@
 /**
- * The disk stops or fails at each operation of a seal that runs during commits. Acknowledged
+ * The disk stops or fails at each operation in a seal that runs during commits. Acknowledged
  * batches exist once, and the log keeps working.
  */
 import assert from "node:assert/strict";
@@ -84,7 +84,7 @@ function assertHeld(batchIds: string[], acknowledged: string[], label: string): 
   assert.ok(unknown.length <= 1 && unknown.every((id) => submitted.includes(id)), label);
 }
 
-/** The operations of a run without faults. */
+/** The operations in a run without faults. */
 async function operationsOf(tree: Tree): Promise<readonly Operation[]> {
   const { storage, log, start, acknowledged } = await run(tree, () => null);
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
@@ -167,7 +167,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
   });
 }
 
-/** Makes the given renames of a rotation fail, counted from 1. */
+/** Makes the given renames in a rotation fail, counted from 1. */
 function failRenames(...failing: number[]): FaultAt {
   let renames = 0;
   return (_, { kind, path }) => {

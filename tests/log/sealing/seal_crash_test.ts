@@ -48,7 +48,7 @@ function assertClean(storage: SimulatedDisk, label: string): void {
   }
 }
 
-/** Opens a log and seals it on a disk that stops before operation `step` of the seal. */
+/** Opens a log and seals it on a disk that stops before operation `step` in the seal. */
 async function sealUntil(storage: SimulatedDisk, step: number) {
   const { log } = await openTestLog(storage);
   const start = storage.operations.length;

@@ -164,7 +164,7 @@ test("SealedHistory finds batches despite a damaged key filter, and reports it o
   }
 });
 
-/** A copy of a disk with a bit of byte `place` of `0.parquet` flipped. */
+/** A copy of a disk with a bit in byte `place` of `0.parquet` flipped. */
 function damagedAt(storage: SimulatedDisk, place: number): SimulatedDisk {
   const bytes = flipBit(storage.contents("0.parquet"), 8 * place);
   return new SimulatedDisk(new Map(storage.tree()).set("0.parquet", bytes));

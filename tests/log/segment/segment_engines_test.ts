@@ -23,7 +23,7 @@ interface Sample {
   rows: Row[];
 }
 
-/** A segment of several row groups with hostile values, and the expected rows. */
+/** A segment with several row groups and hostile values, and the expected rows. */
 async function sample(random = new SeededRandom()): Promise<Sample> {
   const hostile = Array.from(
     { length: 60 },
@@ -130,7 +130,7 @@ test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, asy
   });
 });
 
-/** Sorts the members by column order. */
+/** Sorts the properties by column order. */
 function ordered(row: Row): Row {
   return Object.fromEntries(COLUMN_NAMES.map((name) => [name, row[name]])) as Row;
 }

@@ -28,7 +28,7 @@ function randomName(random: SeededRandom): string {
   return first + Array.from({ length: length - 1 }, () => random.pick([...CHARACTERS])).join("");
 }
 
-/** Random entries of streams and their sources, in order. */
+/** Random entries for streams and their sources, in order. */
 function randomEntries(random: SeededRandom, count: number): StreamEntry[] {
   const keys = new Set<string>();
   const sources = Array.from({ length: 1 + random.below(count) }, () => randomName(random));

@@ -120,7 +120,7 @@ const withContent = (line: string) => withPayload(line).replace(sha256Hex("null"
 
 type Forge = (rows: ForgedRow[]) => Forgery;
 
-/** Changes the line of the first row. */
+/** Changes the line in the first row. */
 function forgeLine(change: (line: string) => string): Forge {
   return ([row, ...rest]) => ({ groups: [[changeLine(row!, change), ...rest]] });
 }

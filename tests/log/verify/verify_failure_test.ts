@@ -52,7 +52,7 @@ function withBadLines(change: (lines: string[]) => string[]): Tree {
   });
 }
 
-/** The log with a changed entry for the first batch of the file at `path`. */
+/** The log with a changed entry for the first batch in the file at `path`. */
 function withEntry(path: string, change: (entry: BatchEntry) => BatchEntry): Tree {
   return withCommits(FULL, path, ([first]) => {
     const { commit } = first!;

@@ -1,4 +1,4 @@
-/** Blocking and pooled reads of the tail. */
+/** Blocking and pooled reads from the tail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CallMode } from "../../../src/log/storage/storage.ts";

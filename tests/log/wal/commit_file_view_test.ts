@@ -1,4 +1,4 @@
-/** Reads of a tail or pending file whose blocks are altered on disk. */
+/** Reads from a tail or pending file whose blocks are altered on disk. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Log } from "../../../src/log/log.ts";
@@ -45,7 +45,7 @@ async function read({ files }: LogSnapshot, after?: string, readBytes = 1e6) {
   return { ids, message: null };
 }
 
-/** The blocks of a tail, and the events in each block. */
+/** The blocks in a tail, and the events in each block. */
 function blocksOf(log: Log, storage: SimulatedDisk) {
   const tail = storage.contents(TAIL_FILE).toString("latin1");
   const { index, endBytes } = log.unsealed[0]!;

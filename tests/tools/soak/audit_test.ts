@@ -32,7 +32,7 @@ function hashed(
   return { ...event, event_hash: sha256Hex(canonicalize(envelope)) };
 }
 
-/** The events of a batch as stored in the log. @param firstNumber number in the first event id. */
+/** The events in a batch as stored in the log. @param firstNumber number in the first event id. */
 function committed({ source, batchId, events }: Batch, firstNumber: number): CommittedEvent[] {
   return events.map((event, place) =>
     hashed({
@@ -232,7 +232,7 @@ test("Ledger rejects a response that contradicts an earlier one", () => {
   assert.throws(() => ledger.acknowledge(entries[2]!, receiptOf(c)), /rejected/);
 });
 
-/** Events 1 to 100 of two sources, each with two streams. */
+/** Events 1 to 100 from two sources, each with two streams. */
 function numbered(number: number): CommittedEvent {
   const [event] = committed(batchOf(`${number}`, 1), number);
   const source = number % 2 === 0 ? "crm" : "shop";
@@ -245,7 +245,7 @@ function history(): History {
   return history;
 }
 
-/** The observation of a follower that started after the tenth event. */
+/** The observation by a follower that started after the tenth event. */
 function observation(through: number, numbers: number[], filter: ReplayFilter = {}) {
   const seen = new EventTrace();
   for (const number of numbers) seen.add(numbered(number));
