@@ -18,7 +18,7 @@ export function judge(bytes: Uint8Array, depthMax: number): Verdict {
   if (text === null) return refused("not UTF-8");
   if (!isBuiltInJson(text)) return refused("not JSON");
   const reader = new TokenReader(text, depthMax);
-  const value = reader.value(1);
+  const value = reader.value();
   if (reader.brokenRule !== null) return refused(reader.brokenRule);
   return { isAccepted: true, value, depth: reader.depth, canonical: canonicalText(value) };
 }
@@ -48,10 +48,17 @@ function isBuiltInJson(text: string): boolean {
 /** All tokens in a valid JSON document. */
 const TOKENS = /[[\]{}:,]|"(?:[^"\\]|\\.)*"|[^[\]{}:," \t\r\n]+/gs;
 
+interface Container {
+  readonly members: Map<string, unknown> | null;
+  readonly items: unknown[];
+  /** The member whose value comes next. */
+  name: string | null;
+}
+
+/** Keeps a stack of its own: documents may be nested deeper than the call stack allows. */
 class TokenReader {
   readonly #tokens: string[];
   readonly #depthMax: number;
-  #at = 0;
   /** The maximum nesting depth. */
   depth = 0;
   brokenRule: string | null = null;
@@ -61,34 +68,43 @@ class TokenReader {
     this.#depthMax = depthMax;
   }
 
-  /** @param depth nesting depth of a container that begins here. */
-  value(depth: number): unknown {
-    const token = this.#next();
-    if (token === "[" || token === "{") {
-      this.depth = Math.max(this.depth, depth);
-      const container = token === "[" ? this.#array(depth) : this.#object(depth);
-      return depth > this.#depthMax ? 0 : container;
+  value(): unknown {
+    const open: Container[] = [];
+    for (const token of this.#tokens) {
+      if (token === "," || token === ":") continue;
+      if (token === "[" || token === "{") {
+        open.push({ members: token === "{" ? new Map() : null, items: [], name: null });
+        this.depth = Math.max(this.depth, open.length);
+        continue;
+      }
+      const container = open.at(-1);
+      if (token !== "}" && container?.members && container.name === null) {
+        container.name = this.#string(token);
+        if (container.members.has(container.name)) this.brokenRule ??= "a name appears twice";
+        continue;
+      }
+      const value = token === "]" || token === "}" ? this.#close(open) : this.#scalar(token);
+      const parent = open.at(-1);
+      if (parent === undefined) return value;
+      if (parent.members === null) parent.items.push(value);
+      else {
+        parent.members.set(parent.name!, value);
+        parent.name = null;
+      }
     }
+    throw new Error("no value");
+  }
+
+  #close(open: Container[]): unknown {
+    const depth = open.length;
+    const { members, items } = open.pop()!;
+    if (depth > this.#depthMax) return 0;
+    return members === null ? items : Object.fromEntries(members);
+  }
+
+  #scalar(token: string): unknown {
     if (token.startsWith('"')) return this.#string(token);
-    if (/^[-0-9]/.test(token)) return this.#number(token);
-    return JSON.parse(token);
-  }
-
-  #array(depth: number): unknown[] {
-    const items: unknown[] = [];
-    while (!this.#ends("]")) items.push(this.value(depth + 1));
-    return items;
-  }
-
-  #object(depth: number): object {
-    const members = new Map<string, unknown>();
-    while (!this.#ends("}")) {
-      const name = this.#string(this.#next());
-      if (members.has(name)) this.brokenRule ??= "a name appears twice";
-      this.#next();
-      members.set(name, this.value(depth + 1));
-    }
-    return Object.fromEntries(members);
+    return /^[-0-9]/.test(token) ? this.#number(token) : JSON.parse(token);
   }
 
   #string(token: string): string {
@@ -105,17 +121,5 @@ class TokenReader {
       if (!isSmall && canonicalText(value) !== token) this.brokenRule ??= "an inexact integer";
     }
     return value;
-  }
-
-  #next(): string {
-    return this.#tokens[this.#at++]!;
-  }
-
-  /** Skips the end of a container, or the comma before its next item. */
-  #ends(close: string): boolean {
-    if (this.#tokens[this.#at] === ",") this.#at++;
-    if (this.#tokens[this.#at] !== close) return false;
-    this.#at++;
-    return true;
   }
 }
