@@ -17,9 +17,9 @@ export const CONTROL_BODY_BYTES_MAX = 1 * MIB;
 export const NAME_BYTES_MAX = 128;
 export const RECORD_KEY_BYTES_MAX = 1024;
 export const BATCH_ID_BYTES_MAX = 256;
-/** Maximum nesting of a payload; a scalar has depth 0. */
+/** Maximum nesting depth of a payload; a scalar has depth 0. */
 export const PAYLOAD_DEPTH_MAX = 128;
-/** Maximum nesting of a body. In a valid body, three containers enclose a payload. */
+/** Maximum nesting depth of a body. In a valid body, three containers enclose a payload. */
 export const JSON_DEPTH_MAX = 256;
 /** Maximum total size of the events in a replay page. A larger event is returned alone. */
 export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
@@ -53,7 +53,7 @@ export const DRAIN_TIMEOUT_MS = 10_000;
 
 /** Soft limit on a group commit, which bounds how long its first batch waits. */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
-/** Maximum batches per commit. Bounds its header line, since a batch entry takes up to 2.3 KiB. */
+/** Maximum batches per commit. Bounds the header line, since a batch entry takes up to 2.3 KiB. */
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line that a reader accepts. Fits COMMIT_BATCHES_MAX entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;

@@ -100,8 +100,8 @@ export class ProtocolError extends Error {
 }
 
 /**
- * `after` lies beyond the end of the log: the log was restored from an older backup, or it is not
- * the log from which the position came. Restart from an earlier position.
+ * `after` lies beyond the end of the log: the log was restored from an older backup, or the
+ * position came from a different log. Restart from an earlier position.
  */
 export class PositionError extends Error {
   /** Name of this error class. */

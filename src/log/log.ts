@@ -161,8 +161,8 @@ export class Log {
   }
 
   /**
-   * Commits batches that another log has already committed, unchanged. Used by replicas. The caller
-   * has verified the batches and must not call `append()`, since its ids might precede theirs.
+   * Commits, unchanged, batches that another log has already committed. Used by replicas. The
+   * caller has verified the batches and must not call `append()`, whose ids might precede theirs.
    * @param lines the event lines from all batches.
    * @throws {StorageFullError} if the disk is full; nothing was written.
    * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
@@ -332,7 +332,7 @@ export class Log {
     }
   }
 
-  /** Rotates a tail with events. @throws {RotationError} */
+  /** Rotates a tail that has events. @throws {RotationError} */
   async #rotate(): Promise<void> {
     const { storage } = this.#options;
     const pending = this.#tail;

@@ -2,8 +2,8 @@
  * An open tail or pending file, valid up to `endBytes`. Readers read it; the writer appends to the
  * tail. Only durable commits are added.
  *
- * One object represents a tail from its first commit until the pending file that it became is
- * sealed and no longer read.
+ * One object represents a tail from its first commit until the pending file that it becomes has
+ * been sealed and is no longer read.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";

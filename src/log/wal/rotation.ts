@@ -2,7 +2,7 @@
  * Renames the tail to a pending file and starts a new tail. A failure before the two renames leaves
  * the tail unchanged; if the second rename fails, the first is undone.
  *
- * The names are durable only once both directories are synced. Until then, no commit may be
+ * The names are durable only after both directories are synced. Until then, no commit may be
  * acknowledged, since its file could have its old name after a crash.
  */
 import { assert } from "../../assert.ts";

@@ -93,7 +93,7 @@ export class TailWriter {
     }
   }
 
-  /** Truncates a commit that did not fit on the disk. */
+  /** Undoes a commit that did not fit on the disk, by truncating the tail. */
   async #undo(offset: number): Promise<void> {
     await this.#tail.file.truncate(offset).catch((error) => {
       throw this.poisonBy("a partial commit could not be truncated", error);
