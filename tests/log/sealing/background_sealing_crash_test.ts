@@ -200,7 +200,7 @@ test("a rotation that cannot be rolled back stops the writer, and the next start
 });
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`a tail is sealed only once its directory entries are durable (${errno})`, async () => {
+  test(`a tail is sealed only after its directory entries are durable (${errno})`, async () => {
     const storage = new SimulatedDisk(await startTree());
     const steps = new SealingSteps({ bounds: BOUNDS });
     const { log } = await openTestLog(storage, 0, steps.on());
