@@ -38,7 +38,7 @@ export const OBSERVED_EVENTS_MAX = 10_000;
 /** Maximum number of unchecked observations. Beyond it, observers wait for the next check. */
 export const OBSERVATIONS_MAX = 20_000;
 
-// Waits.
+// Timeouts and delays.
 
 /** Time limit for a startup or a response, far above any delay from a slow disk or a freeze. */
 export const ANSWER_TIMEOUT_MS = 300_000;
