@@ -259,8 +259,8 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      // The pending file's name must be durable first. Otherwise recovery could find its segments
-      // in the manifest while the file is still named as the tail, and reject its events.
+      // The pending file's name must be durable first. Otherwise recovery could find the file's
+      // segments in the manifest while the file is still named as the tail, and reject its events.
       nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
       sealNext: async () => {
         const file = this.#pending[0]!;

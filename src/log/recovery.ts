@@ -151,7 +151,7 @@ async function recoverPending(
 
 /**
  * Removes the leftovers from an interrupted seal. A segment that the manifest does not list is
- * removed only if a pending file holds its events. Otherwise it may be their only copy, for
+ * removed only if a pending file holds its events. Otherwise the segment may be the only copy, for
  * example after an older manifest was restored.
  */
 async function removeLeftovers(

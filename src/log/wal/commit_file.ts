@@ -64,7 +64,7 @@ export class CommitFile {
     this.batches = new BatchIndex();
   }
 
-  /** Returns the index entries for the next commit, which need not be durable yet. */
+  /** Returns the next commit's index entries; the commit need not be durable yet. */
   indexEntries({ bytes }: Commit, frame: Buffer): IndexEntry[] {
     assert(frame.length > bytes, "a commit starts with its header");
     return this.index.entriesOf(frame, frame.length - bytes);

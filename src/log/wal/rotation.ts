@@ -3,7 +3,7 @@
  * the tail unchanged; if the second rename fails, the first is undone.
  *
  * The names are durable only after both directories are synced. Until then, no commit may be
- * acknowledged, since its file could have its old name after a crash.
+ * acknowledged, since the commit's file could have its old name after a crash.
  */
 import { assert } from "../../assert.ts";
 import type { CommitFile } from "./commit_file.ts";
