@@ -141,7 +141,7 @@ export class MirrorStream {
  * Connects to a stream.
  * @param isCreated whether to create the stream if it does not exist.
  * @throws {StreamNotReadyError} if the stream does not exist and is not created.
- * @throws {CommandError} if its configuration is unsuitable.
+ * @throws {CommandError} if the stream's configuration is unsuitable.
  */
 export async function openStream(
   { servers, stream }: StreamOptions,
