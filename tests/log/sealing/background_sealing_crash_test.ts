@@ -71,7 +71,7 @@ async function run(tree: Tree, faultAt: FaultAt) {
   return { storage, steps, log, reports, start, append, acknowledged, refusals };
 }
 
-/** The batch ids of all events in the log, which may need repair. */
+/** The batch ids of all events in a log that may need repair. */
 async function heldBy(storage: SimulatedDisk): Promise<string[]> {
   return (await readBack(storage)).events.map(({ batch_id }) => batch_id);
 }
