@@ -65,9 +65,8 @@ export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
 /** Largest manifest: about 600 bytes for each of 100,000 segments, which hold 26 billion events. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
 /**
- * A tail of this size (60,000 to 90,000 typical events, two seconds of work) is sealed in the
- * background. Startup reads the tail and one pending generation, or several if ingest outpaces
- * sealing.
+ * A tail is sealed in the background at this size (60,000 to 90,000 typical events, two seconds of
+ * work). Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /** Default for `limit` in `GET /v1/streams`. */
