@@ -14,7 +14,7 @@ export interface ErrorContexts {
   batch_id_conflict: { source: string; batch_id: string };
   /** The retired source's last event and the event that records the retirement. */
   source_retired: { source: string; final_frontier: string; retirement_event_id: string };
-  /** The predecessor's expected and actual last event. The latter is null if it is not retired. */
+  /** Expected and actual last event; the actual one is null if the predecessor is not retired. */
   source_lineage_conflict: {
     source: string;
     predecessor_source: string;

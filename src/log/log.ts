@@ -315,8 +315,8 @@ export class Log {
   }
 
   /**
-   * Rotates a large tail unless PENDING_FILES_MAX files wait to be sealed. If rotation fails, the
-   * tail keeps growing.
+   * Rotates a large tail unless PENDING_FILES_MAX files are waiting to be sealed. If rotation
+   * fails, the tail keeps growing.
    * @throws {WriterPoisonedError} if the tail is no longer where recovery looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {

@@ -74,7 +74,7 @@ const REPLACEMENT = Buffer.from("\ufffd");
 
 /**
  * Checks that a JSON number literal survives conversion to binary64.
- * @returns null if it does, otherwise the end of an error message, such as `is too large for ...`.
+ * @returns null if it does, otherwise an error message to append, such as `is too large for ...`.
  */
 export function numberFault(literal: string): string | null {
   const value = Number(literal);
