@@ -125,7 +125,7 @@ export class MirrorStream {
     return this.manager.streams.getMessage(this.name, { seq });
   }
 
-  /** Parses a message's headers. @throws {CommandError} if it was not published by a mirror. */
+  /** Parses a message's headers. @throws {CommandError} if a mirror did not publish the message. */
   factsOf({ seq, header }: Pick<StoredMsg, "seq" | "header">): MessageFacts {
     const facts = messageFacts(header.toString());
     if (facts === null) throw foreignMessage(this.name, seq);
