@@ -31,7 +31,7 @@ export interface Variety {
   shapes: readonly string[];
   /** All subsets of up to this many sectors are also tested, at two file sizes. */
   allSectorsMax: number;
-  /** All subsets of up to this many name changes are tested. For more, only a few are. */
+  /** All subsets of up to this many name changes are tested; beyond that, only a few. */
   allSubsetsMax: number;
   /** Appended bytes are also truncated at each multiple of this size. Null disables this. */
   cutEveryBytes: number | null;
