@@ -17,9 +17,9 @@ export const CONTROL_BODY_BYTES_MAX = 1 * MIB;
 export const NAME_BYTES_MAX = 128;
 export const RECORD_KEY_BYTES_MAX = 1024;
 export const BATCH_ID_BYTES_MAX = 256;
-/** Maximum nesting of a payload; a scalar has depth 0. */
+/** Maximum nesting depth of a payload; a scalar has depth 0. */
 export const PAYLOAD_DEPTH_MAX = 128;
-/** Maximum nesting of a body. In a valid body, three containers enclose a payload. */
+/** Maximum nesting depth of a body. In a valid body, three containers enclose a payload. */
 export const JSON_DEPTH_MAX = 256;
 /** Maximum total size of the events in a replay page. A larger event is returned alone. */
 export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
@@ -51,9 +51,9 @@ export const DRAIN_TIMEOUT_MS = 10_000;
 
 // The log.
 
-/** Soft limit on a group commit, which bounds how long its first batch waits. */
+/** Soft limit on the size of a group commit; bounds how long its first batch waits. */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
-/** Maximum batches per commit. Bounds its header line, since a batch entry takes up to 2.3 KiB. */
+/** Maximum batches per commit. Bounds the header line, since a batch entry takes up to 2.3 KiB. */
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line that a reader accepts. Fits COMMIT_BATCHES_MAX entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
@@ -65,8 +65,8 @@ export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
 /** Largest manifest: about 600 bytes for each of 100,000 segments, which hold 26 billion events. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
 /**
- * A tail of this size (70,000 typical events, two seconds of work) is sealed in the background.
- * Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
+ * A tail is sealed in the background at this size (60,000 to 90,000 typical events, two seconds of
+ * work). Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /** Default for `limit` in `GET /v1/streams`. */
@@ -91,7 +91,7 @@ export const READ_CHUNK_BYTES = 256 * KIB;
 
 /** A row group is decoded as a unit, so it holds about one replay page at the default limit. */
 export const ROW_GROUP_EVENTS_MAX = 1024;
-/** A segment is complete once it has this many events. Bounds its footer. */
+/** A segment is complete once it has this many events. Bounds the size of its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
 /** A segment is also complete once its lines reach this total size. */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;

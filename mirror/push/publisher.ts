@@ -121,7 +121,7 @@ export class Publisher {
   /** Waits until all messages are sent and all requested acknowledgements have arrived. */
   async drain(): Promise<void> {
     let isSent = false;
-    // This never settles if the connection closes first, which aborts `failed`.
+    // If the connection closes first, this never settles, but `failed` is aborted.
     this.#stream.connection.flush().then(() => {
       isSent = true;
       this.#wake();
@@ -166,7 +166,7 @@ export class Publisher {
     if (endsBatch) named[BATCH] = [BATCH_END];
     const { isAtomic } = this.#stream;
     if (isAtomic ? this.#atomic.messages === 0 : this.#sent.messages === 1) {
-      // A restarted server does not know its last message's id, so name the sequence.
+      // A restarted server does not know the id of the stream's last message, so name its sequence.
       named[EXPECTED_LAST_SEQUENCE] = [`${this.#start.sequence + this.#sent.messages - 1}`];
     }
     if (isAtomic) this.#addToBatch(named, isAsked);

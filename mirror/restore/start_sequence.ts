@@ -36,7 +36,7 @@ export async function findStart(
   }
   const next = await eventAt(stream, low);
   if (next.previousId === frontier) return low;
-  // The events from a lost batch may have later ids than those that replaced it.
+  // A lost batch's events may have later ids than the events that replaced them.
   const endSeq = Math.min(state.last_seq + 1, low + BATCH_EVENTS_MAX);
   for (let seq = low + 1; seq < endSeq; seq++) {
     stop.throwIfAborted();

@@ -1,4 +1,4 @@
-/** Conditions under which `push` exits with status 1 and a remedy. */
+/** Conditions under which `push` exits with status 1 and prints a remedy. */
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import { test } from "node:test";

@@ -33,7 +33,7 @@ const seed = testSeed();
 const KILLED_EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
 const KILLS = 6;
 
-/** Returns the arguments that restore into a directory next to the deployment. */
+/** Returns the arguments for restoring into a directory next to the deployment. */
 function restoring({ served, nats }: Mirrored, ...more: string[]): string[] {
   return ["restore", "--nats", nats.url, ...more, copyOf(served)];
 }
@@ -126,7 +126,7 @@ testWithNats(`restore resumes after kills (SEED=${seed})`, async (mirrored) => {
   });
 });
 
-testWithNats("restore that is interrupted exits 1 and names the server", async (mirrored) => {
+testWithNats("restore names the server and exits 1 when interrupted", async (mirrored) => {
   const { served, nats } = mirrored;
   await nats.stop();
   const running = startMirror(restoring(mirrored, "--head", "0".repeat(64)));

@@ -161,8 +161,8 @@ export class Log {
   }
 
   /**
-   * Commits batches that another log has already committed, unchanged. Used by replicas. The caller
-   * has verified the batches and must not call `append()`, since its ids might precede theirs.
+   * Commits, unchanged, batches that another log has already committed. Used by replicas. The
+   * caller has verified the batches and must not call `append()`, whose ids might precede theirs.
    * @param lines the event lines from all batches.
    * @throws {StorageFullError} if the disk is full; nothing was written.
    * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
@@ -259,8 +259,8 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      // The pending file's name must be durable first. Otherwise recovery could find its segments
-      // in the manifest while the file is still named as the tail, and reject its events.
+      // The pending file's name must be durable first. Otherwise recovery could find the file's
+      // segments in the manifest while the file is still named as the tail, and reject its events.
       nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
       sealNext: async () => {
         const file = this.#pending[0]!;
@@ -315,8 +315,8 @@ export class Log {
   }
 
   /**
-   * Rotates a large tail unless PENDING_FILES_MAX files wait to be sealed. If rotation fails, the
-   * tail keeps growing.
+   * Rotates a large tail unless PENDING_FILES_MAX files are waiting to be sealed. If rotation
+   * fails, the tail keeps growing.
    * @throws {WriterPoisonedError} if the tail is no longer where recovery looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {
@@ -332,7 +332,7 @@ export class Log {
     }
   }
 
-  /** Rotates a tail with events. @throws {RotationError} */
+  /** Rotates a tail that has events. @throws {RotationError} */
   async #rotate(): Promise<void> {
     const { storage } = this.#options;
     const pending = this.#tail;

@@ -1,8 +1,8 @@
 /**
  * Worker threads that run the same module and share a request queue. Each thread serves one request
  * at a time, so a thread that dies fails only one request; the next request starts another thread.
- * Threads start on demand. Requests are sent only to running threads. If no thread can be started,
- * the caller therefore still owns its buffers. The module must call `answerRequests()`.
+ * Threads start on demand. Requests are sent only to running threads, so if no thread can be
+ * started, the caller still owns its buffers. The module must call `answerRequests()`.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";

@@ -164,7 +164,7 @@ for (const [sealer, reader] of PAIRS) {
   );
 }
 
-test("seal truncates and reports an unfinished commit, and seals the rest", () =>
+test("seal discards and reports an unfinished commit, and seals the rest", () =>
   withInitialized(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, "1");

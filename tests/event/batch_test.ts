@@ -122,7 +122,7 @@ test("prepareBatch() lists every invalid event once, in order", () => {
   assert.deepEqual(faults.map((fault) => fault.index), indexes);
 });
 
-test("prepareBatch() lists every invalid event despite one that nests too deeply", () => {
+test("prepareBatch() lists every invalid event despite one that is nested too deeply", () => {
   const levels = 1_000_000;
   const deep = '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
   const event = (payload: string) =>

@@ -23,7 +23,7 @@ import {
 const WRITERS = 4;
 /** Size of a payload. Payloads are random, because a segment of compressible data might fit. */
 const PAYLOAD_BYTES = 15_000;
-/** Number of batches that exceeds the space on any of the disks. */
+/** A number of batches that exceeds the space on any of the disks. */
 const BATCHES_MAX = 200;
 
 const DISKS: [title: string, make: SmallDiskMaker][] = [

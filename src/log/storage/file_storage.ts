@@ -19,7 +19,7 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
   create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
 };
 
-/** Attempts to open a file that is being replaced. */
+/** Maximum number of attempts to open a file that is being replaced. */
 const OPEN_ATTEMPTS_MAX = 10;
 
 const FILE_MODE = 0o600;

@@ -28,7 +28,7 @@ export interface Block {
 }
 
 export interface IndexEntry {
-  /** First event id in the block; "" for the first block, which sorts before all. */
+  /** First event id in the block; for the first block "", which sorts before all ids. */
   eventId: string;
   start: number;
   /** CRC-32 of the block's bytes so far. */

@@ -1,7 +1,7 @@
 /**
- * Appends commits to the tail and makes them durable. The outcome of a commit is durable, certainly
- * absent, or unknown. After an unknown outcome, the writer accepts no more commits. It never
- * retries an fsync, since the kernel may have dropped the pages that it could not write.
+ * Appends commits to the tail and makes them durable. The outcome of a commit is durable, absent or
+ * unknown. After an unknown outcome, the writer accepts no more commits. It never retries an fsync,
+ * since the kernel may have dropped the pages that it could not write.
  */
 import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
@@ -93,7 +93,7 @@ export class TailWriter {
     }
   }
 
-  /** Truncates a commit that did not fit on the disk. */
+  /** Undoes a commit that did not fit on the disk, by truncating the tail. */
   async #undo(offset: number): Promise<void> {
     await this.#tail.file.truncate(offset).catch((error) => {
       throw this.poisonBy("a partial commit could not be truncated", error);

@@ -143,7 +143,7 @@ test("SealedHistory serves nothing from a damaged segment and reports the positi
   }
 });
 
-test("SealedHistory finds batches despite a damaged key filter, and reports it once", async () => {
+test("SealedHistory finds batches despite a damaged key filter, and reports the damage once", async () => {
   const { storage, segments, entries } = await openHistory();
   const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
   const damaged = damagedAt(storage, indexes.key_filter.start + 9);
