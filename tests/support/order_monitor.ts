@@ -216,7 +216,7 @@ export class OrderMonitor implements Storage {
         if (watched.path === MANIFEST_FILE) keep(watched, into.subarray(0, bytes), position);
         return bytes;
       },
-      write: async (bytes, position) => {
+      write: async (bytes, position, mode) => {
         this.#assertWritable(watched, "written to");
         if (position < watched.syncedEnd) {
           this.#fail(`${watched.path}: synced bytes are overwritten`);
@@ -225,15 +225,15 @@ export class OrderMonitor implements Storage {
         watched.isSynced = false;
         if (watched.path === TAIL_FILE) watched.unsynced.push(Buffer.from(bytes));
         watched.writtenEnd = Math.max(watched.writtenEnd, position + bytes.length);
-        await file.write(bytes, position);
+        await file.write(bytes, position, mode);
       },
-      sync: async () => {
+      sync: async (mode) => {
         this.#assertWritable(watched, "synced");
         const { writtenEnd, unsynced: { length: synced } } = watched;
         // Yields as a real sync would, to expose callers that do not await it.
         await new Promise<void>((resolve) => setImmediate(resolve));
         try {
-          await file.sync();
+          await file.sync(mode);
         } catch (error) {
           watched.hasFailed = true;
           throw error;
