@@ -120,24 +120,24 @@ export const SHUTDOWN_GRACE_MS = 5_000;
 assert(
   COMMIT_BODY_BYTES_MAX >=
     INGEST_BODY_BYTES_MAX * 22 / 5 + BATCH_EVENTS_MAX * EVENT_OVERHEAD_BYTES_MAX,
-  "the largest batch fits in one commit",
+  "the largest batch must fit in one commit",
 );
 assert(
   CLIENT_LINE_BYTES_MAX >=
     Math.max(INGEST_BODY_BYTES_MAX * 22 / 5, FOLLOW_RECORD_BYTES_MAX) + EVENT_OVERHEAD_BYTES_MAX,
-  "a follow record fits in a line that the client accepts",
+  "a follow record must fit in a line that the client accepts",
 );
 assert(
   ADMITTED_BODY_BYTES_MAX >= 2 * INGEST_BODY_BYTES_MAX,
-  "a body of maximum size leaves memory for others",
+  "a body of maximum size must leave memory for others",
 );
-assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body is drained to its end");
-assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and reported");
-assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");
+assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body must be drained to its end");
+assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload nested too deeply must be reported");
+assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "two records of any size must fit");
 /** A segment ends with a complete commit, so it can exceed the soft limit by the largest commit. */
 const SEGMENT_EVENTS_MAX = SEGMENT_EVENTS_SOFT_MAX +
   Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN);
 assert(
   KEY_FILTER_BYTES_MAX >= SEGMENT_EVENTS_MAX * 3 * 3,
-  "three 3-byte keys per event fit a segment's filter",
+  "three 3-byte keys per event must fit in a segment's filter",
 );

@@ -91,7 +91,7 @@ function headerReader(name: string): (headers: string) => string {
 /** Creates the error for a message that was not published by a mirror. */
 export function foreignMessage(stream: string, seq: number): Error {
   return operationalError(
-    `message ${seq} of stream ${stream} is not from a mirror: another publisher ` +
+    `message ${seq} in stream ${stream} is not from a mirror: another publisher ` +
       "writes to the stream; use a dedicated stream for the mirror",
   );
 }
@@ -199,9 +199,7 @@ function subjectsOf(stream: string): string {
 function checkConfig({ name, subjects = [], retention }: StreamConfig): void {
   if (!subjects.includes(subjectsOf(name)) && !subjects.includes(`${name}.>`)) {
     throw operationalError(
-      `stream ${name} has the subjects ${subjects.join(", ")}: add ${
-        subjectsOf(name)
-      } to its subjects`,
+      `stream ${name} has the subjects ${subjects.join(", ")}: add ${subjectsOf(name)} to them`,
     );
   }
   if (retention !== RetentionPolicy.Limits) {

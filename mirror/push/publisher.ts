@@ -232,7 +232,7 @@ export class Publisher {
 
 function tooLarge({ eventId, source, stream, data }: LogEvent, limitBytes: number): Error {
   return operationalError(
-    `event ${eventId} of ${source}/${stream} has ${data.length} bytes, but the server's limit is ` +
+    `event ${eventId} of ${source}/${stream} is ${data.length} bytes, but the server's limit is ` +
       `${limitBytes}, including ${HEADER_BYTES_MAX} for headers: raise its max_payload and run ` +
       "push again; it resumes with this event",
   );

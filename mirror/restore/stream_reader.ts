@@ -159,7 +159,7 @@ class Pulls {
     const [seq, delivered, , pending] = integersIn(reply, this.#replyPrefix.length);
     this.#delivered += 1;
     if (delivered !== this.#delivered || !reply.startsWith(this.#replyPrefix)) {
-      return this.fail(new Error(`message ${this.#delivered} of the stream's consumer was lost`));
+      return this.fail(new Error(`message ${this.#delivered} to the stream's consumer was lost`));
     }
     this.#nextSeq = seq! + 1;
     this.#outstanding -= 1;

@@ -160,7 +160,7 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
     return { headers, data: data.replace('"payload":"b"', '"payload":"d"') };
   });
   const altered = await refusalOf(restoring(mirrored, "--stream", "altered"));
-  assert.match(altered, /^event \S+ of the stream was altered: its hashes do not match/m);
+  assert.match(altered, /^event \S+ in the stream was altered: its hashes do not match/m);
   await copyStream(nats, "missing", ({ headers, data }, seq) => {
     if (seq === 2) return null;
     // Otherwise the server would reject the message.
@@ -169,7 +169,7 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
     return { headers, data };
   });
   const missing = await refusalOf(restoring(mirrored, "--stream", "missing"));
-  assert.match(missing, new RegExp(`^event ${last_event_id} of the stream follows event`, "m"));
+  assert.match(missing, new RegExp(`^event ${last_event_id} in the stream follows event`, "m"));
 });
 
 testWithNats("restore omits an incomplete batch at the end of the stream", async (mirrored) => {
@@ -180,7 +180,7 @@ testWithNats("restore omits an incomplete batch at the end of the stream", async
   await copyStream(nats, "cut", (message, seq) => seq === 5 ? null : message);
   const cut = restoring(mirrored, "--stream", "cut");
   const { stderr } = await runMirror(cut);
-  assert.match(stderr, /^the stream ends within a batch: its last 2 events were not restored$/m);
+  assert.match(stderr, /^the stream ends within a batch: the last 2 events were not restored$/m);
   assert.match(stderr, new RegExp(`^the log ends with event ${last_event_id}`, "m"));
   await withRestored(served.folder, copyOf(served), async (copy) => {
     await copy.start();

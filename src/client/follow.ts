@@ -115,7 +115,7 @@ export class Follower<Payload> {
       if (mayRepeat(error)) return error;
       throw error;
     }
-    return new ConnectionError(`${name} ended in the middle of the response`);
+    return new ConnectionError(`the response to ${name} ended prematurely`);
   }
 
   async #moveTo(record: FollowEvents | FollowCaughtUp): Promise<void> {

@@ -39,7 +39,7 @@ export class HistoryChain {
 
 /** Decodes a hash with a lookup table. A Buffer call would cost as much as computing the hash. */
 function putHex(hashHex: string, into: Int32Array, startAt: number): void {
-  assert(hashHex.length === HASH_WORDS * WORD_DIGITS, "a hash has 64 hex digits");
+  assert(hashHex.length === HASH_WORDS * WORD_DIGITS, "a hash must have 64 hex digits");
   let seen = 0;
   let digitAt = 0;
   for (let at = startAt; at < startAt + HASH_WORDS; at++) {
@@ -51,7 +51,7 @@ function putHex(hashHex: string, into: Int32Array, startAt: number): void {
     }
     into[at] = word;
   }
-  assert(seen < NO_DIGIT, "a hash has only lowercase hex digits");
+  assert(seen < NO_DIGIT, "a hash must have only lowercase hex digits");
 }
 
 const WORDS = 16;

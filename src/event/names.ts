@@ -41,5 +41,5 @@ function lengthFault(text: string, limitBytes: number): string | null {
   // A UTF-16 code unit takes at most three bytes in UTF-8.
   if (text.length * 3 <= limitBytes) return null;
   const sizeBytes = Buffer.byteLength(text);
-  return sizeBytes <= limitBytes ? null : `has ${sizeBytes} bytes, more than ${limitBytes}`;
+  return sizeBytes <= limitBytes ? null : `is ${sizeBytes} bytes long, more than ${limitBytes}`;
 }

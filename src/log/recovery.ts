@@ -252,7 +252,7 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   for (let offset = lastCommitOffset; offset < endBytes;) {
     const wanted = chunk.subarray(0, Math.min(chunk.length, endBytes - offset));
     const readBytes = await file.read(wanted, offset);
-    assert(readBytes === wanted.length, "a recovered commit is complete");
+    assert(readBytes === wanted.length, "a recovered commit must be complete");
     await file.write(wanted, offset);
     offset += readBytes;
   }

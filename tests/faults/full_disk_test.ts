@@ -107,7 +107,7 @@ async function restartWhileFull(deployment: SmallDeployment): Promise<void> {
   await deployment.stop();
   const sealed = await deployment.run(["seal"]);
   assert.equal(sealed.code, deployment.disk.isFull ? 1 : 0, sealed.stderr);
-  assert.match(sealed.stderr, /^[^\n]+\n(sealed [^\n]+ in all; [^\n]+\n)?$/);
+  assert.match(sealed.stderr, /^[^\n]+\n(sealed [^\n]+ in total; [^\n]+\n)?$/);
   const again = await deployment.start();
   await deployment.assertShows();
   await verify(deployment);

@@ -176,7 +176,7 @@ class JsonReader {
       const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
       if (opens) {
         if (open.length === OPEN_CONTAINERS_MAX) {
-          this.#failRule(`is nested deeper than ${OPEN_CONTAINERS_MAX} containers`);
+          this.#failRule(`is nested more than ${OPEN_CONTAINERS_MAX} levels deep`);
         }
         open.push(unit === OPEN_OBJECT ? {} : null);
         this.#at++;

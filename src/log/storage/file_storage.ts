@@ -161,7 +161,7 @@ class OpenedFile implements StorageFile {
 
   async write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void> {
     this.#assertOpen();
-    assert(!this.#isWriting, "one write to a file runs at a time");
+    assert(!this.#isWriting, "only one write to a file may run at a time");
     this.#isWriting = true;
     try {
       let done = 0;
@@ -204,7 +204,7 @@ class OpenedFile implements StorageFile {
   }
 
   #assertOpen(): void {
-    assert(!this.#isClosed, "a closed file is not used");
+    assert(!this.#isClosed, "a closed file must not be used");
   }
 
   #readSome(

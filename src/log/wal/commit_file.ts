@@ -59,14 +59,14 @@ export class CommitFile {
 
   /** Switches readers to segments. Frees the batches, since snapshots may retain this object. */
   sealInto(segments: readonly LogFile[]): void {
-    assert(this.sealedIn === null, "a file is sealed once");
+    assert(this.sealedIn === null, "a file must be sealed at most once");
     this.sealedIn = segments;
     this.batches = new BatchIndex();
   }
 
   /** Returns the next commit's index entries; the commit need not be durable yet. */
   indexEntries({ bytes }: Commit, frame: Buffer): IndexEntry[] {
-    assert(frame.length > bytes, "a commit starts with its header");
+    assert(frame.length > bytes, "a commit must start with its header");
     return this.index.entriesOf(frame, frame.length - bytes);
   }
 

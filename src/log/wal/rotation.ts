@@ -51,7 +51,7 @@ export class RotationError extends Error {
  */
 export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Rotated> {
   const { firstEventId, lastEventId } = tail;
-  assert(firstEventId !== null && lastEventId !== null, "a rotated tail has events");
+  assert(firstEventId !== null && lastEventId !== null, "a rotated tail must have events");
   const path = pendingPath(firstEventId, lastEventId);
   const opened: StorageFile[] = [];
   try {

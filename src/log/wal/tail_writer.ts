@@ -112,7 +112,7 @@ export class TailWriter {
       this.#isSettled = true;
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("an fsync of the log directory failed", error);
-      throw new StorageFullError("no space for the directory entry of the tail", { cause: error });
+      throw new StorageFullError("no space for the tail's directory entry", { cause: error });
     }
   }
 
