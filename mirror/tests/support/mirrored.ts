@@ -35,8 +35,12 @@ export function testWithNats(
 }
 
 /** Starts a mirror command. */
-export function startMirror(args: string[], permissions = ["--allow-all"]): Spawned {
-  return spawnScript(CLI, args, { permissions, timeoutMs: MIRROR_TIMEOUT_MS });
+export function startMirror(
+  args: string[],
+  permissions = ["--allow-all"],
+  timeoutMs = MIRROR_TIMEOUT_MS,
+): Spawned {
+  return spawnScript(CLI, args, { permissions, timeoutMs });
 }
 
 /** Runs a mirror command that must succeed. */
