@@ -1,0 +1,109 @@
+/** `restore` from three servers that are killed and suspended while it runs. */
+import assert from "node:assert/strict";
+import { rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { withServing } from "../../tests/support/deployment.ts";
+import { describeExit, isRunning, signalChild, type Spawned } from "../../tools/support/program.ts";
+import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
+import { appendPayloads, end, headIn, runMirror, startMirror } from "./support/mirrored.ts";
+import { addReplicatedStream, untilStored } from "./support/nats_cluster.ts";
+import { type NatsServer, NEEDS_NATS, withCluster } from "./support/nats_server.ts";
+import { pause } from "./support/nats_stream.ts";
+
+const seed = testSeed();
+const EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
+const ROUNDS = Number(process.env.MIRROR_TEST_ROUNDS ?? 1);
+const BATCH_EVENTS = 500;
+const PAD = "x".repeat(270);
+/** Per round, the log grows by 1 / ROUND_SHARE. */
+const ROUND_SHARE = 10;
+const HITS_MAX = 3;
+/** Longer than an election, so that the others elect a leader in some rounds. */
+const DOWN_MS_MAX = 12_000;
+/** Time limit for a restore once the stream contains all events again. */
+const RESTORE_MS_MAX = 60_000;
+
+/** Kills or suspends random servers for a random time. @returns what it did. */
+async function hit(servers: readonly NatsServer[], random: () => number): Promise<string> {
+  const isAll = random() < 0.3;
+  const first = randomItem(random, servers);
+  const chosen = servers.filter((server) => isAll || server === first || random() < 0.3);
+  const frozen = new Set(chosen.filter(() => random() < 0.5));
+  const downMs = randomInteger(random, 0, DOWN_MS_MAX);
+  await Promise.all(chosen.map(async (server) => {
+    if (frozen.has(server)) server.freeze();
+    else await server.stop("SIGKILL");
+  }));
+  await delay(downMs);
+  await Promise.all(chosen.map(async (server) => {
+    if (frozen.has(server)) server.thaw();
+    else await server.start();
+  }));
+  const names = chosen.map((server) =>
+    `${frozen.has(server) ? "froze" : "killed"} n${servers.indexOf(server)}`
+  );
+  return `${names.join(", ")} for ${downMs} ms`;
+}
+
+/** Waits until a restore has written this many bytes, or has ended. */
+async function untilWritten(running: Spawned, dir: string, bytes: number): Promise<void> {
+  const tail = join(dir, "data", "log", "tail.ndjson");
+  const isBelow = () => stat(tail).then(({ size }) => size < bytes, () => true);
+  while (isRunning(running) && await isBelow()) await pause();
+}
+
+test(`restore ends soon after a cluster is back (SEED=${seed})`, NEEDS_NATS, (context) => {
+  const random = seededRandom(seed);
+  return withServing((served) =>
+    withCluster(async (servers) => {
+      const nats = servers.map(({ url }) => url).join(",");
+      let events = 0;
+      let lastEventId = "";
+      const append = async (count: number) => {
+        for (const target = events + count; events < target; events += BATCH_EVENTS) {
+          const payloads = Array.from({ length: BATCH_EVENTS }, (_, n) => ({ n, pad: PAD }));
+          const receipt = await appendPayloads({ served }, `b${events}`, payloads);
+          lastEventId = receipt.last_event_id;
+        }
+      };
+      const restore = (dir: string) => startMirror(["restore", "--nats", nats, dir]);
+      await addReplicatedStream(servers);
+      const pusher = startMirror(["push", "--socket", served.socketPath, "--nats", nats]);
+      await append(EVENTS);
+      await untilStored(servers, events, pusher);
+      for (let round = 0; round < ROUNDS; round++) {
+        const dirs = ["before", "after"].map((name) => join(served.folder, `${name}${round}`));
+        const before = restore(dirs[0]!);
+        await untilWritten(before, dirs[0]!, random() * events * PAD.length);
+        const appending = append(EVENTS / ROUND_SHARE);
+        const hits: string[] = [];
+        for (let left = randomInteger(random, 1, HITS_MAX); left > 0; left--) {
+          hits.push(await hit(servers, random));
+        }
+        await appending;
+        // The replicas of restarted servers are still catching up.
+        await untilStored(servers, events, pusher);
+        const backMs = performance.now();
+        const restoring = [before, restore(dirs[1]!)];
+        const timers = restoring.map(({ child }) =>
+          setTimeout(() => signalChild(child, "SIGKILL"), RESTORE_MS_MAX)
+        );
+        const exits = await Promise.all(restoring.map(({ exited }) => exited));
+        timers.forEach(clearTimeout);
+        const afterMs = Math.round(performance.now() - backMs);
+        const story = `round ${round}: ${hits.join("; ")}; restored ${afterMs} ms later`;
+        for (const exit of exits) assert.equal(exit.code, 0, `${story}: ${describeExit(exit)}`);
+        assert.match(exits[1]!.stderr, new RegExp(`ends with event ${lastEventId}`), story);
+        context.diagnostic(`${story}: ${exits.map(describeExit).join(" | ")}`);
+        await Promise.all(dirs.map((dir) => rm(dir, { recursive: true })));
+      }
+      await end(pusher, "SIGTERM");
+      await served.stop();
+      const head = headIn((await served.run(["seal"])).stderr);
+      await runMirror(["restore", "--nats", nats, "--head", head, join(served.folder, "copy")]);
+    })
+  );
+});
