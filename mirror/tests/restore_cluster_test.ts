@@ -8,7 +8,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { withServing } from "../../tests/support/deployment.ts";
 import { describeExit, isRunning, signalChild, type Spawned } from "../../tools/support/program.ts";
 import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
-import { appendPayloads, end, headIn, runMirror, startMirror } from "./support/mirrored.ts";
+import {
+  appendPayloads,
+  end,
+  headIn,
+  MIRROR_TIMEOUT_MS,
+  runMirror,
+  startMirror,
+} from "./support/mirrored.ts";
 import { addReplicatedStream, untilStored } from "./support/nats_cluster.ts";
 import { type NatsServer, NEEDS_NATS, withCluster } from "./support/nats_server.ts";
 import { pause } from "./support/nats_stream.ts";
@@ -48,6 +55,17 @@ async function hit(servers: readonly NatsServer[], random: () => number): Promis
   return `${names.join(", ")} for ${downMs} ms`;
 }
 
+async function hitRepeatedly(
+  servers: readonly NatsServer[],
+  random: () => number,
+): Promise<string> {
+  const hits: string[] = [];
+  for (let left = randomInteger(random, 1, HITS_MAX); left > 0; left--) {
+    hits.push(await hit(servers, random));
+  }
+  return hits.join("; ");
+}
+
 /** Waits until a restore has written this many bytes, or has ended. */
 async function untilWritten(running: Spawned, dir: string, bytes: number): Promise<void> {
   const tail = join(dir, "data", "log", "tail.ndjson");
@@ -78,12 +96,10 @@ test(`restore ends soon after a cluster is back (SEED=${seed})`, NEEDS_NATS, (co
         const dirs = ["before", "after"].map((name) => join(served.folder, `${name}${round}`));
         const before = restore(dirs[0]!);
         await untilWritten(before, dirs[0]!, random() * events * PAD.length);
-        const appending = append(EVENTS / ROUND_SHARE);
-        const hits: string[] = [];
-        for (let left = randomInteger(random, 1, HITS_MAX); left > 0; left--) {
-          hits.push(await hit(servers, random));
-        }
-        await appending;
+        const [hits] = await Promise.all([
+          hitRepeatedly(servers, random),
+          append(EVENTS / ROUND_SHARE),
+        ]);
         // The replicas of restarted servers are still catching up.
         await untilStored(servers, events, pusher);
         const backMs = performance.now();
@@ -94,7 +110,7 @@ test(`restore ends soon after a cluster is back (SEED=${seed})`, NEEDS_NATS, (co
         const exits = await Promise.all(restoring.map(({ exited }) => exited));
         timers.forEach(clearTimeout);
         const afterMs = Math.round(performance.now() - backMs);
-        const story = `round ${round}: ${hits.join("; ")}; restored ${afterMs} ms later`;
+        const story = `round ${round}: ${hits}; restored ${afterMs} ms later`;
         for (const exit of exits) assert.equal(exit.code, 0, `${story}: ${describeExit(exit)}`);
         assert.match(exits[1]!.stderr, new RegExp(`ends with event ${lastEventId}`), story);
         context.diagnostic(`${story}: ${exits.map(describeExit).join(" | ")}`);
@@ -104,6 +120,5 @@ test(`restore ends soon after a cluster is back (SEED=${seed})`, NEEDS_NATS, (co
       await served.stop();
       const head = headIn((await served.run(["seal"])).stderr);
       await runMirror(["restore", "--nats", nats, "--head", head, join(served.folder, "copy")]);
-    })
-  );
+    }), { timeoutMs: MIRROR_TIMEOUT_MS });
 });
