@@ -27,6 +27,7 @@ import {
   withRestored,
 } from "./support/mirrored.ts";
 import { lastSequence, pause, STREAM } from "./support/nats_stream.ts";
+import { NEEDS_S3, withS3 } from "./support/s3_server.ts";
 
 const seed = testSeed();
 /** Number of events in the log whose restore is killed. */
@@ -200,22 +201,21 @@ testWithNats("restore omits an incomplete batch at the end of the stream", async
   });
 });
 
-testWithNats("restore uses segments for events that have expired", async (mirrored) => {
+async function restoresExpired(mirrored: Mirrored, store: string): Promise<void> {
   const { served, nats } = mirrored;
   const members = { events: [event(), event({ record_key: "2" })] };
   await commit(served.socketPath, batchWith({ batch_id: "b1", ...members }));
   await pushAll(mirrored);
   await served.stop();
   await sealedHead(served);
-  const kept = join(served.folder, "kept");
-  await runMirror(["segments", "--to", kept, served.dir]);
+  await runMirror(["segments", "--to", store, served.dir]);
   await served.start();
   await commit(served.socketPath, batchWith({ batch_id: "b2" }));
   await pushAll(mirrored);
   const { streams } = await jetstreamManager(await nats.connect());
   await streams.purge(STREAM, { seq: await lastSequence(nats) });
   assert.match(await refusalOf(restoring(mirrored)), /events in between are missing/);
-  await runMirror([...restoring(mirrored, "--segments", kept)]);
+  await runMirror([...restoring(mirrored, "--segments", store)]);
   await withRestored(served.folder, copyOf(served), async (copy) => {
     await copy.verify();
     await copy.start();
@@ -223,4 +223,14 @@ testWithNats("restore uses segments for events that have expired", async (mirror
     const repeated = await ingest(copy.socketPath, batchWith({ batch_id: "b1", ...members }));
     assert.equal(repeated.json().status, "duplicate");
   });
+}
+
+testWithNats("restore uses segments for events that have expired", (mirrored) => {
+  return restoresExpired(mirrored, join(mirrored.served.folder, "kept"));
 });
+
+testWithNats(
+  "restore uses segments in an S3-compatible store",
+  (mirrored) => withS3(mirrored.served.folder, (url) => restoresExpired(mirrored, url)),
+  { skip: NEEDS_S3.skip },
+);
