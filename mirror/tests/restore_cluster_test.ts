@@ -30,8 +30,11 @@ const ROUND_SHARE = 10;
 const HITS_MAX = 3;
 /** Longer than an election, so that the others elect a leader in some rounds. */
 const DOWN_MS_MAX = 12_000;
-/** Time limit for a restore once the stream contains all events again. */
-const RESTORE_MS_MAX = 60_000;
+/**
+ * Time limit for a restore once the stream contains all events again. Each session may get a
+ * consumer on a server whose replica is stalled, which takes up to 10 s to notice.
+ */
+const RESTORE_MS_MAX = 120_000;
 
 /** Kills or suspends random servers for a random time. @returns what it did. */
 async function hit(servers: readonly NatsServer[], random: () => number): Promise<string> {

@@ -31,7 +31,7 @@ export async function withProxy(
     const server = createConnection(Number(new URL(url).port), HOST);
     let rest = Buffer.alloc(0);
     server.on("data", (data) => {
-      rest = Buffer.concat([rest, data]);
+      rest = Buffer.concat([rest, data as Uint8Array]);
       for (let size = messageBytes(rest); size !== null; size = messageBytes(rest)) {
         client.write(change(rest.toString("latin1", 0, size)), "latin1");
         rest = rest.subarray(size);
