@@ -81,6 +81,12 @@ test(`restore ends soon after a cluster is back (SEED=${seed})`, NEEDS_NATS, (co
   return withServing((served) =>
     withCluster(async (servers) => {
       const nats = servers.map(({ url }) => url).join(",");
+      const started: Spawned[] = [];
+      const start = (args: string[]) => {
+        const running = startMirror([...args, "--nats", nats]);
+        started.push(running);
+        return running;
+      };
       let events = 0;
       let lastEventId = "";
       const append = async (count: number) => {
@@ -90,14 +96,8 @@ test(`restore ends soon after a cluster is back (SEED=${seed})`, NEEDS_NATS, (co
           lastEventId = receipt.last_event_id;
         }
       };
-      const restore = (dir: string) => startMirror(["restore", "--nats", nats, dir]);
-      await addReplicatedStream(servers);
-      const pusher = startMirror(["push", "--socket", served.socketPath, "--nats", nats]);
-      await append(EVENTS);
-      await untilStored(servers, events, pusher);
-      for (let round = 0; round < ROUNDS; round++) {
-        const dirs = ["before", "after"].map((name) => join(served.folder, `${name}${round}`));
-        const before = restore(dirs[0]!);
+      const round = async (dirs: string[]) => {
+        const before = start(["restore", dirs[0]!]);
         await untilWritten(before, dirs[0]!, random() * events * PAD.length);
         const [hits] = await Promise.all([
           hitRepeatedly(servers, random),
@@ -106,20 +106,31 @@ test(`restore ends soon after a cluster is back (SEED=${seed})`, NEEDS_NATS, (co
         // The replicas of restarted servers are still catching up.
         await untilStored(servers, events, pusher);
         const backMs = performance.now();
-        const restoring = [before, restore(dirs[1]!)];
+        const restoring = [before, start(["restore", dirs[1]!])];
         const timers = restoring.map(({ child }) =>
           setTimeout(() => signalChild(child, "SIGKILL"), RESTORE_MS_MAX)
         );
         const exits = await Promise.all(restoring.map(({ exited }) => exited));
         timers.forEach(clearTimeout);
-        const afterMs = Math.round(performance.now() - backMs);
-        const story = `round ${round}: ${hits}; restored ${afterMs} ms later`;
-        for (const exit of exits) assert.equal(exit.code, 0, `${story}: ${describeExit(exit)}`);
+        const story = `${hits}; restored ${Math.round(performance.now() - backMs)} ms later: ` +
+          exits.map(describeExit).join("; ");
+        assert.deepEqual(exits.map(({ code }) => code), [0, 0], story);
         assert.match(exits[1]!.stderr, new RegExp(`ends with event ${lastEventId}`), story);
-        context.diagnostic(`${story}: ${exits.map(describeExit).join(" | ")}`);
-        await Promise.all(dirs.map((dir) => rm(dir, { recursive: true })));
+        context.diagnostic(story);
+      };
+      await addReplicatedStream(servers);
+      const pusher = start(["push", "--socket", served.socketPath]);
+      try {
+        await append(EVENTS);
+        await untilStored(servers, events, pusher);
+        for (let number = 0; number < ROUNDS; number++) {
+          const dirs = ["before", "after"].map((name) => join(served.folder, `${name}${number}`));
+          await round(dirs);
+          await Promise.all(dirs.map((dir) => rm(dir, { recursive: true })));
+        }
+      } finally {
+        await Promise.all(started.map((running) => end(running, "SIGKILL")));
       }
-      await end(pusher, "SIGTERM");
       await served.stop();
       const head = headIn((await served.run(["seal"])).stderr);
       await runMirror(["restore", "--nats", nats, "--head", head, join(served.folder, "copy")]);
