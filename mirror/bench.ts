@@ -89,7 +89,8 @@ await withServing((served) =>
     const stop = new AbortController();
     const reading = (async () => {
       const stream = await openStream({ servers: nats.url, stream: STREAM }, { isCreated: false });
-      for await (const messages of readStream(stream, EVENTS + 1, stop.signal)) {
+      const from = { startSeq: EVENTS + 1, lastSeq: EVENTS };
+      for await (const messages of readStream(stream, from, stop.signal)) {
         const nowMs = performance.now();
         for (const { seq, message } of messages) {
           const { eventId } = stream.factsOf({ seq, header: message.headers! });

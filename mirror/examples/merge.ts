@@ -43,11 +43,11 @@ async function follow(input: Input, servers: string, onArrival: () => void, once
   const stream = await openStream({ servers, stream: input.name }, { isCreated: false });
   try {
     const { state } = await stream.info();
-    const startSeq = Math.max(1, state.first_seq);
+    const range = { startSeq: Math.max(1, state.first_seq), lastSeq: state.last_seq };
     input.isAtEnd = state.messages === 0;
     onArrival();
     if (once && input.isAtEnd) return;
-    for await (const messages of readStream(stream, startSeq, new AbortController().signal)) {
+    for await (const messages of readStream(stream, range, new AbortController().signal)) {
       for (const { seq, message, pending } of messages) {
         const { eventId } = stream.factsOf({ seq, header: message.headers! });
         input.waiting.push({ seq, eventId, line: message.string() });

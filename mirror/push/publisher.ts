@@ -73,6 +73,8 @@ export class Publisher {
   #storedId: string | null;
   #answered = Promise.withResolvers<void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether `drain()` waits until the server has received all messages. */
+  #isFlushing = false;
 
   /** @param failed aborted if a message was not stored. No later message is stored then. */
   constructor(stream: MirrorStream, start: StreamEnd, failed: AbortController) {
@@ -120,13 +122,15 @@ export class Publisher {
 
   /** Waits until all messages are sent and all requested acknowledgements have arrived. */
   async drain(): Promise<void> {
-    let isSent = false;
+    this.#isFlushing = true;
+    if (this.#asked.length === 0) this.#startTimer();
     // If the connection closes first, this never settles, but `failed` is aborted.
     this.#stream.connection.flush().then(() => {
-      isSent = true;
+      this.#isFlushing = false;
+      if (this.#asked.length === 0) clearTimeout(this.#timer);
       this.#wake();
     }, (error) => this.#failed.abort(error));
-    while (!isSent || this.#asked.length > 0) await this.progress();
+    while (this.#isFlushing || this.#asked.length > 0) await this.progress();
   }
 
   /** Waits for an acknowledgement. @throws the abort reason of `failed`. */
@@ -196,7 +200,7 @@ export class Publisher {
     this.#asked = this.#asked.filter((known) => known.messages > messages);
     this.#acknowledged = { messages, bytes: asked.bytes };
     this.#storedId = asked.event.eventId;
-    if (this.#asked.length > 0) this.#startTimer();
+    if (this.#asked.length > 0 || this.#isFlushing) this.#startTimer();
     this.#wake();
   }
 

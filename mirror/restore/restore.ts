@@ -125,10 +125,11 @@ async function replicate(
 ): Promise<void> {
   const info = await stream.info();
   const startSeq = await findStart(stream, info, log.snapshot.frontier, stop);
-  const targetSeq = once ? info.state.last_seq : Infinity;
+  const { last_seq: lastSeq } = info.state;
+  const targetSeq = once ? lastSeq : Infinity;
   if (startSeq > targetSeq) return;
   let flushedMs = performance.now();
-  for await (const messages of readStream(stream, startSeq, stop)) {
+  for await (const messages of readStream(stream, { startSeq, lastSeq }, stop)) {
     for (const { seq, message } of messages) {
       replication.add(seq, message);
       if (seq >= targetSeq) return;

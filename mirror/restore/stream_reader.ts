@@ -45,12 +45,13 @@ export interface StreamMessage {
 
 /**
  * Yields messages from `startSeq` on, in groups as they arrive. It never returns on its own.
- * @throws {Error} if the connection, the consumer or a message is lost.
+ * @param lastSeq the stream's last message, as far as the caller knows.
+ * @throws {Error} if the connection, the consumer, a message or the stream's end is lost.
  * @throws the signal's abort reason.
  */
 export async function* readStream(
   stream: MirrorStream,
-  startSeq: number,
+  { startSeq, lastSeq }: { startSeq: number; lastSeq: number },
   signal: AbortSignal,
 ): AsyncGenerator<StreamMessage[], void> {
   const { connection, manager, name } = stream;
@@ -62,7 +63,7 @@ export async function* readStream(
     mem_storage: true,
     num_replicas: 1,
   });
-  const pulls = new Pulls(stream, consumer, startSeq);
+  const pulls = new Pulls(stream, consumer, startSeq, lastSeq);
   const close = (error?: unknown) => pulls.fail(error ?? new Error("NATS closed the connection"));
   connection.closed().then(close, close);
   const abort = () => pulls.fail(signal.reason);
@@ -96,13 +97,16 @@ class Pulls {
   #nextSeq: number;
   /** Whether anything has arrived since the last check. */
   #isHeard = true;
-  /** `#nextSeq` and the stream's last sequence, as of the last check. */
-  #checked = { nextSeq: 0, lastSeq: 0 };
+  /** `#nextSeq` as of the last check; 0 if the reader was busy. */
+  #checkedSeq = 0;
+  /** Highest last sequence that the stream is known to have had. */
+  #lastSeq: number;
   readonly #watch: ReturnType<typeof setInterval>;
 
-  constructor(stream: MirrorStream, consumer: string, startSeq: number) {
+  constructor(stream: MirrorStream, consumer: string, startSeq: number, lastSeq: number) {
     this.#stream = stream;
     this.#nextSeq = startSeq;
+    this.#lastSeq = lastSeq;
     this.#subject = `$JS.API.CONSUMER.MSG.NEXT.${stream.name}.${consumer}`;
     this.#pullBytes = Math.max(PULL_BYTES, 2 * (stream.connection.info?.max_payload ?? 0));
     this.#subscription = stream.connection.subscribe(this.#inbox, {
@@ -186,12 +190,15 @@ class Pulls {
     }
     // A busy reader requests nothing.
     this.#isHeard = !isWaiting;
-    // A server whose replica of the stream is stalled sends heartbeats, but no messages.
-    const { nextSeq: checkedSeq, lastSeq } = this.#checked;
-    if (isWaiting && nextSeq === checkedSeq && nextSeq <= lastSeq) {
+    const isIdle = isWaiting && nextSeq === this.#checkedSeq;
+    this.#checkedSeq = isWaiting ? nextSeq : 0;
+    if (!isIdle) return;
+    // Heartbeats alone prove nothing: the server's replica of the stream may be stalled, the
+    // message may have been lost on the way, or the stream may have lost its end.
+    if (nextSeq <= this.#lastSeq) {
       return this.fail(new Error(`the stream's consumer is stuck at message ${nextSeq}`));
     }
-    this.#checked = { nextSeq, lastSeq: (await this.#stream.info()).state.last_seq };
+    this.#lastSeq = Math.max(this.#lastSeq, (await this.#stream.info()).state.last_seq);
   }
 
   #wake(): void {

@@ -6,12 +6,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { jetstreamManager, type StreamInfo } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
 import { type Deployment, withServing } from "../../tests/support/deployment.ts";
-import type { Spawned } from "../../tools/support/program.ts";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
-import { hasAtomicBatches } from "../nats/stream.ts";
 import {
   appendPayloads,
   end,
@@ -20,8 +16,9 @@ import {
   runMirror,
   startMirror,
 } from "./support/mirrored.ts";
+import { addReplicatedStream, streamInfo, untilStored } from "./support/nats_cluster.ts";
 import { type NatsServer, NEEDS_NATS, withCluster } from "./support/nats_server.ts";
-import { pause, STREAM } from "./support/nats_stream.ts";
+import { pause } from "./support/nats_stream.ts";
 
 const seed = testSeed();
 const EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
@@ -33,46 +30,6 @@ const KILLS = Number(process.env.MIRROR_TEST_KILLS ?? 1);
  * running until the last kill.
  */
 const AHEAD_MAX = 5000;
-const CONNECT_TIMEOUT_MS = 2000;
-
-/** Retries a request on each server in turn until one succeeds, which requires a leader. */
-async function onCluster<Result>(
-  servers: readonly NatsServer[],
-  ask: (manager: Awaited<ReturnType<typeof jetstreamManager>>) => Promise<Result>,
-): Promise<Result> {
-  for (let attempt = 0;; attempt++) {
-    const { url } = servers[attempt % servers.length]!;
-    try {
-      const options = { servers: url, reconnect: false, timeout: CONNECT_TIMEOUT_MS };
-      const connection = await connect(options);
-      try {
-        return await ask(await jetstreamManager(connection, { checkAPI: false }));
-      } finally {
-        await connection.close();
-      }
-    } catch {
-      await pause();
-    }
-  }
-}
-
-function streamInfo(servers: readonly NatsServer[]): Promise<StreamInfo> {
-  return onCluster(servers, ({ streams }) => streams.info(STREAM));
-}
-
-async function untilStored(
-  servers: readonly NatsServer[],
-  sequence: number,
-  pusher: Spawned,
-): Promise<void> {
-  let isGone = false;
-  pusher.exited.then(() => isGone = true);
-  while ((await streamInfo(servers)).state.last_seq < sequence) {
-    assert.ok(!isGone, pusher.output.stderr);
-    await pause();
-  }
-}
-
 async function ingest(served: Deployment, servers: readonly NatsServer[]): Promise<void> {
   for (let events = 0; events < EVENTS; events += BATCH_EVENTS) {
     const payloads = Array.from({ length: BATCH_EVENTS }, (_, n) => ({ n: events + n }));
@@ -87,10 +44,7 @@ test(`push fills a replicated stream whose servers are killed (SEED=${seed})`, N
   return withServing((served) =>
     withCluster(async (servers) => {
       const nats = servers.map(({ url }) => url).join(",");
-      const add = { name: STREAM, subjects: [`${STREAM}.*.*`], num_replicas: servers.length };
-      await onCluster(servers, async (manager) => {
-        await manager.streams.add({ ...add, allow_atomic: await hasAtomicBatches(manager) });
-      });
+      await addReplicatedStream(servers);
       const push = () => startMirror(["push", "--socket", served.socketPath, "--nats", nats]);
       let pusher = push();
       const ingesting = ingest(served, servers);

@@ -43,7 +43,7 @@ testWithNats("push reports an oversized event and does not skip it", async (mirr
   await nats.start("max_payload: 8192");
   await pushAll(mirrored);
   await assertMirrors(mirrored);
-}, "max_payload: 4096");
+}, { config: "max_payload: 4096" });
 
 testWithNats("push refuses a stream that holds a different log", async (mirrored) => {
   await appendPayloads(mirrored, "b1", [1, 2]);
@@ -120,7 +120,7 @@ testWithNats("push authenticates with the user and password from the URL", async
   const told = await refusal(mirrored, as("ada:wrong"));
   assert.match(told, /authorization violation/i);
   assert.doesNotMatch(told, /wrong/);
-}, 'authorization: { user: "ada", password: "s/ecret" }');
+}, { config: 'authorization: { user: "ada", password: "s/ecret" }' });
 
 testWithNats("push refuses a stream that does not accept its subjects", async (mirrored) => {
   const { streams } = await jetstreamManager(await mirrored.nats.connect());

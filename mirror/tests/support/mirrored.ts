@@ -23,20 +23,31 @@ export interface Mirrored {
   nats: NatsServer;
 }
 
-/** Defines a test with a service and NATS. @param natsConfig Lines for the NATS configuration. */
+interface NatsTestOptions {
+  /** Lines for the NATS configuration. */
+  config?: string;
+  /** Why another requirement is not met. */
+  skip?: string | boolean;
+}
+
+/** Defines a test with a service and NATS. */
 export function testWithNats(
   name: string,
   use: (mirrored: Mirrored) => Promise<void>,
-  natsConfig = "",
+  { config = "", skip = false }: NatsTestOptions = {},
 ): void {
-  test(name, NEEDS_NATS, async () => {
-    await withServing((served) => withNats((nats) => use({ served, nats }), natsConfig));
+  test(name, { skip: NEEDS_NATS.skip || skip }, async () => {
+    await withServing((served) => withNats((nats) => use({ served, nats }), config));
   });
 }
 
 /** Starts a mirror command. */
-export function startMirror(args: string[], permissions = ["--allow-all"]): Spawned {
-  return spawnScript(CLI, args, { permissions, timeoutMs: MIRROR_TIMEOUT_MS });
+export function startMirror(
+  args: string[],
+  permissions = ["--allow-all"],
+  timeoutMs = MIRROR_TIMEOUT_MS,
+): Spawned {
+  return spawnScript(CLI, args, { permissions, timeoutMs });
 }
 
 /** Runs a mirror command that must succeed. */

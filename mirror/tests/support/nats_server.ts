@@ -71,9 +71,13 @@ export class NatsServer {
     return this.#connection;
   }
 
-  /** Suspends the server until `stop("SIGKILL")`. */
+  /** Suspends the server until `thaw()` or `stop("SIGKILL")`. */
   freeze(): void {
     signalChild(this.#child!, "SIGSTOP");
+  }
+
+  thaw(): void {
+    signalChild(this.#child!, "SIGCONT");
   }
 
   /** Stops the server if it is running. */

@@ -63,7 +63,8 @@ export async function readStream({ url }: Pick<NatsServer, "url">): Promise<Mess
     assert.equal(state.messages, state.last_seq);
     const found: Message[] = [];
     if (state.messages === 0) return found;
-    for await (const messages of readMessages(stream, 1, new AbortController().signal)) {
+    const whole = { startSeq: 1, lastSeq: state.last_seq };
+    for await (const messages of readMessages(stream, whole, new AbortController().signal)) {
       for (const { seq, message } of messages) {
         const { eventId: id, endsBatch } = stream.factsOf({ seq, header: message.headers! });
         found.push({ subject: message.subject, id, endsBatch, data: message.string() });
