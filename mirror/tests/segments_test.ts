@@ -1,6 +1,6 @@
 /**
- * `segments`: copies of sealed segments in a directory or an S3-compatible store, and their use. All
- * tests with an S3-compatible store are in this file, because they share environment variables.
+ * `segments`: copies of sealed segments in a directory or an S3-compatible store, and their use.
+ * All tests with an S3-compatible store are in this file, since they share environment variables.
  */
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
