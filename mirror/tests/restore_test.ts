@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
-import { jetstreamManager } from "@nats-io/jetstream";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { allEvents, batchWith, commit, event, ingest } from "../../tests/contract/support/api.ts";
+import { allEvents } from "../../tests/contract/support/api.ts";
 import type { Deployment } from "../../tests/support/deployment.ts";
 import { MixedHistory } from "../../tests/support/mixed_history.ts";
 import { observe } from "../../tests/support/observation.ts";
@@ -26,8 +25,7 @@ import {
   testWithNats,
   withRestored,
 } from "./support/mirrored.ts";
-import { lastSequence, pause, STREAM } from "./support/nats_stream.ts";
-import { NEEDS_S3, withS3 } from "./support/s3_server.ts";
+import { pause } from "./support/nats_stream.ts";
 
 const seed = testSeed();
 /** Number of events in the log whose restore is killed. */
@@ -200,37 +198,3 @@ testWithNats("restore omits an incomplete batch at the end of the stream", async
     });
   });
 });
-
-async function restoresExpired(mirrored: Mirrored, store: string): Promise<void> {
-  const { served, nats } = mirrored;
-  const members = { events: [event(), event({ record_key: "2" })] };
-  await commit(served.socketPath, batchWith({ batch_id: "b1", ...members }));
-  await pushAll(mirrored);
-  await served.stop();
-  await sealedHead(served);
-  await runMirror(["segments", "--to", store, served.dir]);
-  await served.start();
-  await commit(served.socketPath, batchWith({ batch_id: "b2" }));
-  await pushAll(mirrored);
-  const { streams } = await jetstreamManager(await nats.connect());
-  await streams.purge(STREAM, { seq: await lastSequence(nats) });
-  assert.match(await refusalOf(restoring(mirrored)), /events in between are missing/);
-  await runMirror([...restoring(mirrored, "--segments", store)]);
-  await withRestored(served.folder, copyOf(served), async (copy) => {
-    await copy.verify();
-    await copy.start();
-    assert.deepEqual(await allEvents(copy.socketPath), await allEvents(served.socketPath));
-    const repeated = await ingest(copy.socketPath, batchWith({ batch_id: "b1", ...members }));
-    assert.equal(repeated.json().status, "duplicate");
-  });
-}
-
-testWithNats("restore uses segments for events that have expired", (mirrored) => {
-  return restoresExpired(mirrored, join(mirrored.served.folder, "kept"));
-});
-
-testWithNats(
-  "restore uses segments in an S3-compatible store",
-  (mirrored) => withS3(mirrored.served.folder, (url) => restoresExpired(mirrored, url)),
-  { skip: NEEDS_S3.skip },
-);

@@ -1,12 +1,32 @@
-/** `segments`: copies of sealed segments in a directory or an S3-compatible store. */
+/**
+ * `segments`: copies of sealed segments in a directory or an S3-compatible store, and their use.
+ * All tests with an S3-compatible store are in this file, because they share environment variables.
+ */
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
-import { type Deployment, withDeployment } from "../../tests/support/deployment.ts";
-import { refusalOf, runMirror } from "./support/mirrored.ts";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { allEvents, batchWith, commit, event, ingest } from "../../tests/contract/support/api.ts";
+import { rowsOf, withDuckDb } from "../../tests/support/duckdb.ts";
+import { type Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
+import {
+  appendPayloads,
+  type Mirrored,
+  pushAll,
+  refusalOf,
+  runMirror,
+  testWithNats,
+  withRestored,
+} from "./support/mirrored.ts";
+import { lastSequence, STREAM } from "./support/nats_stream.ts";
 import { NEEDS_S3, withS3 } from "./support/s3_server.ts";
 import { openStore } from "../segments/store.ts";
+
+const SCRIPT = new URL("../../examples/duckdb.sql", import.meta.url);
+/** Path of DuckDB's `httpfs` extension; the PyPI package duckdb-extension-httpfs contains it. */
+const HTTPFS = process.env.MIRROR_TEST_HTTPFS;
 
 /** Appends a batch and seals it into a new segment. */
 async function addSegment(deployment: Deployment, batchId: string): Promise<void> {
@@ -105,4 +125,67 @@ test(
         assert.equal(await store.size("file"), null);
       })
     ),
+);
+
+async function restoresExpired(mirrored: Mirrored, store: string): Promise<void> {
+  const { served, nats } = mirrored;
+  const copy = join(served.folder, "copy");
+  const restore = ["restore", "--nats", nats.url, copy];
+  const members = { events: [event(), event({ record_key: "2" })] };
+  await commit(served.socketPath, batchWith({ batch_id: "b1", ...members }));
+  await pushAll(mirrored);
+  await served.stop();
+  await served.run(["seal"]);
+  await runMirror(["segments", "--to", store, served.dir]);
+  await served.start();
+  await commit(served.socketPath, batchWith({ batch_id: "b2" }));
+  await pushAll(mirrored);
+  const { streams } = await jetstreamManager(await nats.connect());
+  await streams.purge(STREAM, { seq: await lastSequence(nats) });
+  assert.match(await refusalOf(restore), /events in between are missing/);
+  await runMirror([...restore, "--segments", store]);
+  await withRestored(served.folder, copy, async (restored) => {
+    await restored.verify();
+    await restored.start();
+    assert.deepEqual(await allEvents(restored.socketPath), await allEvents(served.socketPath));
+    const repeated = await ingest(restored.socketPath, batchWith({ batch_id: "b1", ...members }));
+    assert.equal(repeated.json().status, "duplicate");
+  });
+}
+
+testWithNats("restore uses segments for events that have expired", (mirrored) => {
+  return restoresExpired(mirrored, join(mirrored.served.folder, "kept"));
+});
+
+testWithNats(
+  "restore uses segments in an S3-compatible store",
+  (mirrored) => withS3(mirrored.served.folder, (url) => restoresExpired(mirrored, url)),
+  { skip: NEEDS_S3.skip },
+);
+
+test(
+  "duckdb.sql reads segments in an S3-compatible store",
+  { skip: NEEDS_S3.skip || (HTTPFS === undefined ? "MIRROR_TEST_HTTPFS is not set" : false) },
+  () =>
+    withServing(async (served) => {
+      const { last_event_id } = await appendPayloads({ served }, "b1", [{ n: 1 }, { n: 2 }]);
+      await served.stop();
+      await served.run(["seal"]);
+      await withS3(served.folder, async (url) => {
+        await runMirror(["segments", "--to", url, served.dir]);
+        const { AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: key } = process.env;
+        await withDuckDb(async (connection) => {
+          await connection.run(`LOAD '${HTTPFS}'`);
+          await connection.run(
+            `CREATE SECRET (TYPE s3, KEY_ID '${id}', SECRET '${key}', REGION 'us-east-1',
+             ENDPOINT '${new URL(AWS_ENDPOINT_URL!).host}', URL_STYLE 'path', USE_SSL false)`,
+          );
+          await connection.run(`SET VARIABLE log = '${url}'`);
+          await connection.run(await readFile(SCRIPT, "utf8"));
+          const query = "SELECT count(*)::INT AS events, max(event_id) AS last FROM events";
+          const expected = [{ events: 2, last: last_event_id }];
+          assert.deepEqual(await rowsOf(connection, query), expected);
+        });
+      });
+    }),
 );
