@@ -1,6 +1,6 @@
 /**
  * Measures HTTP servers that do less than the service, on the same machine and under the same load,
- * as a lower bound for its cost. See README.md in this directory.
+ * as a lower bound for the service's cost. See README.md in this directory.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -24,7 +24,7 @@ segments  copies the sealed segments of the deployment DIR to a directory or S3-
   --after EVENT_ID  the last event pushed to a stream whose messages have all expired
   --once            exit with status 0 after catching up
   --head HEX        fail unless the restored log reaches this chain head
-  --segments URL    restore the segments stored at URL first
+  --segments URL    first restore the segments stored at URL
   --to URL          a directory, or s3://BUCKET[/PREFIX] (endpoint: AWS_ENDPOINT_URL)
 `;
 
@@ -104,7 +104,7 @@ export function parseArguments(args: string[]): Invocation {
   }
   const { head, segments, once = command === "restore" } = values;
   if (head !== undefined && !CHAIN_HEAD.test(head)) {
-    throw usageError(`${head}: a chain head is 64 lowercase hex digits`);
+    throw usageError(`${head}: a chain head must be 64 lowercase hex digits`);
   }
   return { command, dir, head, segments, once, ...streamOf(values) };
 }

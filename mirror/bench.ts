@@ -108,8 +108,8 @@ await withServing((served) =>
       }
     }, 1);
     await delay(2000);
-    // Both tails get the same lines. The sizes of their commit headers may differ, but by less
-    // than one event per commit.
+    // Both tails get the same lines. The sizes of their commit headers may differ, but by less than
+    // the size of one event per commit.
     const aheadBytes = statSync(source).size - statSync(tail).size;
     for (let number = 0; number < LIVE_SECONDS * LIVE_BATCHES_PER_SECOND; number++) {
       const batch = { source: "live", batchId: `${number}`, events: events(LIVE_BATCH_EVENTS) };

@@ -13,7 +13,7 @@ import {
 const BAD_REQUEST = 400;
 const TOO_MANY_REQUESTS = 429;
 
-/** Codes of errors that disappear in a new session. Most are missing from `JetStreamApiCodes`. */
+/** Codes of errors that a new session clears. Most are missing from `JetStreamApiCodes`. */
 const PASSING_CODES: number[] = [
   // The stream's last message is not the one that the publisher expected.
   JetStreamApiCodes.StreamWrongLastSequence,

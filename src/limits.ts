@@ -17,9 +17,9 @@ export const CONTROL_BODY_BYTES_MAX = 1 * MIB;
 export const NAME_BYTES_MAX = 128;
 export const RECORD_KEY_BYTES_MAX = 1024;
 export const BATCH_ID_BYTES_MAX = 256;
-/** Maximum nesting of a payload; a scalar has depth 0. */
+/** Maximum nesting depth of a payload; a scalar has depth 0. */
 export const PAYLOAD_DEPTH_MAX = 128;
-/** Maximum nesting of a body. In a valid body, three containers enclose a payload. */
+/** Maximum nesting depth of a body. In a valid body, three containers enclose a payload. */
 export const JSON_DEPTH_MAX = 256;
 /** Maximum total size of the events in a replay page. A larger event is returned alone. */
 export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
@@ -51,9 +51,9 @@ export const DRAIN_TIMEOUT_MS = 10_000;
 
 // The log.
 
-/** Soft limit on a group commit, which bounds how long its first batch waits. */
+/** Soft limit on the size of a group commit; bounds how long its first batch waits. */
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
-/** Maximum batches per commit. Bounds its header line, since a batch entry takes up to 2.3 KiB. */
+/** Maximum batches per commit. Bounds the header line, since a batch entry takes up to 2.3 KiB. */
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line that a reader accepts. Fits COMMIT_BATCHES_MAX entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
@@ -65,8 +65,8 @@ export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
 /** Largest manifest: about 600 bytes for each of 100,000 segments, which hold 26 billion events. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
 /**
- * A tail of this size (70,000 typical events, two seconds of work) is sealed in the background.
- * Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
+ * A tail is sealed in the background at this size (60,000 to 90,000 typical events, two seconds of
+ * work). Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /** Default for `limit` in `GET /v1/streams`. */
@@ -91,7 +91,7 @@ export const READ_CHUNK_BYTES = 256 * KIB;
 
 /** A row group is decoded as a unit, so it holds about one replay page at the default limit. */
 export const ROW_GROUP_EVENTS_MAX = 1024;
-/** A segment is complete once it has this many events. Bounds its footer. */
+/** A segment is complete once it has this many events. Bounds the size of its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
 /** A segment is also complete once its lines reach this total size. */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
@@ -120,24 +120,24 @@ export const SHUTDOWN_GRACE_MS = 5_000;
 assert(
   COMMIT_BODY_BYTES_MAX >=
     INGEST_BODY_BYTES_MAX * 22 / 5 + BATCH_EVENTS_MAX * EVENT_OVERHEAD_BYTES_MAX,
-  "the largest batch fits in one commit",
+  "the largest batch must fit in one commit",
 );
 assert(
   CLIENT_LINE_BYTES_MAX >=
     Math.max(INGEST_BODY_BYTES_MAX * 22 / 5, FOLLOW_RECORD_BYTES_MAX) + EVENT_OVERHEAD_BYTES_MAX,
-  "a follow record fits in a line that the client accepts",
+  "a follow record must fit in a line that the client accepts",
 );
 assert(
   ADMITTED_BODY_BYTES_MAX >= 2 * INGEST_BODY_BYTES_MAX,
-  "a body of maximum size leaves memory for others",
+  "a body of maximum size must leave memory for others",
 );
-assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body is drained to its end");
-assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload that is too deep is parsed and reported");
-assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "followers share records of any size");
+assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body must be drained to its end");
+assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload nested too deeply must be reported");
+assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "two records of any size must fit");
 /** A segment ends with a complete commit, so it can exceed the soft limit by the largest commit. */
 const SEGMENT_EVENTS_MAX = SEGMENT_EVENTS_SOFT_MAX +
   Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN);
 assert(
   KEY_FILTER_BYTES_MAX >= SEGMENT_EVENTS_MAX * 3 * 3,
-  "three 3-byte keys per event fit a segment's filter",
+  "three 3-byte keys per event must fit in a segment's filter",
 );

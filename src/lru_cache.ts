@@ -46,7 +46,7 @@ export class LruCache<Value> {
   set(key: string, value: Value): void {
     this.delete(key);
     const weight = this.#weigh(value);
-    assert(weight >= 0, "a cached value has a non-negative weight");
+    assert(weight >= 0, "a cached value must have a non-negative weight");
     this.#held.set(key, { value, weight });
     this.#weight += weight;
     for (const oldest of this.#held.keys()) {

@@ -15,14 +15,14 @@ function moduleGraph(url: URL, seen: Set<string> = new Set()): Set<string> {
   return seen;
 }
 
-/** Source code without comments and type-only imports and exports. */
+/** Source code without comments or type-only imports and exports. */
 function withoutTypes(url: URL): string {
   return readFileSync(url, "utf8")
     .replace(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "")
     .replace(/^(?:import|export) type [^;]*;/gm, "");
 }
 
-test("event.ts loads only its own modules, which use no modules or globals of a runtime", () => {
+test("event.ts loads only its own modules, which use no runtime-specific modules or globals", () => {
   const graph = moduleGraph(new URL("../event.ts", import.meta.url));
   assert(graph.size > 4);
   for (const module of graph) {

@@ -75,7 +75,7 @@ function jobsOf(values: { target?: string | undefined; output?: string | undefin
   }));
 }
 
-/** Checks DENORT_BIN, which `deno compile` does not. @throws {Error} if its target differs. */
+/** Checks DENORT_BIN, since `deno compile` does not. @throws {Error} if its target differs. */
 function refuseOtherRuntime({ target }: Job): void {
   const path = process.env.DENORT_BIN;
   if (path === undefined || target === undefined) return;

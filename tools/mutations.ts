@@ -85,8 +85,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a receipt is sent before the sync",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "      this.#sync(),\n      this.#takeIn",
-      "      void this.#sync(),\n      this.#takeIn",
+      "      this.#sync(mode),\n      this.#takeIn",
+      "      void this.#sync(mode),\n      this.#takeIn",
     )],
     tests: [CRASHES],
   },
@@ -315,8 +315,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a reader sees unsynced events",
     edits: [
-      edit("log/wal/tail_writer.ts", "      this.#sync(),\n", "      null,\n"),
-      edit("log/wal/tail_writer.ts", RECENT, `${RECENT}    await this.#sync();\n`),
+      edit("log/wal/tail_writer.ts", "      this.#sync(mode),\n", "      null,\n"),
+      edit("log/wal/tail_writer.ts", RECENT, `${RECENT}    await this.#sync(mode);\n`),
       edit(
         "log/wal/commit_file_view.ts",
         "{ end: endBytes, lastEventId }, wanted",

@@ -20,8 +20,9 @@ export interface Served {
 
 /**
  * Runs a bare server during `use`.
- * @param runtime the current runtime is used instead of a compiled executable, which cannot run it.
- * @param folder directory for the socket and the file, on the measured disk.
+ * @param runtime the current runtime is used instead of a compiled executable, which cannot run
+ * such a server.
+ * @param folder directory for the socket and the file, on the disk under test.
  */
 export async function withFloor<T>(
   floor: string,

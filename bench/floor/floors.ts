@@ -1,8 +1,8 @@
 /** The measured servers, each with its HTTP layer and its work per body. */
 
 /**
- * `store` also parses the body, and responds when it is durable. `hash-store` also computes the
- * hashes of an append. `forward` sends the body to followers. `page` serves a replay page from
+ * `store` also parses the body, and responds when the body is durable. `hash-store` also computes
+ * the hashes of an append. `forward` sends the body to followers. `page` serves a replay page from
  * memory.
  */
 export type FloorWork = "answer" | "parse" | "store" | "hash-store" | "forward" | "page";

@@ -1,4 +1,4 @@
-/** An endless response that pushes data, for the minimum cost of delivery to a follower. */
+/** An endless response that pushes data, to measure the minimum cost of delivery to a follower. */
 import { Buffer } from "node:buffer";
 
 /** The follow response that the service's clients expect. */

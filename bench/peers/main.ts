@@ -33,7 +33,7 @@ const DEFAULT_ARGS = ["--seconds", "1"];
 const WARMUP_SHARE = 0.5;
 const OURS_WARMUP_SHARE = 1.5;
 const REPLAY_EVENTS = 200_000;
-/** Enough for the startup of `seal` and `verify` to take a small part of their time. */
+/** Enough that startup is a small part of the time that `seal` and `verify` take. */
 const SEALED_EVENTS = 3_000_000;
 
 /** Returns the installed peers, each with its servers, and prints how to install the others. */

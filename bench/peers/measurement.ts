@@ -14,7 +14,7 @@ export interface Measurement {
   eventsPerSecond: number | null;
   p50Ms: number | null;
   p99Ms: number | null;
-  /** Server CPU milliseconds per 1,000 events. */
+  /** Server CPU seconds per 1,000 events. */
   serverCpuSecondsPer1000: number | null;
   /** The load generator's share of a core. Near 1, it is the bottleneck. */
   clientShare: number | null;

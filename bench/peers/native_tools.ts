@@ -76,7 +76,7 @@ async function measureTool(
   run: (requests: number) => Promise<ToolReport>,
 ): Promise<Measurement> {
   const pilot = await run(PILOT_REQUESTS * clients);
-  // Rounded up, so that all clients send equally many requests.
+  // Rounded up, so that all clients send the same number of requests.
   const requests = Math.ceil(pilot.perSecond * measureMs / 1000 / clients) * clients;
   const clock = serverClock(serverPid);
   const { perSecond, p50Ms, p99Ms } = await run(requests);

@@ -1,4 +1,4 @@
-/** Measures this service in the rows that need a running server. */
+/** Measures this service for the table rows that need a running server. */
 import { open } from "node:fs/promises";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";

@@ -103,7 +103,7 @@ function readTimes(pid: number): ProcessTimes | null {
   };
 }
 
-/** Reads a file; returns null if the process is gone, or without /proc. */
+/** Reads a file; returns null if the process is gone or there is no /proc. */
 function readOrNull(path: string): string | null {
   try {
     return readFileSync(path, "utf8");

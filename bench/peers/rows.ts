@@ -28,7 +28,7 @@ export interface Subject {
 
 /** Settings shared by all subjects. */
 export interface BenchContext extends LoadTimes {
-  /** Directory for deployments, clusters and their data, on the measured disk. */
+  /** Directory for deployments, clusters and their data, on the disk under test. */
   folder: string;
   /** Events in the log that is replayed. */
   replayEvents: number;

@@ -115,9 +115,9 @@ export async function askDuplicates(client: RawClient, facts: LogFacts): Promise
 }
 
 /**
- * Sends new batches of one event, alternating with an empty log, so that other load on the machine
- * affects both equally. Some are committed; others fail their precondition, which requires the same
- * checks but writes nothing.
+ * Sends new batches of one event, alternating between this log and an empty one, so that other load
+ * on the machine affects both equally. Some are committed; others fail their precondition, which
+ * requires the same checks but writes nothing.
  */
 export async function askNewBatches(
   client: RawClient,

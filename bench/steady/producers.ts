@@ -33,7 +33,7 @@ export class Producers {
   #slots = 0;
   #isStopped = false;
   #appended: Appended = { events: 0, latencies: new LatencyHistogram() };
-  /** Rejects when an append fails; resolves after `stop()` once all have completed. */
+  /** Rejects when an append fails; resolves after `stop()` once all appends have completed. */
   readonly ended: Promise<void>;
 
   constructor(options: ProducerOptions) {

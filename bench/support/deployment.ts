@@ -80,8 +80,8 @@ export class Deployment {
 
   /**
    * Initializes a deployment.
-   * @param parent directory to create it in, on the measured disk. Undefined for the system's
-   *   temporary directory, which must not be a tmpfs.
+   * @param parent directory to create it in, on the disk under test. Undefined for the system's
+   * temporary directory, which must not be a tmpfs.
    * @param checkout source tree of the program; default: this one.
    */
   static async create(
@@ -186,7 +186,7 @@ export class Server {
     return this.#process.pid;
   }
 
-  /** The end of its standard error. */
+  /** The end of the server's standard error. */
   get complaint(): string {
     return this.#process.complaint;
   }
@@ -216,7 +216,7 @@ export class ServerProcess {
   /** Exit status; null if a signal ended the process. */
   readonly exited: Promise<number | null>;
   #hasExited = false;
-  /** The end of its standard error. */
+  /** The end of the server's standard error. */
   complaint = "";
 
   constructor(child: ChildProcess) {

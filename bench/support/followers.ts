@@ -20,7 +20,7 @@ export class Followers {
 
   private constructor(options: FollowersOptions) {
     this.#options = options;
-    // Callers await this only once all are open. An earlier rejection must not be unhandled.
+    // Callers await this only after all are open; an earlier rejection must not go unhandled.
     this.#failure.promise.catch(() => {});
   }
 

@@ -5,7 +5,7 @@ import process from "node:process";
 import type { LatencyHistogram } from "./latency_histogram.ts";
 import type { LoadResult } from "./load.ts";
 
-/** A measured row: column names to values, in print order. Null if not measured. */
+/** A measured row: maps column names, in print order, to values. Null means not measured. */
 export type Row = Record<string, string | number | null>;
 
 export interface Report {

@@ -44,7 +44,7 @@ export async function withServer<T>(
   return result;
 }
 
-/** Appends at least `events` events. A single client makes each batch a commit. */
+/** Appends at least `events` events. A single client appends, so each batch is one commit. */
 export async function fill(
   deployment: Deployment,
   server: Server,

@@ -142,7 +142,7 @@ async function* git(
     child.once("error", reject);
     child.once("close", resolve);
   });
-  // `exit` is awaited below. Without a handler, an earlier rejection would be unhandled.
+  // `exit` is awaited below. Without a handler, an earlier rejection would go unhandled.
   exit.catch(() => {});
   const complaint = readStart(child.stderr, 4096);
   // If git exits early, writes to its input fail. The exit status is checked below.

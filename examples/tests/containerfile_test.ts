@@ -1,6 +1,7 @@
 /**
  * Builds `examples/ops/Containerfile` with buildah and runs the image. The base image consists of
- * programs installed here, so nothing is downloaded. The service runs from its sources under Node.
+ * programs installed on this machine, so nothing is downloaded. The service runs from its sources
+ * under Node.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

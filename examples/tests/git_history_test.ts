@@ -31,7 +31,7 @@ async function importedHashes(served: Deployment): Promise<string[]> {
   return (await readLog(served)).map((event) => event.record_key);
 }
 
-test("git_history imports every commit once in git's order, and a second run only sends duplicates", async () => {
+test("git_history imports every commit once in git's order, and a second run sends only duplicates", async () => {
   await withImport(async (served, repository) => {
     const tip = repository.grow(null, 1203);
     repository.setBranch("main", tip);

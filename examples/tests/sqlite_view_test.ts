@@ -70,7 +70,7 @@ async function kill({ child, exited }: Spawned): Promise<void> {
   await exited;
 }
 
-test(`sqlite_view killed at any time equals one built from scratch (seed ${SEED})`, async () => {
+test(`sqlite_view, killed at any time, equals one built from scratch (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   await withServing(async (served) => {
     await importHistory(served, 120);

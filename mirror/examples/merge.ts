@@ -1,11 +1,11 @@
 /**
  * Consumes several logs, each with its own service, pusher and stream:
  *
- *     node mirror/examples/merge.ts --streams ground-a,ground-b,ground-c [--nats URL] [--once]
+ * node mirror/examples/merge.ts --streams ground-a,ground-b,ground-c [--nats URL] [--once]
  *
  * Prints `<stream> <sequence> <event>` for each event. Each source belongs to one log, so its
  * events are in order. Across logs, events are ordered by id, which is only as accurate as the
- * machines' clocks. An event is printed once every other stream has a later event or no more
+ * machines' clocks. An event is printed as soon as every other stream has a later event or no more
  * events. To resume, a consumer stores each stream's sequence with its results and starts after it.
  */
 import process from "node:process";

@@ -2,14 +2,14 @@
  * The NATS stream that mirrors a log. Each message body is an event, byte for byte. The headers
  * name the event and its predecessor, so that the server stores messages only in log order:
  *
- *     Nats-Msg-Id: <event id>
- *     Nats-Expected-Last-Msg-Id: <id of the preceding event>
- *     Ground-After: <id of the preceding event, or start>   instead, in the first message of a
- *                                                           session and in atomic batches
- *     Ground-Batch: end                                     on the last event in a batch
+ * Nats-Msg-Id: <event id>
+ * Nats-Expected-Last-Msg-Id: <id of the preceding event>
+ * Ground-After: <id of the preceding event, or start>   instead, in the first message of a
+ * session and in atomic batches
+ * Ground-Batch: end                                     on the last event in a batch
  *
- * If a message names a predecessor other than the event in the preceding message, the messages
- * back to that predecessor belong to a batch that was lost with its log.
+ * If a message names a predecessor other than the event in the preceding message, all messages
+ * after that predecessor belong to a batch that was lost with its log.
  */
 import {
   JetStreamApiCodes,
@@ -91,7 +91,7 @@ function headerReader(name: string): (headers: string) => string {
 /** Creates the error for a message that was not published by a mirror. */
 export function foreignMessage(stream: string, seq: number): Error {
   return operationalError(
-    `message ${seq} of stream ${stream} is not from a mirror: another publisher ` +
+    `message ${seq} in stream ${stream} is not from a mirror: another publisher ` +
       "writes to the stream; use a dedicated stream for the mirror",
   );
 }
@@ -125,7 +125,7 @@ export class MirrorStream {
     return this.manager.streams.getMessage(this.name, { seq });
   }
 
-  /** Parses a message's headers. @throws {CommandError} if it was not published by a mirror. */
+  /** Parses a message's headers. @throws {CommandError} if a mirror did not publish the message. */
   factsOf({ seq, header }: Pick<StoredMsg, "seq" | "header">): MessageFacts {
     const facts = messageFacts(header.toString());
     if (facts === null) throw foreignMessage(this.name, seq);
@@ -138,10 +138,10 @@ export class MirrorStream {
 }
 
 /**
- * Connects to an existing stream.
+ * Connects to a stream.
  * @param isCreated whether to create the stream if it does not exist.
- * @throws {StreamNotReadyError} if the stream does not exist.
- * @throws {CommandError} if its configuration is unsuitable.
+ * @throws {StreamNotReadyError} if the stream does not exist and is not created.
+ * @throws {CommandError} if the stream's configuration is unsuitable.
  */
 export async function openStream(
   { servers, stream }: StreamOptions,
@@ -199,9 +199,7 @@ function subjectsOf(stream: string): string {
 function checkConfig({ name, subjects = [], retention }: StreamConfig): void {
   if (!subjects.includes(subjectsOf(name)) && !subjects.includes(`${name}.>`)) {
     throw operationalError(
-      `stream ${name} has the subjects ${subjects.join(", ")}: add ${
-        subjectsOf(name)
-      } to its subjects`,
+      `stream ${name} has the subjects ${subjects.join(", ")}: add ${subjectsOf(name)} to them`,
     );
   }
   if (retention !== RetentionPolicy.Limits) {

@@ -124,7 +124,7 @@ export class Publisher {
   async drain(): Promise<void> {
     this.#isFlushing = true;
     if (this.#asked.length === 0) this.#startTimer();
-    // This never settles if the connection closes first, which aborts `failed`.
+    // If the connection closes first, this never settles, but `failed` is aborted.
     this.#stream.connection.flush().then(() => {
       this.#isFlushing = false;
       if (this.#asked.length === 0) clearTimeout(this.#timer);
@@ -170,7 +170,7 @@ export class Publisher {
     if (endsBatch) named[BATCH] = [BATCH_END];
     const { isAtomic } = this.#stream;
     if (isAtomic ? this.#atomic.messages === 0 : this.#sent.messages === 1) {
-      // A restarted server does not know its last message's id, so name the sequence.
+      // A restarted server does not know the id of the stream's last message, so name its sequence.
       named[EXPECTED_LAST_SEQUENCE] = [`${this.#start.sequence + this.#sent.messages - 1}`];
     }
     if (isAtomic) this.#addToBatch(named, isAsked);
@@ -236,7 +236,7 @@ export class Publisher {
 
 function tooLarge({ eventId, source, stream, data }: LogEvent, limitBytes: number): Error {
   return operationalError(
-    `event ${eventId} of ${source}/${stream} has ${data.length} bytes, but the server's limit is ` +
+    `event ${eventId} of ${source}/${stream} is ${data.length} bytes, but the server's limit is ` +
       `${limitBytes}, including ${HEADER_BYTES_MAX} for headers: raise its max_payload and run ` +
       "push again; it resumes with this event",
   );

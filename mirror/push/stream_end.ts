@@ -81,8 +81,8 @@ async function expiredEnd({ config, state }: StreamInfo, log: PushedLog): Promis
   const events = sumOf(listed.streams, ({ event_count: count }) => count);
   if (events === state.last_seq) return listed.snapshotThroughEventId;
   throw operationalError(
-    `message ${state.last_seq}, the last of stream ${config.name}, has expired, and the log has ` +
-      `${events} events: use --after to pass the last event that was pushed`,
+    `message ${state.last_seq}, the last in stream ${config.name}, has expired, and the log has ` +
+      `${events} events: pass the id of the last pushed event to --after`,
   );
 }
 
@@ -96,7 +96,7 @@ async function parted(
   // Invariant: messages before `low` are in the log, and `high` and later ones are not.
   let low = state.first_seq;
   let high = state.last_seq;
-  let common = "unknown, as the stream contains no event of this log";
+  let common = "unknown, since the stream contains no events from this log";
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const message = await stream.message(middle);
@@ -107,7 +107,7 @@ async function parted(
     } else high = middle;
   }
   return operationalError(
-    `event ${lastId}, message ${state.last_seq} and the last of stream ${stream.name}, is not in ` +
+    `event ${lastId} (message ${state.last_seq}, the last in stream ${stream.name}) is not in ` +
       `this log; the last event in both is ${common}. Either this is a different log, it was ` +
       "restored from an older copy, or another service has taken over; nothing was pushed",
   );

@@ -100,7 +100,7 @@ export class Replica {
     if (previousId !== this.lastEventId) {
       const end = this.lastEventId === null ? "is empty" : `ends with ${this.lastEventId}`;
       throw operationalError(
-        `event ${eventId} of the stream follows event ${previousId}, but the log ${end}: ` +
+        `event ${eventId} in the stream follows event ${previousId}, but the log ${end}: ` +
           "events in between are missing (if they have expired, use --segments), or the stream " +
           "is from a different log",
       );
@@ -108,7 +108,7 @@ export class Replica {
     const start = this.#append(data);
     const event = this.#event;
     if (!event.take(this.#lines, start, this.#bytes - 1) || event.eventId !== eventId) {
-      throw operationalError(`event ${eventId} of the stream is malformed`);
+      throw operationalError(`event ${eventId} in the stream is malformed`);
     }
     this.#verify(event);
     if (this.#open !== null && !this.#open.spelling.holds(event)) this.#endBatch(start);
@@ -150,10 +150,10 @@ export class Replica {
   #verify(event: StoredEvent): void {
     const { eventId } = event;
     const isNext = isEventId(eventId) && eventId > (this.lastEventId ?? "");
-    if (!isNext) throw operationalError(`event ${eventId} of the stream is out of order`);
+    if (!isNext) throw operationalError(`event ${eventId} in the stream is out of order`);
     const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
     if (event.contentHash !== content || event.eventHash !== this.#hasher.hash(event)) {
-      throw operationalError(`event ${eventId} of the stream was altered: its hashes do not match`);
+      throw operationalError(`event ${eventId} in the stream was altered: its hashes do not match`);
     }
   }
 

@@ -110,7 +110,7 @@ async function followStream(
   const { openEvents } = replication;
   if (openEvents > 0) {
     options.terminal.report(
-      `the stream ends within a batch: its last ${openEvents} events were not restored`,
+      `the stream ends within a batch: the last ${openEvents} events were not restored`,
     );
   }
 }

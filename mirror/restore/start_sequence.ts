@@ -30,27 +30,28 @@ export async function findStart(
     const { eventId } = await eventAt(stream, state.last_seq);
     if (eventId === frontier) return low;
     throw new StreamNotReadyError(
-      `the stream ends with event ${eventId}, but the log with ${frontier}: push that log first, ` +
-        "or use an empty directory if it is a different log",
+      `the stream ends with event ${eventId}, but the log ends with ${frontier}: push this log ` +
+        "first, or, if it is a different log, use an empty directory",
     );
   }
   const next = await eventAt(stream, low);
   if (next.previousId === frontier) return low;
-  // The events from a lost batch may have later ids than those that replaced it.
+  // A lost batch's events may have later ids than the events that replaced them.
   const endSeq = Math.min(state.last_seq + 1, low + BATCH_EVENTS_MAX);
   for (let seq = low + 1; seq < endSeq; seq++) {
     stop.throwIfAborted();
     if ((await eventAt(stream, seq)).previousId === frontier) return seq;
   }
   throw operationalError(
-    `the log ends with event ${frontier}, but message ${low} of the stream, event ` +
+    `the log ends with event ${frontier}, but message ${low} in the stream, event ` +
       `${next.eventId}, follows event ${next.previousId}: events in between have expired, or ` +
-      "the stream is from a different log; use an empty directory, and --segments for what expired",
+      "the stream is from a different log; use an empty directory, and pass --segments to " +
+      "restore expired events",
   );
 }
 
 async function eventAt(stream: MirrorStream, seq: number) {
   const message = await stream.message(seq);
-  if (message === null) throw new Error(`message ${seq} of the stream has expired`);
+  if (message === null) throw new Error(`message ${seq} in the stream has expired`);
   return stream.factsOf(message);
 }

@@ -13,7 +13,7 @@ const PULL_MESSAGES = 1024;
 const PULL_BYTES = 4 * 1024 * 1024;
 const PULL_EXPIRES_MS = 30_000;
 const HEARTBEAT_MS = 1000;
-/** How often to check that the consumer sends anything, and that it is not stuck. */
+/** How often to check that the consumer still sends anything and is not stuck. */
 const CHECK_INTERVAL_MS = 5 * HEARTBEAT_MS;
 /** The server deletes the consumer if no client pulls from it for this long. */
 const CONSUMER_IDLE_MS = 60_000;
@@ -163,7 +163,7 @@ class Pulls {
     const [seq, delivered, , pending] = integersIn(reply, this.#replyPrefix.length);
     this.#delivered += 1;
     if (delivered !== this.#delivered || !reply.startsWith(this.#replyPrefix)) {
-      return this.fail(new Error(`message ${this.#delivered} of the stream's consumer was lost`));
+      return this.fail(new Error(`message ${this.#delivered} to the stream's consumer was lost`));
     }
     this.#nextSeq = seq! + 1;
     this.#outstanding -= 1;

@@ -119,7 +119,7 @@ function exchange({ method, url, headers }: Signed, content?: Content): Promise<
     const fields = Object.fromEntries(headers);
     if (content !== undefined) fields["content-length"] = `${content.bytes}`;
     const outgoing = send(url, { method, headers: fields, timeout: STALL_TIMEOUT_MS }, resolve);
-    outgoing.on("timeout", () => outgoing.destroy(new Error(`${url.host} does not respond`)));
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`${url.host} did not respond`)));
     outgoing.on("error", reject);
     if (content === undefined) outgoing.end();
     else pipeline(content.read(), outgoing).catch(reject);

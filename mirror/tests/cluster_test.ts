@@ -26,8 +26,8 @@ const BATCH_EVENTS = 500;
 /** Number of times to kill the leader and the pusher. A NATS election can take 10 s or more. */
 const KILLS = Number(process.env.MIRROR_TEST_KILLS ?? 1);
 /**
- * Maximum number of events by which ingest is ahead of the stream. The limit keeps ingest running
- * until the last kill.
+ * Maximum number of events by which ingest may run ahead of the stream. The limit keeps ingest
+ * running until the last kill.
  */
 const AHEAD_MAX = 5000;
 async function ingest(served: Deployment, servers: readonly NatsServer[]): Promise<void> {

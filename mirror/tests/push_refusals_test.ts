@@ -1,4 +1,4 @@
-/** Conditions under which `push` exits with status 1 and a remedy. */
+/** Conditions under which `push` exits with status 1 and prints a remedy. */
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ testWithNats("push reports an oversized event and does not skip it", async (mirr
   const large = await appendPayloads(mirrored, "b2", ["x".repeat(4096)]);
   await appendPayloads(mirrored, "b3", [4]);
   const told = await refusal(mirrored);
-  assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders has 4\\d{3} b`));
+  assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders is 4\\d{3} b`));
   assert.match(told, /the server's limit is 4096, .*: raise its max_payload/);
   assert.equal(await lastSequence(nats), 2);
 
@@ -51,7 +51,7 @@ testWithNats("push refuses a stream that holds a different log", async (mirrored
   await withServing(async (served) => {
     const other = { ...mirrored, served };
     await appendPayloads(other, "b1", [1, 2, 3]);
-    assert.match(await refusal(other), /^event \S+, message 2 .* is not in this log/);
+    assert.match(await refusal(other), /^event \S+ \(message 2, .*\) is not in this log/);
   });
   assert.equal(await lastSequence(mirrored.nats), 2);
 });
@@ -70,7 +70,10 @@ testWithNats("push reports where the log diverged from the stream", async (mirro
     const other = { ...mirrored, served: copy };
     await appendPayloads(other, "b2", [3]);
     const told = await refusal(other);
-    assert.match(told, new RegExp(`^event ${last_event_id}, message 3 .* is not in this log`));
+    assert.match(
+      told,
+      new RegExp(`^event ${last_event_id} \\(message 3, .*\\) is not in this log`),
+    );
     assert.match(told, new RegExp(`the last event in both is ${common}, message 2\\.`));
   });
   assert.equal(await lastSequence(mirrored.nats), 3);
@@ -124,7 +127,7 @@ testWithNats("push refuses a stream that does not accept its subjects", async (m
   await streams.add({ name: STREAM, subjects: ["elsewhere.>"] });
   assert.match(
     await refusal(mirrored),
-    /subjects elsewhere\.>: add ground\.\*\.\* to its/,
+    /subjects elsewhere\.>: add ground\.\*\.\* to them/,
   );
 });
 
@@ -134,7 +137,7 @@ test("mirror exits with status 2 for invalid arguments", async () => {
     [["push"], /push requires --socket/],
     [["push", "--socket", "s", "--stream", "a.b"], /a\.b is not a valid NATS name/],
     [["restore", "--once", "d"], /restore does not accept --once/],
-    [["restore", "--head", "AB", "d"], /AB: a chain head is 64 lowercase hex digits/],
+    [["restore", "--head", "AB", "d"], /AB: a chain head must be 64 lowercase hex digits/],
     [["segments", "d"], /segments requires --to/],
     [["standby"], /standby requires a deployment directory/],
   ];

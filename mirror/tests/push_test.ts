@@ -127,7 +127,7 @@ testWithNats("push exits on SIGINT and with --once", async (mirrored) => {
   await assertMirrors(mirrored);
 });
 
-testWithNats("push exits on SIGTERM if NATS is lost in the meantime", async (mirrored) => {
+testWithNats("push exits on SIGTERM even if NATS dies during the shutdown", async (mirrored) => {
   await appendPayloads(mirrored, "b1", [1, 2, 3]);
   const pusher = startPush(mirrored);
   await untilPrinted(pusher, ({ stdout }) => stdout.startsWith("3 events"));

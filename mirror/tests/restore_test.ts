@@ -32,7 +32,7 @@ const seed = testSeed();
 const KILLED_EVENTS = Number(process.env.MIRROR_TEST_EVENTS ?? 20_000);
 const KILLS = 6;
 
-/** Returns the arguments that restore into a directory next to the deployment. */
+/** Returns the arguments for restoring into a directory next to the deployment. */
 function restoring({ served, nats }: Mirrored, ...more: string[]): string[] {
   return ["restore", "--nats", nats.url, ...more, copyOf(served)];
 }
@@ -125,7 +125,7 @@ testWithNats(`restore resumes after kills (SEED=${seed})`, async (mirrored) => {
   });
 });
 
-testWithNats("restore that is interrupted exits 1 and names the server", async (mirrored) => {
+testWithNats("restore names the server and exits 1 when interrupted", async (mirrored) => {
   const { served, nats } = mirrored;
   await nats.stop();
   const running = startMirror(restoring(mirrored, "--head", "0".repeat(64)));
@@ -159,7 +159,7 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
     return { headers, data: data.replace('"payload":"b"', '"payload":"d"') };
   });
   const altered = await refusalOf(restoring(mirrored, "--stream", "altered"));
-  assert.match(altered, /^event \S+ of the stream was altered: its hashes do not match/m);
+  assert.match(altered, /^event \S+ in the stream was altered: its hashes do not match/m);
   await copyStream(nats, "missing", ({ headers, data }, seq) => {
     if (seq === 2) return null;
     // Otherwise the server would reject the message.
@@ -168,7 +168,7 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
     return { headers, data };
   });
   const missing = await refusalOf(restoring(mirrored, "--stream", "missing"));
-  assert.match(missing, new RegExp(`^event ${last_event_id} of the stream follows event`, "m"));
+  assert.match(missing, new RegExp(`^event ${last_event_id} in the stream follows event`, "m"));
 });
 
 testWithNats("restore omits an incomplete batch at the end of the stream", async (mirrored) => {
@@ -179,7 +179,7 @@ testWithNats("restore omits an incomplete batch at the end of the stream", async
   await copyStream(nats, "cut", (message, seq) => seq === 5 ? null : message);
   const cut = restoring(mirrored, "--stream", "cut");
   const { stderr } = await runMirror(cut);
-  assert.match(stderr, /^the stream ends within a batch: its last 2 events were not restored$/m);
+  assert.match(stderr, /^the stream ends within a batch: the last 2 events were not restored$/m);
   assert.match(stderr, new RegExp(`^the log ends with event ${last_event_id}`, "m"));
   await withRestored(served.folder, copyOf(served), async (copy) => {
     await copy.start();

@@ -93,7 +93,7 @@ testWithNats(`standby is promoted under load (SEED=${seed})`, async (mirrored) =
   });
 });
 
-testWithNats("standby waits for the stream, and outlives a restart of NATS", async (mirrored) => {
+testWithNats("standby waits for the stream, and survives a restart of NATS", async (mirrored) => {
   const { served, nats } = mirrored;
   const dir = join(served.folder, "standby");
   const follow = ["standby", "--nats", nats.url, dir];

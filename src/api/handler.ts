@@ -68,7 +68,7 @@ const INTERNAL_ERROR = errorResponse(
 const NO_HOST = errorResponse(
   new ApiError(
     "invalid_request",
-    "HTTP/1.1 requires exactly one Host header; its value is ignored",
+    "a request must have exactly one Host header; its value is ignored",
   ),
 );
 

@@ -10,7 +10,7 @@ import { JSON_HEADERS } from "./responses.ts";
 
 /**
  * Number of empty pieces after which a page is streamed. A scan that finds few events can take a
- * long time, and a disconnected client is detected only once its response has started.
+ * long time, and a disconnected client is detected only after its response has started.
  */
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 

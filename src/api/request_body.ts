@@ -9,7 +9,7 @@ import type { Admission, Reservation } from "../service/admission.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
-/** Reservations grow in steps of this size, so a slow sender does not reserve its whole length. */
+/** Reservations grow in steps of this size, so that a slow sender does not reserve a full body. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 
 /** Bodies are collected in chunks of this size. */

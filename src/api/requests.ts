@@ -86,7 +86,7 @@ function readCursor(cursor: string, code: ErrorCode): StreamsQuery["after"] {
   const isCursor = source !== undefined && stream !== undefined && rest.length === 0 &&
     nameFault(source) === null && nameFault(stream) === null;
   if (isCursor) return { source, stream };
-  throw new ApiError(code, "after must be the next_after of a page: source/stream");
+  throw new ApiError(code, "after must be the next_after of an earlier page: source/stream");
 }
 
 /**

@@ -14,7 +14,7 @@ export interface ErrorContexts {
   batch_id_conflict: { source: string; batch_id: string };
   /** The retired source's last event and the event that records the retirement. */
   source_retired: { source: string; final_frontier: string; retirement_event_id: string };
-  /** The predecessor's expected and actual last event. The latter is null if it is not retired. */
+  /** Expected and actual last event; the actual one is null if the predecessor is not retired. */
   source_lineage_conflict: {
     source: string;
     predecessor_source: string;
@@ -100,8 +100,8 @@ export class ProtocolError extends Error {
 }
 
 /**
- * `after` lies beyond the end of the log: the log was restored from an older backup, or it is not
- * the log from which the position came. Restart from an earlier position.
+ * `after` lies beyond the end of the log: the log was restored from an older backup, or the
+ * position came from a different log. Restart from an earlier position.
  */
 export class PositionError extends Error {
   /** Name of this error class. */

@@ -18,7 +18,7 @@ import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 /** Timeout for an append or a retirement, covering all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 
-/** Attempts per request. Together with the pauses, they outlast a restart of over a minute. */
+/** Attempts per request. With the pauses between them, they outlast a restart of over a minute. */
 export const CLIENT_ATTEMPTS_MAX: number = 20;
 
 /** Options for an {@linkcode EventLogClient}. */

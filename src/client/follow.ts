@@ -70,7 +70,7 @@ export class Follower<Payload> {
    * Yields all records. The last record is an `end` that is not followed by a reconnect. Gives up
    * after `attemptsMax` consecutive short-lived connections without events.
    * @throws {ConnectionError} if the last attempt failed to reach the service.
-   * @throws {EventLogError} if the service returned an error; for a 429, on the last attempt.
+   * @throws {EventLogError} if the service returned an error (a 429 only on the last attempt).
    * @throws {ProtocolError} if a response violates the protocol.
    */
   async *records(): AsyncGenerator<FollowRecord<Payload>, void> {
@@ -115,7 +115,7 @@ export class Follower<Payload> {
       if (mayRepeat(error)) return error;
       throw error;
     }
-    return new ConnectionError(`${name} ended in the middle of the response`);
+    return new ConnectionError(`the response to ${name} ended prematurely`);
   }
 
   async #moveTo(record: FollowEvents | FollowCaughtUp): Promise<void> {

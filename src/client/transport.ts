@@ -92,7 +92,7 @@ export class Transport {
   }
 
   /**
-   * Sends a request once and returns the response when its head has arrived.
+   * Sends a request once and returns the response as soon as its head has arrived.
    * @throws {EventLogError} if the status is not 200.
    * @throws {ConnectionError} if there was no response.
    */

@@ -1,7 +1,7 @@
 /**
  * `fetch` over a Unix domain socket, in any runtime with `node:http`.
  *
- * As with `fetch`, the promise resolves when the response head has arrived, even if the request
+ * As with `fetch`, the promise resolves as soon as the response head arrives, even if the request
  * body is still being sent. Bodies stream with backpressure. A failed connection rejects with a
  * `TypeError` that has a `cause`, and an abort rejects with the signal's abort reason. Redirects,
  * cookies, caches, compression and retries are not supported.
@@ -74,7 +74,7 @@ export function unixFetch(socketPath: string): Fetch {
     });
     // The response head, which may arrive before the body is sent.
     const responding = Promise.withResolvers<IncomingMessage>();
-    // If sending fails, nothing awaits this promise, and its rejection must not be unhandled.
+    // If sending fails, nothing awaits this promise, and its rejection must not go unhandled.
     responding.promise.catch(() => {});
     // Reject immediately, since destroy() may not stop a request before it connects.
     const abort = () => {
@@ -128,7 +128,7 @@ async function toResponse(
     headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
   }
   const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.has(status);
-  // The connection is free only once the empty response has been read to its end.
+  // The connection is free only after the empty response has been read to its end.
   if (!hasBody) await once(incoming.resume(), "close");
   return new Response(hasBody ? responseBody(incoming, toFailure) : null, {
     status,
@@ -142,7 +142,7 @@ function responseBody(
   incoming: IncomingMessage,
   toFailure: (cause: unknown) => unknown,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  // The read that follows reports the error; without a listener, the error would be uncaught.
+  // The next read reports the error; without a listener, the error would be uncaught.
   incoming.on("error", () => {});
   const chunks = incoming[Symbol.asyncIterator]();
   return new ReadableStream({

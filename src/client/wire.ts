@@ -125,7 +125,7 @@ function parseLine(line: Uint8Array): unknown {
 function itemsOf<T>(page: Members, name: string): T[] {
   const items = page[name];
   if (Array.isArray(items)) return items;
-  throw new ProtocolError(`response has no array ${name}`);
+  throw new ProtocolError(`response has no ${name} array`);
 }
 
 function positionOf(page: Members): Position {

@@ -46,15 +46,15 @@ export interface CommandEntry {
   exits: Readonly<Record<number, string>>;
 }
 
-const UNSUPPORTED = "security mode governed or locked, integrity anchor signed, mirrored or " +
-  "witnessed, or an unsupported log format";
+const UNSUPPORTED = "an unsupported security mode (governed, locked), integrity anchor (signed, " +
+  "mirrored, witnessed) or log format";
 
 export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Unix domain socket.";
 
 /** In the order in which help lists them. */
 export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
   config: { value: "PATH", effect: `Configuration file (default: ./${DEFAULT_CONFIG_PATH})` },
-  chain: { effect: "With verify, recompute every payload hash, event hash and the chain" },
+  chain: { effect: "With verify, recompute all payload hashes, event hashes and the chain" },
   help: { short: "h", effect: "Print this help, or the help for a command" },
   version: { short: "V", effect: "Print the version" },
   completions: { value: "SHELL", effect: `Print completions for ${SHELLS.join(", ")}` },

@@ -63,7 +63,7 @@ export async function readConfigFile(path: string): Promise<string> {
   try {
     const stat = await file.stat();
     if (stat.isDirectory()) throw usageError(`${path}: is a directory, not a configuration file`);
-    if (!stat.isFile()) throw usageError(`${path}: is not a regular file`);
+    if (!stat.isFile()) throw usageError(`${path}: not a regular file`);
     const bytes = Buffer.alloc(CONFIG_FILE_BYTES_MAX + 1);
     let sizeBytes = 0;
     for (let read = 1; read > 0 && sizeBytes < bytes.length; sizeBytes += read) {
@@ -96,7 +96,7 @@ function decode(path: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw usageError(`${path}: is not valid UTF-8`);
+    throw usageError(`${path}: not valid UTF-8`);
   }
 }
 
@@ -244,7 +244,7 @@ class KeyReader {
       this.fail("server", "token", `must be at most ${TOKEN_BYTES_MAX} bytes`, sizeBytes);
     }
     if (!/^[\x20-\x7e]*$/.test(token) || token !== token.trim()) {
-      const got = "a different value (not shown)";
+      const got = "something else (not shown)";
       this.fail("server", "token", "must be printable ASCII without surrounding spaces", got);
     }
     return token;

@@ -63,9 +63,9 @@ export class Counters {
 
   #timed(file: StorageFile): StorageFile {
     const sync = file.sync.bind(file);
-    file.sync = async () => {
+    file.sync = async (mode) => {
       const startedAtMs = performance.now();
-      await sync();
+      await sync(mode);
       this.#syncsMs[this.#syncs++ % SYNCS_KEPT] = performance.now() - startedAtMs;
     };
     return file;

@@ -124,7 +124,7 @@ export function isFile(path: string): Promise<boolean> {
 async function isKind(path: string, required: EntryKind): Promise<boolean> {
   const kind = await entryKind(path);
   if (kind !== null && kind !== required) {
-    throw operationalError(`${path}: is a ${kind}, must be a ${required}`);
+    throw operationalError(`${path}: is a ${kind}, but must be a ${required}`);
   }
   return kind !== null;
 }
@@ -150,7 +150,7 @@ async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
     }
     const kind = await entryKind(path);
     if (kind !== null && !kinds.includes(kind)) {
-      throw operationalError(`${path}: is a ${kind}, must be a ${kinds.join(" or ")}`);
+      throw operationalError(`${path}: is a ${kind}, but must be a ${kinds.join(" or ")}`);
     }
   }
 }

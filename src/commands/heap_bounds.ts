@@ -16,8 +16,7 @@ const GROWTH_FLAG = "--heap-growing-percent=50";
 /** V8 flags for a runtime that accepts flags only at startup. */
 export const HEAP_FLAGS: readonly string[] = [
   GROWTH_FLAG,
-  "--memory-saver-mode",
-  "--max-semi-space-size=2",
+  "--max-semi-space-size=8",
 ];
 
 /** If all threads share one arena, glibc's malloc retains 25 MiB less freed memory. */

@@ -105,7 +105,7 @@ async function exists(path: string): Promise<boolean> {
     if (errorCode(error) === "ENOENT") return false;
     throw error;
   }
-  throw operationalError(`${path}: is not a directory; choose another path for the deployment`);
+  throw operationalError(`${path}: not a directory; choose another path for the deployment`);
 }
 
 /** Returns false if a concurrent init published first; its file has the same content. */

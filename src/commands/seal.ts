@@ -66,7 +66,7 @@ async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): 
   } finally {
     progress.end();
     const events = counted(sumOf(sealed, ({ events }) => events));
-    const sum = `sealed ${events} events in all; new segments: ${sealed.length}`;
+    const sum = `sealed ${events} events in total; new segments: ${sealed.length}`;
     if (sealed.length > 0) terminal.report(sum);
   }
 }

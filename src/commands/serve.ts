@@ -96,7 +96,7 @@ async function serveFolder(
 /** Describes the log, and how long a slow startup took. */
 function opened(size: EventLogService["size"], durationMs: number): string {
   const { log_events, segments, tail_bytes } = size;
-  const events = `${counted(log_events)} events`;
+  const events = `a log of ${counted(log_events)} events`;
   const took = durationMs < SLOW_START_MS ? "" : ` in ${(durationMs / 1000).toFixed(1)} s`;
   return `opened ${events}${took}; segments: ${segments}, tail: ${counted(tail_bytes)} bytes`;
 }

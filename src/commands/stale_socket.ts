@@ -1,6 +1,6 @@
 /**
- * Removes a stale socket, which refuses connections, before `serve` binds the path. Other sockets
- * and files are never removed.
+ * Removes a stale socket (one that refuses connections) before `serve` binds the path. Other
+ * sockets and files are never removed.
  */
 import { unlink } from "node:fs/promises";
 import { connect } from "node:net";

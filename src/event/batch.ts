@@ -81,7 +81,7 @@ function readPrecondition(precondition: JsonObject, events: JsonValue[]): Stream
   const isClosed = Object.keys(precondition).length === 2;
   if (!isClosed || typeof stream !== "string" || expectedFrontier === undefined) {
     throw batchError(
-      "stream_precondition must have a string stream and an expected_frontier, an event id or null",
+      "stream_precondition must have a stream (string) and an expected_frontier (event id or null)",
     );
   }
   const fault = nameFault(stream);

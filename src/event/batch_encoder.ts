@@ -26,7 +26,7 @@ import { quoteString } from "./json/quote_string.ts";
 import type { CheckedBatch, PreparedBatch } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
-/** A larger scratch buffer is not reused. 10,000 typical events fit in this size. */
+/** A larger scratch buffer is not reused. 9,000 typical events fit in this size. */
 const SCRATCH_KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 /**

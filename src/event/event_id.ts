@@ -86,7 +86,7 @@ export class EventIdSource {
 
   #start(timestampMs: number): void {
     if (timestampMs >= TIMESTAMP_END) {
-      throw new RangeError("event ids are exhausted: no later time fits the 48 bits of a UUIDv7");
+      throw new RangeError("event ids are exhausted: no later time fits in a UUIDv7's 48 bits");
     }
     this.#randomBytes(this.#random);
     const view = new DataView(this.#random.buffer);

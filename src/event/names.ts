@@ -1,6 +1,6 @@
 /**
- * Validates the names in a batch. Each function returns null if a name is valid, otherwise the end
- * of a message that begins with the member, such as `must not be empty`. Sizes are UTF-8 bytes.
+ * Validates the names in a batch. Each function returns null if a name is valid, otherwise an error
+ * message to append to the member's name, such as `must not be empty`. Sizes are in UTF-8 bytes.
  */
 import { Buffer } from "node:buffer";
 import { BATCH_ID_BYTES_MAX, NAME_BYTES_MAX, RECORD_KEY_BYTES_MAX } from "../limits.ts";
@@ -41,5 +41,5 @@ function lengthFault(text: string, limitBytes: number): string | null {
   // A UTF-16 code unit takes at most three bytes in UTF-8.
   if (text.length * 3 <= limitBytes) return null;
   const sizeBytes = Buffer.byteLength(text);
-  return sizeBytes <= limitBytes ? null : `has ${sizeBytes} bytes, more than ${limitBytes}`;
+  return sizeBytes <= limitBytes ? null : `is ${sizeBytes} bytes long, more than ${limitBytes}`;
 }

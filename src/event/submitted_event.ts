@@ -35,7 +35,7 @@ export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
     };
   } catch (error) {
     if (!(error instanceof DepthError)) throw error;
-    return `payload is nested deeper than ${PAYLOAD_DEPTH_MAX} containers`;
+    return `payload is nested more than ${PAYLOAD_DEPTH_MAX} levels deep`;
   }
 }
 

@@ -10,7 +10,7 @@ const MONTH_DAYS_MIN = 28;
  * Checks an `occurred_at`: an RFC 3339 section 5.6 timestamp with `T` and `Z`, up to nine
  * fractional digits, no leap seconds, years 0000 to 9999.
  *
- * @returns null if valid, otherwise the end of a message that begins with the member's name.
+ * @returns null if valid, otherwise an error message to append to the member's name.
  */
 export function occurredAtFault(text: string): string | null {
   if (!SHAPE.test(text)) {
@@ -18,7 +18,7 @@ export function occurredAtFault(text: string): string | null {
       "second";
   }
   const day = Number(text.slice(8, 10));
-  // `Date` rejects a day that the month does not have, or moves on to the next month.
+  // `Date` rejects a day that the month does not have, or rolls over into the next month.
   const isValid = day <= MONTH_DAYS_MIN || new Date(text.slice(0, 10)).getUTCDate() === day;
   return isValid ? null : `has an invalid day of the month: ${day}`;
 }

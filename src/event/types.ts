@@ -58,7 +58,7 @@ export interface SubmittedEvent {
   kind: string;
   /** UTC time `YYYY-MM-DDTHH:MM:SSZ` with up to nine fractional digits, set by the source. */
   occurred_at?: string;
-  /** Any JSON value, nested at most 128 containers deep. */
+  /** Any JSON value, nested at most 128 levels deep. */
   payload: unknown;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Detects that clients can't reach a server because its socket file was removed or it has stopped
- * accepting connections. An idle server checks the latter by connecting to itself. Deno 2.9
+ * Detects that clients can't reach a server because its socket file was removed or the server
+ * stopped accepting connections. An idle server checks the latter by connecting to itself. Deno 2.9
  * silently stops accepting connections after accept(2) fails with EMFILE.
  */
 import { existsSync } from "node:fs";
@@ -19,7 +19,7 @@ export class AcceptWatch {
 
   /**
    * @param path path of the listening socket.
-   * @param intervalMs probe interval. A server that accepts nothing for one interval is stuck.
+   * @param intervalMs probe interval. A server that accepts nothing within one counts as stuck.
    * @param reopen reopens the socket. Retried after the next interval if it rejects.
    */
   constructor(path: string, intervalMs: number, reopen: () => Promise<void>) {

@@ -186,7 +186,7 @@ export class Connection {
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
   }
 
-  /** Ignores further input, reading it only to detect that the client disconnects. */
+  /** Ignores further input, reading it only to detect when the client disconnects. */
   #beginEndlessAnswer(): void {
     this.#isAnsweringEndlessly = true;
     this.#ignoreInput();
@@ -249,7 +249,7 @@ export class Connection {
     this.#socket.resume();
   }
 
-  /** Handles a half-close by the client, which may still read. */
+  /** Handles a half-close by the client, which may still be reading. */
   #endInput(): void {
     this.#hasEnded = true;
     this.#body?.fail(connectionLost());

@@ -77,8 +77,8 @@ export class IncomingBody {
   }
 
   /**
-   * Drops the rest of the body, so that a client that sends before it reads can read its response.
-   * Resolves to whether the body ended within the limits.
+   * Drops the rest of the body, so that a client that reads only after sending its whole request
+   * can read the response. Resolves to whether the body ended within the limits.
    */
   async discard(): Promise<boolean> {
     const timer = setTimeout(() => this.fail(new Error("drain timed out")), DRAIN_TIMEOUT_MS);

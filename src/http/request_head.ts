@@ -113,7 +113,7 @@ function bodyLength(headers: RequestHead["headers"], isHttp11: boolean): number 
   }
   if (length !== undefined || !isHttp11 || coding.toLowerCase() !== "chunked") {
     throw new MalformedRequestError(
-      "transfer-encoding must be chunked; it requires HTTP/1.1 and excludes content-length",
+      "transfer-encoding must be chunked, in HTTP/1.1 and without content-length",
     );
   }
   return null;

@@ -41,7 +41,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
   const host = { handler, refusal, report, headWatch, isClosing: false };
   const open = async (): Promise<Server> => {
-    // A client may half-close its side and still read.
+    // A client may half-close the connection and still read.
     const opened = createServer({ allowHalfOpen: true }, (socket) => {
       watch.accepted();
       const connection = new Connection(socket, host);

@@ -152,7 +152,7 @@ export class Log {
    * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
    */
   async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
-    assert(prepared.length > 0, "a commit has at least one batch");
+    assert(prepared.length > 0, "a commit must have at least one batch");
     return await this.#commit(() => {
       const nowMs = this.#options.clockMs();
       const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
@@ -161,27 +161,27 @@ export class Log {
   }
 
   /**
-   * Commits batches that another log has already committed, unchanged. Used by replicas. The caller
-   * has verified the batches and must not call `append()`, since its ids might precede theirs.
+   * Commits, unchanged, batches that another log has already committed. Used by replicas. The
+   * caller has verified the batches and must not call `append()`, whose ids might precede theirs.
    * @param lines the event lines from all batches.
    * @throws {StorageFullError} if the disk is full; nothing was written.
    * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
-    assert(commit.batches.length > 0, "a commit has at least one batch");
+    assert(commit.batches.length > 0, "a commit must have at least one batch");
     await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
   }
 
   async #commit(build: () => Promise<BuiltCommit>): Promise<readonly BatchEntry[]> {
-    assert(!this.#appending && !this.#closed, "commits are appended one at a time");
-    assert(!this.#sealing, "nothing is appended during seal() or after it has failed");
+    assert(!this.#appending && !this.#closed, "commits must be appended one at a time");
+    assert(!this.#sealing, "nothing may be appended during seal() or after it has failed");
     this.#appending = true;
     try {
       await this.#rotateWhenLarge();
       const built = await build();
       const { frontier } = this.#snapshot;
       const firstEventId = built.commit.batches[0]!.first_event_id;
-      assert(frontier === null || frontier < firstEventId, "a commit follows the frontier");
+      assert(frontier === null || frontier < firstEventId, "a commit must follow the frontier");
       await this.#writer.append(built);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
@@ -205,8 +205,8 @@ export class Log {
     onSegment: (entry: SegmentEntry) => void,
     { isStopped = () => false, ...settings }: MakerSettings & { isStopped?: () => boolean } = {},
   ): Promise<boolean> {
-    assert(!this.#appending && !this.#closed, "a log is sealed while nothing is being appended");
-    assert(!this.#sealing && this.#background === null, "one seal runs at a time");
+    assert(!this.#appending && !this.#closed, "a log must not be sealed during an append");
+    assert(!this.#sealing && this.#background === null, "only one seal may run at a time");
     this.#sealing = true;
     const onEvents = (events: number) => {
       if (isStopped()) throw new SealStopped();
@@ -236,7 +236,7 @@ export class Log {
    * appends a clean-shutdown marker: an empty commit proving that everything before it was durable.
    */
   async close(): Promise<void> {
-    assert(!this.#appending && !this.#closed, "a log is closed once, and not during an append");
+    assert(!this.#appending && !this.#closed, "close() must not run twice or during an append");
     this.#closed = true;
     await this.#background?.close();
     const tail = this.#tail;
@@ -259,8 +259,8 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      // The pending file's name must be durable first. Otherwise recovery could find its segments
-      // in the manifest while the file is still named as the tail, and reject its events.
+      // The pending file's name must be durable first. Otherwise recovery could find the file's
+      // segments in the manifest while the file is still named as the tail, and reject its events.
       nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
       sealNext: async () => {
         const file = this.#pending[0]!;
@@ -276,7 +276,7 @@ export class Log {
   /** Seals the oldest pending file and switches its readers to the segments. */
   async #sealOldest(make: MakeSegment): Promise<readonly SegmentEntry[]> {
     const pending = this.#pending[0];
-    assert(pending !== undefined, "a pending file exists");
+    assert(pending !== undefined, "a pending file must exist");
     const { storage, clockMs } = this.#options;
     try {
       const backlogBytes = () => sumOf(this.unsealed, ({ endBytes }) => endBytes);
@@ -315,8 +315,8 @@ export class Log {
   }
 
   /**
-   * Rotates a large tail unless PENDING_FILES_MAX files wait to be sealed. If rotation fails, the
-   * tail keeps growing.
+   * Rotates a large tail unless PENDING_FILES_MAX files are waiting to be sealed. If rotation
+   * fails, the tail keeps growing.
    * @throws {WriterPoisonedError} if the tail is no longer where recovery looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {
@@ -332,7 +332,7 @@ export class Log {
     }
   }
 
-  /** Rotates a tail with events. @throws {RotationError} */
+  /** Rotates a tail that has events. @throws {RotationError} */
   async #rotate(): Promise<void> {
     const { storage } = this.#options;
     const pending = this.#tail;

@@ -151,7 +151,7 @@ async function recoverPending(
 
 /**
  * Removes the leftovers from an interrupted seal. A segment that the manifest does not list is
- * removed only if a pending file holds its events. Otherwise it may be their only copy, for
+ * removed only if a pending file holds its events. Otherwise the segment may be the only copy, for
  * example after an older manifest was restored.
  */
 async function removeLeftovers(
@@ -244,15 +244,15 @@ async function recoverTail(
 
 /**
  * Makes the previous process's writes durable before anything reads them. After a failed fsync,
- * pages from the last commit may be marked clean in the page cache but not be on disk, so it is
- * rewritten. Truncation is also repeated, since the disk may still hold the truncated bytes.
+ * pages of the last commit may be clean in the page cache but not on disk, so that commit is
+ * rewritten. Truncation is also repeated, since the disk may still hold the removed bytes.
  */
 async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
   for (let offset = lastCommitOffset; offset < endBytes;) {
     const wanted = chunk.subarray(0, Math.min(chunk.length, endBytes - offset));
     const readBytes = await file.read(wanted, offset);
-    assert(readBytes === wanted.length, "a recovered commit is complete");
+    assert(readBytes === wanted.length, "a recovered commit must be complete");
     await file.write(wanted, offset);
     offset += readBytes;
   }

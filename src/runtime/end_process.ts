@@ -1,8 +1,8 @@
 /**
  * Ends the process immediately. On Node, `process.exit()` joins V8's threads and can deadlock: a
  * compiler thread may wait for a garbage collection by the exiting thread (Node 24.21:
- * `WorkerThreadsTaskRunner::Shutdown` and `CollectionBarrier::AwaitCollectionBackground`).
- * Instead, execve(2) replaces the process with a shell that exits, which waits for no thread.
+ * `WorkerThreadsTaskRunner::Shutdown` and `CollectionBarrier::AwaitCollectionBackground`). Instead,
+ * execve(2) replaces the process with a shell that exits without waiting for any thread.
  */
 import { accessSync, constants } from "node:fs";
 import process from "node:process";

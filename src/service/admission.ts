@@ -52,7 +52,7 @@ export class Admission {
 
   constructor(limits: Partial<typeof DEFAULT_LIMITS> = {}) {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
-    assert(this.#limits.bodyBytes * 2 <= this.#limits.totalBytes, "the budget fits two bodies");
+    assert(this.#limits.bodyBytes * 2 <= this.#limits.totalBytes, "the budget must fit two bodies");
   }
 
   /** Bytes reserved by all bodies together. */
@@ -80,7 +80,7 @@ export class Admission {
    * @throws {ApiError} `overloaded` if memory is not freed in time; the reservation is unchanged.
    */
   grow(reservation: Reservation, toBytes: number): void | Promise<void> {
-    assert(toBytes <= this.#limits.bodyBytes, "a body stays within its limit");
+    assert(toBytes <= this.#limits.bodyBytes, "a body must stay within its limit");
     const isFirst = this.#growing.length === 0 || reservation === this.#finishing;
     if (isFirst && this.#hasRoom(reservation, toBytes)) return this.#grant(reservation, toBytes);
     const granted = this.#wait(this.#growing, reservation, toBytes);
@@ -105,7 +105,7 @@ export class Admission {
   #grant(reservation: Reservation, toBytes: number): void {
     this.#heldBytes += toBytes - reservation.bytes;
     reservation.bytes = toBytes;
-    assert(this.#heldBytes <= this.#limits.totalBytes, "reservations stay within the budget");
+    assert(this.#heldBytes <= this.#limits.totalBytes, "reservations must stay within the budget");
   }
 
   #wait(queue: Waiter[], reservation: Reservation, toBytes: number): Promise<void> {

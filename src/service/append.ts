@@ -85,7 +85,7 @@ async function assertPrecondition(
   if (actualFrontier === expectedFrontier) return;
   throw new ApiError(
     "stream_frontier_conflict",
-    `the last event of stream ${stream} of source ${source} is not the expected one`,
+    `the last event in stream ${stream} of source ${source} is not the expected one`,
     { source, stream, expected_frontier: expectedFrontier, actual_frontier: actualFrontier },
   );
 }

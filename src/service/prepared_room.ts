@@ -7,7 +7,7 @@ import type { PreparedBatch } from "../event/types.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 import { sumOf } from "../sum.ts";
 
-/** Fits two batches of 10,000 typical events: one being written and one being prepared. */
+/** Fits eight batches of 1,000 typical events. A batch of 10,000 exceeds it on its own. */
 export const PREPARED_BYTES_MAX: number = 8 * 1024 * 1024;
 
 export class PreparedRoom {
@@ -21,8 +21,8 @@ export class PreparedRoom {
   }
 
   /**
-   * Prepares a batch once memory is available and reserves it until `use` settles. Then the lines
-   * and envelopes of a large batch are freed.
+   * Prepares a batch once memory is available, and reserves that memory until `use` settles. The
+   * lines and envelopes of a large batch are then freed.
    * @param bodyBytes size reserved during preparation.
    */
   async run<T>(

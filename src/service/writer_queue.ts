@@ -120,7 +120,7 @@ export class WriterQueue {
     return null;
   }
 
-  /** Returns the clients' error for a failed commit. Only a full disk does not stop the writer. */
+  /** Returns the clients' error for a failed commit. Only a full disk leaves the writer running. */
   #failure(error: unknown, mutations: number): ApiError {
     if (error instanceof StorageFullError) {
       this.#reportFull(mutations, error.message);

@@ -1,8 +1,8 @@
 /**
  * Worker threads that run the same module and share a request queue. Each thread serves one request
  * at a time, so a thread that dies fails only one request; the next request starts another thread.
- * Threads start on demand. Requests are sent only to running threads. If no thread can be started,
- * the caller therefore still owns its buffers. The module must call `answerRequests()`.
+ * Threads start on demand. Requests are sent only to running threads, so if no thread can be
+ * started, the caller still owns its buffers. The module must call `answerRequests()`.
  */
 import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
@@ -101,7 +101,7 @@ class RequestThread<Request, Response> {
 
   request(message: Request, transfer: TransferListItem[]): Promise<Response> {
     if (this.#isClosed) return Promise.reject(new ThreadLostError("the thread was closed"));
-    assert(this.#pending === null, "a thread has one request at a time");
+    assert(this.#pending === null, "a thread must have at most one request");
     clearTimeout(this.#idleTimer);
     const pending: PromiseWithResolvers<Response> = Promise.withResolvers();
     this.#pending = pending;
@@ -161,7 +161,7 @@ class RequestThread<Request, Response> {
   /** Removes and returns the pending request, which leaves the thread idle. */
   #takePending(): PromiseWithResolvers<Response> {
     const pending = this.#pending;
-    assert(pending !== null, "a thread responds once per request");
+    assert(pending !== null, "a thread must respond once per request");
     this.#pending = null;
     const { idleMs } = this.#options;
     if (idleMs !== undefined) {
@@ -205,7 +205,7 @@ export interface Answer<Response> {
 export function answerRequests<Request, Response>(
   answer: (request: Request) => Answer<Response> | Promise<Answer<Response>>,
 ): void {
-  assert(parentPort !== null, "this module runs in a worker thread");
+  assert(parentPort !== null, "this module must run in a worker thread");
   const port: MessagePort = parentPort;
   const send = (message: Message<Response>, transfer: TransferListItem[] = []) =>
     port.postMessage(message, transfer);

@@ -1,4 +1,4 @@
-/** A follower that fails, at any time, fails the benchmark with its own error. */
+/** A follower that fails at any time makes the benchmark fail with the follower's error. */
 import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";

@@ -79,7 +79,7 @@ test("seal and verify clear their progress before they report", (context) =>
     const first = "[sealed 1,000 of 2,000 events, 1 s left]";
     assert.deepEqual(sealed.slice(0, 3), [first, "[sealed 2,000 events]", "[]"]);
     assert.match(sealed[3]!, /^sealed segments\//);
-    assert.deepEqual(sealed.slice(4), ["[]", "sealed 2,000 events in all; new segments: 1"]);
+    assert.deepEqual(sealed.slice(4), ["[]", "sealed 2,000 events in total; new segments: 1"]);
   }));
 
 test("verify shows progress only on a terminal", (context) =>

@@ -74,7 +74,7 @@ async function readAll({ fetch }: Serving): Promise<CommittedEvent[]> {
 /** Parses the output of `seal`. */
 function sealedLines(stderr: string): { path: string; events: number; head: string }[] {
   const lines = stderr.split("\n").slice(0, -1);
-  const sums = lines.filter((line) => / in all; new segments: \d+$/.test(line));
+  const sums = lines.filter((line) => / in total; new segments: \d+$/.test(line));
   assert.ok(sums.length > 0);
   return lines.filter((line) => !sums.includes(line)).map((line) => {
     const match = /^sealed (\S+) \((\d+) events, head ([0-9a-f]{64})\)$/.exec(line);
@@ -164,7 +164,7 @@ for (const [sealer, reader] of PAIRS) {
   );
 }
 
-test("seal truncates and reports an unfinished commit, and seals the rest", () =>
+test("seal discards and reports an unfinished commit, and seals the rest", () =>
   withInitialized(async (dir) => {
     const serving = await startServe(dir);
     await post(serving, "1");

@@ -92,7 +92,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
       assert.equal(exit.stdout, "");
       // Standard error is neither a terminal nor the journal.
       const lines = exit.stderr.trimEnd().split("\n").map((line) => line.match(TIMED_LINE)?.[1]);
-      const opened = "opened 0 events; segments: 0, tail: 0 bytes";
+      const opened = "opened a log of 0 events; segments: 0, tail: 0 bytes";
       assert.deepEqual(lines, [opened, `serving ${socketPath}`, "shutting down"]);
       await assert.rejects(access(socketPath), "the socket is removed");
       await access(join(dir, "data", "log", ".lock"));
@@ -206,7 +206,7 @@ test("serve omits timestamps when standard error is the journal", {
       permissions: ["--allow-read", "--allow-write", "--allow-net", "--allow-env=JOURNAL_STREAM"],
     });
     const { stderr } = await serving.stop();
-    assert.match(stderr, /^opened 0 events;.*\nserving .*\nshutting down\n$/);
+    assert.match(stderr, /^opened a log of 0 events;.*\nserving .*\nshutting down\n$/);
   }));
 
 test("serve prints its counters on SIGUSR2 as one line of JSON", () =>

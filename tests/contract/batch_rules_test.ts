@@ -112,7 +112,7 @@ const REFUSED = casesOf<unknown>({
       occurred_at: "2026-01-01T00:00:00.1234567890Z",
     }),
     "a decimal point is followed by digits": withEvent({ occurred_at: "2026-01-01T00:00:00.Z" }),
-    "a payload nests at most 128 containers": spelled(nested(129)),
+    "a payload is nested at most 128 levels deep": spelled(nested(129)),
   },
 });
 
@@ -145,7 +145,7 @@ const TAKEN: Array<[rule: string, body: unknown]> = [
   ["kind may be any 128-byte string", withEvent({ kind: "é".repeat(64) })],
   ["occurred_at may have no fraction", withEvent({ occurred_at: "0000-01-01T00:00:00Z" })],
   ["occurred_at may have 9 digits", withEvent({ occurred_at: "2024-02-29T23:59:59.123456789Z" })],
-  ["a payload may nest 128 containers", spelled(nested(128))],
+  ["a payload may be nested 128 levels deep", spelled(nested(128))],
   ["a payload may be a scalar", spelled('"text"')],
   ["a payload may contain any member names", spelled('{"__proto__":1,"constructor":{"":null}}')],
   ["a payload may contain a large integer that keeps its precision", spelled("9007199254740992")],

@@ -48,7 +48,7 @@ const REFUSED = casesOf({
     "limit contains no space": "limit=+1",
     "limit consists of ASCII digits": "limit=%D9%A1",
     "limit is not empty": "limit=",
-    "limit may be any number of digits long": `limit=${"9".repeat(400)}`,
+    "limit may have any number of digits": `limit=${"9".repeat(400)}`,
     "follow is true or false": "follow=1",
     "follow is in lowercase": "follow=TRUE",
     "follow is not empty": "follow",

@@ -72,7 +72,7 @@ test("a repeated retirement returns already_retired with the same values, even a
     }, { storage });
   }));
 
-test("retiring a source without committed events is source_not_found, and it stays active", () =>
+test("retiring a source without committed events is source_not_found, and the source stays active", () =>
   withService(async ({ socketPath }) => {
     const reply = await postRetirement(socketPath, { source: "shop" });
     assertError(reply, "source_not_found", { source: "shop" });

@@ -32,7 +32,7 @@ const fences = new Map(
   DOCUMENTS.map((path) => [path, fencesOf(readFileSync(new URL(path, ROOT), "utf8"))]),
 );
 
-test("every fence has a language and a valid tag", () => {
+test("every code block has a language and a valid tag", () => {
   for (const [path, list] of fences) {
     for (const { language, tag, line } of list) {
       assert.notEqual(language, "", `${path}:${line}: no language`);
@@ -41,7 +41,7 @@ test("every fence has a language and a valid tag", () => {
   }
 });
 
-test("fences that are not run are few and give a reason", (context) => {
+test("code blocks that are not run are few and give a reason", (context) => {
   const skipped = [...fences].flatMap(([path, list]) =>
     list.filter(({ tag }) => tag === "no-run").map((fence) => ({ path, ...fence }))
   );

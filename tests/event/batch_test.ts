@@ -94,13 +94,17 @@ const INVALID_EVENTS: [title: string, event: unknown, message: RegExp][] = [
   ["a null occurred_at", { ...EVENT, occurred_at: null }, /occurred_at must be a string/],
   ["an empty stream", { ...EVENT, stream: "" }, /^stream /],
   ["a bad stream", { ...EVENT, stream: "A" }, /^stream must match/],
-  ["a long stream", { ...EVENT, stream: "a".repeat(129) }, /^stream has 129 bytes/],
+  ["a long stream", { ...EVENT, stream: "a".repeat(129) }, /^stream is 129 bytes long/],
   ["an empty record_key", { ...EVENT, record_key: "" }, /^record_key must not be empty/],
-  ["a long record_key", { ...EVENT, record_key: "\u00e9".repeat(513) }, /^record_key has 1026/],
+  ["a long record_key", { ...EVENT, record_key: "\u00e9".repeat(513) }, /^record_key is 1026/],
   ["an empty kind", { ...EVENT, kind: "" }, /^kind must not be empty/],
-  ["a long kind", { ...EVENT, kind: "k".repeat(129) }, /^kind has 129 bytes/],
+  ["a long kind", { ...EVENT, kind: "k".repeat(129) }, /^kind is 129 bytes long/],
   ["a bad occurred_at", { ...EVENT, occurred_at: "2026-02-30T00:00:00Z" }, /^occurred_at /],
-  ["a deep payload", { ...EVENT, payload: nest(129) }, /^payload is nested deeper than 128/],
+  [
+    "a deep payload",
+    { ...EVENT, payload: nest(129) },
+    /^payload is nested more than 128 levels deep/,
+  ],
 ];
 
 function nest(depth: number): unknown {
@@ -122,7 +126,7 @@ test("prepareBatch() lists every invalid event once, in order", () => {
   assert.deepEqual(faults.map((fault) => fault.index), indexes);
 });
 
-test("prepareBatch() lists every invalid event despite one that nests too deeply", () => {
+test("prepareBatch() lists every invalid event despite one that is nested too deeply", () => {
   const levels = 1_000_000;
   const deep = '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
   const event = (payload: string) =>

@@ -3,7 +3,7 @@
  * again at every operation during the recovery.
  *
  * CRASH_DEPTH=3 enumerates all sequences of up to three steps. By default, all sequences of one
- * step and some of two run. SEED chooses the latter. CRASH_STEPS=append,seal runs only that one.
+ * step run, and some of two, chosen by SEED. CRASH_STEPS=append,seal runs one sequence.
  */
 import assert from "node:assert/strict";
 import process from "node:process";

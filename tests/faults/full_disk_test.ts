@@ -23,7 +23,7 @@ import {
 const WRITERS = 4;
 /** Size of a payload. Payloads are random, because a segment of compressible data might fit. */
 const PAYLOAD_BYTES = 15_000;
-/** Number of batches that exceeds the space on any of the disks. */
+/** A number of batches that exceeds the space on any of the disks. */
 const BATCHES_MAX = 200;
 
 const DISKS: [title: string, make: SmallDiskMaker][] = [
@@ -107,7 +107,7 @@ async function restartWhileFull(deployment: SmallDeployment): Promise<void> {
   await deployment.stop();
   const sealed = await deployment.run(["seal"]);
   assert.equal(sealed.code, deployment.disk.isFull ? 1 : 0, sealed.stderr);
-  assert.match(sealed.stderr, /^[^\n]+\n(sealed [^\n]+ in all; [^\n]+\n)?$/);
+  assert.match(sealed.stderr, /^[^\n]+\n(sealed [^\n]+ in total; [^\n]+\n)?$/);
   const again = await deployment.start();
   await deployment.assertShows();
   await verify(deployment);

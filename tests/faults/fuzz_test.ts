@@ -18,7 +18,7 @@ import { soakThrough } from "./support/soaked.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
-/** Maximum number of requests per round. Each round checks its log and starts with an empty one. */
+/** Maximum number of requests per round. Each round starts with an empty log. */
 const ROUND_REQUESTS_MAX = 3000;
 const CLIENTS = 8;
 /** Prefix of the fuzzing clients' sources. */

@@ -1,7 +1,7 @@
 /**
  * The real `seal` is killed at random moments, even when it resumes an earlier killed run. The next
  * `seal` or `serve` completes the work, and every event exists once, unchanged. A kill counts if
- * the run had changed the directory but not finished. SEAL_KILLS sets the number of kills.
+ * the run had changed the directory but had not finished. SEAL_KILLS sets the number of kills.
  */
 import assert from "node:assert/strict";
 import { lstat, readdir, readFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 const KILLS = Number(process.env.SEAL_KILLS ?? 4);
 /** Maximum number of kills that come too early or too late, for each kill that counts. */
 const MISSES_MAX = 20;
-/** Factor that shortens the maximum delay before a kill after one came too late. */
+/** Factor by which the maximum delay is shortened after a kill came too late. */
 const QUICKER_AFTER_MISS = 0.9;
 const WORK_MS_FIRST = 300;
 const POLL_MS = 1;

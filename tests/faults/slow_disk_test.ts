@@ -88,7 +88,7 @@ async function withHeldSyncs(
   }
 }
 
-/** Commits a batch of one event, whose record key is its batch id. */
+/** Commits a batch of one event, whose record key is the batch id. */
 function commitKey(socketPath: string, key: string) {
   return commit(socketPath, batchWith({ batch_id: key, events: [event({ record_key: key })] }));
 }

@@ -1,6 +1,6 @@
 /**
  * Stops the real service for a while, as a debugger, a paused container or a suspended machine
- * does, while the clients of a soak use it and other connections are in every state. When it
+ * does, while the clients of a soak use it and other connections are in every state. After it
  * resumes, nothing is lost and no client has been disconnected. STOP_MS sets the duration.
  */
 import assert from "node:assert/strict";

@@ -39,7 +39,7 @@ async function append(deployment: Deployment, batchId: string): Promise<Receipt>
 }
 
 testWithBoth(
-  "each runtime continues and deduplicates the log of a killed process of the other runtime",
+  "each runtime continues a log after the other's process is killed, and deduplicates batches",
   async () => {
     await withDeployment(async (deployment) => {
       const receipts: Receipt[] = [];

@@ -1,6 +1,6 @@
 /**
- * `verify --chain` detects any change to the files of a log that affects readers. Changes are
- * random, or their framing, names and inventory are repaired to match.
+ * `verify --chain` detects any change to a log's files that affects readers. Changes are random, or
+ * their framing, names and inventory are repaired to match.
  *
  * SEED reproduces a run, and TAMPER_FLIPS sets the number of bit flips of each kind.
  */
@@ -145,7 +145,7 @@ function commitStarts(path: string): number[] {
   return commitOffsets(FULL.get(path)!).slice(0, -1);
 }
 
-/** Whether the byte belongs to a time in the manifest, or to the tail's clean-shutdown marker. */
+/** Whether the byte is part of a timestamp in the manifest or of the clean-shutdown marker. */
 function mayBeHarmless(path: string, offset: number): boolean {
   const bytes = Buffer.from(FULL.get(path)!);
   if (path === TAIL_FILE) return offset >= commitStarts(path).at(-1)!;

@@ -44,7 +44,7 @@ test("a client that half-closes gets all its responses", () =>
     assert.equal(connection.error, null);
   }));
 
-test("an HTTP/1.0 client gets its response until the connection closes", () => {
+test("an HTTP/1.0 client gets a response that ends when the connection closes", () => {
   async function* body() {
     yield await Promise.resolve(Buffer.from("one "));
     yield Buffer.from("two");
@@ -115,7 +115,7 @@ async function writeApart(socketPath: string, connection: RawConnection, pieces:
 
 /**
  * Regressions: an empty line before a request was skipped only if it arrived in one read. A head
- * was rejected if one read ended right after a line and the next one did not complete the head.
+ * was rejected if one read ended right after a line and the next read did not complete the head.
  */
 test("an empty line before a request is skipped, however its bytes are split", () =>
   withHandler(echo, async ({ socketPath }) => {

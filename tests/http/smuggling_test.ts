@@ -1,6 +1,6 @@
 /**
- * Request smuggling against the served API. The service executes nothing ambiguous, and reads the
- * same requests however their bytes are split.
+ * Request smuggling against the served API. The service never executes an ambiguous request, and
+ * parses the same requests however their bytes are split.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

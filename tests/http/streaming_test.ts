@@ -111,7 +111,7 @@ test("pipelined requests are read ahead only up to a limit", () => {
   });
 });
 
-test("a client that reads no responses gets responses only up to a limit", () => {
+test("a client that reads no responses is sent responses only up to a limit", () => {
   const requests = 500;
   const body = "x".repeat(40_000);
   let answered = 0;

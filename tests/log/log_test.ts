@@ -151,7 +151,7 @@ test("append() continues the chain from the last durable commit", async () => {
   assert.equal(new Set(heads).size, 2);
 });
 
-/** Opens a log, commits and closes it. @param acknowledged collects acknowledged batch ids. */
+/** Opens a log, commits to it and closes it. @param acknowledged collects committed batch ids. */
 async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void> {
   const { log } = await openTestLog(storage);
   for (const group of [["a"], ["b", "c"], ["d"]]) {

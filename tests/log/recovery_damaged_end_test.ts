@@ -1,5 +1,5 @@
 /**
- * Regression: any damage at the end of a tail was treated as a torn commit and truncated. When an
+ * Regression: any damage at the end of a tail was treated as a torn commit and removed. When an
  * editor had converted the line endings, the whole tail was lost. A crash tears only one commit, so
  * the service refuses a tail with more damage and leaves the repair to the operator.
  */

@@ -88,7 +88,7 @@ test("openLog() rewrites the clean-shutdown marker, in case a failed fsync dropp
 });
 
 /**
- * A log whose remnant was truncated only in the page cache, because the fsync failed. If the file
+ * A log whose remnant was removed only in the page cache, because the fsync failed. If the file
  * were rotated with its remnant, it would be refused, because a pending file has no remnant.
  */
 async function diskWithLostTruncate(): Promise<SimulatedDisk> {

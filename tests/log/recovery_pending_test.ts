@@ -61,7 +61,7 @@ test("openLog() continues from the last pending file when the tail is empty", as
   assert.equal(storage.openFiles, 0);
 });
 
-test("openLog() leaves an empty tail after pending files empty", async () => {
+test("openLog() writes nothing to an empty tail that follows pending files", async () => {
   const { tree } = await rotate(await logTree([["a"]]));
   assert.deepEqual(await appendTo(tree), tree);
 });

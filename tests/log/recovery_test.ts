@@ -1,4 +1,4 @@
-/** `openLog()` truncates the last commit if a crash tore or otherwise damaged it. */
+/** `openLog()` discards the last commit if a crash tore or otherwise damaged it. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -61,7 +61,7 @@ async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): 
 }
 
 for (const [name, history] of Object.entries(HISTORIES)) {
-  test(`openLog() truncates ${name}, torn at any byte`, async () => {
+  test(`openLog() discards ${name}, torn at any byte`, async () => {
     const tree = await logTree(history);
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
@@ -73,7 +73,7 @@ for (const [name, history] of Object.entries(HISTORIES)) {
   });
 }
 
-test("openLog() truncates the last commit if a bit is flipped in it, and refuses one in an earlier commit", async () => {
+test("openLog() discards the last commit if one of its bits is flipped, and refuses an earlier flip", async () => {
   for (const history of [[["a"], ["b", "c"], ["d"]], [["a"], []]]) {
     const tree = await logTree(history);
     const tail = tailOf(tree);
@@ -88,7 +88,7 @@ test("openLog() truncates the last commit if a bit is flipped in it, and refuses
   }
 });
 
-test("openLog() truncates bytes after the last commit that are not a commit", async () => {
+test("openLog() removes bytes after the last commit that are not a commit", async () => {
   const tree = await logTree([["a"], ["b"]]);
   const tail = tailOf(tree);
   const garbage: Record<string, string | Uint8Array> = {
@@ -108,7 +108,7 @@ test("openLog() truncates bytes after the last commit that are not a commit", as
   }
 });
 
-test("openLog() truncates the last commit if only some of its blocks reached the disk", async () => {
+test("openLog() discards the last commit if only some of its blocks reached the disk", async () => {
   const tree = await logTree([["a"], ["b", "c", "d", "e", "f", "g", "h"]]);
   const tail = tailOf(tree);
   const lastOffset = commitOffsets(tail).at(-2)!;
@@ -221,7 +221,7 @@ test("openLog() recovers and reads commits larger than its read buffer", async (
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
 });
 
-test("openLog() does not index truncated lines", async () => {
+test("openLog() does not index discarded lines", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);

@@ -141,7 +141,7 @@ test("Admission never exceeds its limit and eventually serves every body", async
   };
   for (let round = 0; round < 20; round++) {
     const sizes = [40, 3, 40, 17, 40, 39];
-    // Up to two bodies wait for admission, while others have partly arrived.
+    // Up to two bodies wait for admission while others are only partially received.
     await Promise.all(sizes.map(body));
   }
   assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the reserve`);

@@ -101,7 +101,7 @@ test("append() checks duplicates within one turn against the outcome of the firs
 
 for (const fault of [undefined, { errno: "EIO" }]) {
   const result = fault === undefined ? "is durable" : "fails";
-  test(`append() answers duplicates of an in-flight batch only once it ${result}`, async () => {
+  test(`append() answers duplicates of an in-flight batch only after it ${result}`, async () => {
     const storage = new SimulatedDisk();
     const { service } = await openTestService(storage);
     const gate = gateAt("sync");

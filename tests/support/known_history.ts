@@ -91,9 +91,9 @@ export class KnownHistory {
   }
 
   /**
-   * Checks all submitted mutations against the new events that a restarted process returns. They
-   * must contain every acknowledged batch and, for each process that ended, a prefix of its batches
-   * with an unknown outcome. Every batch must be complete.
+   * Checks all submitted mutations against the new events that a restarted process returns. The
+   * events must contain every acknowledged batch and, for each process that ended, a prefix of its
+   * batches with an unknown outcome. Every batch must be complete.
    */
   settle(text: string): void {
     const batches = this.#take(text);

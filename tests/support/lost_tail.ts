@@ -9,7 +9,7 @@ import { untilBatches } from "./scenes.ts";
 /** More batches than all writers together can have in flight. */
 const LOST_COMMITS_MIN = 4 * WRITERS;
 
-/** Kills the service, truncates its tail within the first commit and restarts it. */
+/** Kills the service, truncates its tail within the first commit, and restarts the service. */
 export async function loseTail(scene: Scene, keptBytes: number): Promise<void> {
   const { served } = scene;
   // Just after a rotation, the tail is missing or holds too few acknowledged commits.

@@ -3,12 +3,12 @@
  * could expose, whether or not a crash follows. It knows only the operations it has observed, and
  * the names of the log's files. Its rules:
  *
- * - A receipt is sent only once its commit and the name of the commit's file are synced. New
- *   segments, and a manifest that lists them, need not be synced.
- * - A file is renamed only once its bytes are synced.
- * - A pending file is removed only once a manifest that covers it and the segments listed there
- *   are durable under their names. An unlisted segment is removed only while a pending file covers
- *   it. The tail and the manifest are never removed.
+ * - A receipt is sent only after its commit and the name of the commit's file are synced. New
+ * segments, and a manifest that lists them, need not be synced.
+ * - A file is renamed only after its bytes are synced.
+ * - A pending file is removed only after a manifest that covers it and the segments listed there
+ * are durable under their names. An unlisted segment is removed only while a pending file covers
+ * it. The tail and the manifest are never removed.
  * - A segment, a pending file or the manifest is never written to or opened for writing.
  * - Synced bytes are neither overwritten nor truncated.
  * - After a failed sync, a file is never written to or synced.
@@ -216,7 +216,7 @@ export class OrderMonitor implements Storage {
         if (watched.path === MANIFEST_FILE) keep(watched, into.subarray(0, bytes), position);
         return bytes;
       },
-      write: async (bytes, position) => {
+      write: async (bytes, position, mode) => {
         this.#assertWritable(watched, "written to");
         if (position < watched.syncedEnd) {
           this.#fail(`${watched.path}: synced bytes are overwritten`);
@@ -225,15 +225,15 @@ export class OrderMonitor implements Storage {
         watched.isSynced = false;
         if (watched.path === TAIL_FILE) watched.unsynced.push(Buffer.from(bytes));
         watched.writtenEnd = Math.max(watched.writtenEnd, position + bytes.length);
-        await file.write(bytes, position);
+        await file.write(bytes, position, mode);
       },
-      sync: async () => {
+      sync: async (mode) => {
         this.#assertWritable(watched, "synced");
         const { writtenEnd, unsynced: { length: synced } } = watched;
         // Yields as a real sync would, to expose callers that do not await it.
         await new Promise<void>((resolve) => setImmediate(resolve));
         try {
-          await file.sync();
+          await file.sync(mode);
         } catch (error) {
           watched.hasFailed = true;
           throw error;

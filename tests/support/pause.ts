@@ -1,4 +1,4 @@
-/** Waits that do not depend on a clock. */
+/** Delays that do not depend on a clock. */
 import { type Random, randomInteger } from "../../tools/support/random.ts";
 
 /** Yields to other tasks up to `turnsMax` times. */

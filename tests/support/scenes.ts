@@ -1,4 +1,4 @@
-/** Waits that end when the soak fails. */
+/** Waits that end early if the soak fails. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 

@@ -23,7 +23,7 @@ export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
 }
 
 export interface SealingStepsOptions extends MakerSettings {
-  /** Default: 1. Every non-empty tail is then rotated before the next commit. */
+  /** Default: 1, which rotates every non-empty tail before the next commit. */
   rotateBytes?: number;
 }
 

@@ -51,7 +51,7 @@ export interface Operation {
   position?: number;
   /** Only for `read` and `write`. */
   sizeBytes?: number;
-  /** Only for `read`. A blocking read yields to the event loop only if the hook does. */
+  /** For a read, write or sync. A blocking read yields to the event loop only if the hook does. */
   callMode?: CallMode | undefined;
 }
 
@@ -251,9 +251,9 @@ class OpenSimulatedFile implements StorageFile {
     }
   }
 
-  async write(bytes: Uint8Array, position: number): Promise<void> {
+  async write(bytes: Uint8Array, position: number, callMode?: CallMode): Promise<void> {
     this.#assertWritable();
-    const operation = { kind: "write" as const, path: this.#path, position };
+    const operation = { kind: "write" as const, path: this.#path, position, callMode };
     const fault = await this.#disk.admit({ ...operation, sizeBytes: bytes.length }) ??
       this.#noRoom(bytes.length, position);
     const writtenBytes = fault === null ? bytes.length : fault.writtenBytes ?? 0;
@@ -264,10 +264,10 @@ class OpenSimulatedFile implements StorageFile {
     if (fault !== null) throw errnoError(fault.errno, this.#path);
   }
 
-  async sync(): Promise<void> {
+  async sync(callMode?: CallMode): Promise<void> {
     this.#assertOpen();
     const changes = this.#file.changesSoFar;
-    const fault = await this.#disk.admit({ kind: "sync", path: this.#path });
+    const fault = await this.#disk.admit({ kind: "sync", path: this.#path, callMode });
     if (fault === null) {
       this.#file.sync(changes);
     } else {

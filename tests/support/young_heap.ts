@@ -1,4 +1,4 @@
-/** Prints the sizes of the young generation in MiB while it retains values, for tests. */
+/** Prints the young generation's sizes in MiB while this script retains values, for tests. */
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { getHeapSpaceStatistics } from "node:v8";

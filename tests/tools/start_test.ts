@@ -45,7 +45,7 @@ test("start creates and serves ./demo, and reuses it on the next run even if edi
 
     await appendFile(join(folder, "demo", "service.toml"), "# mine\n");
     const second = await start(folder);
-    assert.match(second.output.stderr, /^opened 0 events;.*\nserving /);
+    assert.match(second.output.stderr, /^opened a log of 0 events;.*\nserving /);
     await stop(second);
   }));
 

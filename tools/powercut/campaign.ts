@@ -12,5 +12,5 @@ export interface CampaignOptions {
 }
 
 export const WRITERS = 8;
-/** Tail size at which the service rotates and seals it. Small, so power cuts interrupt both. */
+/** Tail size that triggers rotation and sealing, small enough that power cuts interrupt both. */
 export const ROTATE_BYTES = 64 * 1024;

@@ -21,7 +21,7 @@ const run = promisify(execFile);
 const PAGE_BYTES = 1024 * 1024;
 
 /**
- * Recovers the log on a disk image, which changes the image, and reads all of it. @returns the
+ * Recovers the log on a disk image, which changes the image, and reads the whole log. @returns the
  * number of its segments.
  * @throws {Violation} if the log lacks something that is due, or `verify --chain` fails.
  */

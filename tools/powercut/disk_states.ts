@@ -51,7 +51,7 @@ class RecordedLedger extends Ledger {
     this.retirementsAtBytes.push({ atBytes: this.#recordBytes, receipt });
   }
 
-  /** Returns everything acknowledged by the time the recording had this size. */
+  /** Returns everything acknowledged by the time the recording reached this size. */
   dueAt(recordBytes: number): Due {
     const isDue = (atBytes: number) => atBytes <= recordBytes;
     return {

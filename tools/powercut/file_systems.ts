@@ -23,7 +23,7 @@ export const FILE_SYSTEMS = {
 
 export type FileSystemName = keyof typeof FILE_SYSTEMS;
 
-/** The smallest size that all file systems support. Disks are copied often. */
+/** The smallest size that all file systems support, since disks are copied often. */
 export const DISK_BYTES = 320 * 1024 * 1024;
 
 /** Creates a sparse disk image with an empty file system. */

@@ -1,6 +1,6 @@
 /**
  * A virtual machine, from its start to a power cut. Booting under emulation takes ten seconds, so
- * it boots only once and is saved when all programs are loaded and wait for the disk under test.
+ * it boots once, and is saved when all programs are loaded and waiting for the disk under test.
  * Every start resumes from that state, which contains no data from the disk.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -22,13 +22,13 @@ const CONSOLE_CHARS_MAX = 1024 * 1024;
 const MEMORY_MIB = 640;
 const POLL_MS = 20;
 const { EIO } = constants.errno;
-/** Printed by the guest once it waits for the disk. */
+/** Printed by the guest once it is waiting for the disk. */
 const WAITING_TEXT = "powercut: waiting";
 
 export interface MachineOptions {
   images: Images;
   fileSystem: FileSystem;
-  /** Tail size at which the service rotates and seals it. */
+  /** Tail size that triggers rotation and sealing. */
   rotateBytes: number;
   /** Path of an LD_PRELOAD library for `serve`, inside the virtual machine. */
   preload?: string | undefined;
@@ -36,7 +36,7 @@ export interface MachineOptions {
   folder: string;
 }
 
-/** A booted machine that waits for its disk. */
+/** A booted machine that is waiting for its disk. */
 export interface SavedMachine {
   options: MachineOptions;
   memory: string;
@@ -51,7 +51,7 @@ export interface DiskOptions {
   record?: string | undefined;
 }
 
-/** Boots a machine and saves it while it waits for its disk. */
+/** Boots a machine and saves it once it is waiting for its disk. */
 export async function bootAndSave(options: MachineOptions): Promise<SavedMachine> {
   const saved = {
     options,

@@ -45,7 +45,7 @@ export interface Packages {
   libeatmydata: string;
 }
 
-/** Downloads the packages and unpacks them into a directory, unless that was already done. */
+/** Downloads the packages and unpacks them into a directory, unless that has already been done. */
 export async function fetchPackages(folder: string): Promise<Packages> {
   const unpacked = join(folder, "packages");
   if (await stat(unpacked).catch(() => null) === null) {

@@ -1,6 +1,6 @@
 /**
- * The log under test, on the disk of a virtual machine that is power-cycled while clients use it.
- * Clients connect through a Unix socket on the host, and wait while the machine is down.
+ * The log under test, on the disk of a virtual machine that is power-cycled while clients use the
+ * log. Clients connect through a Unix socket on the host, and wait while the machine is down.
  */
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";

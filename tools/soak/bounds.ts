@@ -38,7 +38,7 @@ export const OBSERVED_EVENTS_MAX = 10_000;
 /** Maximum number of unchecked observations. Beyond it, observers wait for the next check. */
 export const OBSERVATIONS_MAX = 20_000;
 
-// Waits.
+// Timeouts and delays.
 
 /** Time limit for a startup or a response, far above any delay from a slow disk or a freeze. */
 export const ANSWER_TIMEOUT_MS = 300_000;
@@ -61,7 +61,7 @@ const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
   RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
 /** Batch identities in a full round. Each has a digest, two ids and a name. */
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
-/** Request bodies. Each costs up to five times its size until it is collected (src/limits.ts). */
+/** Request bodies. Each costs up to five times its size until it is collected. */
 const BODIES_BYTES = 5 * ADMITTED_BODY_BYTES_MAX;
 /** The sealing thread: its runtime, and the largest row group in several representations. */
 const SEALING_BYTES = 256 * MIB;

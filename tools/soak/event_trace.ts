@@ -28,7 +28,7 @@ export class EventTrace {
     this.#length += 1;
   }
 
-  /** Adds the event at `place` of another trace. */
+  /** Adds the event at index `place` in another trace. */
   addFrom(other: EventTrace, place: number): void {
     const at = this.#roomForOne();
     other.#entry(place).copy(this.#bytes, at);

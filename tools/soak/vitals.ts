@@ -1,7 +1,7 @@
 /**
  * The service's memory and descriptors over time, from /proc. Without /proc, nothing is checked. A
- * sample above the limits is an immediate violation. A leak shows as growth of the median from the
- * first quarter of a soak to the last.
+ * sample above the limits is an immediate violation. A leak shows up as growth of the median from
+ * the first quarter of a soak to the last.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import {

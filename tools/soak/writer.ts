@@ -179,7 +179,7 @@ export class Writer {
     return entry.payloadBytes;
   }
 
-  /** Sends different events under a committed batch id, which must be rejected. */
+  /** Sends different events under a committed batch id; they must be rejected. */
   async #appendConflict(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
     const entry = randomItem(this.#random, this.#acknowledged);

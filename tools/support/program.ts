@@ -45,7 +45,7 @@ export interface CliOptions {
   openFilesMax?: number;
   /** Path of a program to run instead of `cli.ts` under a runtime. */
   executable?: string;
-  /** A wrapper that runs the child, with its arguments, such as a tracer. */
+  /** A wrapper that runs the child, such as a tracer, with the wrapper's own arguments. */
   wrapper?: string[];
   /** Time after which a running child is killed. Null disables it. Default: CHILD_TIMEOUT_MS. */
   timeoutMs?: number | null;

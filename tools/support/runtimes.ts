@@ -28,7 +28,7 @@ export function runtimeArgs(
   return name === "deno" ? ["run", "--quiet", "--no-prompt", ...PACKAGES, ...denoFlags] : nodeFlags;
 }
 
-/** Returns why a test that needs an absent runtime is skipped, and names the variable to set. */
+/** Returns why tests that need an absent runtime are skipped, and which variable to set. */
 export function absenceOf(name: RuntimeName): string {
   return `${name} is not available: set ${VARIABLES[name]} to its executable`;
 }

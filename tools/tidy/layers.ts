@@ -12,7 +12,7 @@ export const LOG_LAYERS = [
 ];
 const FOLDER_FILES_MAX = 25;
 
-/** Returns the relative specifiers of modules that source code imports, or starts as a worker. */
+/** Returns the relative specifiers of modules that source code imports, or starts as workers. */
 export function importsOf(text: string): string[] {
   return [...text.matchAll(/(?:from\s+|import\s+|import\(|new URL\()"(\.[^"]+)"/g)]
     .map((match) => match[1]!);

@@ -1,6 +1,6 @@
 /**
  * The table of the newest events. Its row count and its update rate are bounded, no matter how fast
- * the log grows. It is not updated while it is paused or has the focus.
+ * the log grows. It is not updated while it is paused or has focus.
  */
 import type { CommittedEvent } from "../../../event.ts";
 import { byId, type CheckedEvent, committedAt, element, markOf } from "./elements.ts";

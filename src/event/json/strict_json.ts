@@ -21,7 +21,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 
 /** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
-/** Maximum number of open containers beyond JSON_DEPTH_MAX. Their sets of names take 64 MiB. */
+/** Maximum containers open at levels deeper than JSON_DEPTH_MAX. Their name sets take 64 MiB. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 /** Thrown for input that is not strict JSON. */
@@ -74,7 +74,7 @@ const REPLACEMENT = Buffer.from("\ufffd");
 
 /**
  * Checks that a JSON number literal survives conversion to binary64.
- * @returns null if it does, otherwise the end of an error message, such as `is too large for ...`.
+ * @returns null if it does, otherwise an error message to append, such as `is too large for ...`.
  */
 export function numberFault(literal: string): string | null {
   const value = Number(literal);
@@ -176,7 +176,7 @@ class JsonReader {
       const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
       if (opens) {
         if (open.length === OPEN_CONTAINERS_MAX) {
-          this.#failRule(`is nested deeper than ${OPEN_CONTAINERS_MAX} containers`);
+          this.#failRule(`is nested more than ${OPEN_CONTAINERS_MAX} levels deep`);
         }
         open.push(unit === OPEN_OBJECT ? {} : null);
         this.#at++;

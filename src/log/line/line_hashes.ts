@@ -109,7 +109,7 @@ function putItem(text: HashedText, event: StoredEvent): void {
   text.put(OPEN);
   // This piece begins with the comma, not with a closing quote, so `putMember()` omits the comma.
   text.putMember(event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
-  // `occurred_at` follows `kind` in the line as well.
+  // In the line, too, `occurred_at` directly follows `kind`, so one copy covers both.
   const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
   text.putMember(event, layout.KIND, kindStart, kindEnd);
   text.putMember(event, layout.RECORD_KEY, recordKeyStart, event.recordKeyEnd);
@@ -133,7 +133,7 @@ function putEnvelope(text: HashedText, event: StoredEvent): void {
     text.putMember(event, layout.OCCURRED_AT, event.occurredAtStart, event.occurredAtEnd);
   }
   text.putMember(event, layout.RECORD_KEY, event.recordKeyStart, event.recordKeyEnd);
-  // `stream` follows `source` in the line as well.
+  // In the line, too, `stream` directly follows `source`, so one copy covers both.
   text.putMember(event, layout.SOURCE, event.sourceStart, event.streamEnd);
   text.put(CLOSE);
 }

@@ -60,7 +60,7 @@ export function constantValues(value: Uint8Array, rows: number): ColumnValues {
   return { bytes, view: viewFor(bytes), starts: new Uint32Array(rows), ends };
 }
 
-/** Whether a row, not the first, has the same value as the previous row. */
+/** Whether a row has the same value as the previous one. The row must not be the first. */
 export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
   const start = starts[row]!;
   const before = starts[row - 1]!;

@@ -52,7 +52,7 @@ export function writeColumn(
   { type, name }: SchemaElement,
   { rows, values, dictionary, levels, statistics }: ColumnContent,
 ): WrittenColumn {
-  assert(type !== undefined, "a column has a type");
+  assert(type !== undefined, "a column must have a type");
   const start = sink.offset;
   const hasDictionary = dictionary !== undefined;
   let uncompressedBytes = 0;

@@ -34,10 +34,10 @@ export async function readCheckedFooter(
   if (sizeBytes < bytesMin) throw new SegmentError(`file is too short: ${sizeBytes} bytes`);
   const opening = await readRange(file, 0, MAGIC.length);
   const trailer = await readRange(file, sizeBytes - TRAILER_BYTES, sizeBytes);
-  if (!opening.equals(MAGIC)) throw new SegmentError("not a Parquet file at byte 0");
+  if (!opening.equals(MAGIC)) throw new SegmentError("no Parquet magic at byte 0");
   const magicStart = sizeBytes - MAGIC.length;
   if (!trailer.subarray(-MAGIC.length).equals(MAGIC)) {
-    throw new SegmentError(`not a Parquet file at byte ${magicStart}`);
+    throw new SegmentError(`no Parquet magic at byte ${magicStart}`);
   }
   const footerBytes = trailer.readUInt32LE();
   const start = sizeBytes - TRAILER_BYTES - footerBytes - FOOTER_CRC_BYTES;

@@ -17,7 +17,7 @@ export async function readRange(file: FileReader, start: number, end: number): P
   const bytes = Buffer.allocUnsafeSlow(end - start);
   const readBytes = await file.read(bytes, start);
   if (readBytes === bytes.length) return bytes;
-  throw new SegmentError(`the file ends at byte ${start + readBytes}, before ${end}`);
+  throw new SegmentError(`the file ends at byte ${start + readBytes}, before byte ${end}`);
 }
 
 /**

@@ -24,7 +24,7 @@ const LONG_COPY_BYTES = 32;
 
 /** Size of a hashed word, and minimum length of a match. */
 const WORD_BYTES = 4;
-/** Size of the hash table, which maps word hashes to their last positions. */
+/** Log2 of the size of the hash table, which maps word hashes to their last positions. */
 const TABLE_BITS = 14;
 const HASH_MULTIPLIER = 0x1e35a7bd;
 const table = new Int32Array(1 << TABLE_BITS);

@@ -148,7 +148,7 @@ export function struct<F extends Fields>(fields: F): ThriftType<StructOf<F>> {
       for (const [name, { field, type }] of entries) {
         if (value[name] === undefined) continue;
         const step = field - last;
-        assert(step > 0 && step <= FIELD_STEP_MAX, "fields are declared in order, without gaps");
+        assert(step > 0 && step <= FIELD_STEP_MAX, "fields must be in order, without gaps");
         // A boolean field encodes its value in the type.
         out.push(step << 4 | (value[name] === false ? FALSE : type.number));
         if (type !== bool) type.write(out, value[name]);

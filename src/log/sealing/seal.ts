@@ -1,6 +1,6 @@
 /**
  * Seals a pending file: writes all its events to segments, verifies them, then adds them to the
- * manifest atomically. A crash before that leaves orphan segments, and the pending file remains.
+ * manifest atomically. A crash before then leaves orphan segments, and the pending file remains.
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";

@@ -74,7 +74,7 @@ export async function makeSegment(
       ...(throttle === undefined ? {} : { throttle }),
       ...(bounds === undefined ? {} : { bounds }),
     });
-    assert(written !== null, "a segment has events");
+    assert(written !== null, "a segment must have events");
     await readBack(storage, SEGMENT_TEMPORARY_FILE, written, throttle);
     return { facts: written.facts, endBytes: taken };
   } finally {

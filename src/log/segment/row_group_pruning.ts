@@ -36,7 +36,7 @@ export async function pruneRowGroups(
 
 type ColumnHash = [column: FilteredColumn, hash: Hash64];
 
-/** Hashes of each filter's values, since a scan looks up the same values in every segment. */
+/** Hashes of each filter's values, kept because a scan looks them up in every segment. */
 const knownHashes = new WeakMap<EventFilter, ColumnHash[]>();
 
 function hashesOf(filter: EventFilter): ColumnHash[] {

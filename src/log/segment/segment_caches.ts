@@ -147,7 +147,7 @@ export class OpenFiles {
   fileOf(listed: ListedFile): Pick<StorageFile, "read" | "close"> {
     return {
       read: (into, position) => {
-        assert(!this.#isClosed, "segments are not read once the log is closed");
+        assert(!this.#isClosed, "segments must not be read after the log is closed");
         return this.#track(this.#read(listed, into, position));
       },
       close: () => Promise.resolve(),

@@ -179,7 +179,7 @@ function checkColumn(
   const { path_in_schema: path, total_uncompressed_size: uncompressedBytes } = meta;
   const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
     meta.num_values === rows;
-  if (!isOurs) throw new SegmentError(`${name}: the column chunk has a wrong path or row count`);
+  if (!isOurs) throw new SegmentError(`${name}: the column chunk has the wrong path or row count`);
   const start = meta.dictionary_page_offset ?? meta.data_page_offset;
   const end = start + meta.total_compressed_size;
   const isPossible = start < end && end <= rowsEnd &&

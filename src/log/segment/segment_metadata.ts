@@ -76,7 +76,7 @@ export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFac
   for (const name of EVENT_FACTS) {
     const fact = expected[name];
     if (fact === undefined || fact === metadata[name]) continue;
-    throw new SegmentError(`${name} is ${metadata[name]} in the footer, ${fact} in the manifest`);
+    throw new SegmentError(`${name}: ${metadata[name]} in the footer, ${fact} in the manifest`);
   }
 }
 

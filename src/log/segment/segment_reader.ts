@@ -96,7 +96,7 @@ export class Segment implements StreamIndex {
   /** Returns the lines in a row group with this `record_key`; null if there are none. */
   async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
     const bytes = Buffer.from(recordKey);
-    // Read only the keys first, which are a tenth of the row group. In a large log, most Bloom
+    // Read only the keys first; they make up a tenth of the row group. In a large log, most Bloom
     // filter matches are false positives.
     const { record_key } = await this.readColumns(number, ["record_key"]);
     const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));

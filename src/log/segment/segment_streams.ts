@@ -19,7 +19,7 @@ export function countRows(
   rows: number,
   add: AddEvents,
 ): void {
-  // Keyed by the offsets of the names, which rows with the same dictionary value share.
+  // Keyed by the names' offsets; rows with the same dictionary value share an offset.
   const counted = new Map<string, { events: number; lastRow: number }>();
   for (let row = rows - 1; row >= 0; row--) {
     const names = `${source.starts[row]} ${stream.starts[row]}`;

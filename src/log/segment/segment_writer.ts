@@ -131,7 +131,7 @@ class SegmentWriter {
   }
 
   async finish(): Promise<WrittenSegment> {
-    assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment has events");
+    assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment must have events");
     await this.#writeRowGroup();
     const metadata = {
       events: this.#events,

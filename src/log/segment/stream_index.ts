@@ -49,7 +49,7 @@ export function encodeStreamIndex(
   let end = 0;
   const endBlock = () => {
     const block = encodeRows(rows);
-    assert(block.length <= STREAM_BLOCK_BYTES_MAX, "a block is within the limit");
+    assert(block.length <= STREAM_BLOCK_BYTES_MAX, "a block must be within the limit");
     end += block.length;
     blocks.push(block);
     places.push([rows.at(-1)![0], end]);

@@ -19,7 +19,7 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
   create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
 };
 
-/** Attempts to open a file that is being replaced. */
+/** Maximum number of attempts to open a file that is being replaced. */
 const OPEN_ATTEMPTS_MAX = 10;
 
 const FILE_MODE = 0o600;
@@ -159,14 +159,14 @@ class OpenedFile implements StorageFile {
     return done;
   }
 
-  async write(bytes: Uint8Array, position: number): Promise<void> {
+  async write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void> {
     this.#assertOpen();
-    assert(!this.#isWriting, "one write to a file runs at a time");
+    assert(!this.#isWriting, "only one write to a file may run at a time");
     this.#isWriting = true;
     try {
       let done = 0;
       while (done < bytes.length) {
-        const count = await this.#writeSome(bytes, done, position + done);
+        const count = await this.#writeSome(bytes, done, position + done, mode);
         if (count === 0) throw new Error("write(2) wrote no bytes but returned no error");
         done += count;
       }
@@ -175,9 +175,11 @@ class OpenedFile implements StorageFile {
     }
   }
 
-  sync(): Promise<void> {
+  sync(mode?: CallMode): Promise<void> {
     this.#assertOpen();
-    return called((done) => fs.fdatasync(this.#fd, done));
+    return called((done) =>
+      mode === "blocking" ? done(null, fs.fdatasyncSync(this.#fd)) : fs.fdatasync(this.#fd, done)
+    );
   }
 
   truncate(sizeBytes: number): Promise<void> {
@@ -202,7 +204,7 @@ class OpenedFile implements StorageFile {
   }
 
   #assertOpen(): void {
-    assert(!this.#isClosed, "a closed file is not used");
+    assert(!this.#isClosed, "a closed file must not be used");
   }
 
   #readSome(
@@ -219,9 +221,18 @@ class OpenedFile implements StorageFile {
     );
   }
 
-  #writeSome(bytes: Uint8Array, offset: number, position: number): Promise<number> {
-    const sizeBytes = bytes.length - offset;
-    return uninterrupted((done) => fs.write(this.#fd, bytes, offset, sizeBytes, position, done));
+  #writeSome(
+    bytes: Uint8Array,
+    offset: number,
+    position: number,
+    mode?: CallMode,
+  ): Promise<number> {
+    const [fd, sizeBytes] = [this.#fd, bytes.length - offset];
+    return uninterrupted((done) =>
+      mode === "blocking"
+        ? done(null, fs.writeSync(fd, bytes, offset, sizeBytes, position))
+        : fs.write(fd, bytes, offset, sizeBytes, position, done)
+    );
   }
 }
 

@@ -20,9 +20,9 @@ export interface StorageFile {
   /** Fills `into` from `position`; returns the byte count, which is short only at end of file. */
   read(into: Uint8Array, position: number, mode?: CallMode): Promise<number>;
   /** Writes all of `bytes` at `position`. After an error, any part may have been written. */
-  write(bytes: Uint8Array, position: number): Promise<void>;
+  write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void>;
   /** fdatasync(2): earlier writes are durable once this resolves. */
-  sync(): Promise<void>;
+  sync(mode?: CallMode): Promise<void>;
   truncate(sizeBytes: number): Promise<void>;
   size(): Promise<number>;
   /** Waits for active reads. The file must not be used afterwards. */

@@ -47,7 +47,7 @@ export async function verifyTail(
       return { isEmpty: endBytes === 0, isRemnant };
     }
     if (isRetry) throw frameFailure(reader, history);
-    // While this commit was being read, a writer may have truncated it and written another one.
+    // While this commit was being read, a writer may have discarded it and written another.
     reader = new CommitReader(file, endBytes, sizeBytes);
   }
 }

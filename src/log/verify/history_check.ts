@@ -95,7 +95,7 @@ export class HistoryCheck {
 
   /** Starts the batch to which the following lines belong. */
   startBatch({ source, batch_id, batch_digest }: BatchIdentity & { batch_digest: string }): void {
-    assert(this.#batch === null, "a batch ends before the next one starts");
+    assert(this.#batch === null, "a batch must end before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
     this.#batch = { source, batch_id, batch_digest, spelling, events: 0, firstEventId: "" };
     if (!this.chain) this.#history = null;
@@ -109,7 +109,7 @@ export class HistoryCheck {
   addLine(lines: Buffer, start: number): number {
     const batch = this.#batch;
     const event = this.#event;
-    assert(batch !== null, "a line belongs to a started batch");
+    assert(batch !== null, "a line must belong to a batch that has started");
     const end = lines.indexOf(LF, start);
     if (end < 0) throw this.failure("the commit has fewer lines than events");
     if (!event.take(lines, start, end)) throw this.failure("a line is not a valid event");
@@ -131,7 +131,7 @@ export class HistoryCheck {
   /** Ends the current batch. @throws {VerifyFailure} */
   endBatch(): void {
     const batch = this.#batch;
-    assert(batch !== null && batch.events > 0, "a batch has events");
+    assert(batch !== null && batch.events > 0, "a batch must have events");
     this.#batch = null;
     const found = this.#digester.finish();
     if (found !== batch.batch_digest) {

@@ -25,7 +25,7 @@ export class BatchIndex {
     const byId = this.#batches.get(source) ?? new Map<string, BatchEntry>();
     if (byId.has(batch_id)) throw committedTwice(entry);
     const frontier = this.#frontiers.get(source);
-    assert(frontier === undefined || frontier < first_event_id, "a source's frontier advances");
+    assert(frontier === undefined || frontier < first_event_id, "a source's frontier must advance");
     this.#batches.set(source, byId.set(batch_id, entry));
     this.#frontiers.set(source, last_event_id);
   }

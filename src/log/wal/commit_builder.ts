@@ -77,8 +77,8 @@ export function buildCleanEnd(head: string): BuiltCommit {
 function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEntry {
   const firstEventId = eventIds[0];
   const lastEventId = eventIds.at(-1);
-  assert(firstEventId !== undefined && lastEventId !== undefined, "a batch has events");
-  assert(eventIds.every((id, place) => place === 0 || eventIds[place - 1]! < id), "ids increase");
+  assert(firstEventId !== undefined && lastEventId !== undefined, "a batch must have events");
+  assert(eventIds.every((id, n) => n === 0 || eventIds[n - 1]! < id), "event ids must increase");
   return {
     batch_digest: batch.batchDigest,
     batch_id: batch.batchId,
@@ -99,7 +99,7 @@ export function frameCommit(
   for (const { length } of lines) bodyBytes += length;
   const commit: Commit = { batches, bytes: bodyBytes, head };
   const header = encodeCommitHeader(commit, lines);
-  assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "commit lines are within the limit");
-  assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header is within the limit");
+  assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "commit lines must be within the limit");
+  assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header must be within the limit");
   return { commit, header, lines, growth };
 }

@@ -2,8 +2,8 @@
  * An open tail or pending file, valid up to `endBytes`. Readers read it; the writer appends to the
  * tail. Only durable commits are added.
  *
- * One object represents a tail from its first commit until the pending file that it became is
- * sealed and no longer read.
+ * One object represents a tail from its first commit until the pending file that it becomes has
+ * been sealed and is no longer read.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
@@ -59,14 +59,14 @@ export class CommitFile {
 
   /** Switches readers to segments. Frees the batches, since snapshots may retain this object. */
   sealInto(segments: readonly LogFile[]): void {
-    assert(this.sealedIn === null, "a file is sealed once");
+    assert(this.sealedIn === null, "a file must be sealed at most once");
     this.sealedIn = segments;
     this.batches = new BatchIndex();
   }
 
-  /** Returns the index entries for the next commit, which need not be durable yet. */
+  /** Returns the next commit's index entries; the commit need not be durable yet. */
   indexEntries({ bytes }: Commit, frame: Buffer): IndexEntry[] {
-    assert(frame.length > bytes, "a commit starts with its header");
+    assert(frame.length > bytes, "a commit must start with its header");
     return this.index.entriesOf(frame, frame.length - bytes);
   }
 

@@ -25,7 +25,7 @@ const cachedReads = new CachedReads();
 /** Returns a view of a file that has at least one event. */
 export function viewOf(target: CommitFile): LogFile {
   const { path, lastEventId, endBytes } = target;
-  assert(lastEventId !== null, "a file in a snapshot has events");
+  assert(lastEventId !== null, "a file in a snapshot must have events");
   return {
     path,
     lastEventId,

@@ -35,7 +35,7 @@ export class CommitReader {
 
   /** Reads commits from `startBytes`, the start of a commit, up to `sizeBytes`. */
   constructor(file: StorageFile, startBytes: number, sizeBytes: number) {
-    assert(startBytes <= sizeBytes, "a range ends after it starts");
+    assert(startBytes <= sizeBytes, "a range must not end before it starts");
     this.#file = file;
     this.#sizeBytes = sizeBytes;
     this.#endBytes = startBytes;

@@ -33,7 +33,7 @@ export class RecentCommits {
   /** Adds the next commit and evicts the oldest; a commit over the limit also evicts itself. */
   add(offset: number, bytes: Buffer, lastEventId: string | null): void {
     const commits = this.#commits;
-    assert((commits.at(-1)?.endOffset ?? offset) === offset, "recent commits have no gap");
+    assert((commits.at(-1)?.endOffset ?? offset) === offset, "recent commits must have no gap");
     const endOffset = offset + bytes.length;
     commits.push({ bytes, offset, endOffset, lastEventId });
     while (commits.length > 0 && endOffset - commits[0]!.offset > this.#limitBytes) {

@@ -2,8 +2,8 @@
  * Renames the tail to a pending file and starts a new tail. A failure before the two renames leaves
  * the tail unchanged; if the second rename fails, the first is undone.
  *
- * The names are durable only once both directories are synced. Until then, no commit may be
- * acknowledged, since its file could have its old name after a crash.
+ * The names are durable only after both directories are synced. Until then, no commit may be
+ * acknowledged, since the commit's file could have its old name after a crash.
  */
 import { assert } from "../../assert.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -51,7 +51,7 @@ export class RotationError extends Error {
  */
 export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Rotated> {
   const { firstEventId, lastEventId } = tail;
-  assert(firstEventId !== null && lastEventId !== null, "a rotated tail has events");
+  assert(firstEventId !== null && lastEventId !== null, "a rotated tail must have events");
   const path = pendingPath(firstEventId, lastEventId);
   const opened: StorageFile[] = [];
   try {

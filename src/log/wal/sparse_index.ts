@@ -28,7 +28,7 @@ export interface Block {
 }
 
 export interface IndexEntry {
-  /** First event id in the block; "" for the first block, which sorts before all. */
+  /** First event id in the block; for the first block "", which sorts before all ids. */
   eventId: string;
   start: number;
   /** CRC-32 of the block's bytes so far. */
@@ -68,7 +68,7 @@ export class SparseIndex {
     this.#entries.pop();
     for (const entry of entries) {
       const last = this.#entries.at(-1);
-      assert(last === undefined || last.eventId < entry.eventId, "the events of blocks increase");
+      assert(last === undefined || last.eventId < entry.eventId, "blocks must be in order");
       this.#entries.push(entry);
     }
     this.#endBytes += sizeBytes;
@@ -92,7 +92,7 @@ export class SparseIndex {
 
   /** Returns the blocks for one read of about `sizeBytes`, from the block that holds `position`. */
   blocks(position: number, sizeBytes: number): Block[] {
-    assert(position < this.#endBytes, "a block is read within the file");
+    assert(position < this.#endBytes, "a block must be within the file");
     const first = this.#blockAt(position);
     const readStart = this.#entries[first]!.start;
     const blocks: Block[] = [];

@@ -1,21 +1,30 @@
 /**
- * Appends commits to the tail and makes them durable. The outcome of a commit is durable, certainly
- * absent, or unknown. After an unknown outcome, the writer accepts no more commits. It never
- * retries an fsync, since the kernel may have dropped the pages that it could not write.
+ * Appends commits to the tail and makes them durable. The outcome of a commit is durable, absent or
+ * unknown. After an unknown outcome, the writer accepts no more commits. It never retries an fsync,
+ * since the kernel may have dropped the pages that it could not write.
  */
 import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
-import { isNoRoom, type Storage } from "../storage/storage.ts";
+import { type CallMode, isNoRoom, type Storage } from "../storage/storage.ts";
 import { syncNames } from "./rotation.ts";
 import { sumOf } from "../../sum.ts";
+
+/** A commit is quick if its write and sync together take at most this long. */
+const QUICK_COMMIT_MS = 1;
+/** The largest commit that may block. The times of small commits do not predict larger ones. */
+const BLOCKING_COMMIT_BYTES_MAX = 64 * 1024;
+/** One in this many commits is pooled. Only then can batches from other clients queue up. */
+const COMMITS_PER_PROBE = 16;
 
 export class TailWriter {
   readonly #storage: Storage;
   readonly #tail: CommitFile;
   #isSettled = true;
   #poison: WriterPoisonedError | null = null;
+  /** Consecutive quick commits of one batch each. */
+  #quickRun = 0;
 
   constructor(storage: Storage, tail: CommitFile) {
     this.#storage = storage;
@@ -47,8 +56,11 @@ export class TailWriter {
     await this.#settleNames();
     const offset = this.#tail.endBytes;
     const bytes = joined([header, ...lines]);
+    const isLone = commit.batches.length === 1 && bytes.length <= BLOCKING_COMMIT_BYTES_MAX;
+    const mode = isLone ? this.#loneMode() : "pooled";
+    const startMs = performance.now();
     try {
-      await this.#tail.file.write(bytes, offset);
+      await this.#tail.file.write(bytes, offset, mode);
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
@@ -56,13 +68,24 @@ export class TailWriter {
     }
     // The commit is indexed while the sync runs.
     const [, entries] = await Promise.all([
-      this.#sync(),
+      this.#sync(mode),
       this.#takeIn(() => this.#tail.indexEntries(commit, bytes)),
     ]);
+    const isQuick = isLone && performance.now() - startMs <= QUICK_COMMIT_MS;
+    this.#quickRun = isQuick ? this.#quickRun + 1 : 0;
     await this.#takeIn(() => {
       this.#tail.add(commit, bytes, growth, entries);
       this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
     });
+  }
+
+  /**
+   * Returns how to commit the only batch that is waiting. While the disk is fast, a round trip to
+   * the thread pool takes longer than the sync, so blocking saves time. If the disk becomes slow,
+   * one sync blocks other clients.
+   */
+  #loneMode(): CallMode {
+    return this.#quickRun % COMMITS_PER_PROBE > 0 ? "blocking" : "pooled";
   }
 
   /** Applies a written commit to the in-memory state. A failure poisons the writer. */
@@ -89,11 +112,11 @@ export class TailWriter {
       this.#isSettled = true;
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("an fsync of the log directory failed", error);
-      throw new StorageFullError("no space for the directory entry of the tail", { cause: error });
+      throw new StorageFullError("no space for the tail's directory entry", { cause: error });
     }
   }
 
-  /** Truncates a commit that did not fit on the disk. */
+  /** Undoes a commit that did not fit on the disk, by truncating the tail. */
   async #undo(offset: number): Promise<void> {
     await this.#tail.file.truncate(offset).catch((error) => {
       throw this.poisonBy("a partial commit could not be truncated", error);
@@ -101,8 +124,8 @@ export class TailWriter {
     await this.#sync();
   }
 
-  async #sync(): Promise<void> {
-    await this.#tail.file.sync().catch((error) => {
+  async #sync(mode?: CallMode): Promise<void> {
+    await this.#tail.file.sync(mode).catch((error) => {
       throw this.poisonBy("an fsync of the tail failed", error);
     });
   }

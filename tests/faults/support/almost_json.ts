@@ -1,6 +1,6 @@
 /**
- * Documents that are valid JSON, nearly valid, or that violate a rule of strict JSON. A grammar
- * of hostile parts generates them, and random changes to tokens or bytes mutate them.
+ * Documents that are valid JSON, are nearly valid, or violate a rule of strict JSON. A grammar of
+ * hostile parts generates them, and random changes to tokens or bytes mutate them.
  */
 import { Buffer } from "node:buffer";
 import type { SeededRandom } from "../../../tools/support/random.ts";
@@ -64,7 +64,7 @@ function objectText(random: SeededRandom, depth: number): string {
   return `{${members.length === 0 ? space(random) : members.join(",")}}`;
 }
 
-/** An object with more members than a parser compares pairwise. */
+/** An object with too many members for a parser to check for duplicates pairwise. */
 function largeObject(random: SeededRandom): string {
   const members = Array.from({ length: 14 + random.below(30) }, (_, at) => {
     return `${random.chance(0.02) ? memberName(random) : `"m${at}"`}:0`;

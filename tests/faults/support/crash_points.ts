@@ -31,7 +31,7 @@ export interface Variety {
   shapes: readonly string[];
   /** All subsets of up to this many sectors are also tested, at two file sizes. */
   allSectorsMax: number;
-  /** All subsets of up to this many name changes are tested. For more, only a few are. */
+  /** All subsets of up to this many name changes are tested; beyond that, only a few. */
   allSubsetsMax: number;
   /** Appended bytes are also truncated at each multiple of this size. Null disables this. */
   cutEveryBytes: number | null;
@@ -86,7 +86,7 @@ export class CrashPoints<Known> {
     this.#random = seededRandom(seed);
   }
 
-  /** Records a crash during an operation, once all other work is done or waits on it. */
+  /** Records a crash during an operation, once all other work is done or waiting for it. */
   async beforeOperation(disk: SimulatedDisk, operation: Operation, known: () => Known) {
     if (!changesDisk(operation)) return;
     // Lets other tasks learn everything they can while the operation is in progress.

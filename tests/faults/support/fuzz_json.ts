@@ -5,7 +5,7 @@ import { changeBytes, changeTokens, deepText, textOf } from "./almost_json.ts";
 
 /** A known or unknown member of a batch. */
 const MEMBERS = ['"x":1,', '"v":1,', '"events":[],', '"payload":null,', '"source":"system",'];
-/** Values to which rules for events apply. */
+/** Values that exercise the validation rules for events. */
 const NAMED = [
   ...['"service/x"', '"system"', '"service.source_lineage"', '"2026-02-30T00:00:00Z"', '"../.."'],
   ...['"2026-01-01T00:00:00.1234567891Z"', '"2026-01-01T00:00:00+01:00"', '""', "null", "{}"],
@@ -27,7 +27,7 @@ export function mutateJson(random: SeededRandom, body: Buffer): Buffer {
   return mutated;
 }
 
-/** A JSON value, or nearly one: deep, long, or subject to a rule for events. */
+/** A JSON value, or nearly one: deeply nested, long, or one that exercises a validation rule. */
 function hostileText(random: SeededRandom): string {
   const kind = random.below(10);
   if (kind === 0) return deepText(random);

@@ -18,7 +18,7 @@ export class HistoryFollower {
   reason: string | null = null;
 
   /**
-   * @param after the last event before its first record, or undefined for the start of the log.
+   * @param after the last event before the follower's first record, or undefined for none.
    * @param start offset of the follower's next event in the replay of the whole log.
    */
   constructor(service: EventLogService, after: string | undefined, start: number) {

@@ -10,7 +10,7 @@ import { join } from "node:path";
 export interface SmallDisk {
   /** The directory with little space. */
   dir: string;
-  /** Whether new files run out of space, too. */
+  /** Whether new files also run out of space. */
   isFull: boolean;
   /** The command that wraps a program so that it runs short of space. */
   wrapper: string[];

@@ -1,4 +1,4 @@
-/** Parses the output of `strace -f -y` into calls with the lines of their start and end. */
+/** Parses the output of `strace -f -y` into calls with the lines on which each starts and ends. */
 
 /** A system call in a traced process. Lines are counted from 0. */
 export interface SystemCall {
@@ -15,7 +15,7 @@ const WHOLE = /^(\d+) +(\w+)\((.*)\) += (.*)$/s;
 const BEGUN = /^(\d+) +(\w+)\((.*)<unfinished \.\.\.>$/s;
 const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/s;
 
-/** All calls that returned, in the order in which they did. */
+/** All calls that returned, in the order in which they returned. */
 export function parseSystemCalls(lines: readonly string[]): SystemCall[] {
   const calls: SystemCall[] = [];
   /** The call in progress in each thread. */

@@ -243,7 +243,7 @@ const BROKEN_HEADS: Record<string, string> = {
   "a chunked body in HTTP/1.0": request(`POST ${PATH} HTTP/1.0`, CHUNKED, OUTER_CHUNKED),
 };
 
-/** Malformed chunks. A wrong parse of each could find the hidden request. */
+/** Malformed chunks. Misparsing any of them could uncover the hidden request. */
 const BROKEN_CHUNKS: Record<string, string> = {
   "a size that wraps around": `${"f".repeat(16)}\r\n${OUTER}\r\n${LAST_CHUNK}`,
   "a size that wraps to the valid one": `1${OUTER.length.toString(16).padStart(16, "0")}\r\n` +

@@ -71,7 +71,7 @@ async function run(tree: Tree, faultAt: FaultAt) {
   return { storage, steps, log, reports, start, append, acknowledged, refusals };
 }
 
-/** The batch ids of all events in the log, which may need repair. */
+/** The batch ids of all events in a log that may need repair. */
 async function heldBy(storage: SimulatedDisk): Promise<string[]> {
   return (await readBack(storage)).events.map(({ batch_id }) => batch_id);
 }
@@ -200,7 +200,7 @@ test("a rotation that cannot be rolled back stops the writer, and the next start
 });
 
 for (const errno of ["EIO", "ENOSPC"]) {
-  test(`a tail is sealed only once its directory entries are durable (${errno})`, async () => {
+  test(`a tail is sealed only after its directory entries are durable (${errno})`, async () => {
     const storage = new SimulatedDisk(await startTree());
     const steps = new SealingSteps({ bounds: BOUNDS });
     const { log } = await openTestLog(storage, 0, steps.on());

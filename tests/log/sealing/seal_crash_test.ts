@@ -59,7 +59,7 @@ async function sealUntil(storage: SimulatedDisk, step: number) {
   return { log, failure };
 }
 
-/** Asserts that the log an interrupted seal left is complete, and that the next seal succeeds. */
+/** Asserts that the log left by an interrupted seal is complete and that the next seal works. */
 async function assertGoesOn(left: SimulatedDisk, expected: unknown[], label: string) {
   const { events, reports } = await readBack(left);
   assert.deepEqual(events, expected, label);

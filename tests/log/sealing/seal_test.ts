@@ -146,7 +146,7 @@ test("seal() stopped at the end of a pending file leaves the next file", async (
   assert.deepEqual(await batchIdsOf(storage), ALL);
 });
 
-test("seal() stopped after its last file has sealed everything", async () => {
+test("seal() has sealed everything if it is stopped after its last file", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   const { log } = await openTestLog(storage);
   let segments = 0;

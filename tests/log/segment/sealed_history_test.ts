@@ -80,7 +80,7 @@ test("SealedHistory.open() checks every file, and the footer of the last one", a
     [[cut(3)], /^3\.parquet: has \d+ bytes, but the manifest says \d+$/],
     [[cut(2), [1, null]], /^1\.parquet: listed in the manifest, but missing$/],
     [[[1, Buffer.alloc(size(1))]], null],
-    [[[3, Buffer.alloc(size(3))]], /^3\.parquet: not a Parquet file at byte 0$/],
+    [[[3, Buffer.alloc(size(3))]], /^3\.parquet: no Parquet magic at byte 0$/],
   ];
   for (const [files, message] of cases) {
     const tree = new Map(storage.tree());
@@ -98,7 +98,7 @@ test("SealedHistory.open() checks every file, and the footer of the last one", a
   }
   const history = new SealedHistory(storage);
   const other = { ...listed[3]!, batches: 2 };
-  await assert.rejects(history.open([...listed.slice(0, 3), other]), /batches is 1 in the footer/);
+  await assert.rejects(history.open([...listed.slice(0, 3), other]), /batches: 1 in the footer/);
   await history.close();
 });
 
@@ -143,7 +143,7 @@ test("SealedHistory serves nothing from a damaged segment and reports the positi
   }
 });
 
-test("SealedHistory finds batches despite a damaged key filter, and reports it once", async () => {
+test("SealedHistory finds batches despite a damaged key filter, and reports the damage once", async () => {
   const { storage, segments, entries } = await openHistory();
   const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
   const damaged = damagedAt(storage, indexes.key_filter.start + 9);

@@ -50,7 +50,7 @@ test("RowGroupCache.use() evicts the least recently used lines and reuses their 
   await read(0);
   await read(fitting);
   assert.equal(decoded.length, fitting + 1);
-  // All row groups but 1 are cached.
+  // All row groups except number 1 are cached.
   await read(0);
   await read(2);
   assert.equal(decoded.length, fitting + 1);

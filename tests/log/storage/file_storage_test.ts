@@ -34,9 +34,9 @@ for (const mode of ["pooled", "blocking"] as const) {
   test(`fileStorage() writes, reads, syncs and truncates a file, ${mode}`, async () => {
     await withStorage(async (storage, folder) => {
       const file = await storage.open("f", "create");
-      await file.write(Buffer.from("hello world"), 0);
-      await file.write(Buffer.from("W"), 6);
-      await file.sync();
+      await file.write(Buffer.from("hello world"), 0, mode);
+      await file.write(Buffer.from("W"), 6, mode);
+      await file.sync(mode);
       const into = Buffer.alloc(8);
       assert.equal(await file.read(into, 0, mode), 8);
       assert.equal(into.toString(), "hello Wo");
@@ -50,6 +50,31 @@ for (const mode of ["pooled", "blocking"] as const) {
     });
   });
 }
+
+test("fileStorage() has a blocking write and sync done when the call returns", async (t) => {
+  const { fdatasyncSync } = fs;
+  t.after(() => Object.assign(fs, { fdatasyncSync }));
+  await withStorage(async (storage, folder) => {
+    const file = await storage.open("f", "create");
+    const written = file.write(Buffer.from("text"), 0, "blocking");
+    assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), "text");
+    await written;
+    let synced = 0;
+    Object.assign(fs, {
+      fdatasyncSync: (fd: number) => {
+        fdatasyncSync(fd);
+        synced += 1;
+      },
+    });
+    const syncing = file.sync("blocking");
+    assert.equal(synced, 1);
+    await syncing;
+    const reader = await storage.open("f", "read");
+    await assert.rejects(reader.write(Buffer.from("x"), 0, "blocking"));
+    await reader.close();
+    await file.close();
+  });
+});
 
 test("fileStorage() opens a file for reading or writing, or creates it", async () => {
   await withStorage(async (storage) => {

@@ -167,7 +167,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     ["a truncated segment", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
     [
       "a swapped segment",
-      /events is 5 in the footer, 3 in the manifest/,
+      /events: 5 in the footer, 3 in the manifest/,
       withSegment(FULL, 0, SEGMENT_BYTES),
     ],
     ["a split or truncated batch", /1 batches/, await withForged(0, { batches: 2 })],

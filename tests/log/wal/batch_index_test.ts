@@ -37,7 +37,7 @@ test("BatchIndex rejects a duplicate identity and a frontier that does not advan
   const index = new BatchIndex();
   index.add(entryOf(3, "a", "b"));
   assert.throws(() => index.add(entryOf(4, "a", "b")), /batch b of source a is committed twice/);
-  assert.throws(() => index.add(entryOf(3, "a", "c")), /frontier advances/);
+  assert.throws(() => index.add(entryOf(3, "a", "c")), /frontier must advance/);
   const growth = { source: "a", stream: "s", events: 2, lastEventId: idAt(3) };
   index.grow(growth);
   assert.throws(() => index.grow(growth), /event ids out of order in stream a\/s: \S+ after/);

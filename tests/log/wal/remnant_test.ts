@@ -46,7 +46,7 @@ test("remnantFault() finds a header that straddles two reads at any byte", async
   }
 });
 
-test("remnantFault() rejects more bytes than one commit may have", async () => {
+test("remnantFault() rejects more bytes than one commit may contain", async () => {
   const bytesMax = COMMIT_HEADER_BYTES_MAX + COMMIT_BODY_BYTES_MAX;
   assert.equal(await faultOf(Buffer.from("{"), 0, bytesMax), null);
   const fault = await faultOf(Buffer.from("{"), 0, bytesMax + 1);

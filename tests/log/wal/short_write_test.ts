@@ -23,7 +23,7 @@ type Call = (
 ) => number;
 
 /** Interrupts every other call to a function of `fs` and shortens the rest. */
-function shorten(context: TestContext, name: "read" | "write" | "readSync"): void {
+function shorten(context: TestContext, name: "read" | "write" | "readSync" | "writeSync"): void {
   const calls = fs as unknown as Record<typeof name, Call>;
   const original = calls[name];
   let count = 0;
@@ -44,10 +44,10 @@ for (const mode of ["pooled", "blocking"] as const) {
   const title = `fileStorage() continues after a short write, a short read and EINTR, ${mode}`;
   test(title, (t) =>
     withFolder(async (folder) => {
-      shorten(t, "write");
+      shorten(t, mode === "pooled" ? "write" : "writeSync");
       shorten(t, mode === "pooled" ? "read" : "readSync");
       const file = await fileStorage(folder).open("f", "create");
-      await file.write(Buffer.from(TEXT), 0);
+      await file.write(Buffer.from(TEXT), 0, mode);
       const into = Buffer.alloc(100);
       const readBytes = await file.read(into, 0, mode);
       assert.equal(into.toString("utf8", 0, readBytes), TEXT);

@@ -1,4 +1,4 @@
-/** Reading a recording of disk writes, as qemu's `blklogwrites` driver makes it. */
+/** Reads recordings of disk writes that qemu's `blklogwrites` driver made. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { open } from "node:fs/promises";

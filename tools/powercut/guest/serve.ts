@@ -1,6 +1,6 @@
 /**
- * Runs `serve` (`serve.ts CONFIG ROTATE_BYTES`), but waits between loading its modules and opening
- * or creating the deployment, until it reads a line from standard input.
+ * Runs `serve` (`serve.ts CONFIG ROTATE_BYTES`), but after loading its modules, waits for a line on
+ * standard input before it opens or creates the deployment.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
