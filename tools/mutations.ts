@@ -36,7 +36,7 @@ const SEALING_CRASHES = "tests/log/sealing/background_sealing_crash_test.ts";
 const SEALING_SERVICE = "tests/service/sealing_test.ts";
 const HANDOVER = "tests/log/handover_test.ts";
 
-const SYNC_TAIL = "await this.#tail.file.sync()";
+const SYNC_TAIL = "await this.#tail.file.sync(mode)";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
