@@ -108,7 +108,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a group commit is truncated and acknowledged",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "write(bytes, offset)",
+      "write(bytes, offset, mode)",
       "write(bytes.subarray(0, 1 - commit.batches.length || undefined), offset)",
     )],
     tests: [CRASHES],
@@ -124,8 +124,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a short write(2) is treated as complete",
     edits: [edit(
       "log/storage/file_storage.ts",
-      "await this.#writeSome(bytes, done, position + done);\n",
-      "await this.#writeSome(bytes, done, position + done) && bytes.length;\n",
+      "await this.#writeSome(bytes, done, position + done, mode);\n",
+      "await this.#writeSome(bytes, done, position + done, mode) && bytes.length;\n",
     )],
     tests: ["tests/log/wal/short_write_test.ts"],
   },
