@@ -1,12 +1,13 @@
 /** A deployment of the service in a temporary directory, served by a child process. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { HEAP_ENVIRONMENT, HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
+import { HEAP_ENVIRONMENT } from "../../src/commands/heap_bounds.ts";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
@@ -19,8 +20,6 @@ const SERVE_ROTATING = "tools/serve_rotating.ts";
 /** Timeout for startup and shutdown. */
 const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
-/** Flags as in `deno task start`, together with `HEAP_ENVIRONMENT`. */
-const V8_FLAGS = `--v8-flags=${HEAP_FLAGS.join(",")}`;
 /** Value of `rotateBytes` for `Deployment.serve()` that keeps all events in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
 /** Polling interval while the server starts, which is the resolution of startup times. */
@@ -162,13 +161,27 @@ export class Deployment {
     const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
     switch (runtime) {
       case "deno":
-        return ["run", "--no-prompt", V8_FLAGS, ...permissions, join(this.#checkout, script)];
+        return [
+          "run",
+          "--no-prompt",
+          v8FlagsOf(this.#checkout),
+          ...permissions,
+          join(this.#checkout, script),
+        ];
       case "node":
         return [join(this.#checkout, script)];
       case "executable":
         return [];
     }
   }
+}
+
+/** Returns the V8 flags with which a checkout's `deno task start` runs. */
+function v8FlagsOf(checkout: string): string {
+  const { tasks } = JSON.parse(readFileSync(join(checkout, "deno.json"), "utf8"));
+  const flags = /--v8-flags=\S+/.exec(tasks.start);
+  if (flags === null) throw new Error(`${checkout}/deno.json: task start has no --v8-flags`);
+  return flags[0];
 }
 
 /** A running server. */
