@@ -19,7 +19,7 @@ import { runCli, withFolder } from "../../tools/support/program.ts";
 
 const quiet = () => {};
 
-/** Lists every path in a directory with its kind, mode and content. */
+/** Lists every path in a directory with its kind, mode and contents. */
 async function tree(folder: string, prefix = ""): Promise<Record<string, string>> {
   const entries: Record<string, string> = {};
   for (const name of await readdir(folder)) {
@@ -48,7 +48,7 @@ async function assertRefused(dir: string, culprit: string): Promise<void> {
   assert.deepEqual(await tree(dir), before);
 }
 
-/** Entries to create, keyed by path: a file's content, `FOLDER`, or `-> target` for a symlink. */
+/** Entries to create, keyed by path: a file's contents, `FOLDER`, or `-> target` for a symlink. */
 type Entries = Record<string, string | Uint8Array>;
 const FOLDER = "folder";
 

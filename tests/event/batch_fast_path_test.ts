@@ -86,7 +86,7 @@ const LEFT: [what: string, body: Buffer][] = [
 ];
 for (const [what, body] of LEFT) {
   test(`readFastBatch() leaves ${what} to the slow path`, () => {
-    // First reads a longer body, whose remaining bytes in the buffer must not be read.
+    // Reads a longer body first. What it leaves in the buffer must not be read again.
     assert.notEqual(readFastBatch(batchOf(`"${"x".repeat(300)}"`)), null);
     assert.equal(readFastBatch(body), null);
   });

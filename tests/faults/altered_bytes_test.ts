@@ -1,6 +1,6 @@
 /**
  * Flips bits in the files of a running service, with cold and warm caches, and during sealing. Each
- * response must then equal that from the unaltered log, or fail visibly: a 500, a broken
+ * response must then equal the one from the unaltered log, or fail visibly: a 500, a broken
  * connection, or a follow that ends with `replay_failed`. Each failure is reported with its file
  * and offset. Requests that need no altered byte succeed, and so do appends.
  *
@@ -184,7 +184,7 @@ async function judgeIngest(served: Served, flip: Flip): Promise<void> {
   assert.deepEqual(events.map(({ event_id }) => event_id), committed);
 }
 
-/** Flips a bit while the log is served. @returns the number of failed requests. */
+/** Flips a bit while the log is being served. @returns the number of failed requests. */
 async function run(random: Random, flip: Flip): Promise<number> {
   const storage = new SimulatedDisk(LOG.tree);
   const isWarm = random() < 0.4;

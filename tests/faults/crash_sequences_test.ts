@@ -60,7 +60,7 @@ async function checkSequence(steps: readonly Step[], base: Base): Promise<void> 
   tally.variants += points.variants;
   tally.states += points.states.size;
   const checked: CheckedTrees = { settled: new Set(), goesOn: new Set() };
-  /** Number of receipts that each state was checked against. It only grows within a run. */
+  /** Number of known receipts when each state was last checked. Within a run, it only grows. */
   const seen = new Map<string, number>();
   for (const [hash, { known }] of points.states) seen.set(hash, known.receipts);
   for (const [place, { tree, known, label }] of [...points.states.values()].entries()) {

@@ -91,7 +91,7 @@ function titleOf(literal: string): string {
     .replaceAll(/\\(["`])/g, "$1");
 }
 
-/** The content of a test file and all test helpers that it imports. */
+/** The contents of a test file and of all test helpers that it imports. */
 function withImports(path: string, seen: Set<string> = new Set()): string {
   if (seen.has(path) || !existsSync(join(ROOT, path))) return "";
   seen.add(path);

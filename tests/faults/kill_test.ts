@@ -18,7 +18,7 @@ const RECEIPTS_MAX = 30;
 const MOMENT_MS_MAX = 5;
 const SEALED_SHARE = 0.15;
 
-/** Half of these kills immediately follow a receipt, whose batch must then be durable. */
+/** Kills during ingest, half the time right after a receipt, whose batch must then be durable. */
 async function killInIngest(scene: Scene): Promise<void> {
   const { random } = scene;
   await untilBatches(scene, randomInteger(random, 1, RECEIPTS_MAX));

@@ -1,6 +1,6 @@
 /**
- * `verify --chain` detects any change to a log's files that affects readers. Changes are random, or
- * their framing, names and inventory are repaired to match.
+ * `verify --chain` detects any change to a log's files that affects readers. Some changes are
+ * random; in others, framing, names and inventory are repaired to match.
  *
  * SEED reproduces a run, and TAMPER_FLIPS sets the number of bit flips of each kind.
  */

@@ -1,4 +1,4 @@
-/** The end of follow sessions: its reasons, and the last records sent. */
+/** How follow sessions end: the reasons, and the last records sent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";

@@ -31,7 +31,7 @@ const BATCHES_EACH = 12;
 const SOURCES = ["a", "a-b"];
 const STREAMS = ["s", "s.t", "t"];
 const KEYS = ["1", '1"', "\u00e9"];
-/** Cache sizes with which followers read only from files, from both, or only from memory. */
+/** Cache sizes: followers read from files only, from files and memory, or from memory only. */
 const RECENT_BYTES_MAX = [0, 20_000, RECENT_COMMITS_BYTES_MAX];
 const KINDS = ["upserted", "deleted"];
 

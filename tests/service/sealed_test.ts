@@ -1,5 +1,5 @@
 /**
- * Sealing is invisible to clients. Responses have the same bytes whether a history is in one tail,
+ * Sealing is invisible to clients. Responses have the same bytes whether a history is in one tail
  * or in segments, pending files and a tail.
  */
 import assert from "node:assert/strict";

@@ -60,7 +60,7 @@ export class KnownHistory {
 
   /**
    * Submits a mutation and records its response.
-   * @param attempt makes the call; returns null if a fault that clients never see made it fail.
+   * @param attempt makes the call; returns null if a fault invisible to clients made it fail.
    * @param group number of a group of mutations that are committed atomically.
    */
   async submit(
@@ -93,7 +93,7 @@ export class KnownHistory {
   /**
    * Checks all submitted mutations against the new events that a restarted process returns. The
    * events must contain every acknowledged batch and, for each process that ended, a prefix of its
-   * batches with an unknown outcome. Every batch must be complete.
+   * batches whose outcome is unknown. Every batch must be complete.
    */
   settle(text: string): void {
     const batches = this.#take(text);

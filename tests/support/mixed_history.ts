@@ -43,7 +43,7 @@ function many(from: number, count: number, more: Partial<Event> = {}): Event[] {
   return Array.from({ length: count }, (_, place) => event(from + place, more));
 }
 
-/** A history, with everything submitted so far for later comparison. */
+/** A history that keeps everything submitted so far, for later comparison. */
 export class MixedHistory {
   /** Every accepted batch and its response. */
   readonly committed: { batch: SubmittedBatch; outcome: Outcome }[] = [];

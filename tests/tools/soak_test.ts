@@ -86,7 +86,7 @@ const LOSSES = new RegExp([
   ...["was found \\d", "saw \\d", "(did not list|listed) ", "is beyond the log"],
 ].join("|"));
 
-/** Size to which the tail is truncated: less than any commit, so that what is left is a remnant. */
+/** Size to which the tail is truncated: smaller than any commit, so that only a remnant is left. */
 const KEPT_BYTES = 100;
 
 test(`runSoak() detects lost acknowledged batches (SEED=${seed})`, () =>

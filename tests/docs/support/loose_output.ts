@@ -14,8 +14,8 @@ function normalized(text: string): string {
 }
 
 /**
- * Finds the first line of `shown` that `output` lacks after the preceding lines of `shown`.
- * @returns null if `output` contains all lines in order.
+ * Matches the lines of `shown` against those of `output`, in order.
+ * @returns the first line without a match; null if every line has one.
  */
 export function missingLine(shown: string, output: string): string | null {
   const linesOf = (text: string) =>

@@ -143,7 +143,7 @@ test(`canonicalize() agrees with another implementation (seed ${SEED})`, () => {
 });
 
 /*
- * Regression: V8 kept the JSON of a payload of millions of small values as a rope. That took a
+ * Regression: V8 kept the JSON of a payload of millions of small values as a rope, which took a
  * gigabyte and killed the service. tests/faults/memory_limit_test.ts covers memory.
  */
 const NUMBERS = Array.from({ length: 20_000 }, (_, number) => number);

@@ -111,7 +111,7 @@ async function assertConflict(service: EventLogService, { events }: KnownHistory
 
 /**
  * Checks the files that a crash left, and that the log remains usable.
- * @param before the mutations and their outcomes. Calls with the same `checked` share one run.
+ * @param before the mutations and their outcomes. Calls that share `checked` must share a run.
  * @param points collects the states that a second crash, during recovery, can leave.
  */
 export async function checkCrashState(

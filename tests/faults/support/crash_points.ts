@@ -86,7 +86,7 @@ export class CrashPoints<Known> {
     this.#random = seededRandom(seed);
   }
 
-  /** Records a crash during an operation, once all other work is done or waiting for it. */
+  /** Records a crash during an operation, once all other work is done or blocked on it. */
   async beforeOperation(disk: SimulatedDisk, operation: Operation, known: () => Known) {
     if (!changesDisk(operation)) return;
     // Lets other tasks learn everything they can while the operation is in progress.

@@ -157,7 +157,7 @@ function latin1(text: string): Buffer {
   return Buffer.from(text, "latin1");
 }
 
-/** Replaces the first match with a literal string, in which `$` has no meaning. */
+/** Replaces the first match with a literal string, in which `$` has no special meaning. */
 function put(text: string, pattern: RegExp, by: string): string {
   return text.replace(pattern, () => by);
 }

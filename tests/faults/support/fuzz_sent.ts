@@ -1,7 +1,7 @@
 /**
- * Every mutation that the sent bytes could have caused: each JSON object where a body can begin,
- * extracted without the service's code. This finds at least what a strict parser finds, so a batch
- * that is in the log but not here was never sent.
+ * Every mutation that the sent bytes could have caused: each JSON object that starts where a body
+ * can begin, extracted without the service's code. This finds at least what a strict parser finds,
+ * so a batch that is in the log but not here was never sent.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";

@@ -247,7 +247,7 @@ export class HistoryRun extends LogRun {
     await this.#compare([this.service!, await reopen(this.machine.disk.tree())]);
   }
 
-  /** Compares events, streams and responses with the model, and listings between the services. */
+  /** Compares each service with the model, and the services' listings with each other. */
   async #compare(services: readonly EventLogService[]): Promise<void> {
     const { known, random } = this;
     const anchors = Array.from(

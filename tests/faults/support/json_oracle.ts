@@ -55,7 +55,7 @@ interface Container {
   name: string | null;
 }
 
-/** Keeps a stack of its own: documents may be nested deeper than the call stack allows. */
+/** Uses an explicit stack: documents may be nested deeper than the call stack allows. */
 class TokenReader {
   readonly #tokens: string[];
   readonly #depthMax: number;

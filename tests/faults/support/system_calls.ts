@@ -3,7 +3,7 @@
 /** A system call in a traced process. Lines are counted from 0. */
 export interface SystemCall {
   name: string;
-  /** The arguments as strace prints them, truncated if the trace interrupted the call. */
+  /** The arguments as strace prints them, truncated where another thread's line interrupts them. */
   args: string;
   /** The result as strace prints it; `?` for a call that never returned. */
   result: string;

@@ -37,7 +37,7 @@ interface Query extends ScanOptions {
   filter: EventFilter;
 }
 
-/** Reads the events of commit files line by line. */
+/** Reads the events in commit files line by line. */
 function storedEvents(...files: Uint8Array[]): StoredEvent[] {
   return Buffer.concat(files).toString().split("\n")
     .filter((line) => line.startsWith('{"event_id"'))

@@ -1,4 +1,4 @@
-/** The files and reports from `Log.seal()`. Reads return the same before and after a seal. */
+/** The files and reports from `Log.seal()`. Reads return the same data before and after a seal. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

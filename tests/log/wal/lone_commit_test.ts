@@ -7,7 +7,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { type OperationHook, SimulatedDisk } from "../../support/simulated_disk.ts";
 import { openTestService } from "../../support/test_service.ts";
 
-/** Many more commits than a busy machine needs for a few quick ones in a row. */
+/** Far more commits than it takes, even on a busy machine, to see a few quick ones in a row. */
 const COMMITS_MAX = 10_000;
 const SLOW_SYNC_MS = 50;
 const SLOW_SYNCS = 10;
