@@ -4,7 +4,7 @@ import type { Load } from "../soak/load.ts";
 import { Observations } from "../soak/observations.ts";
 import { STEPS } from "../soak/writer.ts";
 
-/** Bulk appends take seconds in an emulated machine. Only abandoned appends still include some. */
+/** Excludes bulk appends, which take seconds under emulation. An abandoned append may be bulk. */
 const LIGHT_STEPS = STEPS.filter((step) => step !== "bulk");
 
 export interface ClientsOptions extends Pick<Load, "seed" | "client" | "ledger" | "tally"> {

@@ -23,7 +23,7 @@ const PAGE_BYTES = 1024 * 1024;
 /**
  * Recovers the log on a disk image, which changes the image, and reads the whole log. @returns the
  * number of its segments.
- * @throws {Violation} if the log lacks something that is due, or `verify --chain` fails.
+ * @throws {Violation} if the log lacks something that it must contain, or `verify --chain` fails.
  */
 export async function checkDisk(
   disk: string,

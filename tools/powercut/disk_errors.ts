@@ -19,7 +19,7 @@ import { checkDisk } from "./disk_check.ts";
 import { makeDisk } from "./file_systems.ts";
 import { PoweredLog } from "./powered_log.ts";
 
-/** Disk requests from the machine that can be made to fail with EIO. */
+/** Kinds of disk requests that can be made to fail with EIO. */
 export type FailingRequest = "write" | "flush" | "read";
 
 const KINDS: readonly FailingRequest[] = ["write", "flush", "read"];

@@ -177,7 +177,7 @@ export class Machine {
     await this.#migrate("migrate-incoming", `exec:cat ${path}`);
   }
 
-  /** Makes all further disk reads, writes or flushes fail with EIO. */
+  /** Makes all further disk requests of one kind fail with EIO. */
   async failDisk(iotype: FailingRequest): Promise<void> {
     const monitor = await this.#monitor();
     const rule = { event: "none", iotype, errno: EIO, once: false };

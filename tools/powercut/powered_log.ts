@@ -75,7 +75,7 @@ export class PoweredLog {
     return this.#machine?.console ?? "";
   }
 
-  /** Makes all further disk reads, writes or flushes fail with EIO. */
+  /** Makes all further disk requests of one kind fail with EIO. */
   async failDisk(kind: FailingRequest): Promise<void> {
     await this.#machine!.failDisk(kind);
   }

@@ -35,7 +35,7 @@ export class Gate {
   }
 }
 
-/** Creates a client that retries at most `retryMsMax` after the gate has opened. */
+/** Creates a client that retries once the gate is open, after a delay of at most `retryMsMax`. */
 export function gatedClient(
   socketPath: string,
   gate: Gate,

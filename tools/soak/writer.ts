@@ -40,7 +40,7 @@ export class Writer {
   #batches = 0;
   /** Frontier of the stream that only guarded batches use. */
   #guardedFrontier: string | null = null;
-  /** Batches from the current source that can be rebuilt. */
+  /** Acknowledged batches from the current source, each of which can be rebuilt from its id. */
   #acknowledged: LedgerEntry[] = [];
 
   constructor(load: Load, name: string) {

@@ -74,7 +74,7 @@ export function findCycles(files: readonly string[], read: Read): string[] {
   return [...faults];
 }
 
-/** Finds imports in `src/` from inside a package that have no documented reason. */
+/** Finds imports in `src/` that reach inside a package without a documented reason. */
 export function findInnerImports(files: readonly string[], read: Read, list: string): string[] {
   return files.filter((path) => path.startsWith("src/")).flatMap((path) =>
     [...read(path).matchAll(/from\s+"((?:@[\w-]+\/)?[\w-]+\/src\/[^"]+)"/g)]

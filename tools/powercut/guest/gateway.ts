@@ -1,5 +1,5 @@
 /**
- * Connects the host with the service: `gateway.ts CONFIG SOCKET`. Port 7000 forwards to the
+ * Connects the host to the service: `gateway.ts CONFIG SOCKET`. Port 7000 forwards to the
  * service's socket. A connection to port 7001 runs `verify --chain` and receives its output; the
  * last line is the exit status.
  */
