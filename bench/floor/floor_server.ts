@@ -1,4 +1,4 @@
-/** Runs the measured servers of `server.ts` as child processes. */
+/** Runs the measured servers in `server.ts` as child processes. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
 /**
- * Performs only the SHA-256 work of reading, sealing and verifying history. Makes the same calls as
- * for typical events, with the same number and lengths of inputs.
+ * Performs only the SHA-256 work of reading, sealing and verifying history. Makes the calls that
+ * the service makes for typical events, with the same number and lengths of inputs.
  */
 import { Buffer } from "node:buffer";
 import { createHash, hash } from "node:crypto";

@@ -16,7 +16,7 @@ export interface Series {
   rounds: Measurement[];
 }
 
-/** Sets a goal instead, since no peer has sealed history: half the service's tail replay rate. */
+/** Returns a goal, since no peer has sealed history: half the service's tail replay rate. */
 export function segmentsGoal(series: Series[]): Series[] {
   const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
   if (tail === undefined) return [];

@@ -45,7 +45,7 @@ export class Connection<Reply> {
     });
   }
 
-  /** Sends requests that have `replies` replies. Only one exchange may be outstanding. */
+  /** Sends requests that get `replies` replies in total. Only one exchange may be outstanding. */
   send(
     bytes: Buffer,
     replies: number,

@@ -1,4 +1,4 @@
-/** Makes DuckDB write the events in a tail to Parquet, with the same rows from the same lines. */
+/** Makes DuckDB write a tail's events to Parquet: the same rows as sealing, from the same lines. */
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";

@@ -1,6 +1,6 @@
 /**
- * Drives any server with closed-loop clients and measures a window after a warm-up, with all
- * clients busy until its end. The service and the peers use the same loop.
+ * Drives any server with closed-loop clients and measures over a window after a warm-up. All
+ * clients stay busy until the window ends. The service and the peers use the same loop.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "../support/latency_histogram.ts";

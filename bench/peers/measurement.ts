@@ -51,7 +51,7 @@ export class UsageClock {
   constructor(serverSeconds: () => number | null, clientSeconds: () => number) {
     this.#serverSeconds = serverSeconds;
     this.#clientSeconds = clientSeconds;
-    // Reading /proc takes a while without any load, so that time is excluded.
+    // Reading /proc takes a while, with no load running, so that time is excluded.
     this.#start = { ...this.#read(), ms: performance.now() };
   }
 

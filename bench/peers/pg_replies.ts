@@ -54,7 +54,7 @@ export class PgSkimmer {
 
   /**
    * Processes data from the socket.
-   * @returns the complete reply; null until then, and if none is expected.
+   * @returns the reply once it is complete; null before that, or if none is expected.
    * @throws {Error} with the message of an error from the server.
    */
   push(data: Buffer): PgReply | null {

@@ -38,7 +38,7 @@ export class RespSkimmer {
   #pending: Buffer = NOTHING;
   #entries = 0;
   #lastId = "";
-  /** The last value, if it was the first in an array of two. If an array follows, it is an id. */
+  /** The last value, if it was the first in an array of two. If an array follows, this is an id. */
   #opening: string | null = null;
   #isOpeningNext = false;
 
@@ -49,7 +49,7 @@ export class RespSkimmer {
 
   /**
    * Processes data from the socket.
-   * @returns the complete reply; null until then.
+   * @returns the reply once it is complete; null before that.
    * @throws {Error} with the message of an error reply, or if the data is unexpected.
    */
   push(data: Buffer): RespReply | null {

@@ -18,7 +18,7 @@ const GOALS: Record<string, string> = {
   "verify --chain peak MB": "419",
 };
 
-/** Returns a row per figure with a column per log, and the ratio of the last to the first. */
+/** Returns a row per figure with a column per log, and the last log's figure over the first's. */
 export function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
   const first = columns[0]!.figures;
   const last = columns.at(-1)!.figures;

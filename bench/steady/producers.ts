@@ -1,6 +1,6 @@
 /**
  * Appends batches at a fixed rate, regardless of the server. If all clients are busy when a batch
- * is due, the batch is late, and its latency is measured from when it was due.
+ * is due, the batch is late, and its latency is measured from the time it was due.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { BulkBatches } from "../scale/history.ts";

@@ -1,9 +1,9 @@
 /** Checks whether a run was stable, by comparing its first and last third. */
 import { median } from "../../tools/support/median.ts";
 
-/** Memory has grown if the ratio is above this. Garbage collection makes memory fluctuate. */
+/** Maximum ratio of memory, last third to first. Garbage collection makes memory fluctuate. */
 const MEMORY_RATIO_MAX = 1.2;
-/** Latency has grown if the ratio is above this. Other load affects a single minute's p99. */
+/** Maximum ratio of latency, last third to first. Other load affects a single minute's p99. */
 const P99_RATIO_MAX = 1.5;
 
 /** Figures for one interval; memory is null if unavailable. */

@@ -25,9 +25,9 @@ export interface DeliveryResult {
   /** Events in the measured time. */
   events: number;
   seconds: number;
-  /** From the receipt to the line, or 0 if the line came first. One per event and follower. */
+  /** Time from receipt to line, 0 if the line came first. One value per event and follower. */
   fromAck: LatencyHistogram;
-  /** From the first byte of the request to the line. */
+  /** Time from the first byte of the request to the line. */
   fromSend: LatencyHistogram;
   serverCpuSeconds: number | null;
   clientCpuSeconds: number;

@@ -7,7 +7,7 @@ const OPENING_MAX = 64;
 export interface FollowersOptions {
   socketPath: string;
   count: number;
-  /** Follows from after this event; null for the beginning. */
+  /** The event after which to start; null for the beginning. */
   after: string | null;
   /** Creates the receiver of one follower's events. */
   receiver: () => OnEvents;

@@ -15,7 +15,7 @@ export interface Workload {
   next(): Buffer;
   /** Checks a response, and ends the run if it is wrong. @returns the number of its events. */
   accept(response: RawResponse): number;
-  /** Returns the number of bytes to count, in either the request or the response. */
+  /** Returns the size in bytes of whichever is measured, the request or the response. */
   bytes(request: Buffer, response: RawResponse): number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Sends requests at a fixed rate, regardless of outstanding responses. Latency is measured from
- * when a request was due, so a slow response adds to the latency of the requests queued behind it.
+ * the time a request was due, so a slow response adds to the latency of those queued behind it.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "./latency_histogram.ts";

@@ -31,7 +31,7 @@ export class ResponseParser {
   #remainingBytes = 0;
   #bodyEnd: Buffer = NOTHING;
 
-  /** Processes data from the socket. @returns the complete response; null until then. */
+  /** Processes data from the socket. @returns the response once it is complete; null before. */
   push(data: Buffer): RawResponse | null {
     let rest = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
     this.#pending = NOTHING;
