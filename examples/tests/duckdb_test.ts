@@ -30,7 +30,7 @@ async function appendChanges({ serving }: Deployment, random: () => number, batc
   }
 }
 
-/** Creates files next to the segments that are not part of the log. */
+/** Creates files that do not belong to the log next to its segments. */
 async function addForeignFiles(logDir: string): Promise<void> {
   const dir = join(logDir, "segments");
   const [segment] = await readdir(dir);
@@ -93,7 +93,7 @@ function rowOf({ payload, occurred_at = undefined, ...event }: CommittedEvent): 
   };
 }
 
-/** Adds a record to the stream that the script lists, because all other records may be deleted. */
+/** Adds a record to the stream that the script lists: all others may have been deleted. */
 async function appendOrder(served: Deployment): Promise<void> {
   const events = [{ stream: "orders", record_key: "stays", kind: "upserted", payload: null }];
   const client = new EventLogClient(served.serving.fetch);
