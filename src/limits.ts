@@ -55,7 +55,7 @@ export const DRAIN_TIMEOUT_MS = 10_000;
 export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
 /** Maximum batches per commit. Bounds the header line, since a batch entry takes up to 2.3 KiB. */
 export const COMMIT_BATCHES_MAX = 1024;
-/** Longest header line that a reader accepts. Fits COMMIT_BATCHES_MAX entries of any size. */
+/** Longest header line that a reader accepts. Holds COMMIT_BATCHES_MAX entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
 /**
  * Longest commit body that a reader accepts. A 32 MiB request grows when stored: `1e20,` (5 bytes)
@@ -95,7 +95,7 @@ export const ROW_GROUP_EVENTS_MAX = 1024;
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
 /** A segment is also complete once its lines reach this total size. */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
-/** Largest footer that a reader accepts. Fits the offsets of a few hundred row groups. */
+/** Largest footer that a reader accepts. Holds the offsets of a few hundred row groups. */
 export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
 /** Largest key filter that a reader accepts. */
 export const KEY_FILTER_BYTES_MAX = 4 * MIB;

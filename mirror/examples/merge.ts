@@ -6,7 +6,8 @@
  * Prints `<stream> <sequence> <event>` for each event. Each source belongs to one log, so its
  * events are in order. Across logs, events are ordered by id, which is only as accurate as the
  * machines' clocks. An event is printed as soon as every other stream has a later event or no more
- * events. To resume, a consumer stores each stream's sequence with its results and starts after it.
+ * events. To resume, a consumer stores each stream's sequence with its own results and starts after
+ * that sequence.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";

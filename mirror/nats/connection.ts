@@ -12,7 +12,7 @@ const PING_INTERVAL_MS = 10_000;
 
 /**
  * @param servers `nats://[user:password@]host[:port]`, or a comma-separated list.
- * @throws {AuthorizationError} if the servers refuse the user.
+ * @throws {AuthorizationError} if the servers reject the user.
  * @throws {Error} if no server can be reached.
  */
 export async function connect(servers: string): Promise<NatsConnection> {

@@ -8,8 +8,8 @@
  * session and in atomic batches
  * Ground-Batch: end                                     on the last event in a batch
  *
- * If a message names a predecessor other than the event in the preceding message, all messages
- * after that predecessor belong to a batch that was lost with its log.
+ * If a message names a predecessor other than the event in the preceding message, the messages
+ * between that predecessor and this message belong to a batch that was lost with its log.
  */
 import {
   JetStreamApiCodes,

@@ -73,10 +73,10 @@ export class Publisher {
   #storedId: string | null;
   #answered = Promise.withResolvers<void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Whether `drain()` waits until the server has received all messages. */
+  /** Whether `drain()` is waiting for the server to receive all messages. */
   #isFlushing = false;
 
-  /** @param failed aborted if a message was not stored. No later message is stored then. */
+  /** @param failed aborted if a message was not stored. No message is stored after that. */
   constructor(stream: MirrorStream, start: StreamEnd, failed: AbortController) {
     this.#stream = stream;
     this.#start = start;

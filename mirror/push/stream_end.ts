@@ -1,5 +1,5 @@
 /**
- * Finds where a pusher resumes. The position is the stream's last message rather than local state,
+ * Finds where a pusher resumes. The position comes from the stream's last message, not local state,
  * so it is correct even if the pusher lost its state or NATS lost the end of the stream.
  */
 import type { StreamInfo } from "@nats-io/jetstream";
@@ -73,7 +73,7 @@ async function eventBeforeBatch(
   return facts.eventId;
 }
 
-/** Returns the event from an expired last message. @throws {CommandError} if it is unknown. */
+/** Returns the event in the last message, which has expired. @throws {CommandError} if unknown. */
 async function expiredEnd({ config, state }: StreamInfo, log: PushedLog): Promise<string | null> {
   if (log.after !== undefined) return log.after;
   const listed = await log.client.streams({ signal: log.stop });

@@ -13,7 +13,7 @@ const PULL_MESSAGES = 1024;
 const PULL_BYTES = 4 * 1024 * 1024;
 const PULL_EXPIRES_MS = 30_000;
 const HEARTBEAT_MS = 1000;
-/** How often to check that the consumer still sends anything and is not stuck. */
+/** How often to check that the consumer is still sending and is not stuck. */
 const CHECK_INTERVAL_MS = 5 * HEARTBEAT_MS;
 /** The server deletes the consumer if no client pulls from it for this long. */
 const CONSUMER_IDLE_MS = 60_000;
@@ -88,7 +88,7 @@ class Pulls {
   #outstanding = 0;
   #arrived: StreamMessage[] = [];
   #delivered = 0;
-  /** What all replies begin with, up to the stream sequence. */
+  /** The prefix that all reply subjects share, up to the stream sequence. */
   #replyPrefix = "";
   #failure: unknown = null;
   /** Resolves the promise that `next()` is waiting for. */

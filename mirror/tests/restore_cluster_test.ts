@@ -28,11 +28,11 @@ const PAD = "x".repeat(270);
 /** Per round, the log grows by 1 / ROUND_SHARE. */
 const ROUND_SHARE = 10;
 const HITS_MAX = 3;
-/** Longer than an election, so that the others elect a leader in some rounds. */
+/** Longer than an election, so that the remaining servers elect a leader in some rounds. */
 const DOWN_MS_MAX = 12_000;
 /**
  * Time limit for a restore once the stream contains all events again. Each session may get a
- * consumer on a server whose replica is stalled, which takes up to 10 s to notice.
+ * consumer on a server whose replica is stalled, and noticing that takes up to 10 s.
  */
 const RESTORE_MS_MAX = 120_000;
 

@@ -1,4 +1,4 @@
-/** Connections that stay open, but on which what a command waits for never arrives. */
+/** Connections that stay open but never deliver what a command is waiting for. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { signalChild, untilPrinted } from "../../tools/support/program.ts";
@@ -20,12 +20,12 @@ const RESTORE_MS_MAX = 120_000;
 /** Time limit for an exit. Unanswered pings close a connection only after 20 to 30 s. */
 const PUSH_MS_MAX = 15_000;
 
-/** Begins the reply subject of a message in the stream. */
+/** Start of the reply subject of a message in the stream. */
 const STREAM_MESSAGE = " $JS.ACK.ground.";
 
 interface Stall {
   name: string;
-  /** Creates the change for a command's first connection. The others work. */
+  /** Creates the change for a command's first connection. Later connections work normally. */
   change: () => Change;
   /** The reason that the command reports. */
   reported: RegExp;

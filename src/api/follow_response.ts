@@ -30,7 +30,7 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
 
 /**
  * Splits records into pieces so small that each completed write proves the client is reading. This
- * is not a generator, because a generator's `return()` blocks while it waits for a commit.
+ * is not a generator, because a generator's `return()` would block while a commit is awaited.
  */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;

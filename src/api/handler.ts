@@ -72,7 +72,7 @@ const NO_HOST = errorResponse(
   ),
 );
 
-/** Creates the handler for the HTTP API. It never throws. */
+/** Creates the handler for the HTTP API. The handler never throws. */
 export function createHandler(options: HandlerOptions): HttpHandler {
   const { token, report } = options;
   const isAuthorized = createAuthorizer(token);
@@ -130,7 +130,7 @@ export function createRoutes(
   const ingest = (body: Uint8Array) =>
     room.run(body.length, () => prepare(body), (batch) => log.append(batch));
   const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
-  // deno-lint-ignore require-await -- errors must reject
+  // deno-lint-ignore require-await -- a throw must become a rejection
   const getEvents: Endpoint = async (request, target) => {
     const { query, follow } = readReplayRequest(target, replay);
     if (!follow) {

@@ -1,5 +1,5 @@
 /**
- * Parses the query strings of `GET /v1/events` and `GET /v1/streams`, without their question mark,
+ * Parses the query strings (without the question mark) of `GET /v1/events` and `GET /v1/streams`,
  * and the body of `POST /v1/sources/retire`. A malformed query or member is an `invalid_request`;
  * an invalid value gets the route's error code.
  */

@@ -18,7 +18,7 @@ import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 /** Timeout for an append or a retirement, covering all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 
-/** Attempts per request. With the pauses between them, they outlast a restart of over a minute. */
+/** Attempts per request. Including pauses, they outlast a restart that takes over a minute. */
 export const CLIENT_ATTEMPTS_MAX: number = 20;
 
 /** Options for an {@linkcode EventLogClient}. */
@@ -37,7 +37,7 @@ export interface EventLogClientOptions {
 
 /** Options for a single call. */
 export interface CallOptions {
-  /** Cancels the call, which throws the signal's abort reason. */
+  /** Cancels the call, which then throws the signal's abort reason. */
   signal?: AbortSignal;
 }
 
@@ -46,8 +46,8 @@ export interface CallOptions {
  *
  * All methods throw {@linkcode EventLogError} when the service returns an error,
  * {@linkcode ConnectionError} when no attempt got a response, {@linkcode ProtocolError} when a
- * response violates the protocol, `TypeError` for an unknown option, and the signal's abort reason
- * when it is aborted. Reads also throw {@linkcode PositionError} and {@linkcode AlteredEventError}.
+ * response violates the protocol, `TypeError` for an unknown option, and the abort reason when the
+ * signal is aborted. Reads also throw {@linkcode PositionError} and {@linkcode AlteredEventError}.
  */
 export class EventLogClient {
   readonly #transport: Transport;
@@ -66,7 +66,7 @@ export class EventLogClient {
   }
 
   /**
-   * Appends a batch durably and atomically. A batch that is already committed, because this client
+   * Appends a batch durably and atomically. If the batch is already committed, because this client
    * or the caller retried it, returns `duplicate` and the original receipt.
    *
    * After a `ConnectionError` the batch may or may not be committed: append it again, unchanged.
@@ -157,8 +157,8 @@ export class EventLogClient {
   }
 
   /**
-   * Follows the log in records with several events, each with the `nextAfter` to persist, for
-   * consumers that process events in transactions.
+   * Follows the log record by record, for consumers that process events in transactions. A record
+   * can contain several events, and has the `nextAfter` to persist.
    */
   followRecords<Payload = unknown>(
     options: FollowOptions = {},
@@ -166,7 +166,7 @@ export class EventLogClient {
     return new Follower<Payload>(this.#transport, options).records();
   }
 
-  /** Lists all streams in one snapshot with their latest events and event counts. */
+  /** Lists all streams, with their latest events and event counts, as of one snapshot. */
   streams(options: StreamsOptions = {}): Promise<StreamsSnapshot> {
     return listStreams(this.#transport, options);
   }

@@ -21,7 +21,7 @@ import {
 /** Options for `follow()`. */
 export interface FollowOptions extends ReplayOptions {
   /**
-   * Returns whether to reconnect after the service ended the response. Default: yes, except after
+   * Returns whether to reconnect after the service ends the response. Default: yes, except after
    * `writer_poisoned` and `replay_failed`, which need an operator.
    */
   reconnect?: (end: FollowEnd) => boolean;
@@ -32,7 +32,7 @@ export interface FollowOptions extends ReplayOptions {
 /** Reason for a reconnect and the delay before it. */
 export type Reconnect = Retry<Interruption>;
 
-/** Why a connection ended while the follow continues. */
+/** Why a connection ended, although the follow continues. */
 export type Interruption = FollowEnd | ConnectionError | EventLogError;
 
 /** A followed event. */

@@ -29,7 +29,7 @@ export interface ReplayOptions extends ReplayFilter {
   limit?: number;
   /** Checks the hashes of each event and throws an `AlteredEventError`; default false. */
   verify?: boolean;
-  /** Cancels the iteration, which throws the signal's abort reason. */
+  /** Cancels the iteration, which then throws the signal's abort reason. */
   signal?: AbortSignal;
 }
 

@@ -10,7 +10,7 @@ import { type StreamsPage, toStreamsPage } from "./wire.ts";
 export interface StreamsOptions {
   /** Restricts the listing to one source. */
   source?: string;
-  /** Cancels the call, which throws the signal's abort reason. */
+  /** Cancels the call, which then throws the signal's abort reason. */
   signal?: AbortSignal;
 }
 

@@ -76,7 +76,7 @@ export function unixFetch(socketPath: string): Fetch {
     const responding = Promise.withResolvers<IncomingMessage>();
     // If sending fails, nothing awaits this promise, and its rejection must not go unhandled.
     responding.promise.catch(() => {});
-    // Reject immediately, since destroy() may not stop a request before it connects.
+    // Reject immediately, since destroy() may not stop a request that has not connected.
     const abort = () => {
       outgoing.destroy();
       responding.reject(signal?.reason);

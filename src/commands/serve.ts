@@ -23,7 +23,7 @@ import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
-/** A startup that takes longer than this reports its duration. */
+/** The duration of a startup that takes longer than this is reported. */
 const SLOW_START_MS = 2_000;
 
 export interface ServeOptions {

@@ -105,7 +105,7 @@ class BatchReader {
 
   /**
    * Reads a non-empty object and returns its end index.
-   * @param readMember receives the start of the name and of the value; returns the value's end.
+   * @param readMember receives the starts of the name and the value; returns the value's end.
    */
   #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {
     const body = this.#bytes;

@@ -1,6 +1,6 @@
 /**
  * The encoded events in a prepared batch: stored lines and hashed envelopes, with placeholders that
- * the log writer stamps with ids, time and hashes. `batch_encoder.ts` encodes them, possibly on
+ * the log writer overwrites with ids, time and hashes. `batch_encoder.ts` encodes them, possibly on
  * another thread.
  *
  * A line has all members in storage order, then LF. An envelope has all members except payload and

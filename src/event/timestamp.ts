@@ -3,7 +3,7 @@
 const SHAPE =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?Z$/;
 
-/** Every month has these days. */
+/** Every month has at least this many days. */
 const MONTH_DAYS_MIN = 28;
 
 /**

@@ -16,7 +16,7 @@ export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
 export type CommitGroup = ReadonlyMap<string, ReadonlySet<string>>;
 
 export interface Mutation<Answer> {
-  /** Whether a batch of `group`, none of which is durable yet, could change the decision. */
+  /** Whether a batch in `group`, none of which is durable yet, could change the decision. */
   dependsOn(group: CommitGroup): boolean;
   /** Checks the mutation against the durable state. @throws {ApiError} if it is rejected. */
   decide(state: LogState): Promise<Decision<Answer>>;

@@ -7,7 +7,7 @@ import type { PreparedBatch } from "../event/types.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 import { sumOf } from "../sum.ts";
 
-/** Fits eight batches of 1,000 typical events. A batch of 10,000 exceeds it on its own. */
+/** Holds eight batches of 1,000 typical events. A batch of 10,000 exceeds it on its own. */
 export const PREPARED_BYTES_MAX: number = 8 * 1024 * 1024;
 
 export class PreparedRoom {

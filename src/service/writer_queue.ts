@@ -1,7 +1,7 @@
 /**
  * The log writer's queue. Mutations are checked one at a time, in order of arrival, against the
  * durable state; those that arrive while a commit is being synced share the next commit (group
- * commit). A mutation that depends on a batch in the next commit waits for its outcome.
+ * commit). A mutation that depends on a batch in the next commit waits for that commit.
  */
 import { ApiError } from "../event/api_error.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
@@ -120,7 +120,7 @@ export class WriterQueue {
     return null;
   }
 
-  /** Returns the clients' error for a failed commit. Only a full disk leaves the writer running. */
+  /** Returns the API error for a failed commit. Only a full disk leaves the writer running. */
   #failure(error: unknown, mutations: number): ApiError {
     if (error instanceof StorageFullError) {
       this.#reportFull(mutations, error.message);

@@ -24,9 +24,9 @@ export interface Mirrored {
 }
 
 interface NatsTestOptions {
-  /** Lines for the NATS configuration. */
+  /** Additional lines for the NATS configuration. */
   config?: string;
-  /** Why another requirement is not met. */
+  /** Why the test is skipped even if NATS is available. */
   skip?: string | boolean;
 }
 

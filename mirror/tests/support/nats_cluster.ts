@@ -1,4 +1,4 @@
-/** Requests to a cluster whose servers may be down, or have no leader. */
+/** Requests to a cluster whose servers may be down, or which may have no leader. */
 import assert from "node:assert/strict";
 import { jetstreamManager, type StreamInfo } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";

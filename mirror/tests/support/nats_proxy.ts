@@ -17,7 +17,7 @@ export type Change = (message: string) => string;
 
 /**
  * Runs `use` with the URL of a proxy for a server.
- * @param changeOf Returns the change for each connection, which are counted from 0.
+ * @param changeOf Returns the change for a connection. Connections are counted from 0.
  */
 export async function withProxy(
   { url }: NatsServer,

@@ -21,7 +21,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 
 /** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
-/** Maximum containers open at levels deeper than JSON_DEPTH_MAX. Their name sets take 64 MiB. */
+/** Maximum number of containers open deeper than JSON_DEPTH_MAX. Their name sets take 64 MiB. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 /** Thrown for input that is not strict JSON. */

@@ -57,8 +57,8 @@ const WORD_BYTES = 4;
 const LITTLE_ENDIAN = true;
 
 /**
- * Copies bytes in ascending order, so a copy may read its own output. If both views extend far
- * enough and words do not overlap, copies words and overwrites up to three bytes past the range.
+ * Copies bytes in ascending order, so a copy may read its own output. Copies words, overwriting up
+ * to three bytes past the range, if both views have room and no word overlaps its own copy.
  */
 export function copyBytes(
   source: DataView,

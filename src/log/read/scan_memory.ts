@@ -1,5 +1,5 @@
 /**
- * The pooled read buffer for a scan. Without pooling, garbage collection takes a third of the time.
+ * The pooled read buffer for a scan. Without it, garbage collection would take a third of the time.
  *
  * Invariant: a buffer belongs to one scan until released. The buffer of an abandoned scan is left
  * to the garbage collector.
@@ -7,7 +7,7 @@
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 
-/** Maximum pooled chunks: 4 MiB. */
+/** Maximum number of pooled chunks, 4 MiB in total. */
 const SPARE_CHUNKS_MAX = 16;
 
 /** Smaller buffers are not pooled, since they are cheap to allocate. */

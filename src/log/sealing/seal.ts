@@ -56,7 +56,7 @@ export async function sealPending(
   return sealed;
 }
 
-/** Removes the temporary files from a failed seal, since the next one needs their names. */
+/** Removes the temporary files from a failed seal, since the next seal needs their names. */
 export async function removeUnfinished(storage: Storage): Promise<void> {
   await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);
   await removeIfThere(storage, MANIFEST_TEMPORARY_FILE);

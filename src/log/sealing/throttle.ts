@@ -1,5 +1,5 @@
 /**
- * Keeps the sealing thread from occupying a core. The thread sleeps after each row group; the
+ * Keeps the sealing thread from monopolizing a core. The thread sleeps after each row group; the
  * smaller the backlog, the longer it sleeps. Ingest and reads then wait for a few milliseconds of
  * sealing instead of a scheduler time slice, which can be a tenth of a second.
  */

@@ -17,7 +17,7 @@ import { sumOf } from "../../sum.ts";
 const OPEN_SEGMENTS_MAX = 128;
 /** Limit on cached Bloom filters. The filters for ten million record keys take 20 MiB. */
 export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Maximum entries cached from stream indexes, and from their blocks. Each allows about 8 MiB. */
+/** Maximum entries in each of two caches, of stream indexes and of their blocks: about 8 MiB. */
 const STREAM_ENTRIES_MAX = 40_000;
 /** Limit on cached lines: fifty typical row groups. Excludes the spare buffer. */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;

@@ -5,7 +5,7 @@ export class CorruptLogError extends Error {
   override name = "CorruptLogError";
 }
 
-/** The log has a newer format than this program reads or writes. */
+/** The log is in a newer format than this program can read or write. */
 export class UnsupportedFormatError extends Error {
   override name = "UnsupportedFormatError";
 }

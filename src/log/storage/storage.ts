@@ -11,8 +11,8 @@ import { CorruptLogError } from "./errors.ts";
 export type OpenMode = "read" | "write" | "create";
 
 /**
- * Where a system call runs. The default is the thread pool. A blocking call runs on this thread. It
- * saves the round trip to the pool, but blocks every client until it returns.
+ * Where a system call runs. The default is the thread pool. A blocking call runs on this thread,
+ * which saves the round trip to the pool but blocks every client until the call returns.
  */
 export type CallMode = "pooled" | "blocking";
 

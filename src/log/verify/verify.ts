@@ -21,7 +21,7 @@ import { type CheckedSegment, checkSegment, verifySegment } from "./segment_veri
 export interface VerifyReport {
   ok: boolean;
   chain_checked: boolean;
-  /** Number of segments checked. Like the counts below, it includes one that failed. */
+  /** Segments checked, including one that failed; the same applies to the counts below. */
   segments_checked: number;
   pending_checked: number;
   events_checked: number;

@@ -14,7 +14,7 @@ import { type BloomFilter, mayContain } from "../parquet/bloom_filter.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
 import { addKeys, emptyKeyFilter } from "./key_filter.ts";
 
-/** A block ends with the line that reaches this size. A read fits four blocks of typical lines. */
+/** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
 export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
 
 const LF = 0x0a;
