@@ -128,7 +128,7 @@ export class WriterQueue {
     }
     this.#stopped = true;
     const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
-    this.#report(`writer stopped; restart the service:  ${reason}`);
+    this.#report(`writer stopped; restart the service: ${reason}`);
     this.#onChange();
     return writerPoisoned();
   }
