@@ -102,7 +102,7 @@ function readError(error: unknown): unknown {
   // Neither 400 nor 408 fits, since the client may not be at fault and a retry may succeed.
   return new ApiError(
     "overloaded",
-    `the request body did not arrive (${error.message}); nothing was written, retry`,
+    `the request body did not arrive (${error.message}), so nothing was written; retry`,
   );
 }
 

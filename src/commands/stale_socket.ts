@@ -22,7 +22,7 @@ export async function clearSocketPath(path: string): Promise<void> {
   if (errorCode(fault) !== "ECONNREFUSED") {
     throw operationalError(
       `${path}: cannot determine whether a service is listening on this socket: ` +
-        `${describeError(fault)}; remove the socket if none is listening`,
+        `${describeError(fault)}; remove the socket if no process is listening on it`,
       fault,
     );
   }

@@ -149,6 +149,6 @@ export class Admission {
 function overloaded(): ApiError {
   return new ApiError(
     "overloaded",
-    "too many request bodies in memory; nothing was written, retry later",
+    "too many request bodies are in memory, so nothing was written; retry later",
   );
 }

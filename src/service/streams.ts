@@ -150,7 +150,7 @@ async function countUnsealed(file: CommitFile, through: string): Promise<StreamC
 function anchorUnavailable(through: string): ApiError {
   return new ApiError(
     "stream_anchor_unavailable",
-    `through is not a committed event: ${through}; list again without after and through`,
+    `through is not the id of a committed event: ${through}; list again without after and through`,
   );
 }
 

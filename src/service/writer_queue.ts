@@ -124,11 +124,11 @@ export class WriterQueue {
   #failure(error: unknown, mutations: number): ApiError {
     if (error instanceof StorageFullError) {
       this.#reportFull(mutations, error.message);
-      return new ApiError("storage_full", "the disk is full; nothing was written, retry later");
+      return new ApiError("storage_full", "the disk is full, so nothing was written; retry later");
     }
     this.#stopped = true;
     const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
-    this.#report(`writer stopped, restart the service: ${reason}`);
+    this.#report(`writer stopped; restart the service: ${reason}`);
     this.#onChange();
     return writerPoisoned();
   }

@@ -189,7 +189,7 @@ test("append() and retire() return writer_poisoned after an unknown outcome", as
     assert.equal(storage.operations.length, operations, "no disk operation follows");
     assert.deepEqual(await storedBatchIds(service), ["a"]);
     assert.equal(reports.length, 1);
-    assert.match(reports[0]!, /^writer stopped, restart the service: .*EIO/);
+    assert.match(reports[0]!, /^writer stopped; restart the service: .*EIO/);
     await service.close();
     assert.equal(storage.openFiles, 0);
   }
