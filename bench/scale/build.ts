@@ -32,7 +32,7 @@ const TAIL_BATCHES_MAX = 500_000;
 /** Batches between checks of the tail's size. */
 const TAIL_LOOK_BATCHES: Record<Shape, number> = { batch: 1, single: 100 };
 const SEALING_TIMEOUT_MS = 1_200_000;
-/** If the server has sealed a smaller share of the log, the `seal` command seals the log. */
+/** If the server has sealed less than this share of the log, the `seal` command seals the rest. */
 const SEALED_SHARE_MIN = 0.8;
 const LONG_MS = 24 * 3_600_000;
 const COMMITTED = '"status":"committed"';

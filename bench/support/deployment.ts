@@ -122,7 +122,7 @@ export class Deployment {
   }
 
   /**
-   * Runs a command of the program to completion.
+   * Runs one of the program's commands to completion.
    * @param memoryOf peak memory of a process so far.
    * @throws {Error} if the exit status is not 0.
    */

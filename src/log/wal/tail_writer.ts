@@ -13,7 +13,7 @@ import { sumOf } from "../../sum.ts";
 
 /** A commit is quick if its write and sync together take at most this long. */
 const QUICK_COMMIT_MS = 1;
-/** The largest commit that may block. The times of small commits do not predict larger ones. */
+/** The largest commit that may block. How fast small commits are says little about large ones. */
 const BLOCKING_COMMIT_BYTES_MAX = 64 * 1024;
 /** One in this many commits is pooled. Only then can batches from other clients queue up. */
 const COMMITS_PER_PROBE = 16;
