@@ -2,7 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 
 /**
- * Runs long work slice by slice. Between slices it waits for a timer, not an immediate. While an
+ * Runs long-running work in slices. Between slices it waits for a timer, not an immediate. While an
  * immediate is pending, Deno polls sockets only every 61 turns, and a response takes 64 ms instead
  * of 1 ms. Waiting for a timer takes one or two milliseconds, so slices should not be shorter.
  */

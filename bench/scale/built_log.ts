@@ -13,7 +13,7 @@ export interface LogFacts {
   shape: Shape;
   bulkBatches: number;
   bulkEvents: number;
-  /** The event in each old stream that has only one event, by stream. */
+  /** The only event of each old single-event stream, keyed by stream. */
   oldStreams: Record<string, string>;
   /** The last event in each of the batches spread evenly over the bulk, in order. */
   positions: string[];

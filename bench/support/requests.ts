@@ -10,7 +10,7 @@ export const BENCH_SOURCE = "bench";
 /** Number of digits in the number in a batch id, enough for any run. */
 const NUMBER_DIGITS = 12;
 
-/** Returns a typical payload, with unordered members, numbers and nesting. */
+/** Returns a typical payload, with numbers, nesting and unsorted members. */
 export function typicalPayload(key: number): Record<string, unknown> {
   const payload = {
     id: key,

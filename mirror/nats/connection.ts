@@ -7,7 +7,7 @@ import {
 } from "@nats-io/transport-node";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** A connection is considered lost if the server responds to no ping for twice this long. */
+/** A connection counts as lost if the server does not answer any ping for twice this long. */
 const PING_INTERVAL_MS = 10_000;
 
 /**

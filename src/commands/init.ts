@@ -116,7 +116,7 @@ async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
     if (await isFile(paths.config)) return false;
     await rename(candidate, paths.config);
   } catch (error) {
-    // A concurrent init that has published removes all candidates, including this one.
+    // A concurrent init that has published its own removes all candidates, including this one.
     if (errorCode(error) === "ENOENT" && await isFile(paths.config)) return false;
     throw error;
   } finally {

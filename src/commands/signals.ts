@@ -1,6 +1,6 @@
 /**
  * Handles SIGINT, SIGTERM and SIGHUP: the first requests a clean shutdown, the second exits
- * immediately with status 1. A signal never terminates the process directly.
+ * immediately with status 1. The default action of these signals, termination, never applies.
  */
 import process from "node:process";
 import { endProcess } from "../runtime/end_process.ts";

@@ -1,7 +1,8 @@
 /**
  * The real service is killed at random moments during startup, shutdown and ingest with concurrent
- * writers, with occasional seals. Every acknowledged batch must exist once, complete, with the ids
- * in its receipt; every other batch is either absent or complete. KILLS sets the number of kills.
+ * writers, with occasional seals. Every acknowledged batch must exist exactly once, complete, with
+ * the ids in its receipt; every other batch is either absent or complete. KILLS sets the number of
+ * kills.
  */
 import assert from "node:assert/strict";
 import process from "node:process";

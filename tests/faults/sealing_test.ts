@@ -1,7 +1,7 @@
 /**
  * The real service while a thread seals its tail. During a seal, the service is killed at a random
- * moment, or its log is followed, read and verified. Every acknowledged batch exists once. KILLS
- * sets the number of kills, and ROTATE_KIB sets the size at which a tail is rotated.
+ * moment, or its log is followed, read and verified. Every acknowledged batch exists exactly once.
+ * KILLS sets the number of kills, and ROTATE_KIB sets the size at which a tail is rotated.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";

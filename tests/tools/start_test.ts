@@ -128,7 +128,7 @@ test("deno task start fetches only the program's own packages", async () => {
   const names = Object.keys(npm).map((name) => name.replace(/@[^@]+$/, ""));
   assert.deepEqual(names.sort(), Object.keys(dependencies).sort());
   assert.ok(names.length <= 3);
-  // Otherwise `deno task` installs all packages, including those of tests.
+  // Otherwise `deno task` installs all packages, including those that only tests use.
   assert.equal(nodeModulesDir, "manual");
   assert.match(tasks.start, / deno run --node-modules-dir=none /);
 });

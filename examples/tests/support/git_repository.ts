@@ -59,7 +59,7 @@ export class GitRepository {
   }
 
   /**
-   * Creates `count` commits on top of `parent`. Every ten include a side branch and a merge.
+   * Creates `count` commits on top of `parent`. One in ten adds a side branch and a merge.
    * @returns the hash of the last commit.
    */
   grow(parent: string | null, count: number): string {

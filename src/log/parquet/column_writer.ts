@@ -24,7 +24,7 @@ export interface ColumnContent {
   rows: number;
   /** Plain values, or indices into the dictionary. */
   values: Uint8Array;
-  /** The plain values in the dictionary. */
+  /** The dictionary's values, PLAIN-encoded. */
   dictionary?: { values: Uint8Array; count: number };
   /** For an optional column: 1 for each row with a value, 0 for each without. */
   levels?: Uint8Array;

@@ -56,7 +56,7 @@ class CommitLines implements LineSource {
     this.#target = target;
     this.#range = range;
     this.#wanted = wanted;
-    // If the start is past the end of the range, the range has no wanted event.
+    // If the start is past the end of the range, the range contains no requested events.
     const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
     this.#position = recentStart ?? target.index.seek(after);
     const { recordKey } = filter;

@@ -96,7 +96,7 @@ export class HistoryMachine {
     this.#cutPower = null;
   }
 
-  /** Starts the service in a new process. @returns null if an injected fault prevents the start. */
+  /** Starts the service in a new process. @returns null if an injected fault prevents that. */
   async start(report: (line: string) => void = () => {}): Promise<EventLogService | null> {
     const options = { storage: this.#disk, ...this.#time(), report };
     return await this.attempt(() => openWatchedService(options));
