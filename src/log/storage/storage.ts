@@ -73,7 +73,9 @@ const TEXT_END = /\(os error (\d+)\)$/;
  */
 export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
-  const code = "code" in error ? String(error.code) : null;
+  const { code = null, errno } = error as NodeJS.ErrnoException;
+  // Node's blocking calls report an error that libuv has no name for as UNKNOWN.
+  if (code === "UNKNOWN" && errno !== undefined) return errnoName(-errno);
   const number = code === null ? TEXT_END.exec(error.message) : UNNAMED_CODE.exec(code);
   return number === null ? code ?? "" : errnoName(Number(number[1]));
 }
