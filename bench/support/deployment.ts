@@ -80,7 +80,7 @@ export class Deployment {
   /**
    * Initializes a deployment.
    * @param parent directory to create it in, on the disk under test. Undefined for the system's
-   * temporary directory, which must not be a tmpfs.
+   *   temporary directory, which must not be a tmpfs.
    * @param checkout source tree of the program; default: this one.
    */
   static async create(

@@ -1,7 +1,7 @@
 /**
  * Consumes several logs, each with its own service, pusher and stream:
  *
- * node mirror/examples/merge.ts --streams ground-a,ground-b,ground-c [--nats URL] [--once]
+ *     node mirror/examples/merge.ts --streams ground-a,ground-b,ground-c [--nats URL] [--once]
  *
  * Prints `<stream> <sequence> <event>` for each event. Each source belongs to one log, so its
  * events are in order. Across logs, events are ordered by id, which is only as accurate as the

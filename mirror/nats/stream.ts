@@ -2,11 +2,11 @@
  * The NATS stream that mirrors a log. Each message body is an event, byte for byte. The headers
  * name the event and its predecessor, so that the server stores messages only in log order:
  *
- * Nats-Msg-Id: <event id>
- * Nats-Expected-Last-Msg-Id: <id of the preceding event>
- * Ground-After: <id of the preceding event, or start>   instead, in the first message of a
- * session and in atomic batches
- * Ground-Batch: end                                     on the last event in a batch
+ *     Nats-Msg-Id: <event id>
+ *     Nats-Expected-Last-Msg-Id: <id of the preceding event>
+ *     Ground-After: <id of the preceding event, or start>   instead, in the first message of a
+ *                                                           session and in atomic batches
+ *     Ground-Batch: end                                     on the last event in a batch
  *
  * If a message names a predecessor other than the event in the preceding message, the messages
  * between that predecessor and this message belong to a batch that was lost with its log.

@@ -30,6 +30,7 @@ const KILLS = Number(process.env.MIRROR_TEST_KILLS ?? 1);
  * running until the last kill.
  */
 const AHEAD_MAX = 5000;
+
 async function ingest(served: Deployment, servers: readonly NatsServer[]): Promise<void> {
   for (let events = 0; events < EVENTS; events += BATCH_EVENTS) {
     const payloads = Array.from({ length: BATCH_EVENTS }, (_, n) => ({ n: events + n }));

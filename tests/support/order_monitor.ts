@@ -4,11 +4,11 @@
  * the names of the log's files. Its rules:
  *
  * - A receipt is sent only after its commit and the name of the commit's file are synced. New
- * segments, and a manifest that lists them, need not be synced.
+ *   segments, and a manifest that lists them, need not be synced.
  * - A file is renamed only after its bytes are synced.
  * - A pending file is removed only after a manifest that covers it and the segments listed there
- * are durable under their names. An unlisted segment is removed only while a pending file covers
- * it. The tail and the manifest are never removed.
+ *   are durable under their names. An unlisted segment is removed only while a pending file covers
+ *   it. The tail and the manifest are never removed.
  * - A segment, a pending file or the manifest is never written to or opened for writing.
  * - Synced bytes are neither overwritten nor truncated.
  * - After a failed sync, a file is never written to or synced.

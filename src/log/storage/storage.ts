@@ -62,8 +62,8 @@ export function isInterrupted(error: unknown): boolean {
   return errorCode(error) === "EINTR";
 }
 
-/** The `code` of an error that libuv has no name for, such as EDQUOT. */
-const UNNAMED_CODE = /^Unknown system error -(\d+)$/;
+/** The `code` of an error that libuv has no name for, such as EDQUOT; blocking calls use UNKNOWN. */
+const UNNAMED_CODE = /^(?:UNKNOWN|Unknown system error -\d+)$/;
 /** End of the message in an error without a `code`. */
 const TEXT_END = /\(os error (\d+)\)$/;
 
@@ -73,11 +73,9 @@ const TEXT_END = /\(os error (\d+)\)$/;
  */
 export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
-  const { code = null, errno } = error as NodeJS.ErrnoException;
-  // Node's blocking calls report an error that libuv has no name for as UNKNOWN.
-  if (code === "UNKNOWN" && errno !== undefined) return errnoName(-errno);
-  const number = code === null ? TEXT_END.exec(error.message) : UNNAMED_CODE.exec(code);
-  return number === null ? code ?? "" : errnoName(Number(number[1]));
+  const { code, errno } = error as NodeJS.ErrnoException;
+  if (code !== undefined && !UNNAMED_CODE.test(code)) return code;
+  return errnoName(errno === undefined ? Number(TEXT_END.exec(error.message)?.[1]) : -errno);
 }
 
 function errnoName(errno: number): string {

@@ -160,12 +160,14 @@ test("fileStorage() reports that a write ran out of space", async () => {
 test("isNoRoom() recognizes an error by its code, or by its number if it has no code", () => {
   const { EDQUOT, EFBIG, EIO, ENOSPC } = constants.errno;
   const withCode = (code: string, message = "") => Object.assign(new Error(message), { code });
+  const unnamed = (code: string, errno: number) =>
+    Object.assign(withCode(code), { errno: -errno });
   const cases: [isNoRoom: boolean, errors: unknown[]][] = [
     [true, [EDQUOT, EFBIG, ENOSPC].map((errno) => new Error(`No room (os error ${errno})`))],
     [true, ["EDQUOT", "EFBIG", "ENOSPC"].map((code) => withCode(code))],
     // Regression: libuv has no name for EDQUOT, so an exhausted disk quota poisoned the writer.
-    [true, [withCode(`Unknown system error -${EDQUOT}`, "write")]],
-    [false, [withCode(`Unknown system error -${EIO}`)]],
+    [true, [unnamed(`Unknown system error -${EDQUOT}`, EDQUOT), unnamed("UNKNOWN", EDQUOT)]],
+    [false, [unnamed(`Unknown system error -${EIO}`, EIO), unnamed("UNKNOWN", EIO)]],
     [false, [withCode("EIO", `No room (os error ${ENOSPC})`)]],
     [false, [`(os error ${EIO})`, `os error ${ENOSPC}`, "no space"].map((text) => new Error(text))],
     [false, [{ code: "ENOSPC" }, undefined]],
