@@ -62,7 +62,7 @@ export function isInterrupted(error: unknown): boolean {
   return errorCode(error) === "EINTR";
 }
 
-/** The `code` of an error that libuv has no name for, such as EDQUOT; blocking calls use UNKNOWN. */
+/** The `code` for an error that libuv cannot name, such as EDQUOT. Blocking calls use UNKNOWN. */
 const UNNAMED_CODE = /^(?:UNKNOWN|Unknown system error -\d+)$/;
 /** End of the message in an error without a `code`. */
 const TEXT_END = /\(os error (\d+)\)$/;

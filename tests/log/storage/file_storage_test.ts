@@ -160,8 +160,7 @@ test("fileStorage() reports that a write ran out of space", async () => {
 test("isNoRoom() recognizes an error by its code, or by its number if it has no code", () => {
   const { EDQUOT, EFBIG, EIO, ENOSPC } = constants.errno;
   const withCode = (code: string, message = "") => Object.assign(new Error(message), { code });
-  const unnamed = (code: string, errno: number) =>
-    Object.assign(withCode(code), { errno: -errno });
+  const unnamed = (code: string, errno: number) => Object.assign(withCode(code), { errno: -errno });
   const cases: [isNoRoom: boolean, errors: unknown[]][] = [
     [true, [EDQUOT, EFBIG, ENOSPC].map((errno) => new Error(`No room (os error ${errno})`))],
     [true, ["EDQUOT", "EFBIG", "ENOSPC"].map((code) => withCode(code))],
