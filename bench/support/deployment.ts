@@ -7,7 +7,6 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { HEAP_ENVIRONMENT } from "../../src/commands/heap_bounds.ts";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
@@ -151,7 +150,7 @@ export class Deployment {
     return spawn(executableOf(runtime), [...this.#programArgs(runtime, script), ...args], {
       // Run inside the checkout, so that both runtimes find its packages.
       cwd: this.#checkout,
-      env: runtime === "deno" ? { ...process.env, ...HEAP_ENVIRONMENT } : process.env,
+      env: runtime === "deno" ? { ...process.env, MALLOC_ARENA_MAX: "1" } : process.env,
       stdio: ["ignore", "ignore", "pipe"],
     });
   }

@@ -12,9 +12,9 @@ const INDEX_NUMBERS = 3;
 
 /** Messages in stream order. */
 export interface MessageBlock {
-  bytes: Uint8Array<ArrayBuffer>;
-  /** For each message, its sequence and the ends of its headers and its body in `bytes`. */
-  index: Float64Array<ArrayBuffer>;
+  bytes: ArrayBuffer;
+  /** Three float64 per message: its sequence, and the ends of its headers and body in `bytes`. */
+  index: ArrayBuffer;
   /** Whether to commit all complete batches now. */
   isFlushed: boolean;
 }
@@ -45,7 +45,8 @@ export class BlockBuilder {
 
   /** Removes and returns the messages. */
   take({ isFlushed }: Pick<MessageBlock, "isFlushed">): MessageBlock {
-    const block = { bytes: this.#bytes, index: Float64Array.from(this.#index), isFlushed };
+    const index = Float64Array.from(this.#index).buffer;
+    const block = { bytes: this.#bytes.buffer, index, isFlushed };
     this.#bytes = this.#spares.pop() ?? new Uint8Array(BLOCK_BYTES);
     this.#index = [];
     this.#length = 0;
@@ -53,18 +54,19 @@ export class BlockBuilder {
   }
 
   /** Reuses the memory of a taken block, which the garbage collector would free late. */
-  reuse(bytes: Uint8Array<ArrayBuffer>): void {
-    if (bytes.length === BLOCK_BYTES) this.#spares.push(bytes);
+  reuse(bytes: ArrayBuffer): void {
+    if (bytes.byteLength === BLOCK_BYTES) this.#spares.push(new Uint8Array(bytes));
   }
 }
 
 /** Yields the messages in a block. */
-export function* messagesIn({ bytes, index }: MessageBlock) {
-  const buffer = Buffer.from(bytes.buffer);
+export function* messagesIn(block: MessageBlock) {
+  const bytes = Buffer.from(block.bytes);
+  const index = new Float64Array(block.index);
   let start = 0;
   for (let at = 0; at < index.length; at += INDEX_NUMBERS) {
     const [headersEnd, end] = [index[at + 1]!, index[at + 2]!];
-    const headers = buffer.toString("latin1", start, headersEnd);
+    const headers = bytes.toString("latin1", start, headersEnd);
     yield { seq: index[at]!, headers, data: bytes.subarray(headersEnd, end) };
     start = end;
   }

@@ -9,7 +9,7 @@ import { type LogEnd, Replica, type VerifiedCommit } from "./replica.ts";
 /** The response to a block. */
 export interface VerifiedBlock {
   /** The block's memory. */
-  bytes: Uint8Array<ArrayBuffer>;
+  bytes: ArrayBuffer;
   commits: VerifiedCommit[];
   /** Number of events in the batch whose last event has not arrived. */
   openEvents: number;
@@ -26,7 +26,7 @@ answerRequests<MessageBlock, VerifiedBlock>((block) => {
   if (replica.hasWhole && (block.isFlushed || refusal !== null)) commits.push(replica.take());
   const { bytes } = block;
   const response = { bytes, commits, openEvents: replica.openEvents, refusal };
-  return { response, transfer: [bytes.buffer, ...commits.map(({ lines }) => lines)] };
+  return { response, transfer: [bytes, ...commits.map(({ lines }) => lines)] };
 });
 
 function verify(block: MessageBlock, commits: VerifiedCommit[]): string | null {

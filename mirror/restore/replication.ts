@@ -53,8 +53,8 @@ export class Replication {
    */
   async send(options: { isFlushed: boolean }): Promise<void> {
     const block = this.#block.take(options);
-    this.#inProgressBytes += block.bytes.length;
-    const verified = this.#thread.request(block, [block.bytes.buffer, block.index.buffer]);
+    this.#inProgressBytes += block.bytes.byteLength;
+    const verified = this.#thread.request(block, [block.bytes, block.index]);
     this.#last = this.#last.then(async () => {
       await this.#commit(await verified);
       this.#commits.shift();
@@ -77,7 +77,7 @@ export class Replication {
   }
 
   async #commit({ bytes, commits, openEvents, refusal }: VerifiedBlock): Promise<void> {
-    this.#inProgressBytes -= bytes.length;
+    this.#inProgressBytes -= bytes.byteLength;
     this.#block.reuse(bytes);
     for (const { batches, heads, lines } of commits) {
       await this.#log.replicate({ batches, head: heads.at(-1)! }, Buffer.from(lines));

@@ -160,14 +160,19 @@ class Pulls {
     const reply = message.reply ?? "";
     if (!reply.startsWith(REPLY)) return this.#takeStatus(message);
     if (this.#replyPrefix === "") this.#replyPrefix = prefixOf(reply);
-    const [seq, delivered, , pending] = integersIn(reply, this.#replyPrefix.length);
+    const seqStart = this.#replyPrefix.length;
+    const deliveredStart = nextToken(reply, seqStart);
+    const pendingStart = nextToken(reply, nextToken(reply, deliveredStart));
+    const seq = integerAt(reply, seqStart);
     this.#delivered += 1;
-    if (delivered !== this.#delivered || !reply.startsWith(this.#replyPrefix)) {
+    if (
+      integerAt(reply, deliveredStart) !== this.#delivered || !reply.startsWith(this.#replyPrefix)
+    ) {
       return this.fail(new Error(`message ${this.#delivered} to the stream's consumer was lost`));
     }
-    this.#nextSeq = seq! + 1;
+    this.#nextSeq = seq + 1;
     this.#outstanding -= 1;
-    this.#arrived.push({ seq: seq!, message, pending: pending! });
+    this.#arrived.push({ seq, message, pending: integerAt(reply, pendingStart) });
     this.#wake();
   }
 
@@ -214,13 +219,18 @@ function prefixOf(reply: string): string {
   return `${tokens.slice(0, at).join(".")}.`;
 }
 
-/** Parses integers separated by dots, without the substrings that `split()` would allocate. */
-function integersIn(text: string, start: number): number[] {
-  const integers = [0];
+/** Parses the integer at `start`, without the substrings that `split()` would allocate. */
+function integerAt(text: string, start: number): number {
+  let integer = 0;
   for (let at = start; at < text.length; at++) {
     const digit = text.charCodeAt(at) - DIGIT_0;
-    if (digit < 0) integers.push(0);
-    else integers.push(10 * integers.pop()! + digit);
+    if (digit < 0) break;
+    integer = 10 * integer + digit;
   }
-  return integers;
+  return integer;
+}
+
+/** Returns where the token after the one at `start` begins. */
+function nextToken(text: string, start: number): number {
+  return text.indexOf(".", start) + 1;
 }

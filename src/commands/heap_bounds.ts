@@ -3,24 +3,13 @@
  * data uses 200 MiB.
  *
  * - In all threads, the old generation is collected before it doubles.
- * - This thread's young generation stays at 8 MiB instead of 64 or 128 MiB. This also limits the
- *   external memory that its garbage retains.
+ * - This thread's young generation stays at 8 MiB, by default, instead of 64 or 128 MiB. This also
+ *   limits the external memory that its garbage retains.
  *
  * Has no effect if the runtime accepts no flags after startup (docs/sizing.md).
  */
 import { setInterval } from "node:timers";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
-
-const GROWTH_FLAG = "--heap-growing-percent=50";
-
-/** V8 flags for a runtime that accepts flags only at startup. */
-export const HEAP_FLAGS: readonly string[] = [
-  GROWTH_FLAG,
-  "--max-semi-space-size=8",
-];
-
-/** If all threads share one arena, glibc's malloc retains 25 MiB less freed memory. */
-export const HEAP_ENVIRONMENT: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: "1" };
 
 /** A smaller young generation would lower the throughput of small batches by a third. */
 const YOUNG_HEAP_BYTES = 8 * 1024 * 1024;
@@ -28,18 +17,18 @@ const YOUNG_HEAP_BYTES = 8 * 1024 * 1024;
 const YOUNG_HEAP_CHECK_MS = 100;
 
 /** Limits the heap. Long-running commands call this once, early. */
-export function boundHeap(): void {
-  setFlagsFromString(GROWTH_FLAG);
-  boundYoungHeap();
-  setInterval(boundYoungHeap, YOUNG_HEAP_CHECK_MS).unref();
+export function boundHeap(youngBytes = YOUNG_HEAP_BYTES): void {
+  setFlagsFromString("--heap-growing-percent=50");
+  boundYoungHeap(youngBytes);
+  setInterval(boundYoungHeap, YOUNG_HEAP_CHECK_MS, youngBytes).unref();
 }
 
 /**
  * V8 accepts no limit for an existing heap, only a growth factor. Since V8 shrinks the young
  * generation of an idle process, the factor must let a small generation grow again.
  */
-function boundYoungHeap(): void {
-  const isSmall = youngHeapBytes() < YOUNG_HEAP_BYTES;
+function boundYoungHeap(youngBytes: number): void {
+  const isSmall = youngHeapBytes() < youngBytes;
   setFlagsFromString(`--semi-space-growth-factor=${isSmall ? 2 : 1}`);
 }
 

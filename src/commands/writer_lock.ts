@@ -5,7 +5,6 @@ import { lockFile } from "../runtime/file_lock.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
-import { boundHeap } from "./heap_bounds.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import { describeError } from "./system_error.ts";
 
@@ -21,7 +20,6 @@ export async function runAsWriter(
   write: (logDir: string, signals: ShutdownSignals) => Promise<void>,
 ): Promise<void> {
   requireSupported(config, command);
-  boundHeap();
   const signals = catchSignals(report);
   const logDir = join(config.dataDir, "log");
   try {

@@ -1,6 +1,4 @@
 /** Builds the `deno compile` command line. */
-import { HEAP_FLAGS } from "../../src/commands/heap_bounds.ts";
-
 /**
  * Permissions: no subprocesses, no FFI, and only the environment variable that systemd sets.
  * Directories and the socket are configured at run time, so paths cannot be restricted here.
@@ -31,8 +29,8 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-code-cache",
     "--no-prompt",
     ...PERMISSIONS,
-    // These flags have no effect after startup (src/commands/heap_bounds.ts).
-    `--v8-flags=${HEAP_FLAGS.join(",")}`,
+    // `boundHeap()` has no effect on Deno, which accepts flags only at startup.
+    "--v8-flags=--heap-growing-percent=50,--max-semi-space-size=8",
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),
     "--output",
