@@ -15,6 +15,9 @@ import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
 
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 
+/** As in the `mirror` task. */
+const V8_FLAGS = "--v8-flags=--heap-growing-percent=50,--max-semi-space-size=8";
+
 /** Time limit for each child. The cluster test can take minutes. */
 export const MIRROR_TIMEOUT_MS = 600_000;
 
@@ -47,7 +50,7 @@ export function startMirror(
   permissions = ["--allow-all"],
   timeoutMs = MIRROR_TIMEOUT_MS,
 ): Spawned {
-  return spawnScript(CLI, args, { permissions, timeoutMs });
+  return spawnScript(CLI, args, { permissions, denoFlags: [V8_FLAGS], timeoutMs });
 }
 
 /** Runs a mirror command that must succeed. */
