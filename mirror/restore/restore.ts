@@ -56,7 +56,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
   const { dir, terminal: { report } } = options;
   boundHeap(YOUNG_HEAP_BYTES);
   const configPath = join(dir, CONFIG_FILE);
-  if (!await isFile(configPath)) await init(dir, report);
+  if (!isFile(configPath)) await init(dir, report);
   const config = await loadConfig(configPath);
   // A deployment may consist of only the configuration, copied from the lost machine.
   await createFolder(join(config.dataDir, "log"));

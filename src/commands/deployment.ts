@@ -7,8 +7,7 @@
  *
  * Checks never overwrite or delete anything and follow no symlinks.
  */
-import type { Stats } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
+import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import {
   LOCK_FILE,
@@ -20,7 +19,6 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "../log/storage/file_names.ts";
 import { operationalError } from "./exit.ts";
-import { errorCode } from "../log/storage/storage.ts";
 
 export const CONFIG_FILE = "service.toml";
 
@@ -58,17 +56,17 @@ const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
  * Checks the directories of an existing deployment.
  * @throws {CommandError} with exit status 1 if an entry is missing or unexpected.
  */
-export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
+export function checkDeployment(paths: DeploymentPaths): void {
   for (const folder of [paths.data, paths.log]) {
-    if (!await isFolder(folder)) {
+    if (!isFolder(folder)) {
       throw operationalError(
         `${folder}: is missing, but ${paths.config} exists; restore it from a backup`,
       );
     }
   }
-  await checkEntries(paths.data, dataEntryRule);
-  await checkEntries(paths.log, logEntryRule);
-  await checkManifest(paths.log);
+  checkEntries(paths.data, dataEntryRule);
+  checkEntries(paths.log, logEntryRule);
+  checkManifest(paths.log);
 }
 
 /**
@@ -76,29 +74,29 @@ export async function checkDeployment(paths: DeploymentPaths): Promise<void> {
  * first writer creates it before any event. An interrupted first startup leaves an empty tail and
  * directories but no manifest.
  */
-async function checkManifest(log: string): Promise<void> {
-  const tail = await statOf(join(log, TAIL_FILE));
-  const holdsEvents = tail !== null && tail.size > 0 ||
-    await holdsFiles(join(log, PENDING_FOLDER)) || await holdsFiles(join(log, SEGMENTS_FOLDER));
-  if (!holdsEvents || await isFile(join(log, MANIFEST_FILE))) return;
+function checkManifest(log: string): void {
+  const tail = lstatSync(join(log, TAIL_FILE), { throwIfNoEntry: false });
+  const holdsEvents = tail !== undefined && tail.size > 0 ||
+    holdsFiles(join(log, PENDING_FOLDER)) || holdsFiles(join(log, SEGMENTS_FOLDER));
+  if (!holdsEvents || isFile(join(log, MANIFEST_FILE))) return;
   throw operationalError(
     `${log}: holds events but no ${MANIFEST_FILE}; restore the whole directory from a backup`,
   );
 }
 
-async function holdsFiles(folder: string): Promise<boolean> {
-  return await isFolder(folder) && (await readdir(folder)).length > 0;
+function holdsFiles(folder: string): boolean {
+  return isFolder(folder) && readdirSync(folder).length > 0;
 }
 
 /**
  * Checks a directory without a configuration, which may contain at most an empty log.
  * @throws {CommandError} with exit status 1 if an entry is unexpected.
  */
-export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
-  if (!await isFolder(paths.data)) return;
-  await checkEntries(paths.data, dataEntryRule);
-  if (!await isFolder(paths.log)) return;
-  if ((await readdir(paths.log)).length > 0) {
+export function checkUncommitted(paths: DeploymentPaths): void {
+  if (!isFolder(paths.data)) return;
+  checkEntries(paths.data, dataEntryRule);
+  if (!isFolder(paths.log)) return;
+  if (readdirSync(paths.log).length > 0) {
     throw operationalError(
       `${paths.log}: is not empty, but ${paths.config} is missing; restore that file`,
     );
@@ -106,25 +104,25 @@ export async function checkUncommitted(paths: DeploymentPaths): Promise<void> {
 }
 
 /** Returns false if `path` does not exist. @throws {CommandError} if it is not a directory. */
-function isFolder(path: string): Promise<boolean> {
+function isFolder(path: string): boolean {
   return isKind(path, "directory");
 }
 
 /** Requires a directory at `logDir`. @throws {CommandError} if it is missing or a symlink. */
-export async function requireLogFolder(logDir: string): Promise<void> {
-  if (await isFolder(logDir)) return;
+export function requireLogFolder(logDir: string): void {
+  if (isFolder(logDir)) return;
   throw operationalError(`${logDir}: no such directory; run init, or set [data] dir`);
 }
 
 /** Returns false if `path` does not exist. @throws {CommandError} if it is not a regular file. */
-export function isFile(path: string): Promise<boolean> {
+export function isFile(path: string): boolean {
   return isKind(path, "file");
 }
 
-async function isKind(path: string, required: EntryKind): Promise<boolean> {
-  const kind = await entryKind(path);
-  if (kind !== null && kind !== required) {
-    throw operationalError(`${path}: is a ${kind}, but must be a ${required}`);
+function isKind(path: string, ...required: EntryKind[]): boolean {
+  const kind = entryKind(path);
+  if (kind !== null && !required.includes(kind)) {
+    throw operationalError(`${path}: is a ${kind}, but must be a ${required.join(" or ")}`);
   }
   return kind !== null;
 }
@@ -141,36 +139,23 @@ function logEntryRule(name: string): readonly EntryKind[] | null {
 }
 
 /** Checks a directory's entries. A running writer may remove some of them during the check. */
-async function checkEntries(folder: string, rule: EntryRule): Promise<void> {
-  for (const name of await readdir(folder)) {
+function checkEntries(folder: string, rule: EntryRule): void {
+  for (const name of readdirSync(folder)) {
     const path = join(folder, name);
     const kinds = rule(name);
     if (kinds === null) {
       throw operationalError(`${path}: does not belong in ${folder}; move it elsewhere`);
     }
-    const kind = await entryKind(path);
-    if (kind !== null && !kinds.includes(kind)) {
-      throw operationalError(`${path}: is a ${kind}, but must be a ${kinds.join(" or ")}`);
-    }
+    isKind(path, ...kinds);
   }
 }
 
-/** Returns the kind of the entry at `path`; null if absent. */
-export async function entryKind(path: string): Promise<EntryKind | null> {
-  const stat = await statOf(path);
-  if (stat === null) return null;
+/** Returns the kind of the entry at `path`, which may be a symlink; null if absent. */
+export function entryKind(path: string): EntryKind | null {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return null;
   if (stat.isFile()) return "file";
   if (stat.isDirectory()) return "directory";
   if (stat.isSymbolicLink()) return "symlink";
   return stat.isSocket() ? "socket" : "special file";
-}
-
-/** Follows no symlink. @returns null if there is no entry at `path`. */
-async function statOf(path: string): Promise<Stats | null> {
-  try {
-    return await lstat(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
-  }
 }

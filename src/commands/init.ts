@@ -3,7 +3,8 @@
  * last, so that an interrupted run leaves no deployment, and the next run completes it.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseConfig, readConfigFile } from "./config.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
@@ -54,9 +55,9 @@ function warnOfConfig(path: string, report: (line: string) => void): void {
 
 async function initFolder(dir: string): Promise<InitOutcome> {
   const paths = deploymentPaths(resolve(dir));
-  if (await isFile(paths.config)) return await validate(paths);
+  if (isFile(paths.config)) return await validate(paths);
 
-  await checkUncommitted(paths);
+  checkUncommitted(paths);
   for (const folder of [paths.dir, paths.data, paths.log]) await createFolder(folder);
   if (!await publishConfig(paths)) return await validate(paths);
   return "initialized";
@@ -69,7 +70,7 @@ async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
       `${paths.config}: exists and differs from the file that init writes; to keep it, run serve`,
     );
   }
-  await checkDeployment(paths);
+  checkDeployment(paths);
   for (const path of [paths.config, paths.data, paths.dir]) await sync(path);
   return "already initialized";
 }
@@ -86,7 +87,7 @@ async function isGenerated(path: string): Promise<boolean> {
 
 /** Creates `path` and missing parents. Each directory is durable before the next is created. */
 export async function createFolder(path: string): Promise<void> {
-  if (await exists(path)) return;
+  if (exists(path)) return;
   await createFolder(dirname(path));
   try {
     await mkdir(path, { mode: FOLDER_MODE });
@@ -98,13 +99,10 @@ export async function createFolder(path: string): Promise<void> {
 }
 
 /** Follows symlinks, since a deployment's directory may be one. */
-async function exists(path: string): Promise<boolean> {
-  try {
-    if ((await stat(path)).isDirectory()) return true;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return false;
-    throw error;
-  }
+function exists(path: string): boolean {
+  const entry = statSync(path, { throwIfNoEntry: false });
+  if (entry === undefined) return false;
+  if (entry.isDirectory()) return true;
   throw operationalError(`${path}: not a directory; choose another path for the deployment`);
 }
 
@@ -112,12 +110,13 @@ async function exists(path: string): Promise<boolean> {
 async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
   const candidate = join(paths.dir, CANDIDATE_PREFIX + randomBytes(8).toString("hex"));
   try {
-    await writeSynced(candidate, CONFIG_TEMPLATE);
-    if (await isFile(paths.config)) return false;
+    await writeFile(candidate, CONFIG_TEMPLATE, { flag: "wx", mode: FILE_MODE });
+    await sync(candidate);
+    if (isFile(paths.config)) return false;
     await rename(candidate, paths.config);
   } catch (error) {
     // A concurrent init that has published its own removes all candidates, including this one.
-    if (errorCode(error) === "ENOENT" && await isFile(paths.config)) return false;
+    if (errorCode(error) === "ENOENT" && isFile(paths.config)) return false;
     throw error;
   } finally {
     await rm(candidate, { force: true });
@@ -125,16 +124,6 @@ async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
   await sync(paths.dir);
   await removeCandidates(paths.dir);
   return true;
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  const file = await open(path, "wx", FILE_MODE);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
 
 /** Removes temporary files left by interrupted runs. */

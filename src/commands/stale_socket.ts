@@ -14,7 +14,7 @@ const SOCKET_PROBE_TIMEOUT_MS = 1000;
 
 /** Removes a stale socket. @throws {CommandError} with exit status 1 if the path is in use. */
 export async function clearSocketPath(path: string): Promise<void> {
-  if (!await isSocket(path)) return;
+  if (!isSocket(path)) return;
   const fault = await probe(path);
   if (fault === null) {
     throw operationalError(`${path}: another service is listening on this socket; stop it first`);
@@ -29,8 +29,8 @@ export async function clearSocketPath(path: string): Promise<void> {
   await unlink(path);
 }
 
-async function isSocket(path: string): Promise<boolean> {
-  const kind = await entryKind(path);
+function isSocket(path: string): boolean {
+  const kind = entryKind(path);
   if (kind === null || kind === "socket") return kind !== null;
   throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
 }

@@ -44,7 +44,7 @@ export async function verify(config: Config, options: VerifyOptions): Promise<vo
 }
 
 async function verifyFolder(logDir: string, chain: boolean, progress: Progress) {
-  await requireLogFolder(logDir);
+  requireLogFolder(logDir);
   return await verifyLog(fileStorage(logDir), {
     chain,
     folder: logDir,

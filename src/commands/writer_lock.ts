@@ -23,7 +23,7 @@ export async function runAsWriter(
   const signals = catchSignals(report);
   const logDir = join(config.dataDir, "log");
   try {
-    await requireLogFolder(logDir);
+    requireLogFolder(logDir);
     const release = await takeWriterLock(join(logDir, LOCK_FILE));
     try {
       await write(logDir, signals);

@@ -237,31 +237,16 @@ class BatchEncoder {
 
   #streams(): StreamShare[] {
     const shares = new Map<string, StreamShare>();
-    let share: StreamShare | undefined;
     for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES + STREAM;
-      if (share === undefined || !this.#isSame(piece, piece - PIECES)) {
-        const start = this.#pieces[piece]! + 1;
-        const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
-        share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
-        shares.set(stream, share);
-      }
+      const start = this.#pieces[piece]! + 1;
+      const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
+      const share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
+      shares.set(stream, share);
       share.events += 1;
       share.lastIndex = index;
     }
     return [...shares.values()];
-  }
-
-  #isSame(piece: number, other: number): boolean {
-    const { bytes } = this.#writer;
-    const start = this.#pieces[piece]!;
-    const size = this.#pieces[piece + 1]! - start;
-    const otherStart = this.#pieces[other]!;
-    if (this.#pieces[other + 1]! - otherStart !== size) return false;
-    for (let at = 0; at < size; at++) {
-      if (bytes[start + at] !== bytes[otherStart + at]) return false;
-    }
-    return true;
   }
 }
 

@@ -21,28 +21,27 @@ export function eventIdTimestampMs(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
-const TIMESTAMP_END = 2 ** 48;
-/** rand_a and rand_b form a 74-bit counter. Its high part is rand_a and 14 bits of rand_b. */
-const HIGH_END = 2 ** 26;
-const RAND_B_HIGH_END = 2 ** 14;
-const LOW_END = 2 ** 48;
-
 const TAIL_END = 2 ** 12;
 /** The last three digits, precomputed because consecutive ids usually differ only there. */
-const TAILS = Array.from({ length: TAIL_END }, (_, value) => hex(value, 3));
+const TAILS = Array.from({ length: TAIL_END }, (_, tail) => tail.toString(16).padStart(3, "0"));
+/** An id's other bits without version and variant: 48 of timestamp, 62 of rand_a and rand_b. */
+const UPPER_END = 2n ** 110n;
+const RANDOM_END = 2n ** 62n;
+const RAND_B_END = 2n ** 50n;
 
 /**
- * Generates ids in strictly increasing order. Within a millisecond, or while the clock is behind
- * the last id, the counter is incremented by one (RFC 9562 section 6.2, method 2). A new
- * millisecond resets it to a random value with the top bit clear, which leaves 2^73 increments.
+ * Generates ids in strictly increasing order. rand_a and rand_b form a 74-bit counter. Within a
+ * millisecond, or while the clock is behind the last id, it is incremented by one (RFC 9562 section
+ * 6.2, method 2), and carries into the timestamp. A new millisecond resets it to a random value
+ * with the top bit clear, which leaves 2^73 increments.
  */
 export class EventIdSource {
   readonly #clockMs: () => number;
   readonly #randomBytes: (into: Uint8Array) => void;
   readonly #random = new Uint8Array(10);
   #timestampMs = -1;
-  #high = 0;
-  #low = 0;
+  #upper = 0n;
+  #tail = 0;
   /** All digits of the current id except the last three. */
   #head = "";
 
@@ -60,57 +59,39 @@ export class EventIdSource {
     this.#randomBytes = randomBytes;
     if (last === null) return;
     if (!isEventId(last)) throw new TypeError("last event id is not a canonical UUIDv7");
-    this.#set(
-      eventIdTimestampMs(last),
-      parseInt(last.slice(15, 18), 16) * RAND_B_HIGH_END + parseInt(last.slice(19, 23), 16) -
-        0x8000,
-      parseInt(last.slice(24), 16),
-    );
+    const digits = last.replaceAll("-", "");
+    const high = BigInt(`0x${digits.slice(0, 12)}${digits.slice(13, 16)}`);
+    const low = BigInt(`0x${digits.slice(16, 29)}`) % RAND_B_END;
+    this.#set(high * RAND_B_END + low, parseInt(digits.slice(29), 16));
   }
 
   /** Returns the next id. @throws {RangeError} if no 48-bit timestamp is left. */
   next(): string {
     const nowMs = Math.max(0, Math.trunc(this.#clockMs()));
     if (nowMs > this.#timestampMs) this.#start(nowMs);
-    else this.#increment();
-    return this.#head + TAILS[this.#low % TAIL_END];
-  }
-
-  #increment(): void {
-    if (this.#low < LOW_END - 1) {
-      this.#low += 1;
-      if (this.#low % TAIL_END === 0) this.#renewHead();
-    } else if (this.#high < HIGH_END - 1) this.#set(this.#timestampMs, this.#high + 1, 0);
-    else this.#start(this.#timestampMs + 1);
+    else if (this.#tail < TAIL_END - 1) this.#tail += 1;
+    else this.#set(this.#upper + 1n, 0);
+    return this.#head + TAILS[this.#tail];
   }
 
   #start(timestampMs: number): void {
-    if (timestampMs >= TIMESTAMP_END) {
-      throw new RangeError("event ids are exhausted: no later time fits in a UUIDv7's 48 bits");
-    }
     this.#randomBytes(this.#random);
     const view = new DataView(this.#random.buffer);
-    const randA = view.getUint16(0) % (HIGH_END / RAND_B_HIGH_END / 2);
-    const high = randA * RAND_B_HIGH_END + view.getUint16(2) % RAND_B_HIGH_END;
-    this.#set(timestampMs, high, view.getUint16(4) * 2 ** 32 + view.getUint32(6));
+    const random = view.getBigUint64(0) % (RANDOM_END / 2n);
+    this.#set(BigInt(timestampMs) * RANDOM_END + random, view.getUint16(8) % TAIL_END);
   }
 
-  #set(timestampMs: number, high: number, low: number): void {
-    this.#timestampMs = timestampMs;
-    this.#high = high;
-    this.#low = low;
-    this.#renewHead();
+  #set(upper: bigint, tail: number): void {
+    if (upper >= UPPER_END) {
+      throw new RangeError("event ids are exhausted: no later time fits in a UUIDv7's 48 bits");
+    }
+    this.#upper = upper;
+    this.#tail = tail;
+    this.#timestampMs = Number(upper / RANDOM_END);
+    const high = (upper / RAND_B_END).toString(16).padStart(15, "0");
+    const variant = 2n * RAND_B_END;
+    const low = (variant + upper % RAND_B_END).toString(16);
+    this.#head = `${high.slice(0, 8)}-${high.slice(8, 12)}-7${high.slice(12)}-` +
+      `${low.slice(0, 4)}-${low.slice(4)}`;
   }
-
-  #renewHead(): void {
-    const time = hex(this.#timestampMs, 12);
-    const randA = Math.trunc(this.#high / RAND_B_HIGH_END);
-    const randBHigh = this.#high % RAND_B_HIGH_END;
-    this.#head = time.slice(0, 8) + "-" + time.slice(8) + "-7" + hex(randA, 3) + "-" +
-      hex(randBHigh + 0x8000, 4) + "-" + hex(Math.trunc(this.#low / TAIL_END), 9);
-  }
-}
-
-function hex(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, "0");
 }

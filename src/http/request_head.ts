@@ -22,6 +22,8 @@ export interface RequestHead {
 }
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** Trims only spaces and tabs. Rejects folded headers (obs-fold), which begin with whitespace. */
+const HEADER = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([^ \t]+(?:[ \t]+[^ \t]+)*)?[ \t]*$/;
 const TARGET = /^[\x21-\x7e]+$/;
 /** Matches a control character, or a CR or LF that is not part of CR LF. */
 const MISPLACED = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?=[^\n])|(?:^|[^\r])\n/;
@@ -76,29 +78,15 @@ function parseHeaders(lines: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>();
   for (let at = 1; at < lines.length; at++) {
     const line = lines[at]!;
-    const colon = line.indexOf(":");
-    // Also rejects folded headers (obs-fold), which begin with whitespace.
-    if (colon < 0 || !TOKEN.test(line.slice(0, colon))) {
+    const [, named, value = ""] = HEADER.exec(line) ?? [];
+    if (named === undefined) {
       throw new MalformedRequestError("a header line must be <name>: <value>");
     }
-    const name = line.slice(0, colon).toLowerCase();
-    const value = trimBlanks(line, colon + 1);
+    const name = named.toLowerCase();
     const other = headers.get(name);
     headers.set(name, other === undefined ? value : `${other}, ${value}`);
   }
   return headers;
-}
-
-/** Trims only spaces and tabs; `trim()` would also remove other characters. */
-function trimBlanks(line: string, start: number): string {
-  let end = line.length;
-  while (start < end && isBlank(line.charCodeAt(start))) start++;
-  while (end > start && isBlank(line.charCodeAt(end - 1))) end--;
-  return line.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }
 
 /** Follows RFC 9112 section 6.3. Rejects combined or repeated framing headers. */

@@ -145,20 +145,7 @@ function formatHead(
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
   if (!keepsAlive) head += "connection: close\r\n";
-  return `${head}date: ${httpDate(Date.now())}\r\n\r\n`;
-}
-
-let dateSeconds = 0;
-let date = "";
-
-/** Formats the date (RFC 9110 section 5.6.7), once per second. */
-function httpDate(nowMs: number): string {
-  const seconds = Math.floor(nowMs / 1000);
-  if (seconds !== dateSeconds) {
-    dateSeconds = seconds;
-    date = new Date(nowMs).toUTCString();
-  }
-  return date;
+  return `${head}date: ${new Date().toUTCString()}\r\n\r\n`;
 }
 
 /** Returns the chunk-size line for a piece (RFC 9112 section 7.1). */

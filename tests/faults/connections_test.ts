@@ -15,7 +15,6 @@ import { allEvents, batchWith, commit, streamsPage } from "../contract/support/a
 import { memoryBytes, openDescriptors } from "../../bench/support/process_stats.ts";
 import { withServing } from "../support/deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
-import { BODY_CHUNK_BYTES } from "../../src/api/request_body.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
@@ -67,7 +66,7 @@ const KINDS: Kind[] = [
     title: "sending a body byte by byte",
     begin: "POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
     more: " ",
-    bytesMax: CONNECTION_BYTES + BODY_CHUNK_BYTES,
+    bytesMax: CONNECTION_BYTES + 64 * KIB,
     oneIn: 1,
   },
   {

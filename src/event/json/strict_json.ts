@@ -57,20 +57,12 @@ export function parseJson(bytes: Uint8Array): JsonValue {
  * @param text the decoded input, with U+FFFD for each malformed sequence.
  */
 function validStart(bytes: Uint8Array, text: string): string {
-  let end = 0;
-  for (let offsetBytes = 0;; end++) {
-    const start = end;
-    end = text.indexOf("\ufffd", start);
-    offsetBytes += Buffer.byteLength(text.slice(start, end));
-    // If these bytes encode U+FFFD, the character comes from the input itself.
-    if (!REPLACEMENT.equals(bytes.subarray(offsetBytes, offsetBytes + REPLACEMENT.length))) {
-      return text.slice(0, end);
-    }
-    offsetBytes += REPLACEMENT.length;
-  }
+  const encoded = Buffer.from(text);
+  const end = bytes.findIndex((byte, at) => byte !== encoded[at]);
+  // As a stream, the decoder leaves out a sequence that `end` interrupts.
+  return new TextDecoder("utf-8", { ignoreBOM: true })
+    .decode(bytes.subarray(0, end), { stream: true });
 }
-
-const REPLACEMENT = Buffer.from("\ufffd");
 
 /**
  * Checks that a JSON number literal survives conversion to binary64.
