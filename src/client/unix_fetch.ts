@@ -2,14 +2,13 @@
  * `fetch` over a Unix domain socket, in any runtime with `node:http`.
  *
  * As with `fetch`, the promise resolves as soon as the response head arrives, even if the request
- * body is still being sent. Bodies stream with backpressure. A failed connection rejects with a
- * `TypeError` that has a `cause`, and an abort rejects with the signal's abort reason. Redirects,
- * cookies, caches, compression and retries are not supported.
+ * body is still being sent. Response bodies stream with backpressure. A failed connection rejects
+ * with a `TypeError` that has a `cause`, and an abort rejects with the signal's abort reason.
+ * Redirects, cookies, caches, compression and retries are not supported.
  */
 import { once } from "node:events";
 import { statSync } from "node:fs";
-import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
-import { Readable } from "node:stream";
+import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
 
 /** Idle connections are closed after this time. */
 const CLIENT_IDLE_TIMEOUT_MS = 30_000;
@@ -31,7 +30,7 @@ const BASE_URL = "http://localhost";
  *
  * Keeps at most `CLIENT_SOCKETS_MAX` connections open; further requests wait for a free one. Idle
  * connections do not keep the process alive. Scheme, host and port in a URL are ignored, so a path
- * suffices. A stream is sent as a chunked body; any other body is sent with a `content-length`.
+ * suffices. A body is sent with a `content-length`; a stream is first read to its end.
  *
  * @param socketPath Path of the service's socket.
  * @returns A `fetch`. It rejects with a `TypeError` if an argument is invalid, such as a malformed
@@ -59,10 +58,7 @@ export function unixFetch(socketPath: string): Fetch {
     // `request.signal` is only weakly linked to the caller's signal.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
-    // Read the whole body unless it is a stream, so that its length can be declared.
-    const isStream = (init?.body ?? (input instanceof Request && input.body)) instanceof
-      ReadableStream;
-    const body = isStream ? request.body : request.body && await request.bytes();
+    const body = request.body && await request.bytes();
     signal?.throwIfAborted();
     const { pathname, search } = new URL(request.url);
     const outgoing = httpRequest({
@@ -90,7 +86,7 @@ export function unixFetch(socketPath: string): Fetch {
     // Keep this listener, so that no later error is uncaught. The body reports such errors.
     outgoing.on("error", responding.reject);
     try {
-      send(outgoing, body);
+      outgoing.end(body);
       const incoming = await responding.promise;
       incoming.once("close", stopAborting);
       return await toResponse(incoming, request.method, (cause) => {
@@ -101,20 +97,6 @@ export function unixFetch(socketPath: string): Fetch {
       throw failure(socketPath, signal, cause);
     }
   };
-}
-
-function send(
-  outgoing: ClientRequest,
-  body: Uint8Array | ReadableStream<Uint8Array> | null,
-): void {
-  if (!(body instanceof ReadableStream)) {
-    outgoing.end(body);
-    return;
-  }
-  const source = Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
-  source.once("error", (error) => outgoing.destroy(error));
-  outgoing.once("close", () => source.destroy());
-  source.pipe(outgoing);
 }
 
 async function toResponse(

@@ -32,7 +32,7 @@ import { CommitFile, growthOf } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
 import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
 import { RecentCommits } from "./wal/recent_commits.ts";
-import { rotateTail, RotationError, syncNames } from "./wal/rotation.ts";
+import { rotateTail, RotationError } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
 /** Memory for copies of the newest commits, which serve readers at the end of the log. */
@@ -99,7 +99,7 @@ export class Log {
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
     this.#tail.recent = this.#newRecent(this.#tail.lastEventId);
-    this.#writer = new TailWriter(options.storage, this.#tail);
+    this.#writer = new TailWriter(this.#tail);
     this.#snapshot = this.#takeSnapshot();
     this.#rotateAtBytes = this.#rotateBytes;
     this.#head = recovered.head;
@@ -188,7 +188,6 @@ export class Log {
       return built.commit.batches;
     } finally {
       this.#appending = false;
-      // The file names from an earlier rotation are durable now.
       this.#background?.start();
     }
   }
@@ -214,10 +213,7 @@ export class Log {
     };
     const { storage } = this.#options;
     const make = (task: SegmentTask) => makeSegment(storage, task, { ...settings, onEvents });
-    if (this.#tail.lastEventId !== null) {
-      await this.#rotate();
-      await syncNames(storage);
-    }
+    if (this.#tail.lastEventId !== null) await this.#rotate();
     try {
       for (const file of this.#pending) {
         for (const entry of await this.#sealOldest(make)) onSegment(entry);
@@ -259,9 +255,7 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      // The pending file's name must be durable first. Otherwise recovery could find the file's
-      // segments in the manifest while the file is still named as the tail, and reject its events.
-      nextPath: () => this.#writer.isSettled ? this.#pending[0]?.path ?? null : null,
+      nextPath: () => this.#pending[0]?.path ?? null,
       sealNext: async () => {
         const file = this.#pending[0]!;
         await this.#sealOldest(maker.make);
@@ -328,7 +322,11 @@ export class Log {
       this.#rotateAtBytes = this.#rotateBytes;
     } catch (error) {
       if (!(error instanceof RotationError)) throw error;
-      this.#keepTail(error);
+      if (!error.isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
+      this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
+      this.#report(
+        `${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${error.message}`,
+      );
     }
   }
 
@@ -341,22 +339,12 @@ export class Log {
     this.#pending = [...this.#pending, pending];
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
     this.#tail.recent = this.#newRecent(null);
-    this.#writer = new TailWriter(storage, this.#tail);
-    this.#writer.markNameUnsynced();
+    this.#writer = new TailWriter(this.#tail);
     this.#snapshot = this.#takeSnapshot();
     // The rotation is complete, so a failure only leaks a descriptor.
     await writable.close().catch(({ message }: Error) => {
       this.#report(`${TAIL_FILE}: rotated, but closing the old descriptor failed: ${message}`);
     });
-  }
-
-  #keepTail(failure: RotationError): void {
-    if (failure.outcome === "torn") throw this.#writer.poisonBy("tail rename failed", failure);
-    if (failure.outcome === "undone") this.#writer.markNameUnsynced();
-    this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
-    this.#report(
-      `${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${failure.message}`,
-    );
   }
 
   #report(line: string): void {

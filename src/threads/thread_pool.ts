@@ -99,7 +99,7 @@ class RequestThread<Request, Response> {
     this.#options = options;
   }
 
-  /** A message holds ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
+  /** Messages hold ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
   request(message: Request, transfer: TransferListItem[]): Promise<Response> {
     if (this.#isClosed) return Promise.reject(new ThreadLostError("the thread was closed"));
     assert(this.#pending === null, "a thread must have at most one request");

@@ -17,13 +17,14 @@ import { openWatchedLog, type SealingOn } from "./watched_log.ts";
 /** 2026-01-01T00:00:00.000Z */
 export const TEST_TIME_MS = 1_767_225_600_000;
 
-/** A clock that stands still, and random bytes that count up. */
+/** The random bytes of the id 019b76da-a800-7001-8203-040506070809, as in the documents. */
+const RANDOM = [0x00, 0x04, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x08, 0x09];
+
+/** A clock that stands still, and random bytes that are always the same. */
 export function testTime(): Pick<LogOptions, "clockMs" | "randomBytes"> {
   return {
     clockMs: () => TEST_TIME_MS,
-    randomBytes: (into) => {
-      for (let i = 0; i < into.length; i++) into[i] = i;
-    },
+    randomBytes: (into) => into.set(RANDOM),
   };
 }
 

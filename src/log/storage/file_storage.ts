@@ -144,31 +144,35 @@ class OpenedFile implements StorageFile {
 
   read(into: Uint8Array, position: number, mode?: CallMode): Promise<number> {
     this.#assertOpen();
-    const read = this.#reading.then(() => this.#readAll(into, position, mode));
+    const [fd, sizeBytes] = [this.#readFd, into.length];
+    const read = this.#reading.then(() =>
+      transferred(
+        sizeBytes,
+        (at, done) =>
+          mode === "blocking"
+            ? done(null, fs.readSync(fd, into, at, sizeBytes - at, position + at))
+            : fs.read(fd, into, at, sizeBytes - at, position + at, done),
+      )
+    );
     this.#reading = read.catch(() => {});
     return read;
-  }
-
-  async #readAll(into: Uint8Array, position: number, mode?: CallMode): Promise<number> {
-    let done = 0;
-    while (done < into.length) {
-      const count = await this.#readSome(into, done, position + done, mode);
-      if (count === 0) break;
-      done += count;
-    }
-    return done;
   }
 
   async write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void> {
     this.#assertOpen();
     assert(!this.#isWriting, "only one write to a file may run at a time");
     this.#isWriting = true;
+    const [fd, sizeBytes] = [this.#fd, bytes.length];
     try {
-      let done = 0;
-      while (done < bytes.length) {
-        const count = await this.#writeSome(bytes, done, position + done, mode);
-        if (count === 0) throw new Error("write(2) wrote no bytes but returned no error");
-        done += count;
+      const writtenBytes = await transferred(
+        sizeBytes,
+        (at, done) =>
+          mode === "blocking"
+            ? done(null, fs.writeSync(fd, bytes, at, sizeBytes - at, position + at))
+            : fs.write(fd, bytes, at, sizeBytes - at, position + at, done),
+      );
+      if (writtenBytes < sizeBytes) {
+        throw new Error("write(2) wrote no bytes but returned no error");
       }
     } finally {
       this.#isWriting = false;
@@ -206,34 +210,6 @@ class OpenedFile implements StorageFile {
   #assertOpen(): void {
     assert(!this.#isClosed, "a closed file must not be used");
   }
-
-  #readSome(
-    into: Uint8Array,
-    offset: number,
-    position: number,
-    mode?: CallMode,
-  ): Promise<number> {
-    const [fd, sizeBytes] = [this.#readFd, into.length - offset];
-    return uninterrupted((done) =>
-      mode === "blocking"
-        ? done(null, fs.readSync(fd, into, offset, sizeBytes, position))
-        : fs.read(fd, into, offset, sizeBytes, position, done)
-    );
-  }
-
-  #writeSome(
-    bytes: Uint8Array,
-    offset: number,
-    position: number,
-    mode?: CallMode,
-  ): Promise<number> {
-    const [fd, sizeBytes] = [this.#fd, bytes.length - offset];
-    return uninterrupted((done) =>
-      mode === "blocking"
-        ? done(null, fs.writeSync(fd, bytes, offset, sizeBytes, position))
-        : fs.write(fd, bytes, offset, sizeBytes, position, done)
-    );
-  }
 }
 
 type Callback<Result> = (error: NodeJS.ErrnoException | null, result: Result) => void;
@@ -246,15 +222,24 @@ function called<Result = void>(call: (done: Callback<Result>) => void): Promise<
 }
 
 /**
- * Retries a call that a signal interrupted before it transferred anything. Neither runtime does so
- * for both reads and writes.
+ * Repeats a call until all bytes are transferred or it transfers none. Also repeats a call that a
+ * signal interrupted before it transferred any; neither runtime does so for both reads and writes.
+ * @param transfer transfers bytes from offset `at` on, and returns their number.
+ * @returns the number of bytes transferred.
  */
-async function uninterrupted(call: (done: Callback<number>) => void): Promise<number> {
-  for (;;) {
+async function transferred(
+  sizeBytes: number,
+  transfer: (at: number, done: Callback<number>) => void,
+): Promise<number> {
+  let at = 0;
+  while (at < sizeBytes) {
     try {
-      return await called(call);
+      const count = await called<number>((done) => transfer(at, done));
+      if (count === 0) break;
+      at += count;
     } catch (error) {
       if (!isInterrupted(error)) throw error;
     }
   }
+  return at;
 }

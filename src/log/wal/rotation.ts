@@ -1,9 +1,6 @@
 /**
- * Renames the tail to a pending file and starts a new tail. A failure before the two renames leaves
- * the tail unchanged; if the second rename fails, the first is undone.
- *
- * The names are durable only after both directories are synced. Until then, no commit may be
- * acknowledged, since the commit's file could have its old name after a crash.
+ * Renames the tail to a pending file and starts a new tail. The names are durable before the next
+ * commit; otherwise, an acknowledged commit's file could have its old name after a crash.
  */
 import { assert } from "../../assert.ts";
 import type { CommitFile } from "./commit_file.ts";
@@ -32,21 +29,17 @@ export interface Rotated {
 
 export class RotationError extends Error {
   override name = "RotationError";
-  /**
-   * `kept`: the tail is unchanged. `undone`: it was renamed back; the directories need a sync.
-   * `torn`: it kept its new name, and there is no tail.
-   */
-  readonly outcome: "kept" | "undone" | "torn";
+  /** Whether the tail is unchanged. Otherwise, only recovery can continue the log. */
+  readonly isTailKept: boolean;
 
-  constructor(outcome: RotationError["outcome"], cause: unknown) {
+  constructor(isTailKept: boolean, cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
-    this.outcome = outcome;
+    this.isTailKept = isTailKept;
   }
 }
 
 /**
- * Renames a tail that has events and is fully durable, and puts an empty tail in its place. Both
- * names are durable after `syncNames()`.
+ * Renames a tail that has events and is fully durable, and puts an empty tail in its place.
  * @throws {RotationError}
  */
 export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Rotated> {
@@ -54,6 +47,7 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
   assert(firstEventId !== null && lastEventId !== null, "a rotated tail must have events");
   const path = pendingPath(firstEventId, lastEventId);
   const opened: StorageFile[] = [];
+  let isTailKept = true;
   try {
     // Everything that needs disk space or descriptors comes before the renames.
     await removeIfThere(storage, TAIL_TEMPORARY_FILE);
@@ -63,11 +57,12 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
     const pending = await storage.open(TAIL_FILE, "read");
     opened.push(pending);
     await storage.rename(TAIL_FILE, path);
-    await takePlace(storage, path);
+    isTailKept = false;
+    await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
+    await syncNames(storage);
     return { path, pending, tail: next };
   } catch (error) {
-    const failure = error instanceof RotationError ? error : new RotationError("kept", error);
-    // The outcome of the renames takes precedence; a failed close only extends the message.
+    const failure = new RotationError(isTailKept, error);
     for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
       if (closed.status === "rejected") failure.message += `; ${closed.reason}`;
     }
@@ -75,24 +70,10 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
   }
 }
 
-/** Makes names durable after a completed or undone rotation. */
+/** Makes the names of all unsealed files durable. */
 export async function syncNames(storage: Storage): Promise<void> {
   await storage.syncFolder(PENDING_FOLDER);
   await storage.syncFolder(".");
-}
-
-/** Renames the new tail; if that fails, renames the old one back. @throws {RotationError} */
-async function takePlace(storage: Storage, pendingPath: string): Promise<void> {
-  try {
-    await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
-  } catch (error) {
-    try {
-      await storage.rename(pendingPath, TAIL_FILE);
-    } catch {
-      throw new RotationError("torn", error);
-    }
-    throw new RotationError("undone", error);
-  }
 }
 
 async function createSynced(storage: Storage, path: string): Promise<StorageFile> {

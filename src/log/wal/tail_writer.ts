@@ -7,8 +7,7 @@ import { Buffer } from "node:buffer";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
-import { type CallMode, isNoRoom, type Storage } from "../storage/storage.ts";
-import { syncNames } from "./rotation.ts";
+import { type CallMode, isNoRoom } from "../storage/storage.ts";
 import { sumOf } from "../../sum.ts";
 
 /** A commit is quick if its write and sync together take at most this long. */
@@ -19,31 +18,18 @@ const BLOCKING_COMMIT_BYTES_MAX = 64 * 1024;
 const COMMITS_PER_PROBE = 16;
 
 export class TailWriter {
-  readonly #storage: Storage;
   readonly #tail: CommitFile;
-  #isSettled = true;
   #poison: WriterPoisonedError | null = null;
   /** Consecutive quick commits of one batch each. */
   #quickRun = 0;
 
-  constructor(storage: Storage, tail: CommitFile) {
-    this.#storage = storage;
+  constructor(tail: CommitFile) {
     this.#tail = tail;
   }
 
   /** Why this writer has stopped accepting commits; null if it has not. */
   get poison(): WriterPoisonedError | null {
     return this.#poison;
-  }
-
-  /** Whether the name of the tail is durable. */
-  get isSettled(): boolean {
-    return this.#isSettled;
-  }
-
-  /** Records that the tail was renamed, so that the next commit first makes its name durable. */
-  markNameUnsynced(): void {
-    this.#isSettled = false;
   }
 
   /**
@@ -53,7 +39,6 @@ export class TailWriter {
    */
   async append({ commit, header, lines, growth }: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
-    await this.#settleNames();
     const offset = this.#tail.endBytes;
     const bytes = joined([header, ...lines]);
     const isLone = commit.batches.length === 1 && bytes.length <= BLOCKING_COMMIT_BYTES_MAX;
@@ -102,18 +87,6 @@ export class TailWriter {
     const reason = cause instanceof Error ? cause.message : String(cause);
     this.#poison = new WriterPoisonedError(`${what}: ${reason}`, { cause });
     return this.#poison;
-  }
-
-  /** Syncs directories, so that an acknowledged commit's file keeps its name after a crash. */
-  async #settleNames(): Promise<void> {
-    if (this.#isSettled) return;
-    try {
-      await syncNames(this.#storage);
-      this.#isSettled = true;
-    } catch (error) {
-      if (!isNoRoom(error)) throw this.poisonBy("an fsync of the log directory failed", error);
-      throw new StorageFullError("no space for the tail's directory entry", { cause: error });
-    }
   }
 
   /** Undoes a commit that did not fit on the disk, by truncating the tail. */
