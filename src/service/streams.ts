@@ -11,8 +11,9 @@ import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
 import {
   namesOf,
+  type StreamBlocks,
   StreamCounts,
-  type StreamCursor,
+  type StreamEntry,
   streamKey,
   type StreamSource,
 } from "../log/read/stream_counts.ts";
@@ -161,6 +162,15 @@ export interface RowsWanted {
   limit: number;
 }
 
+/** A part of the log, and the place reached in its streams. */
+interface Part {
+  readonly blocks: StreamBlocks;
+  /** The current block; empty at the end. */
+  block: readonly StreamEntry[];
+  /** Place of the next stream in the block. */
+  place: number;
+}
+
 /**
  * Merges at most `limit` streams, ordered by source, then stream.
  * @param sources parts of the log, from oldest to newest.
@@ -171,42 +181,53 @@ export async function mergeStreams(
 ): Promise<StreamSummary[]> {
   const prefix = source === undefined ? "" : streamKey(source, "");
   const start = afterKey < prefix ? prefix : afterKey;
-  const cursors: StreamCursor[] = [];
-  for (let place = 0; place < sources.length; place += STREAM_SEEKS_MAX) {
-    const some = sources.slice(place, place + STREAM_SEEKS_MAX);
-    const seeks = some.map((streams) => streams.seek(start));
+  const parts = sources.map((streams): Part => ({
+    blocks: streams.blocks(start),
+    block: [],
+    place: 0,
+  }));
+  for (let place = 0; place < parts.length; place += STREAM_SEEKS_MAX) {
+    const seeks = parts.slice(place, place + STREAM_SEEKS_MAX).map(enterNextBlock);
     // Wait for all seeks, so that no segment is still being read after the page has failed.
     await Promise.allSettled(seeks);
-    cursors.push(...await Promise.all(seeks));
+    await Promise.all(seeks);
   }
   const rows: StreamSummary[] = [];
   while (rows.length < limit) {
-    const key = leastKey(cursors);
+    const key = leastKey(parts);
     if (key === null || !key.startsWith(prefix)) break;
-    const row = await takeStream(cursors, key);
+    const row = await takeStream(parts, key);
     if (key !== afterKey) rows.push(row);
   }
   return rows;
 }
 
-function leastKey(cursors: readonly StreamCursor[]): string | null {
+async function enterNextBlock(part: Part): Promise<void> {
+  part.block = (await part.blocks.next()).value ?? [];
+  part.place = 0;
+}
+
+function leastKey(parts: readonly Part[]): string | null {
   let least: string | null = null;
-  for (const { key } of cursors) {
-    if (key !== null && (least === null || key < least)) least = key;
+  for (const { block, place } of parts) {
+    const key = block[place]?.key;
+    if (key !== undefined && (least === null || key < least)) least = key;
   }
   return least;
 }
 
-/** Sums a stream's counts and advances its cursors. The newest part has the last event. */
-async function takeStream(cursors: readonly StreamCursor[], key: string): Promise<StreamSummary> {
+/** Sums a stream's counts and advances its parts. The newest part has the last event. */
+async function takeStream(parts: readonly Part[], key: string): Promise<StreamSummary> {
   const [source, stream] = namesOf(key);
   let frontier = "";
   let events = 0;
-  for (const cursor of cursors) {
-    if (cursor.key !== key) continue;
-    events += cursor.events;
-    frontier = cursor.lastEventId;
-    if (!cursor.next()) await cursor.nextBlock();
+  for (const part of parts) {
+    const entry = part.block[part.place];
+    if (entry?.key !== key) continue;
+    events += entry.events;
+    frontier = entry.lastEventId;
+    part.place += 1;
+    if (part.place === part.block.length) await enterNextBlock(part);
   }
   return { source, stream, frontier_event_id: frontier, event_count: events };
 }

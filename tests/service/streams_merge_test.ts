@@ -57,6 +57,24 @@ test(`mergeStreams() sums the counts of all parts of a log, in pages (seed ${SEE
   }
 });
 
+test("mergeStreams() lists parts of any number of streams", async () => {
+  for (const count of [0, 1, 63, 64, 65, 127, 128, 129, 600]) {
+    const [even, odd] = [new StreamCounts(), new StreamCounts()];
+    const names = Array.from({ length: count }, (_, n) => String(1000 + n));
+    for (const name of names) {
+      even.add("even", name, 1, idAt(1));
+      odd.add("odd", name, 1, idAt(1));
+    }
+    for (const limit of [10, 64, 2000]) {
+      const rows = await pagedRows([even, odd], undefined, limit);
+      const expected = ["even", "odd"].flatMap((source) =>
+        names.map((name) => `${source} ${name}`)
+      );
+      assert.deepEqual(rows.map(({ source, stream }) => `${source} ${stream}`), expected);
+    }
+  }
+});
+
 test("mergeStreams() starts after a key, even if no part contains it", async () => {
   const counts = new StreamCounts();
   for (const name of ["a", "a-b", "b"]) counts.add(name, "s", 1, idAt(1));

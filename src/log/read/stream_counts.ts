@@ -7,6 +7,9 @@ import { firstIndex } from "../../first_index.ts";
 /** Approximate memory per stream. */
 const STREAM_BYTES = 200;
 
+/** Streams in a block from `blocks()`, other than the last. */
+const BLOCK_STREAMS = 64;
+
 /** The events in one stream. */
 export interface StreamEntry {
   /** See `streamKey()`. */
@@ -28,21 +31,14 @@ export function namesOf(key: string): [source: string, stream: string] {
 
 /** Sorted streams, in memory or in a file. */
 export interface StreamSource {
-  /** Returns a cursor at the first stream whose key is `key` or greater. */
-  seek(key: string): StreamCursor | Promise<StreamCursor>;
+  /** Yields the streams whose key is `key` or greater, in order, in blocks of at least one. */
+  blocks(key: string): StreamBlocks;
 }
 
-/** A position in sorted streams. */
-export interface StreamCursor {
-  /** Key of the current stream; null at the end, where the other properties are undefined. */
-  readonly key: string | null;
-  readonly events: number;
-  readonly lastEventId: string;
-  /** Moves to the next stream. @returns false at the end of a block; then call `nextBlock()`. */
-  next(): boolean;
-  /** Moves to the first stream in the following blocks, or to the end. */
-  nextBlock(): Promise<void>;
-}
+/** See `StreamSource`. */
+export type StreamBlocks =
+  | Iterator<readonly StreamEntry[], void>
+  | AsyncIterator<readonly StreamEntry[], void>;
 
 export class StreamCounts implements StreamSource {
   #entries = new Map<string, StreamEntry>();
@@ -80,14 +76,13 @@ export class StreamCounts implements StreamSource {
     return copy;
   }
 
-  /** See `StreamSource`. Later additions invalidate the cursor, so call this on a copy. */
-  seek(key: string): StreamCursor {
+  /** See `StreamSource`. Later additions invalidate the iterator, so call this on a copy. */
+  *blocks(key: string): Generator<readonly StreamEntry[], void> {
     const sorted = this.#inOrder();
-    return new CountsCursor(
-      this.#entries,
-      sorted,
-      firstIndex(sorted.length, (i) => sorted[i]! >= key),
-    );
+    let start = firstIndex(sorted.length, (i) => sorted[i]! >= key);
+    for (; start < sorted.length; start += BLOCK_STREAMS) {
+      yield sorted.slice(start, start + BLOCK_STREAMS).map((key) => this.#entries.get(key)!);
+    }
   }
 
   #add(key: string, events: number, lastEventId: string): void {
@@ -112,38 +107,5 @@ export class StreamCounts implements StreamSource {
       this.#unsorted = [];
     }
     return this.#sorted;
-  }
-}
-
-class CountsCursor implements StreamCursor {
-  readonly #entries: ReadonlyMap<string, StreamEntry>;
-  readonly #sorted: readonly string[];
-  #index: number;
-
-  constructor(entries: ReadonlyMap<string, StreamEntry>, sorted: readonly string[], index: number) {
-    this.#entries = entries;
-    this.#sorted = sorted;
-    this.#index = index;
-  }
-
-  get key(): string | null {
-    return this.#sorted[this.#index] ?? null;
-  }
-
-  get events(): number {
-    return this.#entries.get(this.key!)!.events;
-  }
-
-  get lastEventId(): string {
-    return this.#entries.get(this.key!)!.lastEventId;
-  }
-
-  next(): boolean {
-    this.#index += 1;
-    return true;
-  }
-
-  nextBlock(): Promise<void> {
-    return Promise.resolve();
   }
 }

@@ -9,7 +9,7 @@ import type { FileStreams, LinesWanted, LogFile } from "../read/snapshot.ts";
 import { pruneRowGroups } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
-import { seekStream } from "./stream_index.ts";
+import { streamBlocks } from "./stream_index.ts";
 
 const LF = 0x0a;
 
@@ -23,7 +23,7 @@ export function sealedSegment(segment: Segment, lastEventId: string): SealedSegm
     path: segment.path,
     lastEventId,
     streams: {
-      seek: (key) => seekStream(segment, key),
+      blocks: (key) => streamBlocks(segment, key),
       countThrough: (eventId) => countThrough(segment, eventId),
     },
     lines: (wanted) => {

@@ -10,7 +10,7 @@ import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { NAME_BYTES_MAX } from "../../limits.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { type StreamCursor, type StreamEntry, streamKey } from "../read/stream_counts.ts";
+import { type StreamEntry, streamKey } from "../read/stream_counts.ts";
 
 /** A block ends once it reaches this size. */
 const BLOCK_BYTES = 8 * 1024;
@@ -140,62 +140,15 @@ async function readBlock(
   return await streams.readStreamBlock(blocks[number - 1]?.end ?? 0, block.end);
 }
 
-/** Returns a cursor at the first stream whose key is `key` or greater. @throws {SegmentError} */
-export async function seekStream(streams: StreamIndex, key: string): Promise<StreamCursor> {
-  const cursor = new BlockCursor(streams, await streams.readStreamIndex());
-  await cursor.seek(key);
-  return cursor;
-}
-
-/** Iterates over the streams in a segment, skipping the entries for whole sources. */
-class BlockCursor implements StreamCursor {
-  readonly #streams: StreamIndex;
-  readonly #blocks: readonly BlockPlace[];
-  #number = 0;
-  /** Entries in the current block, without those for whole sources. */
-  #entries: readonly StreamEntry[] = [];
-  #place = 0;
-
-  constructor(streams: StreamIndex, blocks: readonly BlockPlace[]) {
-    this.#streams = streams;
-    this.#blocks = blocks;
-  }
-
-  get key(): string | null {
-    return this.#entries[this.#place]?.key ?? null;
-  }
-
-  get events(): number {
-    return this.#entries[this.#place]!.events;
-  }
-
-  get lastEventId(): string {
-    return this.#entries[this.#place]!.lastEventId;
-  }
-
-  async seek(key: string): Promise<void> {
-    await this.#enter(blockOf(this.#blocks, key));
-    const entries = this.#entries;
-    this.#place = firstIndex(entries.length, (place) => entries[place]!.key >= key);
-    if (this.key === null) await this.nextBlock();
-  }
-
-  next(): boolean {
-    this.#place += 1;
-    return this.#place < this.#entries.length;
-  }
-
-  /** @throws {SegmentError} */
-  async nextBlock(): Promise<void> {
-    do await this.#enter(this.#number + 1); while (
-      this.key === null && this.#number < this.#blocks.length
-    );
-  }
-
-  async #enter(number: number): Promise<void> {
-    const entries = await readBlock(this.#streams, this.#blocks, number);
-    this.#entries = entries.filter(({ key }) => !isSourceKey(key));
-    this.#number = number;
-    this.#place = 0;
+/** Yields blocks as in `StreamSource`, without the entries for sources. @throws {SegmentError} */
+export async function* streamBlocks(
+  streams: StreamIndex,
+  from: string,
+): AsyncGenerator<StreamEntry[], void> {
+  const blocks = await streams.readStreamIndex();
+  for (let number = blockOf(blocks, from); number < blocks.length; number++) {
+    const entries = await readBlock(streams, blocks, number);
+    const listed = entries.filter(({ key }) => key >= from && !isSourceKey(key));
+    if (listed.length > 0) yield listed;
   }
 }

@@ -11,9 +11,9 @@ import {
   encodeStreamIndex,
   findEntry,
   isSourceKey,
-  seekStream,
   sourceKey,
   STREAM_BLOCK_BYTES_MAX,
+  streamBlocks,
   type StreamIndex,
 } from "../../../src/log/segment/stream_index.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
@@ -61,13 +61,9 @@ function indexOf(entries: StreamEntry[]): StreamIndex & { reads: number } {
 }
 
 async function readFrom(streams: StreamIndex, key: string): Promise<StreamEntry[]> {
-  const entries: StreamEntry[] = [];
-  const cursor = await seekStream(streams, key);
-  while (cursor.key !== null) {
-    entries.push({ key: cursor.key, events: cursor.events, lastEventId: cursor.lastEventId });
-    if (!cursor.next()) await cursor.nextBlock();
-  }
-  return entries;
+  const blocks = await Array.fromAsync(streamBlocks(streams, key));
+  assert.ok(blocks.every((block) => block.length > 0));
+  return blocks.flat();
 }
 
 test(`a stream index of any length agrees with a plain list (seed ${SEED})`, async () => {
