@@ -394,8 +394,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/wal/commit_file_view.ts",
-        "lastEventIdOf(lines) ?? this.#wanted.after",
-        "this.#wanted.after",
+        "lastEventIdOf(lines) ?? lastRead",
+        "lastRead",
       ),
     ],
     tests: [HANDOVER],
@@ -404,8 +404,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a reader of a sealed file reads beyond its snapshot",
     edits: [edit(
       "log/wal/commit_file_view.ts",
-      "    return end === 0 ? null : lines.subarray(0, end);\n",
-      "    return end === 0 ? null : lines;\n",
+      "yield lines.subarray(0, end);\n",
+      "yield lines;\n",
     )],
     tests: [HANDOVER],
   },

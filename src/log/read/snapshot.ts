@@ -14,15 +14,6 @@ export interface LinesWanted {
   memory: ScanMemory;
 }
 
-/** The lines in a file, in log order. */
-export interface LineSource {
-  /**
-   * Returns the next complete lines, including commit headers; null at the end. They are valid
-   * until the next call, and the caller may overwrite them.
-   */
-  next(): Promise<Buffer | null>;
-}
-
 /** The streams in a segment, read from its index. */
 export interface FileStreams extends StreamSource {
   /** Counts events up to and including `eventId`; null if the segment does not contain it. */
@@ -33,7 +24,11 @@ export interface FileStreams extends StreamSource {
 export interface LogFile {
   readonly path: string;
   readonly lastEventId: string;
-  lines(wanted: LinesWanted): LineSource;
+  /**
+   * Yields chunks of one or more complete lines, including commit headers, in log order. A chunk is
+   * valid until the next one is requested, and the caller may overwrite it.
+   */
+  lines(wanted: LinesWanted): AsyncGenerator<Buffer, void>;
 }
 
 export interface LogSnapshot {
@@ -43,14 +38,13 @@ export interface LogSnapshot {
   readonly files: readonly LogFile[];
 }
 
-/** Reads files one after another, in chunks as returned by `LineSource.next()`. */
+/** Reads files one after another, in chunks as in `LogFile.lines()`. */
 export async function* readLines(
   files: readonly LogFile[],
   wanted: LinesWanted,
 ): AsyncGenerator<Buffer, void> {
   for (const file of files) {
     if (wanted.after !== undefined && file.lastEventId <= wanted.after) continue;
-    const source = file.lines(wanted);
-    for (let lines = await source.next(); lines !== null; lines = await source.next()) yield lines;
+    yield* file.lines(wanted);
   }
 }

@@ -26,10 +26,7 @@ export function sealedSegment(segment: Segment, lastEventId: string): SealedSegm
       blocks: (key) => streamBlocks(segment, key),
       countThrough: (eventId) => countThrough(segment, eventId),
     },
-    lines: (wanted) => {
-      const chunks = readChunks(segment, wanted);
-      return { next: async () => (await chunks.next()).value ?? null };
-    },
+    lines: (wanted) => readChunks(segment, wanted),
   };
 }
 
@@ -43,7 +40,6 @@ async function* readChunks(
     if (recordKey !== undefined) {
       const lines = await segment.readLinesOfKey(number, recordKey);
       const start = lines !== null && after !== undefined ? firstLineAfter(lines, after) : 0;
-      // Readers would mistake an empty chunk for the end.
       if (lines !== null && start < lines.length) yield lines.subarray(start);
       continue;
     }

@@ -8,8 +8,9 @@ import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
-import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
-import { type LineSource, type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
+import { xxhash64 } from "../parquet/xxhash64.ts";
+import type { ScanMemory } from "../read/scan_memory.ts";
+import { type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { CachedReads } from "./cached_reads.ts";
@@ -29,7 +30,7 @@ export function viewOf(target: CommitFile): LogFile {
   return {
     path,
     lastEventId,
-    lines: (wanted) => new CommitLines(target, { end: endBytes, lastEventId }, wanted),
+    lines: (wanted) => commitLines(target, { end: endBytes, lastEventId }, wanted),
   };
 }
 
@@ -39,86 +40,81 @@ interface RangeEnd {
   lastEventId: string;
 }
 
-class CommitLines implements LineSource {
-  readonly #target: CommitFile;
-  readonly #range: RangeEnd;
-  /** The part of the range still to be read. */
-  #wanted: LinesWanted;
-  /** Offset of the next read, where a line starts. */
-  #position: number;
-  /** The only record key wanted; null for any. */
-  readonly #key: Hash64 | null;
-  /** The segments, once the reader has switched to them. */
-  #sealed: AsyncGenerator<Buffer, void> | null = null;
-
-  constructor(target: CommitFile, range: RangeEnd, wanted: LinesWanted) {
-    const { after, filter } = wanted;
-    this.#target = target;
-    this.#range = range;
-    this.#wanted = wanted;
-    // If the start is past the end of the range, the range contains no requested events.
-    const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
-    this.#position = recentStart ?? target.index.seek(after);
-    const { recordKey } = filter;
-    this.#key = recordKey === undefined ? null : xxhash64(spelledText(recordKey));
-  }
-
-  async next(): Promise<Buffer | null> {
-    const { sealedIn, index } = this.#target;
-    if (this.#key !== null) this.#position = index.seekKey(this.#position, this.#key);
-    if (this.#position >= this.#range.end) return null;
-    if (sealedIn !== null) return await this.#readSealed(sealedIn);
-    const lines = await this.#readLines();
-    // Read the last id now, since the caller may overwrite the lines.
-    this.#wanted = { ...this.#wanted, after: lastEventIdOf(lines) ?? this.#wanted.after };
-    return lines;
-  }
-
-  /** Returns the lines in the next blocks. Checks the CRCs of blocks read from the file. */
-  async #readLines(): Promise<Buffer> {
-    const { recent, index } = this.#target;
-    const position = this.#position;
-    const wantedBytes = this.#key === null ? this.#wanted.readBytes() : ONE_BLOCK_BYTES;
-    const blocks = index.blocks(position, wantedBytes);
-    const end = Math.min(blocks.at(-1)!.end, this.#range.end);
-    const lines = this.#wanted.memory.take(end - position);
-    if (recent?.read(lines, position)) {
-      this.#position = end;
-      return lines;
+/** See `LogFile.lines()`. Reads the file, then the segments once it is sealed. */
+async function* commitLines(
+  target: CommitFile,
+  range: RangeEnd,
+  wanted: LinesWanted,
+): AsyncGenerator<Buffer, void> {
+  const { after, filter: { recordKey }, memory } = wanted;
+  const { index } = target;
+  const key = recordKey === undefined ? null : xxhash64(spelledText(recordKey));
+  // If the start is past the end of the range, the range contains no requested events.
+  const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
+  // Offset of the next read, where a line starts.
+  let position = recentStart ?? index.seek(after);
+  // Last event read so far.
+  let lastRead = after;
+  for (;;) {
+    if (key !== null) position = index.seekKey(position, key);
+    if (position >= range.end) return;
+    if (target.sealedIn !== null) {
+      const rest = { ...wanted, after: lastRead };
+      return yield* sealedLines(target.sealedIn, range.lastEventId, rest);
     }
-    const [{ start }] = blocks as [Block];
-    const whole = await this.#readBlocks(blocks);
-    this.#position = Math.min(end, start + whole.length);
-    return whole.subarray(position - start, this.#position - start);
+    const blocks = index.blocks(position, key === null ? wanted.readBytes() : ONE_BLOCK_BYTES);
+    const end = Math.min(blocks.at(-1)!.end, range.end);
+    let lines = memory.take(end - position);
+    if (!target.recent?.read(lines, position)) {
+      const [{ start }] = blocks as [Block];
+      // This is shorter if a block is damaged.
+      lines = (await readBlocks(target, blocks, memory)).subarray(position - start, end - start);
+    }
+    position += lines.length;
+    // Read the last id now, since the caller may overwrite the lines.
+    lastRead = lastEventIdOf(lines) ?? lastRead;
+    yield lines;
   }
+}
 
-  /** Reads blocks until one is damaged. @throws {CorruptLogError} if the first one is damaged. */
-  async #readBlocks(blocks: readonly Block[]): Promise<Buffer> {
-    const { file, path } = this.#target;
-    const [{ start }] = blocks as [Block];
-    const chunk = this.#wanted.memory.take(blocks.at(-1)!.end - start);
-    const readBytes = await cachedReads.read(file, chunk, start);
-    const damaged = blocks.find((block) =>
-      block.end - start > readBytes ||
-      crc32(chunk.subarray(block.start - start, block.end - start)) !== block.crc
-    );
-    if (damaged === undefined) return chunk;
-    if (damaged.start > start) return chunk.subarray(0, damaged.start - start);
-    const what = damaged.end - start > readBytes
-      ? `the file ends at byte ${start + readBytes}, before the end of the block`
-      : "the block does not match its CRC-32";
-    throw new CorruptLogError(`${path}: corrupt at byte ${start} (to ${damaged.end}): ${what}`);
-  }
+/**
+ * Reads blocks until one is damaged, and checks their CRCs.
+ * @throws {CorruptLogError} if the first block is damaged.
+ */
+async function readBlocks(
+  { file, path }: CommitFile,
+  blocks: readonly Block[],
+  memory: ScanMemory,
+): Promise<Buffer> {
+  const [{ start }] = blocks as [Block];
+  const chunk = memory.take(blocks.at(-1)!.end - start);
+  const readBytes = await cachedReads.read(file, chunk, start);
+  const damaged = blocks.find((block) =>
+    block.end - start > readBytes ||
+    crc32(chunk.subarray(block.start - start, block.end - start)) !== block.crc
+  );
+  if (damaged === undefined) return chunk;
+  if (damaged.start > start) return chunk.subarray(0, damaged.start - start);
+  const what = damaged.end - start > readBytes
+    ? `the file ends at byte ${start + readBytes}, before the end of the block`
+    : "the block does not match its CRC-32";
+  throw new CorruptLogError(`${path}: corrupt at byte ${start} (to ${damaged.end}): ${what}`);
+}
 
-  /** Returns lines from the segments, up to the last event in the range. */
-  async #readSealed(segments: readonly LogFile[]): Promise<Buffer | null> {
-    const { lastEventId, end: rangeEnd } = this.#range;
-    this.#sealed ??= readLines(segments, this.#wanted);
-    const lines = (await this.#sealed.next()).value ?? null;
-    if (lines === null || lastEventIdOf(lines)! < lastEventId) return lines;
-    this.#position = rangeEnd;
+/** Yields lines from the segments, up to event `lastEventId`. */
+async function* sealedLines(
+  segments: readonly LogFile[],
+  lastEventId: string,
+  wanted: LinesWanted,
+): AsyncGenerator<Buffer, void> {
+  for await (const lines of readLines(segments, wanted)) {
+    if (lastEventIdOf(lines)! < lastEventId) {
+      yield lines;
+      continue;
+    }
     const end = firstLineAfter(lines, lastEventId);
-    return end === 0 ? null : lines.subarray(0, end);
+    if (end > 0) yield lines.subarray(0, end);
+    return;
   }
 }
 

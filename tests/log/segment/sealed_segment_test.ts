@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line.ts";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
-import type { LineSource, LogFile } from "../../../src/log/read/snapshot.ts";
+import type { LogFile } from "../../../src/log/read/snapshot.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -16,14 +16,14 @@ import {
   splitLines,
 } from "../../support/test_segment.ts";
 
-function sourceOf(segment: LogFile, filter: EventFilter, after?: string): LineSource {
+function chunksOf(segment: LogFile, filter: EventFilter, after?: string) {
   return segment.lines({ after, filter, readBytes: () => 1, memory: new ScanMemory() });
 }
 
 async function linesOf(segment: LogFile, filter: EventFilter, after?: string) {
-  const source = sourceOf(segment, filter, after);
   const chunks: Buffer[] = [];
-  for (let chunk = await source.next(); chunk !== null; chunk = await source.next()) {
+  for await (const chunk of chunksOf(segment, filter, after)) {
+    assert.ok(chunk.length > 0);
     chunks.push(Buffer.from(chunk));
   }
   return splitLines(Buffer.concat(chunks)).map(String);
@@ -92,7 +92,7 @@ function randomFilter(random: SeededRandom, line: Buffer): EventFilter {
 test("sealedSegment() returns copies that callers can change without affecting later reads", async () => {
   const { segment, lines } = await sealOne(smallBatches(100));
   for (let reading = 0; reading < 2; reading++) {
-    const chunk = await sourceOf(segment, {}).next();
+    const { value: chunk } = await chunksOf(segment, {}).next();
     assert.ok(chunk!.equals(Buffer.concat(lines)));
     chunk!.fill(0);
   }
