@@ -5,11 +5,10 @@
 import { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
 import { mayContain } from "../parquet/bloom_filter.ts";
-import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
+import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { LinesWanted } from "../read/snapshot.ts";
 import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
 import type { Segment } from "./segment_reader.ts";
-import type { FilteredColumn } from "./segment_schema.ts";
 
 /**
  * Returns the row groups that may contain matching events after `after`, in log order.
@@ -20,7 +19,10 @@ export async function pruneRowGroups(
   { after, filter }: Pick<LinesWanted, "after" | "filter">,
 ): Promise<number[]> {
   const tests: ((number: number) => boolean)[] = [];
-  for (const [column, hash] of hashesOf(filter)) {
+  const sought = [["record_key", filter.recordKey], ["stream", filter.stream]] as const;
+  for (const [column, value] of sought) {
+    if (value === undefined) continue;
+    const hash = xxhash64(Buffer.from(value));
     const filters = await segment.filters(column);
     // Most segments of a large log are skipped here. With cached filters, no footer is read.
     if (!filters.some((filter) => mayContain(filter, hash))) return [];
@@ -32,23 +34,6 @@ export async function pruneRowGroups(
     const isLater = after === undefined || rowGroup.lastEventId > after;
     return isLater && isWithinBounds(rowGroup, filter) && tests.every((test) => test(number));
   });
-}
-
-type ColumnHash = [column: FilteredColumn, hash: Hash64];
-
-/** Hashes of each filter's values, kept because a scan looks them up in every segment. */
-const knownHashes = new WeakMap<EventFilter, ColumnHash[]>();
-
-function hashesOf(filter: EventFilter): ColumnHash[] {
-  let hashes = knownHashes.get(filter);
-  if (hashes === undefined) {
-    const { recordKey, stream } = filter;
-    hashes = [];
-    if (recordKey !== undefined) hashes.push(["record_key", xxhash64(Buffer.from(recordKey))]);
-    if (stream !== undefined) hashes.push(["stream", xxhash64(Buffer.from(stream))]);
-    knownHashes.set(filter, hashes);
-  }
-  return hashes;
 }
 
 function isWithinBounds({ bounds }: RowGroup, filter: EventFilter): boolean {
