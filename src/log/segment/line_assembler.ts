@@ -17,21 +17,7 @@ import {
   putUuid,
   viewFor,
 } from "../line/line_bytes.ts";
-import {
-  BATCH_ID,
-  CLOSING,
-  CONTENT_HASH,
-  EVENT_HASH,
-  KIND,
-  LINE_FIXED_BYTES,
-  OBSERVED_AT,
-  OCCURRED_AT,
-  OPENING,
-  PAYLOAD,
-  RECORD_KEY,
-  SOURCE,
-  STREAM,
-} from "../line/line_layout.ts";
+import * as layout from "../line/line_layout.ts";
 import { ABSENT, type ColumnValues, timeAt } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
@@ -83,7 +69,7 @@ class LineAssembler {
   /** Upper bound on the size of the lines; raised when strings need escapes. */
   #linesBytesMax: number;
   /** The last formatted time and its value's offset. Rows in a batch have the same offset. */
-  #observedAt: Piece = OBSERVED_AT;
+  #observedAt: Piece = layout.OBSERVED_AT;
   #observedAtStart = ABSENT;
 
   constructor(
@@ -94,7 +80,7 @@ class LineAssembler {
   ) {
     this.#columns = columns;
     this.#rows = rows;
-    this.#linesBytesMax = rows.length * LINE_FIXED_BYTES + valueBytes;
+    this.#linesBytesMax = rows.length * layout.LINE_FIXED_BYTES + valueBytes;
     const neededBytes = this.#linesBytesMax;
     // The cache counts the whole buffer against its limit, so at most half may be unused.
     const fits = memory !== undefined && memory.length >= neededBytes &&
@@ -111,31 +97,31 @@ class LineAssembler {
   #putLine(row: number): void {
     const { event_id, source, stream, record_key, kind, occurred_at } = this.#columns;
     const { observed_at, content_hash, batch_id, event_hash } = this.#columns;
-    this.#putPiece(OPENING);
+    this.#putPiece(layout.OPENING);
     this.#end = putUuid(this.#view, this.#end, event_id.bytes, event_id.starts[row]!);
-    this.#putPiece(SOURCE);
+    this.#putPiece(layout.SOURCE);
     this.#putText(source, row);
-    this.#putPiece(STREAM);
+    this.#putPiece(layout.STREAM);
     this.#putText(stream, row);
-    this.#putPiece(RECORD_KEY);
+    this.#putPiece(layout.RECORD_KEY);
     this.#putText(record_key, row);
-    this.#putPiece(KIND);
+    this.#putPiece(layout.KIND);
     this.#putText(kind, row);
     if (occurred_at.starts[row] !== ABSENT) {
-      this.#putPiece(OCCURRED_AT);
+      this.#putPiece(layout.OCCURRED_AT);
       this.#putText(occurred_at, row);
     }
-    this.#putPiece(OBSERVED_AT);
+    this.#putPiece(layout.OBSERVED_AT);
     this.#putPiece(this.#observedAtOf(observed_at, row));
-    this.#putPiece(PAYLOAD);
+    this.#putPiece(layout.PAYLOAD);
     this.#putValue(this.#columns.payload, row);
-    this.#putPiece(CONTENT_HASH);
+    this.#putPiece(layout.CONTENT_HASH);
     this.#putHash(content_hash, row);
-    this.#putPiece(BATCH_ID);
+    this.#putPiece(layout.BATCH_ID);
     this.#putText(batch_id, row);
-    this.#putPiece(EVENT_HASH);
+    this.#putPiece(layout.EVENT_HASH);
     this.#putHash(event_hash, row);
-    this.#putPiece(CLOSING);
+    this.#putPiece(layout.CLOSING);
     this.#putPiece(LF);
   }
 
