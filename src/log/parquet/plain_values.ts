@@ -3,6 +3,7 @@
  * Encodings.md, PLAIN = 0). The buffer is reused for the next row group.
  */
 import { Buffer } from "node:buffer";
+import { ByteWriter } from "../../event/byte_writer.ts";
 import { putBytes, viewOf } from "../line/line_bytes.ts";
 
 const LENGTH_BYTES = 4;
@@ -10,48 +11,33 @@ const INITIAL_BYTES = 64 * 1024;
 /** A larger buffer is dropped, so that one very large value does not retain memory. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
-export class PlainValues {
-  #memory: Buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
-  #length = 0;
-
-  /** Buffer for the values; `reserve()` may replace it. */
-  get memory(): Buffer {
-    return this.#memory;
+export class PlainValues extends ByteWriter {
+  constructor() {
+    super(INITIAL_BYTES);
   }
 
   /** All values so far. */
-  get bytes(): Buffer {
-    return this.#memory.subarray(0, this.#length);
+  get values(): Buffer {
+    return this.bytes.subarray(0, this.size);
   }
 
   /** Appends a variable-length value: its length, then its bytes. */
   add(from: Uint8Array, start = 0, end: number = from.length): void {
-    const at = this.reserve(LENGTH_BYTES + end - start);
-    this.#memory.writeUInt32LE(end - start, at);
-    putBytes(this.#memory, at + LENGTH_BYTES, from, start, end);
+    const at = this.take(LENGTH_BYTES + end - start);
+    this.bytes.writeUInt32LE(end - start, at);
+    putBytes(this.bytes, at + LENGTH_BYTES, from, start, end);
   }
 
-  /** Appends a fixed-size value, without a length prefix. */
-  addFixed(from: Uint8Array): void {
-    const at = this.reserve(from.length);
-    putBytes(this.#memory, at, from);
-  }
-
-  /** Reserves bytes in `memory` for the next value, which the caller writes; returns its offset. */
-  reserve(sizeBytes: number): number {
-    const at = this.#length;
-    this.#length += sizeBytes;
-    if (this.#length > this.#memory.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(this.#length, 2 * this.#memory.length));
-      this.#memory.copy(larger, 0, 0, at);
-      this.#memory = larger;
-    }
-    return at;
+  /** Adds room in `bytes` for the next value, which the caller writes; returns its offset. */
+  take(sizeBytes: number): number {
+    this.reserve(sizeBytes);
+    this.size += sizeBytes;
+    return this.size - sizeBytes;
   }
 
   clear(): void {
-    if (this.#memory.length > KEPT_BYTES_MAX) this.#memory = Buffer.allocUnsafeSlow(INITIAL_BYTES);
-    this.#length = 0;
+    if (this.bytes.length > KEPT_BYTES_MAX) this.bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+    this.size = 0;
   }
 }
 

@@ -99,16 +99,16 @@ export class RowGroupWriter {
     const column = rows[name];
     if (column instanceof Dictionary) return this.#dictionaryContent(name, column);
     if (name === "occurred_at") {
-      const values = [...plainValues(column.bytes)];
+      const values = [...plainValues(column.values)];
       return {
         rows: rows.rows,
-        values: column.bytes,
+        values: column.values,
         levels: rows.occurredAtLevels,
         statistics: statisticsOf(values, compareBytes, rows.rows - values.length),
       };
     }
     const statistics = name === "event_id" ? idStatistics(rows) : undefined;
-    return { rows: rows.rows, values: column.bytes, statistics };
+    return { rows: rows.rows, values: column.values, statistics };
   }
 
   #dictionaryContent(name: ColumnName, { values, indices }: Dictionary): ColumnContent {
@@ -116,7 +116,7 @@ export class RowGroupWriter {
     const plain = this.#dictionaryValues;
     plain.clear();
     for (const value of values) {
-      if (isFixed) plain.addFixed(value);
+      if (isFixed) plain.append(value);
       else plain.add(value);
     }
     const count = values.length;
@@ -125,7 +125,7 @@ export class RowGroupWriter {
     return {
       rows: indices.length,
       values: encodeIndices(indices, count),
-      dictionary: { values: plain.bytes, count },
+      dictionary: { values: plain.values, count },
       statistics: hasStatistics ? statisticsOf(values, compare) : undefined,
     };
   }
@@ -150,12 +150,12 @@ export class RowGroupWriter {
 }
 
 /** Ids increase, so the first is the minimum and the last is the maximum. */
-function idStatistics({ event_id: { bytes } }: RowGroupRows): Statistics {
-  return statisticsOf([bytes.subarray(0, UUID_BYTES), bytes.subarray(-UUID_BYTES)], compareBytes);
+function idStatistics({ event_id: { values } }: RowGroupRows): Statistics {
+  return statisticsOf([values.subarray(0, UUID_BYTES), values.subarray(-UUID_BYTES)], compareBytes);
 }
 
 function bloomFilterOf(name: ColumnName, rows: RowGroupRows): Buffer | null {
   if (name !== "stream" && name !== "batch_id" && name !== "record_key") return null;
-  const values = name === "record_key" ? plainValues(rows[name].bytes) : rows[name].values;
+  const values = name === "record_key" ? plainValues(rows[name].values) : rows[name].values;
   return encodeBloomFilter(buildBloomFilter(values, BLOOM_FILTERS[name]));
 }

@@ -75,12 +75,12 @@ export class RowGroupRows {
 
   #addFixed({ bytes, eventIdStart, contentHashStart, eventHashStart }: StoredEvent): void {
     const { event_id, content_hash, event_hash } = this;
-    const idPlace = event_id.reserve(UUID_BYTES);
-    const contentPlace = content_hash.reserve(HASH_BYTES);
-    const eventPlace = event_hash.reserve(HASH_BYTES);
-    const isValid = takeUuid(bytes, eventIdStart, event_id.memory, idPlace) &&
-      takeHex(bytes, contentHashStart, HASH_BYTES, content_hash.memory, contentPlace) &&
-      takeHex(bytes, eventHashStart, HASH_BYTES, event_hash.memory, eventPlace);
+    const idPlace = event_id.take(UUID_BYTES);
+    const contentPlace = content_hash.take(HASH_BYTES);
+    const eventPlace = event_hash.take(HASH_BYTES);
+    const isValid = takeUuid(bytes, eventIdStart, event_id.bytes, idPlace) &&
+      takeHex(bytes, contentHashStart, HASH_BYTES, content_hash.bytes, contentPlace) &&
+      takeHex(bytes, eventHashStart, HASH_BYTES, event_hash.bytes, eventPlace);
     if (!isValid) throw new CorruptLogError("an event has a malformed id or hash");
   }
 }

@@ -24,7 +24,7 @@ const OPTIONAL = { ...REQUIRED, isOptional: true };
 function plain(...texts: string[]): Buffer {
   const values = new PlainValues();
   for (const text of texts) values.add(Buffer.from(text));
-  return values.bytes;
+  return values.values;
 }
 
 async function written(content: ColumnContent): Promise<Buffer> {
