@@ -1,6 +1,6 @@
 /**
  * Verifies a log without changing or locking it. Checks every file in log order, as one history.
- * Memory grows by 8 bytes per batch.
+ * Memory grows by 16 bytes per batch.
  *
  * Without an anchor outside the log, the loss of complete commits at its end can't be detected,
  * since the rest is a valid earlier state.
@@ -9,7 +9,7 @@ import { quoteString } from "../../event/json/quote_string.ts";
 import { sumOf } from "../../sum.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
-import { batchHash, BatchHashes } from "./batch_hashes.ts";
+import { batchHash, repeatedIn } from "./batch_hashes.ts";
 import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
 import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
@@ -60,8 +60,10 @@ class LogVerifier {
   readonly #storage: Storage;
   readonly #options: VerifyOptions;
   readonly #report: VerifyReport;
-  /** Hashes of all batches up to the first failure. */
-  readonly #hashes = new BatchHashes();
+  /** Hashes of all batches up to the first failure, by file. */
+  readonly #hashes: BigUint64Array[] = [];
+  /** Hashes of the batches in the file being checked, if it is not a segment. */
+  #unsealed: bigint[] = [];
   #failure: Damage<FailureCode> | null = null;
   readonly #others: Damage[] = [];
   #eventsSealed = 0;
@@ -101,7 +103,7 @@ class LogVerifier {
     this.#eventsSealed = sumOf(inventory.manifest.segments, ({ events }) => events);
     await this.#checkSegments(inventory);
     await this.#checkUnsealed(inventory);
-    const repeated = this.#hashes.takeRepeated();
+    const repeated = repeatedIn(this.#hashes);
     if (repeated.size > 0) await this.#checkDuplicates(inventory, repeated);
   }
 
@@ -125,7 +127,7 @@ class LogVerifier {
     if (this.#failure === null) {
       this.#report.segments_checked += 1;
       this.#addEvents(events);
-      for (const hash of hashes) this.#hashes.add(hash);
+      this.#hashes.push(hashes);
     }
     if (failure !== null) this.#addFailure(failure);
   }
@@ -136,7 +138,7 @@ class LogVerifier {
     const history = new HistoryCheck({
       chain: this.#options.chain,
       ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
-      onBatch: (batch) => this.#hashes.add(batchHash(batch)),
+      onBatch: (batch) => void this.#unsealed.push(batchHash(batch)),
     });
     for (const listed of pending) {
       if (this.#failure === null) this.#report.pending_checked += 1;
@@ -166,6 +168,8 @@ class LogVerifier {
       : new HistoryCheck({ chain: next.chain, previousHead: null });
     const eventsBefore = next.eventsChecked;
     const result = await this.#check(path, () => verify(history));
+    this.#hashes.push(BigUint64Array.from(this.#unsealed));
+    this.#unsealed = [];
     this.#addEvents(next.eventsChecked - eventsBefore);
     return result;
   }
