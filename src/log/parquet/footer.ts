@@ -17,19 +17,16 @@ const FOOTER_CRC_BYTES = 4;
 /** Size of the footer's length and the magic bytes. */
 const TRAILER_BYTES = 8;
 
-/** A footer with a valid CRC-32. */
-export interface CheckedFooter {
-  /** File offset of the CRC-32. */
-  start: number;
-  /** The encoded FileMetaData (`parquet_format.ts`). */
-  bytes: Buffer;
-}
-
-/** Reads a footer. @throws {SegmentError} if the file is damaged or not a segment. */
-export async function readCheckedFooter(
+/**
+ * Reads a footer as `type`, which declares all or part of FileMetaData (`parquet_format.ts`).
+ * Returns it with the file offset of its CRC-32.
+ * @throws {SegmentError} if the file is damaged or not a segment.
+ */
+export async function readFileMetaData<Value>(
+  type: ThriftType<Value>,
   file: FileReader,
   sizeBytes: number,
-): Promise<CheckedFooter> {
+): Promise<{ value: Value; start: number }> {
   const bytesMin = MAGIC.length + FOOTER_CRC_BYTES + TRAILER_BYTES;
   if (sizeBytes < bytesMin) throw new SegmentError(`file is too short: ${sizeBytes} bytes`);
   const opening = await readRange(file, 0, MAGIC.length);
@@ -48,7 +45,10 @@ export async function readCheckedFooter(
   if (footerCrc(checked) !== checked.readUInt32LE()) {
     throw new SegmentError(`the footer at byte ${start} does not match its CRC-32`);
   }
-  return { start, bytes: checked.subarray(FOOTER_CRC_BYTES, -TRAILER_BYTES) };
+  const bytes = checked.subarray(FOOTER_CRC_BYTES, -TRAILER_BYTES);
+  const { value, end } = decodeThrift(type, bytes);
+  if (end !== bytes.length) throw new SegmentError("the footer has trailing bytes");
+  return { value, start };
 }
 
 /** Encodes the end of a file, starting with the CRC-32. */
@@ -59,13 +59,6 @@ export function encodeFooter(metadata: FileMetaData): Buffer {
   bytes.writeUInt32LE(footer.length, lengthStart);
   bytes.writeUInt32LE(footerCrc(bytes), 0);
   return bytes;
-}
-
-/** Decodes a footer. @throws {SegmentError} if it is malformed or has bytes after the struct. */
-export function decodeFooter<Value>(type: ThriftType<Value>, { bytes }: CheckedFooter): Value {
-  const { value, end } = decodeThrift(type, bytes);
-  if (end !== bytes.length) throw new SegmentError("the footer has trailing bytes");
-  return value;
 }
 
 /** @param bytes the end of the file, starting with the CRC-32. */

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
-import { decodeFooter, MAGIC, readCheckedFooter } from "../parquet/footer.ts";
+import { MAGIC, readFileMetaData } from "../parquet/footer.ts";
 import {
   type ColumnChunk,
   FILE_KEY_VALUES,
@@ -74,12 +74,12 @@ export interface SegmentFooter {
  * filter. @throws {SegmentError} if the file is not a segment.
  */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
-  const parquet = await readCheckedFooter(file, sizeBytes);
-  const { key_value_metadata: [first] } = decodeFooter(FILE_KEY_VALUES, parquet);
+  const { value, start: footerStart } = await readFileMetaData(FILE_KEY_VALUES, file, sizeBytes);
+  const { key_value_metadata: [first] } = value;
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY} metadata`);
   const metadata = decodeMetadata(first.value);
   const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
-  const indexStart = parquet.start - stream_index_bytes;
+  const indexStart = footerStart - stream_index_bytes;
   const blocksStart = indexStart - stream_blocks_bytes;
   const filterStart = blocksStart - key_filter_bytes;
   const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
@@ -90,7 +90,7 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
   const indexes = {
     key_filter: { start: filterStart, end: blocksStart },
     stream_blocks: { start: blocksStart, end: indexStart },
-    stream_index: { start: indexStart, end: parquet.start },
+    stream_index: { start: indexStart, end: footerStart },
   };
   return { metadata, indexes };
 }
@@ -101,7 +101,7 @@ export async function readRowGroups(
   sizeBytes: number,
   { metadata, indexes }: SegmentFooter,
 ): Promise<RowGroup[]> {
-  const file = decodeFooter(FILE_META_DATA, await readCheckedFooter(reader, sizeBytes));
+  const { value: file } = await readFileMetaData(FILE_META_DATA, reader, sizeBytes);
   if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
     throw new SegmentError("the schema differs from the segment schema");
   }
