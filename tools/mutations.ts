@@ -40,7 +40,8 @@ const SYNC_TAIL = "await this.#tail.file.sync(mode)";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
 
-const RECENT = "      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);\n    });\n";
+const ADD_COMMIT =
+  "    await this.#takeIn(() => this.#tail.add(commit, bytes, growth, entries));\n";
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -301,7 +302,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES],
   },
   {
-    name: "the manifest lists a segment before the others of its pending file are written",
+    name: "the manifest lists a segment before the others from its pending file are written",
     edits: [
       edit(
         "log/sealing/seal.ts",
@@ -316,7 +317,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a reader sees unsynced events",
     edits: [
       edit("log/wal/tail_writer.ts", "      this.#sync(mode),\n", "      null,\n"),
-      edit("log/wal/tail_writer.ts", RECENT, `${RECENT}    await this.#sync(mode);\n`),
+      edit("log/wal/tail_writer.ts", ADD_COMMIT, `${ADD_COMMIT}    await this.#sync(mode);\n`),
       edit(
         "log/wal/commit_file_view.ts",
         "{ end: endBytes, lastEventId }, wanted",

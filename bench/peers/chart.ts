@@ -69,7 +69,7 @@ export function drawChart(results: PeersResult[]): string {
   const groups = FIGURES.filter(({ row }) => SERVED_ROWS.includes(row))
     .map((figure) => groupOf(figure, results))
     .filter(({ bars }) => bars.length > 0);
-  if (groups.length === 0) throw new Error("the results have no row of ingest, replay or delivery");
+  if (groups.length === 0) throw new Error("the results have no ingest, replay or delivery row");
   const barsMax = Math.max(...groups.map(({ bars }) => bars.length));
   const groupHeight = GROUP_HEAD_HEIGHT + barsMax * BAR_STEP + GROUP_GAP;
   const width = COLUMNS * GROUP_WIDTH + 2 * MARGIN;

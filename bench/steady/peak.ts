@@ -55,7 +55,7 @@ export async function measurePeak(
   });
   const peak = load.events / load.seconds;
   progress(
-    `peak ${Math.round(peak)} events/s; now ${rounded(100 * STEADY_SHARE, 0)} % of it`,
+    `peak ${Math.round(peak)} events/s; now ${rounded(100 * STEADY_SHARE, 0)}% of it`,
   );
   return { eventsPerSecond: peak * STEADY_SHARE, batches, lastEventId };
 }

@@ -86,7 +86,7 @@ test(`sqlite_view, killed at any time, equals one built from scratch (seed ${SEE
   });
 });
 
-test("sqlite_view follows commits, even across a kill of the service", async () => {
+test("sqlite_view follows commits, even if the service is killed", async () => {
   await withServing(async (served) => {
     const random = new SeededRandom();
     await appendChanges(served, "b1", random);

@@ -38,7 +38,7 @@ export class Replication {
     this.#thread = new ThreadPool(module, { threadsMax: 1, workerData: { stream, end } });
   }
 
-  /** Whether enough messages were added to send them. */
+  /** Whether the added messages fill a block, which should then be sent. */
   get isFull(): boolean {
     return this.#block.isFull;
   }

@@ -71,8 +71,6 @@ export async function restore(options: RestoreOptions): Promise<void> {
       randomBytes: (into) => void randomFillSync(into),
       report,
       sealing: { maker: sealThread(logDir), rotateBytes: TAIL_ROTATE_BYTES },
-      // Nothing reads what was just written.
-      recentBytesMax: 0,
     });
     try {
       const watch = await HeadWatch.over(log, options.head);

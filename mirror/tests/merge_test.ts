@@ -22,7 +22,7 @@ function withServices(
 }
 
 test(
-  "merge.ts prints each event of three logs once, in id order",
+  "merge.ts prints each event from three logs once, in id order",
   NEEDS_NATS,
   () =>
     withServices(3, (services) =>

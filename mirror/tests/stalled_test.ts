@@ -76,7 +76,7 @@ const STALLS: Stall[] = [
   },
 ];
 
-testWithNats("restore outlives every kind of stalled connection", async (mirrored) => {
+testWithNats("restore survives every kind of stalled connection", async (mirrored) => {
   const { served, nats } = mirrored;
   await appendPayloads(mirrored, "b1", PAYLOADS);
   await pushAll(mirrored);
@@ -95,7 +95,7 @@ testWithNats("restore outlives every kind of stalled connection", async (mirrore
   }));
 });
 
-testWithNats("push exits on SIGTERM while NATS stands still", async (mirrored) => {
+testWithNats("push exits on SIGTERM while NATS is frozen", async (mirrored) => {
   const { nats } = mirrored;
   await appendPayloads(mirrored, "b1", PAYLOADS);
   const pusher = startPush(mirrored);

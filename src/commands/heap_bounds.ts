@@ -1,5 +1,5 @@
 /**
- * Limits V8's heap. By default, V8 defers collection so long that a service with 40 MiB of live
+ * Limits V8's heap. By default, V8 defers collection for so long that a service with 40 MiB of live
  * data uses 200 MiB.
  *
  * - In all threads, the old generation is collected before it doubles.

@@ -31,12 +31,8 @@ import { buildCleanEnd, buildCommit, type BuiltCommit, frameCommit } from "./wal
 import { CommitFile, growthOf } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
 import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
-import { RecentCommits } from "./wal/recent_commits.ts";
 import { rotateTail, RotationError } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
-
-/** Memory for copies of the newest commits, which serve readers at the end of the log. */
-export const RECENT_COMMITS_BYTES_MAX: number = 8 * 1024 * 1024;
 
 /** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
 export const PENDING_FILES_MAX: number = 8;
@@ -49,8 +45,6 @@ export interface LogOptions {
   /** Fills `into` with random bytes. */
   randomBytes: (into: Uint8Array) => void;
   report: Report;
-  /** `RECENT_COMMITS_BYTES_MAX` if absent. */
-  recentBytesMax?: number;
   /** Background sealing; if absent, only `seal()` seals. */
   sealing?: SealingOptions;
 }
@@ -98,7 +92,6 @@ export class Log {
     this.#manifest = recovered.manifest;
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
-    this.#tail.recent = this.#newRecent(this.#tail.lastEventId);
     this.#writer = new TailWriter(this.#tail);
     this.#snapshot = this.#takeSnapshot();
     this.#rotateAtBytes = this.#rotateBytes;
@@ -338,7 +331,6 @@ export class Log {
     const writable = pending.moveTo(rotated.path, rotated.pending);
     this.#pending = [...this.#pending, pending];
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
-    this.#tail.recent = this.#newRecent(null);
     this.#writer = new TailWriter(this.#tail);
     this.#snapshot = this.#takeSnapshot();
     // The rotation is complete, so a failure only leaks a descriptor.
@@ -349,11 +341,6 @@ export class Log {
 
   #report(line: string): void {
     this.#options.report(line);
-  }
-
-  #newRecent(lastEventId: string | null): RecentCommits {
-    const { recentBytesMax = RECENT_COMMITS_BYTES_MAX } = this.#options;
-    return new RecentCommits(recentBytesMax, lastEventId);
   }
 
   #takeSnapshot(): LogSnapshot {

@@ -15,7 +15,7 @@ interface DrawnGroup {
   bars: [name: string, label: string, width: number][];
 }
 
-/** Reads the groups of a chart back. */
+/** Reads back the groups in a chart. */
 function groupsOf(chart: string): DrawnGroup[] {
   return [...chart.matchAll(/<g .*?<\/g>/gs)].map(([group]) => {
     const title = /<text [^>]*>(.*?)<\/text>/.exec(group)![1]!.replaceAll(/<.*?>/g, "");
@@ -83,5 +83,5 @@ test("drawChart() has a title and colors for both color schemes", () => {
 test("drawChart() rejects results of other benchmarks, and results without a drawn row", () => {
   const other = { ...result("node", []), benchmark: "floor" };
   assert.throws(() => drawChart([other]), /not a result of bench\/peers: floor$/);
-  assert.throws(() => drawChart([result("node", [{ row: "seal", ours: 1 }])]), /no row of ingest/);
+  assert.throws(() => drawChart([result("node", [{ row: "seal", ours: 1 }])]), /no ingest, replay/);
 });

@@ -115,7 +115,7 @@ test("unixFetch() limits its connections", async () => {
   });
 });
 
-test("unixFetch() rejects with the error of a request body", async () => {
+test("unixFetch() rejects with the error from a request body", async () => {
   const reason = new Error("source is gone");
   const body = new ReadableStream({ pull: (controller) => controller.error(reason) });
   await withServer(echo, async (fetch) => {

@@ -80,7 +80,7 @@ test("retiring a source without committed events is source_not_found, and the so
     assert.equal((await retire(socketPath, "shop")).status, "retired");
   }));
 
-test("a batch of a retired source gets 409 source_retired", () =>
+test("a batch from a retired source gets 409 source_retired", () =>
   withService(async ({ socketPath }) => {
     const first = batchWith({ batch_id: "1" });
     const receipt = await commit(socketPath, first);

@@ -16,7 +16,6 @@ import { memoryBytes, openDescriptors } from "../../bench/support/process_stats.
 import { withServing } from "../support/deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
-import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
 const CONNECTIONS_WANTED = Number(process.env.CONNECTIONS ?? 2000);
 /** Number of descriptors reserved for purposes other than connections. */
@@ -28,7 +27,7 @@ const RETRY_MS = 5;
 const KIB = 1024;
 const MIB = 1024 * KIB;
 /** Memory of a runtime that has loaded the program. */
-const BASE_BYTES = 256 * MIB + RECENT_COMMITS_BYTES_MAX;
+const BASE_BYTES = 256 * MIB;
 /** Approximate memory of a connection in either runtime. */
 const CONNECTION_BYTES = 32 * KIB;
 /** Size of a single read from a socket. */
@@ -41,7 +40,7 @@ interface Kind {
   more: string;
   /** Limit on the server's memory per connection. */
   bytesMax: number;
-  /** Divisor for the number of connections. It is above 1 if they cost the client much memory. */
+  /** Divisor for the number of connections, above 1 if they cost the client a lot of memory. */
   oneIn: number;
 }
 

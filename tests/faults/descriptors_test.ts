@@ -195,6 +195,6 @@ for (const [name, run] of [["seal", runSeal], ["serve", runServe]] satisfies [st
         assert.equal(await verifiedEvents(dir), events, `after ${name} with ${limit} descriptors`);
       }
       const inLog = faults.filter((fault) => /EMFILE.*\/(segments|pending|tail)/.test(fault));
-      assert.ok(inLog.length > 0, `some failures name a file of the log: ${faults}`);
+      assert.ok(inLog.length > 0, `some failures name a file in the log: ${faults}`);
     }));
 }

@@ -12,7 +12,6 @@ import { allEvents, commit } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import { withServing } from "../support/deployment.ts";
 import { batch } from "../support/batches.ts";
-import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";
 
 const FOLLOWERS = 200;
@@ -29,11 +28,11 @@ const BULK_BATCHES = 192;
 const BULK_PAYLOAD = "x".repeat(MIB);
 /**
  * Memory per follower: a record and up to two of its chunks, one being sent and one that the system
- * has not accepted yet. Followers share the newest commits and the records made from them.
+ * has not accepted yet. Followers share the records made from the newest commits.
  */
 const FOLLOWER_BYTES = FOLLOW_RECORD_BYTES_MAX + 2 * FOLLOW_PIECE_BYTES;
 const MEMORY_BYTES_MAX = BASE_BYTES + (FOLLOWERS + 1) * FOLLOWER_BYTES +
-  RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX;
+  LIVE_PAGES_BYTES_MAX;
 
 /** Counts the events that one follower receives, and checks that its position increases. */
 class Received {

@@ -28,7 +28,7 @@ const echo: HttpHandler = async (request) => ({
 
 const SEEN: Array<[title: string, head: string, seen: object]> = [
   ["a target verbatim", "GET //a/%62?c=%zz+#d HTTP/1.1", { target: "//a/%62?c=%zz+#d" }],
-  ["dots and backslashes of a target", "GET /a/../b\\c HTTP/1.1", { target: "/a/../b\\c" }],
+  ["dots and backslashes in a target", "GET /a/../b\\c HTTP/1.1", { target: "/a/../b\\c" }],
   ["an absolute target", "GET http://other/a?b HTTP/1.1", { target: "http://other/a?b" }],
   ["a target with an asterisk", "DELETE /* HTTP/1.1", { method: "DELETE", target: "/*" }],
   ["a missing header as null", "GET / HTTP/1.1", { x: null, host: "localhost" }],

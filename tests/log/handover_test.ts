@@ -28,14 +28,14 @@ const TEXT = "x".repeat(READ_CHUNK_BYTES / 4);
 const MOMENTS = ["while it is the tail", "when it is the complete tail", "when it is pending"];
 
 /** A log whose sealing starts when the test calls `seal()`. */
-async function openSteered(recentBytesMax?: number, rotateBytes = 1) {
+async function openSteered(rotateBytes = 1) {
   const storage = new SimulatedDisk();
   const steps = new SealingSteps({ rotateBytes });
   let isHeld = true;
   steps.beforeMake = () => {
     if (isHeld) throw new Error("not yet");
   };
-  const opened = await openTestLog(storage, recentBytesMax, steps.on());
+  const opened = await openTestLog(storage, steps.on());
   const seal = async () => {
     isHeld = false;
     const idle = steps.nextIdle(storage);
@@ -112,42 +112,39 @@ async function readersOf(snapshot: LogSnapshot) {
 }
 
 for (const [moment, name] of MOMENTS.entries()) {
-  for (const recentBytesMax of [0, undefined]) {
-    const from = recentBytesMax === 0 ? "from files" : "with the newest commits in memory";
-    test(`a snapshot of a file, taken ${name} and read ${from}, survives sealing`, async () => {
-      const rotateBytes = 2.5 * EVENTS * TEXT.length;
-      const { log, storage, steps, seal, reports } = await openSteered(recentBytesMax, rotateBytes);
-      for (const batchId of ["first", "second", "third"]) await append(log, batchId);
-      const paused = steps.nextPause();
-      await append(log, "a");
-      await paused;
-      await append(log, "b");
-      const readers = moment === 0 ? await readersOf(log.snapshot) : [];
-      await append(log, "c");
-      if (moment === 1) readers.push(...await readersOf(log.snapshot));
-      await seal();
-      const pausedAgain = steps.nextPause();
-      await append(log, "d");
-      await pausedAgain;
-      if (moment === 2) readers.push(...await readersOf(log.snapshot));
-      const taken = readers.length;
-      assert.ok(taken > 40, `${taken} readers`);
-      // Some readers continue in the pending file, the others in its segment.
-      for (const { reader } of readers.filter((_, n) => n % 3 === 0)) await reader.take(1);
-      await seal();
-      for (const { reader, expected, label } of readers) {
-        await reader.take(Infinity);
-        assert.deepEqual(reader.lines, expected, label);
-      }
-      await log.close();
-      assert.equal(storage.openFiles, 0);
-      assert.ok(reports.every((line) => line.includes("not yet")), reports.join("\n"));
-    });
-  }
+  test(`a snapshot of a file, taken ${name}, survives sealing`, async () => {
+    const rotateBytes = 2.5 * EVENTS * TEXT.length;
+    const { log, storage, steps, seal, reports } = await openSteered(rotateBytes);
+    for (const batchId of ["first", "second", "third"]) await append(log, batchId);
+    const paused = steps.nextPause();
+    await append(log, "a");
+    await paused;
+    await append(log, "b");
+    const readers = moment === 0 ? await readersOf(log.snapshot) : [];
+    await append(log, "c");
+    if (moment === 1) readers.push(...await readersOf(log.snapshot));
+    await seal();
+    const pausedAgain = steps.nextPause();
+    await append(log, "d");
+    await pausedAgain;
+    if (moment === 2) readers.push(...await readersOf(log.snapshot));
+    const taken = readers.length;
+    assert.ok(taken > 40, `${taken} readers`);
+    // Some readers continue in the pending file, the others in its segment.
+    for (const { reader } of readers.filter((_, n) => n % 3 === 0)) await reader.take(1);
+    await seal();
+    for (const { reader, expected, label } of readers) {
+      await reader.take(Infinity);
+      assert.deepEqual(reader.lines, expected, label);
+    }
+    await log.close();
+    assert.equal(storage.openFiles, 0);
+    assert.ok(reports.every((line) => line.includes("not yet")), reports.join("\n"));
+  });
 }
 
 test("a sealed file is closed after its last pending read, even if snapshots refer to it", async () => {
-  const { log, storage, steps, seal } = await openSteered(0);
+  const { log, storage, steps, seal } = await openSteered();
   await append(log, "a");
   const paused = steps.nextPause();
   await append(log, "b");

@@ -36,7 +36,7 @@ class CountedSignal extends ChangeSignal {
 /** A hub over a log of one event, and a session that counts the calls to its `close()`. */
 async function countedSession() {
   const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage, 0);
+  const { log } = await openTestLog(storage);
   await log.append([preparedBatch("1")]);
   const changes = new CountedSignal();
   const hub: FollowHub = {
@@ -123,7 +123,7 @@ for (const [title, enter] of PHASES) {
 
 test("FollowSession.close() during a failing read ends the session without another record", async () => {
   const storage = new SimulatedDisk();
-  const { service, reports } = await openTestService(storage, 0);
+  const { service, reports } = await openTestService(storage);
   await service.append(preparedBatch("1"));
   const gate = gateAt("read");
   storage.hook = gate.hook;

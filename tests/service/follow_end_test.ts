@@ -20,7 +20,7 @@ import { SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 /** A service with two batches of one event each, and their event ids. */
 async function smallService() {
   const storage = new SimulatedDisk();
-  const { service, reports } = await openTestService(storage, 0);
+  const { service, reports } = await openTestService(storage);
   const ids: string[] = [];
   for (const batchId of ["1", "2"]) {
     const { body } = await submit(service, submittedBatch("shop", batchId));
@@ -182,7 +182,7 @@ test("FollowSession.next() ends with replay_failed in the live phase while other
 
 test("FollowSession.next() ends with shutdown during a long scan", async () => {
   const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage, 0);
+  const { service } = await openTestService(storage);
   const payload = "x".repeat(SCAN_PAUSE_BYTES);
   const events = [submittedEvent("orders", payload)];
   for (let i = 0; i < 8; i++) await submit(service, { source: "shop", batch_id: `${i}`, events });

@@ -19,7 +19,7 @@ const WANTED = { recordKey: "wanted" };
 
 /** A log with one batch of these events, and the ids of its first and last event. */
 async function logOf(events: { recordKey: string; payload?: string }[]) {
-  const { log } = await openTestLog(new SimulatedDisk(), 0);
+  const { log } = await openTestLog(new SimulatedDisk());
   const [committed] = await log.append([preparedBatch("b", { events })]);
   const { first_event_id: first, last_event_id: last } = committed!;
   return { snapshot: log.snapshot, first, last };

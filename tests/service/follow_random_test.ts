@@ -22,7 +22,6 @@ import {
 import { replayAll } from "../support/stream_listing.ts";
 import { submit, type SubmittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
-import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 
 const HISTORIES = 15;
 const FOLLOWERS = 12;
@@ -31,8 +30,6 @@ const BATCHES_EACH = 12;
 const SOURCES = ["a", "a-b"];
 const STREAMS = ["s", "s.t", "t"];
 const KEYS = ["1", '1"', "\u00e9"];
-/** Cache sizes: followers read from files only, from files and memory, or from memory only. */
-const RECENT_BYTES_MAX = [0, 20_000, RECENT_COMMITS_BYTES_MAX];
 const KINDS = ["upserted", "deleted"];
 
 function maybe<T>(random: Random, items: readonly T[]): T | undefined {
@@ -164,7 +161,7 @@ async function followOn(
 async function runHistory(random: Random): Promise<void> {
   const storage = new SimulatedDisk();
   storage.hook = () => pause(random, 30).then(() => null);
-  const { service } = await openTestService(storage, randomItem(random, RECENT_BYTES_MAX));
+  const { service } = await openTestService(storage);
   const filters = Array.from({ length: FOLLOWERS }, () => randomFilter(random));
   const known: string[] = [];
   const starts = filters.map(async (filter) => {

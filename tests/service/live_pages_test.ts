@@ -18,7 +18,7 @@ const FROM_START: FollowPosition = { after: undefined, filter: {}, limitEvents: 
 /** A log of one-event batches, each with a payload of `payloadBytes`. */
 async function logOf(count: number, payloadBytes: number) {
   const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage, 0);
+  const { log } = await openTestLog(storage);
   const payload = "x".repeat(payloadBytes);
   const ids: string[] = [];
   for (let place = 0; place < count; place++) {

@@ -52,7 +52,7 @@ testWithRestart(
 );
 
 testWithRestart(
-  "append() with a precondition sees earlier batches of the same turn",
+  "append() with a precondition sees earlier batches from the same turn",
   async (log, settle) => {
     const last = await log.commit(submittedBatch("shop", "1"));
     await settle();

@@ -51,12 +51,12 @@ const plain = play([stay, stay, stay, stay]);
 const FORMS: Record<string, { forms: Form[]; segments: number; pending: number }> = {
   "in the middle": { forms: [stay, seal(), stay, stay], segments: 1, pending: 0 },
   "after each part": { forms: [seal(), seal(), seal(), seal()], segments: 4, pending: 0 },
-  "twice, then rotated, then a tail": {
+  "twice, then rotated, then extended": {
     forms: [seal(), seal(), rotateOnly, stay],
     segments: 2,
     pending: 1,
   },
-  "into many segments, then two pending files": {
+  "into many segments, then rotated twice": {
     forms: [seal(SMALL_SEGMENTS), stay, rotateOnly, rotateOnly],
     segments: 3,
     pending: 2,

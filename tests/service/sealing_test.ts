@@ -21,7 +21,7 @@ import { openTestService } from "../support/test_service.ts";
 
 async function openSealed(storage: SimulatedDisk = new SimulatedDisk()) {
   const steps = new SealingSteps();
-  return { storage, steps, ...await openTestService(storage, undefined, steps.on()) };
+  return { storage, steps, ...await openTestService(storage, steps.on()) };
 }
 
 /** Submits the history. @returns an observation after each part. */
@@ -30,7 +30,7 @@ async function play(steps: SealingSteps | null) {
   let storage = new SimulatedDisk();
   const seen: Record<string, unknown>[] = [];
   for (const part of history.parts) {
-    const { service } = await openTestService(storage, undefined, steps?.on());
+    const { service } = await openTestService(storage, steps?.on());
     await part(service);
     await untilQuiet(storage);
     seen.push(await observe(service, history));

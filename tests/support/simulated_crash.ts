@@ -81,7 +81,7 @@ export const TORN_SHAPES: readonly string[] = Object.keys(TORN);
 const ALL_NAMES: KeepsName = () => true;
 const SYNCED_NAMES: KeepsName = () => false;
 
-/** A crash that keeps bytes as the TORN pattern `shape` says. By default, it keeps all names. */
+/** A crash that keeps the bytes in the TORN pattern `shape` and, by default, all names. */
 export function torn(shape: string, keepsName: KeepsName = ALL_NAMES): CrashChoice {
   return { ...TORN[shape]!, keepsName };
 }

@@ -1,7 +1,7 @@
 /** Hooks that make operations on a `SimulatedDisk` fail, run out of space or block. */
 import type { Fault, OperationHook, OperationKind } from "./simulated_disk.ts";
 
-/** Fails the `nth` operation of a kind from now on, counted from 1. All others succeed. */
+/** Fails the `nth` subsequent operation of a kind, counted from 1. All others succeed. */
 export function failNth(kind: OperationKind, nth: number, fault: Fault): OperationHook {
   let count = 0;
   return (operation) => operation.kind === kind && ++count === nth ? fault : null;

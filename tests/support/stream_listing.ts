@@ -43,8 +43,8 @@ export function countedThrough(
 }
 
 /**
- * Opens a service whose log has three sources and several streams, with commits one second apart
- * and no cache of recent commits. @returns the service and the last event id of each batch.
+ * Opens a service whose log has three sources and several streams, with commits one second
+ * apart. @returns the service and the last event id of each batch.
  */
 export async function serviceWithStreams(storage: SimulatedDisk = new SimulatedDisk()) {
   const time = testTime();
@@ -55,7 +55,6 @@ export async function serviceWithStreams(storage: SimulatedDisk = new SimulatedD
     clockMs,
     storage,
     report: () => {},
-    recentBytesMax: 0,
   });
   const batches = [
     submittedBatch("a-b", "1", ["x", "y", "x"]),

@@ -45,19 +45,14 @@ export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> 
   return entries;
 }
 
-/**
- * @param recentBytesMax 0 for a log that reads everything from its files.
- * @param sealingOn configures sealing while the log is open. By default, nothing is sealed.
- */
+/** @param sealingOn configures sealing while the log is open. By default, nothing is sealed. */
 export async function openTestLog(
   storage: Storage,
-  recentBytesMax?: number,
   sealingOn?: SealingOn,
 ): Promise<OpenedLog> {
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
-  const recent = recentBytesMax === undefined ? {} : { recentBytesMax };
-  const options = { storage, ...testTime(), report, ...recent };
+  const options = { storage, ...testTime(), report };
   const log = await openWatchedLog(options, sealingOn);
   return { log, reports };
 }

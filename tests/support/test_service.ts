@@ -4,15 +4,12 @@ import type { EventLogService } from "../../src/service/event_log.ts";
 import { testTime } from "./test_log.ts";
 import { openWatchedService, type SealingOn } from "./watched_log.ts";
 
-/** @param recentBytesMax 0 for a service that reads everything from files. */
 export async function openTestService(
   storage: Storage,
-  recentBytesMax?: number,
   sealingOn?: SealingOn,
 ): Promise<{ service: EventLogService; reports: string[] }> {
   const reports: string[] = [];
   const report = (line: string) => void reports.push(line);
-  const recent = recentBytesMax === undefined ? {} : { recentBytesMax };
-  const options = { storage, ...testTime(), report, ...recent };
+  const options = { storage, ...testTime(), report };
   return { service: await openWatchedService(options, sealingOn), reports };
 }

@@ -1,7 +1,6 @@
 /** All limits for the soak, with units and reasons. */
 import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
-import { RECENT_COMMITS_BYTES_MAX } from "../../src/log/log.ts";
 import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/segment_caches.ts";
 import { BLOOM_FILTER_CACHE_BYTES_MAX } from "../../src/log/segment/segment_caches.ts";
 import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
@@ -58,7 +57,7 @@ export const SAMPLES_MAX = 20_000;
 const RUNTIME_BYTES = 256 * MIB;
 /** Total size of the service's caches when full. */
 const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + BLOOM_FILTER_CACHE_BYTES_MAX +
-  RECENT_COMMITS_BYTES_MAX + LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
+  LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
 /** Batch identities in a full round. Each has a digest, two ids and a name. */
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
 /** Request bodies. Each costs up to five times its size until it is collected. */

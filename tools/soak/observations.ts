@@ -23,7 +23,7 @@ export class Observations {
   }
 
   /**
-   * Checks the observations that `history` covers, and keeps the rest. @returns their number.
+   * Checks the observations that `history` covers; keeps the rest. @returns how many it checked.
    * @throws {Violation} if an observation contradicts the log.
    */
   check(history: History): number {

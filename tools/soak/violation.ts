@@ -1,4 +1,4 @@
-/** The error by which a soak reports a fault in the service. */
+/** The error with which a soak reports a fault in the service. */
 
 /** The service broke a guarantee or stopped working. */
 export class Violation extends Error {

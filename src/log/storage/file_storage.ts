@@ -224,7 +224,7 @@ function called<Result = void>(call: (done: Callback<Result>) => void): Promise<
 /**
  * Repeats a call until all bytes are transferred or it transfers none. Also repeats a call that a
  * signal interrupted before it transferred any; neither runtime does so for both reads and writes.
- * @param transfer transfers bytes from offset `at` on, and returns their number.
+ * @param transfer transfers bytes starting at offset `at`, and returns how many.
  * @returns the number of bytes transferred.
  */
 async function transferred(

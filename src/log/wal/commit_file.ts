@@ -13,7 +13,6 @@ import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
-import type { RecentCommits } from "./recent_commits.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { LogFile } from "../read/snapshot.ts";
 import { type IndexEntry, SparseIndex } from "./sparse_index.ts";
@@ -24,8 +23,6 @@ const LF = 0x0a;
 export class CommitFile {
   path: string;
   file: StorageFile;
-  /** In-memory copy of the newest commits; null for a pending file. */
-  recent: RecentCommits | null = null;
   readonly index: SparseIndex = new SparseIndex();
   /** Empty once the file is sealed. */
   batches: BatchIndex = new BatchIndex();
@@ -53,7 +50,6 @@ export class CommitFile {
     const before = this.file;
     this.path = path;
     this.file = file;
-    this.recent = null;
     return before;
   }
 

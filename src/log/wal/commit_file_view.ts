@@ -49,10 +49,9 @@ async function* commitLines(
   const { after, filter: { recordKey }, memory } = wanted;
   const { index } = target;
   const key = recordKey === undefined ? null : xxhash64(spelledText(recordKey));
-  // If the start is past the end of the range, the range contains no requested events.
-  const recentStart = after === undefined ? null : target.recent?.seek(after) ?? null;
-  // Offset of the next read, where a line starts.
-  let position = recentStart ?? index.seek(after);
+  // Offset of the next read, where a line starts. If it is past the end of the range, the range
+  // contains no requested events.
+  let position = index.seek(after);
   // Last event read so far.
   let lastRead = after;
   for (;;) {
@@ -64,12 +63,10 @@ async function* commitLines(
     }
     const blocks = index.blocks(position, key === null ? wanted.readBytes() : ONE_BLOCK_BYTES);
     const end = Math.min(blocks.at(-1)!.end, range.end);
-    let lines = memory.take(end - position);
-    if (!target.recent?.read(lines, position)) {
-      const [{ start }] = blocks as [Block];
-      // This is shorter if a block is damaged.
-      lines = (await readBlocks(target, blocks, memory)).subarray(position - start, end - start);
-    }
+    const [{ start }] = blocks as [Block];
+    // This is shorter if a block is damaged.
+    const read = await readBlocks(target, blocks, memory);
+    const lines = read.subarray(position - start, end - start);
     position += lines.length;
     // Read the last id now, since the caller may overwrite the lines.
     lastRead = lastEventIdOf(lines) ?? lastRead;

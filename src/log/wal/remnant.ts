@@ -16,7 +16,7 @@ const COMMIT_START = Buffer.concat([Buffer.of(LF), HEADER_PREFIX]);
 /** Chunks overlap, so that the start or end of a header is never split across two chunks. */
 const OVERLAP_BYTES = Math.max(SUFFIX_LENGTH, COMMIT_START.length - 1);
 
-/** Returns why the invalid bytes from `from` on cannot be a remnant; null if they can. */
+/** Returns why the invalid bytes starting at `from` cannot be a remnant; null if they can. */
 export async function remnantFault(
   file: StorageFile,
   sizeBytes: number,

@@ -81,7 +81,7 @@ export class SparseIndex {
     return this.#entries[Math.max(later - 1, 0)]!.start;
   }
 
-  /** Returns the first offset from `position` on whose block may contain a record key. */
+  /** Returns the first offset at or after `position` whose block may contain a record key. */
   seekKey(position: number, key: Hash64): number {
     for (let i = this.#blockAt(position); i < this.#entries.length; i++) {
       const { keys, start } = this.#entries[i]!;

@@ -4,6 +4,7 @@
  * since the kernel may have dropped the pages that it could not write.
  */
 import { Buffer } from "node:buffer";
+import { freeOwnMemory } from "../../free_memory.ts";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
@@ -58,10 +59,8 @@ export class TailWriter {
     ]);
     const isQuick = isLone && performance.now() - startMs <= QUICK_COMMIT_MS;
     this.#quickRun = isQuick ? this.#quickRun + 1 : 0;
-    await this.#takeIn(() => {
-      this.#tail.add(commit, bytes, growth, entries);
-      this.#tail.recent?.add(offset, bytes, this.#tail.lastEventId);
-    });
+    await this.#takeIn(() => this.#tail.add(commit, bytes, growth, entries));
+    freeOwnMemory(bytes);
   }
 
   /**

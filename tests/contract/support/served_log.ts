@@ -37,7 +37,7 @@ export async function withServedLog(
 ): Promise<void> {
   if (isSkippedForExecutable()) return;
   const { storage = new SimulatedDisk(), log = (service) => service, listen = {} } = options;
-  const { service, reports } = await openTestService(storage, undefined, options.sealingOn);
+  const { service, reports } = await openTestService(storage, options.sealingOn);
   const handler = createHandler({
     log: log(service),
     token: "",

@@ -62,7 +62,7 @@ const NUMBER_SAMPLES: [bits: string, text: string][] = [
   ["43143ff3c1cb0959", "1424953923781206.2"],
 ];
 
-test("canonicalize() formats the numbers of RFC 8785 appendix B", () => {
+test("canonicalize() formats the numbers in RFC 8785 appendix B", () => {
   for (const [bits, text] of NUMBER_SAMPLES) {
     const view = new DataView(new ArrayBuffer(8));
     view.setBigUint64(0, BigInt("0x" + bits));

@@ -159,7 +159,7 @@ export class SpoiledBatches {
     const facts = { last_event_id, events, batch_digest };
     assert.deepEqual(known ?? facts, facts, "a batch has one receipt");
     if (status === "committed") {
-      assert.ok(first_event_id > lastId, "ids increase from receipt to receipt of a connection");
+      assert.ok(first_event_id > lastId, "ids increase from receipt to receipt on a connection");
     }
     this.#told.set(first_event_id, facts);
   }

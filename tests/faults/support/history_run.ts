@@ -150,7 +150,7 @@ export class HistoryRun extends LogRun {
     this.#failNth(randomInteger(this.random, 1, 3), kinds);
   }
 
-  /** Makes the `nth` operation from now on fail. Counts only `kinds`, or all kinds by default. */
+  /** Makes the `nth` subsequent operation fail. Counts only `kinds`, or all kinds by default. */
   #failNth(nth: number, kinds?: readonly OperationKind[]): void {
     let left = nth;
     this.machine.arm((operation) => {
@@ -159,7 +159,7 @@ export class HistoryRun extends LogRun {
     });
   }
 
-  /** Cuts the power at the `nth` disk change from now on. */
+  /** Cuts the power at the `nth` subsequent disk change. */
   #crashAt(nth: number): void {
     let left = nth;
     this.machine.cutPower((operation) =>

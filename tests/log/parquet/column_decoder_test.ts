@@ -67,7 +67,7 @@ test("decodeColumn() rejects pages that do not add up to the rows of a column ch
     ["more values than rows", REQUIRED, 3, { ...PLAIN, values: plain("a", "b", "c", "d") }],
     ["a value that is too long", REQUIRED, 3, { ...PLAIN, values: plain("a", "b", "abcdef") }],
     ["no levels", OPTIONAL, 3, PLAIN],
-    ["levels of more values", OPTIONAL, 3, { ...LEVELS, levels: Uint8Array.of(1, 1, 1) }],
+    ["levels for more values", OPTIONAL, 3, { ...LEVELS, levels: Uint8Array.of(1, 1, 1) }],
     ["an unknown index", REQUIRED, 4, { ...INDEXED, values: encodeIndices([1, 0, 1, 3], 3) }],
     ["no indices", REQUIRED, 4, { ...INDEXED, values: Buffer.alloc(0) }],
     ["a larger dictionary", REQUIRED, 4, {

@@ -17,7 +17,6 @@ import {
   testSeed,
 } from "../../../tools/support/random.ts";
 import { joinPieces, openTestLog, readAll, tailOf, withTail } from "../../support/test_log.ts";
-import { RECENT_COMMITS_BYTES_MAX } from "../../../src/log/log.ts";
 
 const SOURCES = ["shop", "shop2", "s"];
 const STREAMS = ["orders", "orders.eu", "o"];
@@ -85,18 +84,14 @@ function randomEvents(random: Random, count: number): EventOptions[] {
   }));
 }
 
-/**
- * Two pending files and a tail with batches of 1 to 2,000 events and many one-event commits. All,
- * some or none of the tail is in memory.
- */
+/** Two pending files and a tail with batches of 1 to 2,000 events and many one-event commits. */
 async function randomLog(random: Random) {
   let tree = new SimulatedDisk().tree();
   const files: Buffer[] = [];
   let snapshot: LogSnapshot | undefined;
   for (let fileNumber = 0; fileNumber < 3; fileNumber++) {
     const storage = new SimulatedDisk(tree);
-    const recentBytesMax = randomItem(random, [0, 10_000, 600_000, RECENT_COMMITS_BYTES_MAX]);
-    const { log } = await openTestLog(storage, recentBytesMax);
+    const { log } = await openTestLog(storage);
     for (const size of [1, 1, 300, 2, 2000, ...Array(100).fill(1), 700]) {
       const source = randomItem(random, SOURCES);
       const batchId = `${fileNumber} ${log.snapshot.frontier}`;
@@ -192,7 +187,7 @@ test("EventScan returns nothing committed after its snapshot", async () => {
 test("EventScan fails when committed bytes disappear or change during the scan", async () => {
   for (const damage of ["truncate", "line end"]) {
     const storage = new SimulatedDisk();
-    const { log } = await openTestLog(storage, 0);
+    const { log } = await openTestLog(storage);
     await log.append([preparedBatch("a")]);
     const file = await storage.open(TAIL_FILE, "write");
     const lastByte = await file.size() - 1;

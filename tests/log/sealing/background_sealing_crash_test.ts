@@ -49,7 +49,7 @@ type FaultAt = (place: number, operation: Operation) => Fault | null;
 async function run(tree: Tree, faultAt: FaultAt) {
   const storage = new SimulatedDisk(tree);
   const steps = new SealingSteps({ bounds: BOUNDS });
-  const { log, reports } = await openTestLog(storage, 0, steps.on());
+  const { log, reports } = await openTestLog(storage, steps.on());
   const start = storage.operations.length;
   let place = 0;
   storage.hook = (operation) => faultAt(place++, operation);
@@ -192,7 +192,7 @@ for (const errno of ["EIO", "ENOSPC"]) {
   test(`a tail is sealed only after its directory entries are durable (${errno})`, async () => {
     const storage = new SimulatedDisk(await startTree());
     const steps = new SealingSteps({ bounds: BOUNDS });
-    const { log } = await openTestLog(storage, 0, steps.on());
+    const { log } = await openTestLog(storage, steps.on());
     let isStopped = false;
     storage.hook = ({ kind, path }) => {
       // The machine stops before a new manifest is durable.

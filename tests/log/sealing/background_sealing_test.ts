@@ -24,7 +24,7 @@ async function opened(
   options: SealingStepsOptions = {},
 ) {
   const steps = new SealingSteps(options);
-  return { storage, steps, ...await openTestLog(storage, undefined, steps.on()) };
+  return { storage, steps, ...await openTestLog(storage, steps.on()) };
 }
 
 async function append(log: Log, ...batchIds: string[]): Promise<void> {

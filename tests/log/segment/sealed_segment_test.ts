@@ -47,7 +47,7 @@ test("sealedSegment() reads from any event to the end", async () => {
   }
 });
 
-test("sealedSegment() reads only the lines of a record key, and little for an absent key", async () => {
+test("sealedSegment() reads only the lines for a key, and little for an absent key", async () => {
   const { segment, lines, storage } = await sealOne(smallBatches(5000));
   const all = lines.map(String);
   assert.deepEqual(await linesOf(segment, { recordKey: "key-2500" }), [all[2500]]);

@@ -201,7 +201,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       withCommits(FULL, PENDING_2, ([first]) => [first!]),
     ],
     [
-      "an invalid name of a pending file",
+      "an invalid name for a pending file",
       /^pending\/1\.ndjson: not a valid name for a pending file$/,
       withFile(without(FULL, PENDING_2), "pending/1.ndjson", PENDING),
     ],

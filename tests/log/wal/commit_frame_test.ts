@@ -87,7 +87,7 @@ test("parseCommitHeader() returns null for a line that is not a header", () => {
     "an uppercase sha256": headerLine(COMMIT, `,"sha256":"${HEX.toUpperCase()}"}`),
     "a short sha256": headerLine(COMMIT, `,"sha256":"${HEX.slice(1)}"}`),
     "a different name for the sha256": headerLine(COMMIT, `,"sha257":"${HEX}"}`),
-    "a wrong end of line": headerLine(COMMIT, `,"sha256":"${HEX}"]`),
+    "a wrong line ending": headerLine(COMMIT, `,"sha256":"${HEX}"]`),
     "a leading space": Buffer.concat([Buffer.from(" "), headerLine(COMMIT)]),
   };
   assert.ok(parseCommitHeader(headerLine(COMMIT)));

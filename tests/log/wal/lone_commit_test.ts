@@ -24,7 +24,7 @@ async function commitUntilBlocked(
   commitOne: () => Promise<unknown>,
 ): Promise<void> {
   for (let commits = 0; !isBlocked(storage); commits++) {
-    assert.ok(commits < COMMITS_MAX, "commits of a single client block while the disk is fast");
+    assert.ok(commits < COMMITS_MAX, "commits from a single client block while the disk is fast");
     storage.operations.length = 0;
     await commitOne();
   }
@@ -45,7 +45,7 @@ async function readUntil(
 
 test("append() blocks readers for at most one sync when the disk becomes slow", async () => {
   const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage, 0);
+  const { service } = await openTestService(storage);
   let commits = 0;
   const commitOne = () => service.append(preparedBatch(`batch ${commits++}`));
   await commitUntilBlocked(storage, commitOne);

@@ -29,7 +29,7 @@ test("remnantFault() finds a commit after any bytes", async () => {
     const fault = await faultOf(Buffer.concat([before, commit]));
     assert.equal(fault, `a valid commit follows at byte ${before.length}`, name);
   }
-  assert.equal(await faultOf(commit), null, "a commit at the start offset is no fault");
+  assert.equal(await faultOf(commit), null, "a commit at the start offset is not a fault");
 });
 
 test("remnantFault() finds a header that straddles two reads at any byte", async () => {

@@ -32,7 +32,7 @@ test("readWriteLog() returns writes, flushes and discards, and drops a torn last
       sector(0, 0, FLUSH),
       sector(4, 2, DISCARD),
       ...[sector(5, 1, FLUSH), data("b")],
-      // Two sectors, of which one was written.
+      // Two sectors, one of which was written.
       ...[sector(0, 2, 0), data("c")],
     ];
     const log = await open(join(folder, "log"), "w+");

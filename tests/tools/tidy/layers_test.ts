@@ -29,7 +29,7 @@ test("findWrongLogLayers() finds upward imports and directories that are not lay
   ]);
 });
 
-test("findFullFolders() counts the files of each directory of src/ separately", () => {
+test("findFullFolders() counts the files in each directory of src/ separately", () => {
   const files = Array.from({ length: 26 }, (_, n) => `src/a/${n}.ts`);
   assert.deepEqual(findFullFolders([...files, "src/a/b/0.ts"]), ["src/a: 26 files, at most 25"]);
   assert.deepEqual(findFullFolders([...files.slice(1), "tests/a.ts"]), []);
