@@ -46,6 +46,8 @@ export const START = "start";
 const DUPLICATE_WINDOW_NS = 1e9;
 
 const API_LEVEL_OF_ATOMIC_BATCHES = 2;
+/** This version rejects atomic batches with a `Nats-Msg-Id` header; 2.12.1 accepts them. */
+const UNSUITABLE_VERSION = "2.12.0";
 
 /** A NATS stream and its servers. */
 export interface StreamOptions {
@@ -106,14 +108,15 @@ export class MirrorStream {
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
   readonly name: string;
-  /** Whether the stream accepts atomic batches. */
+  /** Whether the stream accepts atomic batches in which messages have ids. */
   readonly isAtomic: boolean;
 
   constructor(connection: NatsConnection, manager: JetStreamManager, config: StreamConfig) {
     this.connection = connection;
     this.manager = manager;
     this.name = config.name;
-    this.isAtomic = config.allow_atomic === true;
+    const { version } = connection.info ?? {};
+    this.isAtomic = config.allow_atomic === true && version !== UNSUITABLE_VERSION;
   }
 
   info(): Promise<StreamInfo> {
