@@ -84,7 +84,7 @@ async function measureTool(
   return { ...clock.stop(requests), eventsPerSecond: perSecond, p50Ms, p99Ms };
 }
 
-/** Parses the line from `redis-benchmark --csv` by its header. */
+/** Parses the `redis-benchmark --csv` line, using its header to find the columns. */
 export function parseRedisBenchmark(output: string): ToolReport {
   const [names, cells] = output.trim().split("\n").slice(-2)
     .map((line) => line.slice(1, -1).split('","'));

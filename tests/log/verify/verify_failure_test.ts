@@ -351,7 +351,7 @@ const OTHER_PAYLOAD = withCommits(FULL, TAIL_FILE, ([, second]) => {
   second!.lines[1] = second!.lines[1]!.replace("東京", "京東");
 });
 
-/** The code and file of all damage, beginning with the first failure. */
+/** The code and file of each failure, starting with the first. */
 async function damagesOf(tree: Tree, options: { chain: boolean }): Promise<string[]> {
   const { failure, others } = await verifyTree(tree, options);
   return [failure!, ...others].map(({ code, message }) => {

@@ -12,7 +12,7 @@ import {
 } from "../../../tools/selftest/probes.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
-/** A storage whose files `change` modifies when they are opened. */
+/** Storage whose files `change` modifies when they are opened. */
 function changed(storage: Storage, change: (file: StorageFile) => Partial<StorageFile>): Storage {
   return {
     ...storage,
