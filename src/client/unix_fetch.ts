@@ -58,7 +58,9 @@ export function unixFetch(socketPath: string): Fetch {
     // `request.signal` is only weakly linked to the caller's signal.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     signal?.throwIfAborted();
-    const body = request.body && await request.bytes();
+    // The caller's framing headers could contradict the body that is sent.
+    for (const name of ["content-length", "transfer-encoding"]) request.headers.delete(name);
+    const body = request.body && await bytesOf(request.body, signal);
     signal?.throwIfAborted();
     const { pathname, search } = new URL(request.url);
     const outgoing = httpRequest({
@@ -97,6 +99,12 @@ export function unixFetch(socketPath: string): Fetch {
       throw failure(socketPath, signal, cause);
     }
   };
+}
+
+/** Reads a body to its end. An abort cancels it. */
+function bytesOf(body: ReadableStream, signal?: AbortSignal | null): Promise<Uint8Array> {
+  const read = body.pipeThrough(new TransformStream(), { ...signal && { signal } });
+  return new Response(read).bytes();
 }
 
 async function toResponse(

@@ -55,10 +55,11 @@ function warnOfConfig(path: string, report: (line: string) => void): void {
 
 async function initFolder(dir: string): Promise<InitOutcome> {
   const paths = deploymentPaths(resolve(dir));
+  await createFolder(paths.dir);
   if (isFile(paths.config)) return await validate(paths);
 
   checkUncommitted(paths);
-  for (const folder of [paths.dir, paths.data, paths.log]) await createFolder(folder);
+  for (const folder of [paths.data, paths.log]) await createFolder(folder);
   if (!await publishConfig(paths)) return await validate(paths);
   return "initialized";
 }

@@ -115,6 +115,33 @@ test("unixFetch() limits its connections", async () => {
   });
 });
 
+test("unixFetch() cancels a request body that stalls when the caller aborts", async () => {
+  const reason = new Error("no longer wanted");
+  const cancelled = Promise.withResolvers<unknown>();
+  const reading = Promise.withResolvers<void>();
+  const body = new ReadableStream({
+    pull: () => reading.resolve(),
+    cancel: (why) => cancelled.resolve(why),
+  }, { highWaterMark: 0 });
+  const abort = new AbortController();
+  await withServer(echo, async (fetch) => {
+    const init = { method: "POST", body, duplex: "half", signal: abort.signal } as RequestInit;
+    const responding = assert.rejects(fetch("/", init), reason);
+    await reading.promise;
+    abort.abort(reason);
+    await responding;
+    assert.equal(await cancelled.promise, reason);
+  });
+});
+
+test("unixFetch() ignores a content-length that contradicts the body", async () => {
+  await withServer(echo, async (fetch) => {
+    const init = { method: "POST", body: "abc", headers: { "content-length": "2" } };
+    const seen = await (await fetch("/", init)).json();
+    assert.deepEqual([seen.body, seen.headers["content-length"]], ["abc", "3"]);
+  });
+});
+
 test("unixFetch() rejects with the error from a request body", async () => {
   const reason = new Error("source is gone");
   const body = new ReadableStream({ pull: (controller) => controller.error(reason) });

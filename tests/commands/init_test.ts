@@ -236,7 +236,7 @@ test("init() accepts log files, the socket and old files in the data directory",
 test("init() refuses a path with a file as a parent", () =>
   withFolder(async (folder) => {
     await writeFile(join(folder, "file"), "");
-    await assert.rejects(init(join(folder, "file"), quiet), /file/);
+    await assert.rejects(init(join(folder, "file"), quiet), /file: not a directory;/);
     await assert.rejects(init(join(folder, "file", "deployment"), quiet), /file/);
     assert.equal(await readFile(join(folder, "file"), "utf8"), "");
   }));
