@@ -179,7 +179,12 @@ async function judgeIngest(served: Served, flip: Flip): Promise<void> {
       if (status === "committed") committed.push(JSON.parse(reply.text).last_event_id);
     }
   }
-  const { text } = await ask(served.handler, { target: `/v1/events?after=${FRONTIER}` });
+  const before = served.reports.length;
+  const { status, text } = await ask(served.handler, { target: `/v1/events?after=${FRONTIER}` });
+  // The damaged block at the end of the tail may also contain the new events.
+  if (status === 500 && flip.path === TAIL_FILE) {
+    return assertReported(served.reports.slice(before), flip, text);
+  }
   const { events } = JSON.parse(text) as { events: CommittedEvent[] };
   assert.deepEqual(events.map(({ event_id }) => event_id), committed);
 }
