@@ -89,7 +89,7 @@ export class FaultedRun extends LogRun {
     this.#begin(`${turn} reads`);
     await this.#read();
     // A follower that could not read has ended with `replay_failed`.
-    await this.follower!.catchUp(this.known.text, this.strike !== null);
+    await this.follower!.catchUp(this.known.text, () => this.strike !== null);
     this.#begin(`${turn} shutdown`);
     // A real kill sends nothing. Here, it ends followers as a shutdown does.
     await this.end(this.#ending === "close" ? "closed" : "killed");

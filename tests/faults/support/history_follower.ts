@@ -28,11 +28,11 @@ export class HistoryFollower {
 
   /**
    * Waits until the follower has reached the end of the known log.
-   * @param mayHaveFailed whether one of the follower's reads may have failed.
+   * @param mayHaveFailed returns whether one of the follower's reads may have failed.
    */
-  async catchUp(text: string, mayHaveFailed: boolean): Promise<void> {
+  async catchUp(text: string, mayHaveFailed: () => boolean): Promise<void> {
     for (let turns = 0; this.#start + this.#text.length < text.length; turns++) {
-      if (mayHaveFailed && this.reason === "replay_failed") break;
+      if (mayHaveFailed() && this.reason === "replay_failed") break;
       assert.ok(turns < TURNS_MAX && this.reason === null, "the follower gets every event");
       await setImmediate();
     }
