@@ -108,7 +108,7 @@ export class MirrorStream {
   readonly connection: NatsConnection;
   readonly manager: JetStreamManager;
   readonly name: string;
-  /** Whether the stream accepts atomic batches in which messages have ids. */
+  /** Whether to publish atomic batches: the stream accepts them, and has replicas. */
   readonly isAtomic: boolean;
 
   constructor(connection: NatsConnection, manager: JetStreamManager, config: StreamConfig) {
@@ -116,7 +116,9 @@ export class MirrorStream {
     this.manager = manager;
     this.name = config.name;
     const { version } = connection.info ?? {};
-    this.isAtomic = config.allow_atomic === true && version !== UNSUITABLE_VERSION;
+    // A single server stores single messages faster.
+    const isReplicated = config.num_replicas > 1;
+    this.isAtomic = config.allow_atomic === true && isReplicated && version !== UNSUITABLE_VERSION;
   }
 
   info(): Promise<StreamInfo> {
