@@ -7,7 +7,8 @@
  * are rejected. The first message of a session names the stream's last sequence instead of an id.
  *
  * If a replicated stream accepts atomic batches, events are published in such batches, one at a
- * time, because replicated servers store them faster. A batch's first message names the last sequence.
+ * time, because replicated servers store them faster. A batch's first message names the last
+ * sequence.
  */
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from "@nats-io/transport-node";
 import { operationalError } from "../../src/commands/exit.ts";
