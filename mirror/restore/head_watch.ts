@@ -1,8 +1,6 @@
 /** Checks that a log reaches an expected chain head, such as one that `seal` printed. */
 import { operationalError } from "../../src/commands/exit.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../src/event/chain.ts";
-import { eventLineEnd } from "../../src/log/line/stored_line.ts";
-import { viewFor } from "../../src/log/line/line_bytes.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import type { Log } from "../../src/log/log.ts";
 import { walkEvents } from "../../src/log/read/event_walk.ts";
@@ -44,8 +42,7 @@ async function passesHead(log: Log, wanted: string): Promise<boolean> {
   let isSeen = false;
   for (const file of log.snapshot.files) {
     await walkEvents(file, (chunk, start) => {
-      const end = eventLineEnd(viewFor(chunk), start) - 1;
-      if (!event.take(chunk, start, end)) {
+      if (event.takeLine(chunk, start) === 0) {
         throw operationalError("the log contains a malformed event");
       }
       chain.append(event.eventHash);

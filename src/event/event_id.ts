@@ -16,11 +16,6 @@ export function isEventIdBytes(bytes: Uint8Array): boolean {
   return bytes[6]! >> 4 === 7 && bytes[8]! >> 6 === 0b10;
 }
 
-/** Returns an id's timestamp in Unix milliseconds. */
-export function eventIdTimestampMs(id: string): number {
-  return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
-}
-
 const TAIL_END = 2 ** 12;
 /** The last three digits, precomputed because consecutive ids usually differ only there. */
 const TAILS = Array.from({ length: TAIL_END }, (_, tail) => tail.toString(16).padStart(3, "0"));

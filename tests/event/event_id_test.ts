@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EventIdSource, eventIdTimestampMs, isEventId } from "../../src/event/event_id.ts";
+import { EventIdSource, isEventId } from "../../src/event/event_id.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const NOW_MS = 1_767_323_045_007;
@@ -30,11 +30,6 @@ test("isEventId() accepts only canonical UUIDv7", () => {
     valid.replace("019b", "019g"),
   ];
   for (const text of refused) assert.ok(!isEventId(text), text);
-});
-
-test("eventIdTimestampMs() reads the timestamp", () => {
-  assert.equal(eventIdTimestampMs("019b7c4e-2d37-7a01-8f00-0123456789ab"), 0x019b7c4e2d37);
-  assert.equal(eventIdTimestampMs("ffffffff-ffff-7a01-8f00-0123456789ab"), 2 ** 48 - 1);
 });
 
 test("EventIdSource.next() lays out timestamp, version, variant and random bits as in RFC 9562", () => {

@@ -2,6 +2,8 @@
 import { Buffer } from "node:buffer";
 import { DIGIT_VALUES, NO_DIGIT } from "../../event/hash.ts";
 
+/** Ends every stored line. */
+export const LF = 0x0a;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 /** Characters below this one are control characters, which JSON strings must escape. */

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import {
   HASH_CHARS,
   hasPieceAt,
+  LF,
   sameBytes,
   spelledText,
   stringEnd,
@@ -11,6 +12,7 @@ import {
   viewFor,
 } from "./line_bytes.ts";
 import * as layout from "./line_layout.ts";
+import { eventLineEnd } from "./stored_line.ts";
 
 /**
  * The members in one line, as offsets into `bytes`. String ranges exclude the quotes and are still
@@ -45,11 +47,15 @@ export class StoredEvent {
 
   /** Parses the line [start, end) of `bytes`, without its LF; returns false if it is malformed. */
   take(bytes: Buffer, start: number, end: number): boolean {
-    if (bytes !== this.bytes) {
-      this.bytes = bytes;
-      this.view = viewFor(bytes);
-    }
+    this.#use(bytes);
     return this.#takeEnd(start, end) && this.#takeStart(start);
+  }
+
+  /** Parses the line at `start` in `bytes`, up to its LF; returns its end, or 0 if malformed. */
+  takeLine(bytes: Buffer, start: number): number {
+    this.#use(bytes);
+    const end = eventLineEnd(this.view, start);
+    return bytes[end - 1] === LF && this.take(bytes, start, end - 1) ? end : 0;
   }
 
   get eventId(): string {
@@ -62,6 +68,12 @@ export class StoredEvent {
 
   get eventHash(): string {
     return this.bytes.toString("latin1", this.eventHashStart, this.eventHashStart + HASH_CHARS);
+  }
+
+  #use(bytes: Buffer): void {
+    if (bytes === this.bytes) return;
+    this.bytes = bytes;
+    this.view = viewFor(bytes);
   }
 
   /** Locates the members after the payload, working backwards from the end of the line. */

@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
-import { sameBytes, spelledText, stringEnd, UUID_CHARS, viewOf } from "./line_bytes.ts";
+import { LF, sameBytes, spelledText, stringEnd, UUID_CHARS, viewOf } from "./line_bytes.ts";
 import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
 
 /** Exact-match filter on an event's members; an absent property matches every event. */
@@ -18,7 +18,6 @@ export interface EventFilter {
 /** Whether the stored line at `offset` in `bytes` passes a filter. */
 export type LineMatcher = (bytes: Buffer, offset: number) => boolean;
 
-const LF = 0x0a;
 const ID_OFFSET = OPENING.sizeBytes;
 const ID_END_OFFSET = ID_OFFSET + UUID_CHARS;
 const SOURCE_OFFSET = ID_END_OFFSET + SOURCE.sizeBytes;

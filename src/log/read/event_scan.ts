@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { viewFor } from "../line/line_bytes.ts";
+import { LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
 import { type LogSnapshot, readLines } from "./snapshot.ts";
 import {
@@ -20,7 +20,6 @@ import {
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
-const LF = 0x0a;
 const COMMA = 0x2c;
 
 /** Estimated size of an event before any has been read. */

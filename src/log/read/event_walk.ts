@@ -1,11 +1,10 @@
 /** Visits every event in a file. */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { LF } from "../line/line_bytes.ts";
 import { isHeaderLine } from "../line/stored_line.ts";
 import { ScanMemory } from "./scan_memory.ts";
 import { type LogFile, readLines } from "./snapshot.ts";
-
-const LF = 0x0a;
 
 /** Calls `visit` with the start of each event line, in log order, until it returns false. */
 export async function walkEvents(

@@ -9,10 +9,10 @@ import { TAIL_ROTATE_BYTES } from "../../limits.ts";
  * The thread is unthrottled at this backlog and above. Below it, its duty cycle grows with the
  * backlog, so that sealing keeps pace with steady ingest and catches up after bursts.
  */
-const BACKLOG_BYTES_MAX = 4 * TAIL_ROTATE_BYTES;
+const BACKLOG_BYTES_MAX = 8 * TAIL_ROTATE_BYTES;
 
 /** The thread's duty cycle when the backlog is small. */
-const WORK_SHARE_MIN = 1 / 4;
+const WORK_SHARE_MIN = 1 / 8;
 
 const SLEEP_MS_MAX = 100;
 

@@ -4,14 +4,13 @@
  */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { LF } from "../line/line_bytes.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
 import type { FileStreams, LinesWanted, LogFile } from "../read/snapshot.ts";
 import { pruneRowGroups } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
 import { streamBlocks } from "./stream_index.ts";
-
-const LF = 0x0a;
 
 export interface SealedSegment extends LogFile {
   readonly streams: FileStreams;

@@ -29,8 +29,6 @@ import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
  */
 export const ROW_GROUP_BYTES_SOFT_MAX: number = 8 * 1024 * 1024;
 
-const LF = 0x0a;
-
 export type CommitLines = Pick<WholeCommit, "commit" | "lines">;
 
 export interface SegmentBounds {
@@ -155,18 +153,17 @@ class SegmentWriter {
     this.#index.addBatch(source, batch_id);
     let at = start;
     for (let event = 0; event < events; event++) {
-      const end = lines.indexOf(LF, at);
-      if (end < 0) throw new CorruptLogError(`batch ${batch_id} has fewer lines than events`);
-      const lineBytes = end + 1 - at;
-      if (this.#rowGroupEnds(lineBytes)) await this.#writeRowGroup();
-      if (!this.#event.take(lines, at, end) || !spelling.holds(this.#event)) {
+      if (at === lines.length) throw new CorruptLogError(`batch ${batch_id} lacks a line`);
+      const end = this.#event.takeLine(lines, at);
+      if (end === 0 || !spelling.holds(this.#event)) {
         throw new CorruptLogError(
           `the line after event ${this.#lastEventId} is not an event of batch ${batch_id}`,
         );
       }
+      if (this.#rowGroupEnds(end - at)) await this.#writeRowGroup();
       this.#addEvent(this.#event, entry);
-      this.#rowsBytes += lineBytes;
-      at = end + 1;
+      this.#rowsBytes += end - at;
+      at = end;
     }
     this.#batches += 1;
     if (this.#lastEventId !== last_event_id) {

@@ -14,8 +14,6 @@ import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 import type { BatchEntry, Commit } from "../wal/commit_frame.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./failure.ts";
 
-const LF = 0x0a;
-
 export interface HistoryCheckOptions {
   /** Whether to recompute content hashes, event hashes and the chain. */
   chain: boolean;
@@ -110,9 +108,9 @@ export class HistoryCheck {
     const batch = this.#batch;
     const event = this.#event;
     assert(batch !== null, "a line must belong to a batch that has started");
-    const end = lines.indexOf(LF, start);
-    if (end < 0) throw this.failure("the commit has fewer lines than events");
-    if (!event.take(lines, start, end)) throw this.failure("a line is not a valid event");
+    if (start === lines.length) throw this.failure("the commit has fewer lines than events");
+    const end = event.takeLine(lines, start);
+    if (end === 0) throw this.failure("a line is not a valid event");
     if (!batch.spelling.holds(event)) {
       throw this.failure("the event belongs to a different batch", { eventId: event.eventId });
     }
@@ -125,7 +123,7 @@ export class HistoryCheck {
     if (batch.events === 0) batch.firstEventId = event.eventId;
     batch.events += 1;
     this.eventsChecked += 1;
-    return end + 1;
+    return end;
   }
 
   /** Ends the current batch. @throws {VerifyFailure} */

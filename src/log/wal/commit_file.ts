@@ -9,6 +9,7 @@ import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { ownText } from "../../event/own_text.ts";
 import { sumOf } from "../../sum.ts";
+import { LF } from "../line/line_bytes.ts";
 import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
@@ -17,8 +18,6 @@ import { CorruptLogError } from "../storage/errors.ts";
 import type { LogFile } from "../read/snapshot.ts";
 import { type IndexEntry, SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "../storage/storage.ts";
-
-const LF = 0x0a;
 
 export class CommitFile {
   path: string;

@@ -6,6 +6,7 @@
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
+import { LF } from "../line/line_bytes.ts";
 import { spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
@@ -16,7 +17,6 @@ import type { CommitFile } from "./commit_file.ts";
 import { CachedReads } from "./cached_reads.ts";
 import type { Block } from "./sparse_index.ts";
 
-const LF = 0x0a;
 /** Read size if the following blocks are not wanted. */
 const ONE_BLOCK_BYTES = 1;
 

@@ -8,8 +8,8 @@ import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts"
 import { CorruptLogError } from "../storage/errors.ts";
 import type { StorageFile } from "../storage/storage.ts";
 import { type Commit, type CommitHeader, hashFrame, parseCommitHeader } from "./commit_frame.ts";
+import { LF } from "../line/line_bytes.ts";
 
-const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 
 /** A commit with a valid frame. */

@@ -8,8 +8,8 @@ import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts"
 import { closesAsHeader, HEADER_PREFIX, SUFFIX_LENGTH } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
 import type { StorageFile } from "../storage/storage.ts";
+import { LF } from "../line/line_bytes.ts";
 
-const LF = 0x0a;
 const CHUNK_BYTES = 1024 * 1024;
 /** Marks the start of a commit. No event line begins like this or contains another LF. */
 const COMMIT_START = Buffer.concat([Buffer.of(LF), HEADER_PREFIX]);

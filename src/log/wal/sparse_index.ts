@@ -9,6 +9,7 @@ import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { LF } from "../line/line_bytes.ts";
 import { lineEventId } from "../line/stored_line.ts";
 import { type BloomFilter, mayContain } from "../parquet/bloom_filter.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
@@ -16,8 +17,6 @@ import { addKeys, emptyKeyFilter } from "./key_filter.ts";
 
 /** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
 export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
-
-const LF = 0x0a;
 
 /** Complete lines, at bytes [start, end) of the file. */
 export interface Block {
