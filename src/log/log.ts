@@ -228,9 +228,8 @@ export class Log {
     assert(!this.#appending && !this.#closed, "close() must not run twice or during an append");
     this.#closed = true;
     await this.#background?.close();
-    const tail = this.#tail;
     try {
-      const changed = tail.head !== null && !tail.endsClean;
+      const changed = this.#tail.head !== null && !this.#tail.endsClean;
       if (changed && this.poison === null && !this.#sealing) {
         await this.#writer.append(buildCleanEnd(this.#head));
       }
@@ -302,25 +301,28 @@ export class Log {
   }
 
   /**
-   * Rotates a large tail unless PENDING_FILES_MAX files are waiting to be sealed. If rotation
-   * fails, the tail keeps growing.
+   * Rotates a large tail. If rotation fails, or PENDING_FILES_MAX files are waiting to be sealed,
+   * the tail keeps growing.
    * @throws {WriterPoisonedError} if the tail is no longer where recovery looks for it.
    */
   async #rotateWhenLarge(): Promise<void> {
-    const isDue = this.#tail.endBytes >= this.#rotateAtBytes &&
-      this.#pending.length < PENDING_FILES_MAX;
+    const isDue = this.#tail.endBytes >= this.#rotateAtBytes;
     if (!isDue || this.#tail.lastEventId === null || this.poison !== null) return;
+    const { length } = this.#pending;
+    if (length >= PENDING_FILES_MAX) return this.#postponeRotation(`${length} files await sealing`);
     try {
       await this.#rotate();
       this.#rotateAtBytes = this.#rotateBytes;
     } catch (error) {
       if (!(error instanceof RotationError)) throw error;
       if (!error.isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
-      this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
-      this.#report(
-        `${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${error.message}`,
-      );
+      this.#postponeRotation(error.message);
     }
+  }
+
+  #postponeRotation(reason: string): void {
+    this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
+    this.#report(`${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${reason}`);
   }
 
   /** Rotates a tail that has events. @throws {RotationError} */
