@@ -382,7 +382,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a tail is rotated regardless of the number of pending files",
-    edits: [edit("log/log.ts", " &&\n      this.#pending.length < PENDING_FILES_MAX", "")],
+    edits: [edit("log/log.ts", "length >= PENDING_FILES_MAX", "length === Infinity")],
     tests: [SEALING],
   },
   {
