@@ -70,6 +70,7 @@ class SealStopped extends Error {}
 export class Log {
   readonly sealed: SealedHistory;
   readonly #options: LogOptions;
+  readonly #report: Report;
   readonly #ids: EventIdSource;
   readonly #background: BackgroundSealing | null;
   #manifest: Manifest;
@@ -87,6 +88,7 @@ export class Log {
 
   constructor(options: LogOptions, recovered: RecoveredLog) {
     this.#options = options;
+    this.#report = options.report;
     this.#ids = new EventIdSource(options.clockMs, options.randomBytes, recovered.lastEventId);
     this.sealed = recovered.sealed;
     this.#manifest = recovered.manifest;
@@ -255,7 +257,7 @@ export class Log {
           this.#report(`${file.path}: sealed, but not removed until restart: ${message}`);
         });
       },
-      report: (line) => this.#report(line),
+      report: this.#report,
     });
   }
 
@@ -308,19 +310,18 @@ export class Log {
   async #rotateWhenLarge(): Promise<void> {
     const isDue = this.#tail.endBytes >= this.#rotateAtBytes;
     if (!isDue || this.#tail.lastEventId === null || this.poison !== null) return;
-    const { length } = this.#pending;
-    if (length >= PENDING_FILES_MAX) return this.#postponeRotation(`${length} files await sealing`);
+    if (this.#pending.length >= PENDING_FILES_MAX) return this.#keepTail("sealing is behind");
     try {
       await this.#rotate();
       this.#rotateAtBytes = this.#rotateBytes;
     } catch (error) {
       if (!(error instanceof RotationError)) throw error;
       if (!error.isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
-      this.#postponeRotation(error.message);
+      this.#keepTail(error.message);
     }
   }
 
-  #postponeRotation(reason: string): void {
+  #keepTail(reason: string): void {
     this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
     this.#report(`${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${reason}`);
   }
@@ -339,10 +340,6 @@ export class Log {
     await writable.close().catch(({ message }: Error) => {
       this.#report(`${TAIL_FILE}: rotated, but closing the old descriptor failed: ${message}`);
     });
-  }
-
-  #report(line: string): void {
-    this.#options.report(line);
   }
 
   #takeSnapshot(): LogSnapshot {

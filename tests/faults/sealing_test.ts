@@ -33,7 +33,7 @@ function segmentsOf(served: ServedLog): string[] {
 }
 
 function assertSealsQuietly({ output }: ServedLog): void {
-  const lines = output.stderr.split("\n").filter((line) => !line.endsWith("files await sealing"));
+  const lines = output.stderr.split("\n").filter((line) => !line.endsWith("sealing is behind"));
   assert.doesNotMatch(lines.join("\n"), /not sealed|not rotated|stopped/);
 }
 

@@ -56,7 +56,7 @@ export function putBytes(
 }
 
 const WORD_BYTES = 4;
-const LITTLE_ENDIAN = true;
+export const LITTLE_ENDIAN = true;
 
 /**
  * Copies bytes in ascending order, so a copy may read its own output. Copies words, overwriting up
@@ -212,7 +212,7 @@ export function stringEnd(bytes: Uint8Array, start: number, limit: number): numb
     const byte = bytes[at]!;
     if (byte === QUOTE) return at;
     if (byte < SPACE) return -1;
-    if (byte === BACKSLASH) at++;
+    if (byte === BACKSLASH && bytes[++at]! < SPACE) return -1;
   }
   return -1;
 }

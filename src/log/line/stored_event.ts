@@ -12,7 +12,7 @@ import {
   viewFor,
 } from "./line_bytes.ts";
 import * as layout from "./line_layout.ts";
-import { eventLineEnd } from "./stored_line.ts";
+import { lineEnd } from "./stored_line.ts";
 
 /**
  * The members in one line, as offsets into `bytes`. String ranges exclude the quotes and are still
@@ -48,14 +48,16 @@ export class StoredEvent {
   /** Parses the line [start, end) of `bytes`, without its LF; returns false if it is malformed. */
   take(bytes: Buffer, start: number, end: number): boolean {
     this.#use(bytes);
-    return this.#takeEnd(start, end) && this.#takeStart(start);
+    return this.#takeEnd(start, end) && this.#takeStart(start, this.payloadEnd);
   }
 
   /** Parses the line at `start` in `bytes`, up to its LF; returns its end, or 0 if malformed. */
   takeLine(bytes: Buffer, start: number): number {
     this.#use(bytes);
-    const end = eventLineEnd(this.view, start);
-    return bytes[end - 1] === LF && this.take(bytes, start, end - 1) ? end : 0;
+    // No member before the payload contains an LF.
+    if (!this.#takeStart(start, bytes.length)) return 0;
+    const end = lineEnd(this.view, this.payloadStart);
+    return bytes[end - 1] === LF && this.#takeEnd(this.payloadStart, end - 1) ? end : 0;
   }
 
   get eventId(): string {
@@ -76,7 +78,7 @@ export class StoredEvent {
     this.view = viewFor(bytes);
   }
 
-  /** Locates the members after the payload, working backwards from the end of the line. */
+  /** Locates the members after `start`, working backwards from the end of the line. */
   #takeEnd(start: number, end: number): boolean {
     const { bytes, view } = this;
     const closing = end - layout.CLOSING.sizeBytes;
@@ -92,9 +94,9 @@ export class StoredEvent {
       hasPieceAt(view, this.payloadEnd, layout.CONTENT_HASH);
   }
 
-  #takeStart(start: number): boolean {
+  /** Locates the members up to the start of the payload, which must be before `limit`. */
+  #takeStart(start: number, limit: number): boolean {
     const { bytes, view } = this;
-    const limit = this.payloadEnd;
     this.eventIdStart = start + layout.OPENING.sizeBytes;
     const afterId = this.eventIdStart + UUID_CHARS;
     if (!hasPieceAt(view, start, layout.OPENING) || !hasPieceAt(view, afterId, layout.SOURCE)) {

@@ -39,14 +39,18 @@ const HIGHEST_BITS = 0x80808080 | 0;
 const LITTLE_ENDIAN = true;
 const WORD_BYTES = 4;
 
-/**
- * Returns the end of the event line that starts at `start`, including its LF. The lines must be
- * complete and valid. Searches word by word with the zero-byte trick (H. Warren, Hacker's Delight,
- * 6-1), since one runtime searches a Buffer byte by byte, which would double the time of a replay.
- */
+/** Returns the end of the event line that starts at `start`, including its LF. It must be valid. */
 export function eventLineEnd(lines: DataView, start: number): number {
+  return lineEnd(lines, start + EVENT_BYTES_MIN - 1);
+}
+
+/**
+ * Returns the end of the line that contains `at`, including its LF; the end of `lines` if it has
+ * none. Searches word by word with the zero-byte trick (H. Warren, Hacker's Delight, 6-1), since
+ * one runtime searches a Buffer byte by byte, which would double the time of a replay.
+ */
+export function lineEnd(lines: DataView, at: number): number {
   const wordsEnd = lines.byteLength - 2 * WORD_BYTES;
-  let at = start + EVENT_BYTES_MIN - 1;
   for (; at <= wordsEnd; at += 2 * WORD_BYTES) {
     const first = lines.getInt32(at, LITTLE_ENDIAN) ^ LF_WORD;
     const second = lines.getInt32(at + WORD_BYTES, LITTLE_ENDIAN) ^ LF_WORD;

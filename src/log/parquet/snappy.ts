@@ -4,7 +4,7 @@
  * and stay within its output buffer. Writes and accepts only three element types: literals of up to
  * 60 bytes, literals with a four-byte length, and copies with a two-byte offset.
  */
-import { copyBytes, putBytes, viewFor } from "../line/line_bytes.ts";
+import { copyBytes, LITTLE_ENDIAN, putBytes, viewFor } from "../line/line_bytes.ts";
 import { SegmentError } from "./segment_error.ts";
 
 /** Element types, in the two low bits of the tag byte. */
@@ -30,8 +30,6 @@ const HASH_MULTIPLIER = 0x1e35a7bd;
 const table = new Int32Array(1 << TABLE_BITS);
 /** The search step grows by one byte after every 32 misses. */
 const MISSES_PER_STEP_BITS = 5;
-
-const LITTLE_ENDIAN = true;
 
 /** Blocks are compressed into this buffer, then copied. Larger outputs get their own buffer. */
 const scratch = new Uint8Array(1024 * 1024);

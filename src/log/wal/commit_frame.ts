@@ -40,7 +40,6 @@ export const HEADER_PREFIX: Uint8Array = Buffer.from('{"commit":');
 const SUFFIX_PREFIX = ',"sha256":"';
 /** `,"sha256":"` + 64 hex digits + `"}` */
 export const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
-const LF = "\n";
 
 /** Whether the line that ends at `end` has the suffix of a header, which no event line has. */
 export function closesAsHeader(bytes: Buffer, end: number): boolean {
@@ -55,7 +54,7 @@ export function closesAsHeader(bytes: Buffer, end: number): boolean {
  */
 export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[]): Buffer {
   const commitText = JSON.stringify(commit);
-  const hash = createHash("sha256").update(commitText).update(LF);
+  const hash = createHash("sha256").update(commitText).update("\n");
   for (const piece of lines) hash.update(piece);
   const sha256 = hash.digest("hex");
   return Buffer.from(`{"commit":${commitText}${SUFFIX_PREFIX}${sha256}"}\n`);
