@@ -91,6 +91,27 @@ test("StoredEvent.take() rejects anything but a stored event", () => {
   for (const [name, line] of MALFORMED) assert.equal(take(line), null, name);
 });
 
+const BROKEN_LINES: [string, string][] = [
+  ...MALFORMED,
+  ["an LF in a string", LINE.replace("orders", "ord\ners")],
+  ["an LF after a backslash", LINE.replace("orders", "ord\\\ners")],
+  ["an LF in the payload", LINE.replace('"x"', '"\n"')],
+];
+
+test("StoredEvent.takeLine() takes a line up to its LF, and nothing else", () => {
+  const event = new StoredEvent();
+  const lines = Buffer.from(`${LINE}\n${LINE}\n`);
+  const middle = event.takeLine(lines, 0);
+  assert.equal(middle, lines.length / 2);
+  assert.equal(event.takeLine(lines, middle), lines.length);
+  assert.deepEqual(members(event), members(take(LINE)!));
+  assert.equal(event.takeLine(lines, lines.length), 0, "the end");
+  assert.equal(event.takeLine(lines.subarray(0, -1), middle), 0, "no LF");
+  for (const [name, line] of BROKEN_LINES) {
+    assert.equal(event.takeLine(Buffer.from(`${line}\n${LINE}\n`), 0), 0, name);
+  }
+});
+
 test(`StoredEvent.take() handles any input and never reads past its ends (seed ${SEED})`, () => {
   const random = new SeededRandom();
   const event = new StoredEvent();
