@@ -4,6 +4,7 @@ import {
   HASH_CHARS,
   hasPieceAt,
   LF,
+  lineEnd,
   sameBytes,
   spelledText,
   stringEnd,
@@ -12,7 +13,6 @@ import {
   viewFor,
 } from "./line_bytes.ts";
 import * as layout from "./line_layout.ts";
-import { lineEnd } from "./stored_line.ts";
 
 /**
  * The members in one line, as offsets into `bytes`. String ranges exclude the quotes and are still

@@ -4,12 +4,11 @@
  */
 import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { LF, viewFor } from "../line/line_bytes.ts";
+import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
 import { type LogSnapshot, readLines } from "./snapshot.ts";
 import {
   type EventFilter,
-  eventLineEnd,
   isHeaderLine,
   lineEventId,
   type LineMatcher,

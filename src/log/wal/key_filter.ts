@@ -3,8 +3,8 @@
  * reads only the blocks whose filters match.
  */
 import type { Buffer } from "node:buffer";
-import { viewFor } from "../line/line_bytes.ts";
-import { eventLineEnd, lineRecordKey } from "../line/stored_line.ts";
+import { eventLineEnd, viewFor } from "../line/line_bytes.ts";
+import { lineRecordKey } from "../line/stored_line.ts";
 import { addToFilter, type BloomFilter } from "../parquet/bloom_filter.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
 

@@ -3,14 +3,12 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
   type EventFilter,
-  eventLineEnd,
   isHeaderLine,
   lineEventId,
   lineMatcher,
   lineSourceAndStream,
 } from "../../../src/log/line/stored_line.ts";
 import { EVENT_BYTES_MIN } from "../../../src/limits.ts";
-import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { type EventOptions, preparedEvent, sealEvent } from "../../support/prepared.ts";
 
 const EVENT_ID = "019b76da-a800-7001-8203-040506070809";
@@ -97,31 +95,6 @@ test("lineMatcher() does not match past the end of the buffer", () => {
   const line = storedLine("shop", { recordKey: "1" });
   const cut = line.subarray(0, line.indexOf('","kind"'));
   assert.ok(!lineMatcher({ recordKey: "1" })!(cut, 0));
-});
-
-test(`eventLineEnd() finds the LF of an event at any offset (seed ${SEED})`, () => {
-  const random = new SeededRandom();
-  for (let run = 0; run < 500; run++) {
-    const lengths = Array.from({ length: 3 }, () => EVENT_BYTES_MIN + random.below(40));
-    const lines = lengths.map((length) => {
-      const line = Buffer.from(Array.from({ length }, () => random.pick([0x09, 0x0b, 0x8a, 0xff])));
-      line[length - 1] = 0x0a;
-      return line;
-    });
-    const { buffer, byteOffset, length } = Buffer.concat(lines);
-    const view = new DataView(buffer, byteOffset, length);
-    let start = 0;
-    for (const line of lengths) {
-      assert.equal(eventLineEnd(view, start), start + line);
-      start += line;
-    }
-  }
-});
-
-test("eventLineEnd() never reads past the end of the buffer", () => {
-  for (const length of [1, 8, EVENT_BYTES_MIN, EVENT_BYTES_MIN + 9]) {
-    assert.equal(eventLineEnd(new DataView(new ArrayBuffer(length)), 0), length);
-  }
 });
 
 test("no stored event has fewer than EVENT_BYTES_MIN bytes", () => {
