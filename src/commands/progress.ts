@@ -32,5 +32,5 @@ export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: st
 
 /** Formats a number with thousands separators: `92,000`. */
 export function counted(number: number): string {
-  return number.toLocaleString("en-US");
+  return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }

@@ -12,9 +12,7 @@ import type { Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
 import { streamBlocks } from "./stream_index.ts";
 
-export interface SealedSegment extends LogFile {
-  readonly streams: FileStreams;
-}
+export type SealedSegment = LogFile & { readonly streams: FileStreams };
 
 /** Returns a reader's view of a segment that ends with `lastEventId`. */
 export function sealedSegment(segment: Segment, lastEventId: string): SealedSegment {

@@ -17,6 +17,7 @@ import {
 import { SegmentError } from "../parquet/segment_error.ts";
 import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
+import { CachedReads } from "../wal/cached_reads.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
 import { SegmentIndex } from "./segment_index.ts";
@@ -25,7 +26,7 @@ import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName, type FilteredColumn } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
 
-const CHUNK_BYTES = 1024 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /**
  * Opens a segment and checks its bytes and footer. The caller closes it.
@@ -51,8 +52,9 @@ export async function openChecked(
 async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
   const hash = createHash("sha256");
   const chunk = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, sizeBytes));
+  const reads = new CachedReads();
   for (let offset = 0; offset < sizeBytes;) {
-    const readBytes = await file.read(chunk, offset);
+    const readBytes = await reads.read(file, chunk, offset);
     if (readBytes === 0) break;
     hash.update(chunk.subarray(0, readBytes));
     offset += readBytes;
@@ -82,7 +84,6 @@ export interface CheckedRowGroup {
 const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !== "event_hash");
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
-const NO_MEMORY = Buffer.alloc(0);
 
 /** Checks and yields all rows in a segment. */
 export class SegmentRowsCheck {
@@ -93,7 +94,7 @@ export class SegmentRowsCheck {
   #lastRun: BatchRun | null = null;
   #batches = 0;
   /** Reusable buffer with the previous lines. */
-  #memory: Buffer = NO_MEMORY;
+  #memory: Buffer = Buffer.alloc(0);
 
   /**
    * @param full whether to look up every `record_key`, and to read payloads and event hashes

@@ -30,6 +30,7 @@ import {
   STREAM_BLOCK_BYTES_MAX,
   type StreamIndex,
 } from "./stream_index.ts";
+import { CachedReads } from "../wal/cached_reads.ts";
 
 /** A segment's file, opened by the caller. */
 type SegmentFile = Pick<StorageFile, "read" | "close">;
@@ -233,7 +234,7 @@ function nameError(where: string, error: unknown): unknown {
 }
 
 /**
- * Opens the segment at `path` and reads its footer.
+ * Opens the segment at `path`, whose bytes are probably cached, and reads its footer.
  * @throws {SegmentError} if the file is not a segment or not the expected one.
  */
 export async function openSegment(
@@ -242,8 +243,11 @@ export async function openSegment(
   expected: Partial<EventFacts> = {},
 ): Promise<Segment> {
   const file = await storage.open(path, "read");
+  const reads = new CachedReads();
+  const read: SegmentFile["read"] = (into, position) => reads.read(file, into, position);
   try {
-    const segment = new Segment({ ...expected, path, bytes: await file.size() }, file);
+    const listed = { ...expected, path, bytes: await file.size() };
+    const segment = new Segment(listed, { read, close: () => file.close() });
     await segment.footer();
     return segment;
   } catch (error) {
