@@ -109,10 +109,15 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a group commit is truncated and acknowledged",
     edits: [edit(
       "log/wal/tail_writer.ts",
-      "write(bytes, offset, mode)",
-      "write(bytes.subarray(0, 1 - commit.batches.length || undefined), offset)",
+      "write(written, offset, mode)",
+      "write(written.subarray(0, 1 - commit.batches.length || undefined), offset)",
     )],
     tests: [CRASHES],
+  },
+  {
+    name: "a rotation keeps the reserved space",
+    edits: [edit("log/wal/tail_writer.ts", "if (this.#reservedEnd > 0)", "if (this.#poison)")],
+    tests: ["tests/log/wal/reserved_space_test.ts"],
   },
   {
     name: "a failed write is treated as successful",

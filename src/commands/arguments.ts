@@ -29,16 +29,6 @@ export type Invocation =
 
 type Options = Partial<Record<OptionName, string>>;
 
-const REMOVED_COMMANDS = new Map([
-  ["project", "consumers build derived views from replay or follow"],
-  ["rebuild", "consumers build derived views from replay or follow"],
-  ["query", "consumers build derived views from replay or follow"],
-  ["catalog", "GET /v1/streams lists the streams of the log"],
-  ["import", "connectors submit batches to POST /v1/events"],
-  ["erase-payload", "the log is append-only"],
-  ["export-key", "the log is not encrypted"],
-]);
-
 /** Parses arguments. @throws {CommandError} with exit status 2 if they are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals } = splitArguments(args);
@@ -106,7 +96,6 @@ function parserOptions() {
 function optionNamed(name: string, rawName: string): OptionName {
   const known = OPTION_NAMES.find((known) => known === name);
   if (known !== undefined) return known;
-  if (name === "clean") throw usageError("unknown option --clean: verify never deletes anything");
   throw usageError(`unknown option ${rawName}`);
 }
 
@@ -138,8 +127,6 @@ function shellNamed(name: string): Shell {
 function commandNamed(name: string): CommandName {
   const command = COMMAND_NAMES.find((known) => known === name);
   if (command !== undefined) return command;
-  const reason = REMOVED_COMMANDS.get(name);
-  if (reason !== undefined) throw usageError(`unknown command ${name}: ${reason}`);
   throw usageError(
     `unknown command ${JSON.stringify(name)}; use one of ${COMMAND_NAMES.join(", ")}`,
   );

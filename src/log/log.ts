@@ -233,6 +233,7 @@ export class Log {
     try {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
       if (changed && this.poison === null && !this.#sealing) {
+        await this.#writer.trim();
         await this.#writer.append(buildCleanEnd(this.#head));
       }
     } catch (error) {
@@ -330,6 +331,7 @@ export class Log {
   async #rotate(): Promise<void> {
     const { storage } = this.#options;
     const pending = this.#tail;
+    await this.#writer.trim();
     const rotated = await rotateTail(storage, pending);
     const writable = pending.moveTo(rotated.path, rotated.pending);
     this.#pending = [...this.#pending, pending];

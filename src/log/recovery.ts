@@ -23,7 +23,7 @@ import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
-import { remnantFault } from "./wal/remnant.ts";
+import { remnantFault, usedBytes } from "./wal/remnant.ts";
 import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
 
 export interface RecoveredLog {
@@ -227,7 +227,7 @@ async function recoverTail(
   onBatch: (entry: BatchEntry) => void,
   report: Report,
 ): Promise<CommitFile> {
-  const sizeBytes = await file.size();
+  const sizeBytes = await usedBytes(file, await file.size());
   const tail = new CommitFile(TAIL_FILE, file);
   const fault = await loadCommits(tail, sizeBytes, onBatch);
   if (fault !== null) {

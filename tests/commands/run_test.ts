@@ -45,7 +45,7 @@ test("the program exits 2 and points to --help for invalid arguments", async () 
   const { code, stdout, stderr } = await runCli(["query"]);
   assert.equal(code, 2);
   assert.equal(stdout, "");
-  assert.match(stderr, /^unknown command query: .*\nRun service --help for usage\n$/);
+  assert.match(stderr, /^unknown command "query"; .*\nRun service --help for usage\n$/);
 });
 
 test("the program looks for service.toml in the current directory", () =>

@@ -224,7 +224,9 @@ export class OrderMonitor implements Storage {
         if (watched.path === MANIFEST_TEMPORARY_FILE) keep(watched, bytes, position);
         watched.isSynced = false;
         if (watched.path === TAIL_FILE) watched.unsynced.push(Buffer.from(bytes));
-        watched.writtenEnd = Math.max(watched.writtenEnd, position + bytes.length);
+        // Reserved space may be overwritten.
+        const usedBytes = bytes.findLastIndex((byte) => byte !== 0) + 1;
+        watched.writtenEnd = Math.max(watched.writtenEnd, position + usedBytes);
         await file.write(bytes, position, mode);
       },
       sync: async (mode) => {

@@ -69,11 +69,8 @@ export async function makeSegment(
     }
   };
   try {
-    const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits(), {
-      previousHead,
-      ...(throttle === undefined ? {} : { throttle }),
-      ...(bounds === undefined ? {} : { bounds }),
-    });
+    const options = { previousHead, bounds, throttle };
+    const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits(), options);
     assert(written !== null, "a segment must have events");
     await readBack(storage, SEGMENT_TEMPORARY_FILE, written, throttle);
     return { facts: written.facts, endBytes: taken };

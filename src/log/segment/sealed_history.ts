@@ -85,17 +85,14 @@ export class SealedHistory {
   async open(entries: readonly SegmentEntry[]): Promise<void> {
     for (let start = 0; start < entries.length; start += CHECKED_AT_ONCE) {
       const group = entries.slice(start, start + CHECKED_AT_ONCE);
-      const checks = await Promise.allSettled(group.map((entry) => this.#checkFile(entry)));
+      const checks = await Promise.allSettled(
+        group.map(async (entry) => await (await openListedFile(this.#storage, entry)).close()),
+      );
       const failed = checks.find(({ status }) => status === "rejected");
       if (failed?.status === "rejected") throw failed.reason;
     }
     this.add(entries);
     await this.#segments.at(-1)?.footer();
-  }
-
-  async #checkFile(entry: SegmentEntry): Promise<void> {
-    const file = await openListedFile(this.#storage, entry);
-    await file.close();
   }
 
   /** Returns the last sealed event from a source; null if it has none. @throws {SegmentError} */

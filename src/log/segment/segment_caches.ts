@@ -76,7 +76,12 @@ export class RowGroupCache {
     for (;;) {
       const lines = this.#lines.get(key);
       if (lines !== undefined) return use(lines);
-      await this.#lines.load(key, () => this.#decode(decode));
+      await this.#lines.load(key, () =>
+        this.decodeInTurn(() => {
+          const memory = this.#spare;
+          this.#spare = undefined;
+          return decode(memory);
+        }));
     }
   }
 
@@ -86,14 +91,6 @@ export class RowGroupCache {
     // The caller gets this decode's error; the next decode must not fail because of it.
     this.#decoding = decoded.catch(() => {});
     return decoded;
-  }
-
-  #decode(decode: (memory: Buffer | undefined) => Promise<Buffer>): Promise<Buffer> {
-    return this.decodeInTurn(() => {
-      const memory = this.#spare;
-      this.#spare = undefined;
-      return decode(memory);
-    });
   }
 
   #keepSpare({ buffer }: Buffer): void {

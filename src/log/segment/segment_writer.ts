@@ -41,9 +41,9 @@ export interface SegmentBounds {
 export interface WriteSegmentOptions {
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
-  bounds?: SegmentBounds;
+  bounds?: SegmentBounds | undefined;
   /** Called after each row group; may block. */
-  throttle?: () => void;
+  throttle?: (() => void) | undefined;
 }
 
 const BOUNDS: SegmentBounds = { events: SEGMENT_EVENTS_SOFT_MAX, bytes: SEGMENT_BYTES_SOFT_MAX };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { assert } from "../../assert.ts";
 import {
   type CallMode,
-  isInterrupted,
+  errorCode,
   type OpenMode,
   type Storage,
   type StorageFile,
@@ -238,7 +238,7 @@ async function transferred(
       if (count === 0) break;
       at += count;
     } catch (error) {
-      if (!isInterrupted(error)) throw error;
+      if (errorCode(error) !== "EINTR") throw error;
     }
   }
   return at;

@@ -57,11 +57,6 @@ export function isNotFound(error: unknown): boolean {
   return errorCode(error) === "ENOENT";
 }
 
-/** Whether a signal interrupted a call before it transferred anything. */
-export function isInterrupted(error: unknown): boolean {
-  return errorCode(error) === "EINTR";
-}
-
 /** The `code` for an error that libuv cannot name, such as EDQUOT. Blocking calls use UNKNOWN. */
 const UNNAMED_CODE = /^(?:UNKNOWN|Unknown system error -\d+)$/;
 /** End of the message in an error without a `code`. */
@@ -75,11 +70,8 @@ export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
   const { code, errno } = error as NodeJS.ErrnoException;
   if (code !== undefined && !UNNAMED_CODE.test(code)) return code;
-  return errnoName(errno === undefined ? Number(TEXT_END.exec(error.message)?.[1]) : -errno);
-}
-
-function errnoName(errno: number): string {
-  const known = Object.entries(constants.errno).find(([, number]) => number === errno);
+  const number = errno === undefined ? Number(TEXT_END.exec(error.message)?.[1]) : -errno;
+  const known = Object.entries(constants.errno).find(([, known]) => known === number);
   return known?.[0] ?? "";
 }
 

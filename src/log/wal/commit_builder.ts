@@ -10,6 +10,7 @@ import type { EventIdSource } from "../../event/event_id.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import type { PreparedBatch } from "../../event/types.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
+import { sumOf } from "../../sum.ts";
 import type { StreamGrowth } from "./batch_index.ts";
 import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
 
@@ -95,8 +96,7 @@ export function frameCommit(
   lines: readonly Buffer[],
   growth: readonly StreamGrowth[],
 ): BuiltCommit {
-  let bodyBytes = 0;
-  for (const { length } of lines) bodyBytes += length;
+  const bodyBytes = sumOf(lines, ({ length }) => length);
   const commit: Commit = { batches, bytes: bodyBytes, head };
   const header = encodeCommitHeader(commit, lines);
   assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "commit lines must be within the limit");

@@ -7,7 +7,6 @@
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { ownText } from "../../event/own_text.ts";
 import { sumOf } from "../../sum.ts";
 import { LF } from "../line/line_bytes.ts";
 import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
@@ -106,28 +105,14 @@ export async function loadCommits(
   for (let next = await reader.next(); next !== null; next = await reader.next()) {
     const { commit, frame, lines } = next;
     for (const entry of commit.batches) onBatch(entry);
-    const batches = commit.batches.map(detached);
     try {
-      target.add({ ...commit, batches }, frame, growthOf(lines));
+      target.add(commit, frame, growthOf(lines));
     } catch (error) {
       if (!(error instanceof CorruptLogError)) throw error;
       throw corruptAt(target, error.message);
     }
   }
   return reader.fault;
-}
-
-/** Copies the strings in an entry, since slices of a parsed header may retain the whole header. */
-function detached(entry: BatchEntry): BatchEntry {
-  const first_event_id = ownText(entry.first_event_id);
-  return {
-    batch_digest: ownText(entry.batch_digest),
-    batch_id: ownText(entry.batch_id),
-    events: entry.events,
-    first_event_id,
-    last_event_id: entry.events === 1 ? first_event_id : ownText(entry.last_event_id),
-    source: ownText(entry.source),
-  };
 }
 
 /** Yields the stream growth for each event line. */

@@ -13,8 +13,19 @@ import { sumOf } from "../../sum.ts";
 
 /** A commit is quick if its write and sync together take at most this long. */
 const QUICK_COMMIT_MS = 1;
-/** The largest commit that may block. How fast small commits are says little about large ones. */
-const BLOCKING_COMMIT_BYTES_MAX = 64 * 1024;
+/**
+ * The largest commit that may block or reserve space. How fast small commits are says little about
+ * large ones, and with large ones, zeros would double what is written.
+ */
+const SMALL_COMMIT_BYTES_MAX = 64 * 1024;
+/**
+ * Zeros reserved after a commit. Overwriting them changes neither the size nor the blocks of the
+ * file, so fdatasync(2) has no metadata to write: a single client commits a fifth faster.
+ */
+export const RESERVED_BYTES: number = 1024 * 1024;
+const RESERVED = Buffer.alloc(RESERVED_BYTES);
+/** A smaller tail reserves nothing, so that a small log does not consist mostly of zeros. */
+export const RESERVING_TAIL_BYTES_MIN: number = 256 * 1024;
 /** One in this many commits is pooled. Only then can batches from other clients queue up. */
 const COMMITS_PER_PROBE = 16;
 
@@ -23,6 +34,8 @@ export class TailWriter {
   #poison: WriterPoisonedError | null = null;
   /** Consecutive quick commits of one batch each. */
   #quickRun = 0;
+  /** End of the reserved space; 0 if nothing was reserved. */
+  #reservedEnd = 0;
 
   constructor(tail: CommitFile) {
     this.#tail = tail;
@@ -42,11 +55,14 @@ export class TailWriter {
     if (this.#poison !== null) throw this.#poison;
     const offset = this.#tail.endBytes;
     const bytes = joined([header, ...lines]);
-    const isLone = commit.batches.length === 1 && bytes.length <= BLOCKING_COMMIT_BYTES_MAX;
+    const isLone = commit.batches.length === 1 && bytes.length <= SMALL_COMMIT_BYTES_MAX;
     const mode = isLone ? this.#loneMode() : "pooled";
     const startMs = performance.now();
     try {
-      await this.#tail.file.write(bytes, offset, mode);
+      // A clean-shutdown marker reserves nothing.
+      const isReserving = commit.batches.length > 0 && this.#reserves(offset, bytes.length);
+      const written = isReserving ? joined([bytes, RESERVED]) : bytes;
+      await this.#tail.file.write(written, offset, mode);
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
@@ -72,6 +88,20 @@ export class TailWriter {
     return this.#quickRun % COMMITS_PER_PROBE > 0 ? "blocking" : "pooled";
   }
 
+  /** Ends the file with its last commit. @throws {WriterPoisonedError} */
+  async trim(): Promise<void> {
+    if (this.#reservedEnd > 0) await this.#undo(this.#tail.endBytes);
+  }
+
+  /** Whether to reserve space with the next commit. */
+  #reserves(offset: number, sizeBytes: number): boolean {
+    const endBytes = offset + sizeBytes;
+    const isDue = sizeBytes <= SMALL_COMMIT_BYTES_MAX && offset >= RESERVING_TAIL_BYTES_MIN &&
+      endBytes > this.#reservedEnd;
+    if (isDue) this.#reservedEnd = endBytes + RESERVED_BYTES;
+    return isDue;
+  }
+
   /** Applies a written commit to the in-memory state. A failure poisons the writer. */
   async #takeIn<T>(update: () => T): Promise<T> {
     try {
@@ -88,10 +118,10 @@ export class TailWriter {
     return this.#poison;
   }
 
-  /** Undoes a commit that did not fit on the disk, by truncating the tail. */
+  /** Removes reserved space, or a commit that did not fit on the disk. */
   async #undo(offset: number): Promise<void> {
     await this.#tail.file.truncate(offset).catch((error) => {
-      throw this.poisonBy("a partial commit could not be truncated", error);
+      throw this.poisonBy("the tail could not be truncated", error);
     });
     await this.#sync();
   }

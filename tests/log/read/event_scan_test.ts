@@ -16,7 +16,14 @@ import {
   seededRandom,
   testSeed,
 } from "../../../tools/support/random.ts";
-import { joinPieces, openTestLog, readAll, tailOf, withTail } from "../../support/test_log.ts";
+import {
+  commitOffsets,
+  joinPieces,
+  openTestLog,
+  readAll,
+  tailOf,
+  withTail,
+} from "../../support/test_log.ts";
 
 const SOURCES = ["shop", "shop2", "s"];
 const STREAMS = ["orders", "orders.eu", "o"];
@@ -98,7 +105,8 @@ async function randomLog(random: Random) {
       await log.append([preparedBatch(batchId, { source, events: randomEvents(random, size) })]);
     }
     snapshot = log.snapshot;
-    files.push(tailOf(storage.tree()));
+    const tail = tailOf(storage.tree());
+    files.push(tail.subarray(0, commitOffsets(tail).at(-1)));
     const events = storedEvents(files.at(-1)!);
     const path = pendingPath(events[0]!.event_id, events.at(-1)!.event_id);
     tree = storage.tree();
