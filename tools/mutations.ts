@@ -23,7 +23,7 @@ export function edited(text: string, { file, find, replace }: Edit): string {
   return text.replace(find, () => replace);
 }
 
-/** Returns an edit to a file in `src/`. */
+/** An edit to a file in `src/`. */
 function edit(file: string, find: string, replace = ""): Edit {
   return { file: `src/${file}`, find, replace };
 }
@@ -39,7 +39,6 @@ const HANDOVER = "tests/log/handover_test.ts";
 const SYNC_TAIL = "await this.#tail.file.sync(mode)";
 const UNLESS_NO_ROOM =
   '      if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);\n';
-
 const ADD_COMMIT =
   "    await this.#takeIn(() => this.#tail.add(commit, bytes, growth, entries));\n";
 

@@ -9,6 +9,7 @@ import { preparedBatch } from "../support/prepared.ts";
 import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import {
   commitOffsets,
+  largeTailTree,
   logTree,
   openTestLog,
   readAll,
@@ -161,24 +162,28 @@ async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void
   await log.close();
 }
 
-test("append() neither loses nor tears an acknowledged commit, wherever a crash occurs", async () => {
-  const whole = new SimulatedDisk();
-  const all: string[] = [];
-  await run(whole, all);
-  for (let step = 1; step <= whole.operations.length; step++) {
-    for (const bytes of [0, 300, Infinity]) {
-      const storage = new SimulatedDisk();
-      const acknowledged: string[] = [];
-      storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
-      await assert.rejects(run(storage, acknowledged), /EIO/);
-      const restarted = storage.crash(keptBytes(bytes));
-      const batchIds = await batchIdsAfterCrash(restarted);
-      assert.deepEqual(batchIds, all.slice(0, batchIds.length));
-      assert.ok(batchIds.length >= acknowledged.length, `operation ${step}`);
-      assert.ok([0, 1, 3, 4].includes(batchIds.length), "no commit is partial");
+const TAILS = { "an empty tail": new Map(), "a tail with reserved space": await largeTailTree() };
+
+for (const [name, tree] of Object.entries(TAILS)) {
+  test(`a crash neither loses nor tears an acknowledged commit: ${name}`, async () => {
+    const whole = new SimulatedDisk(tree);
+    const before = tree.size === 0 ? [] : ["large"];
+    const all = [...before];
+    await run(whole, all);
+    for (let step = 1; step <= whole.operations.length; step++) {
+      for (const bytes of [0, 300, Infinity]) {
+        const storage = new SimulatedDisk(tree);
+        const acknowledged = [...before];
+        storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
+        await assert.rejects(run(storage, acknowledged), /EIO/);
+        const batchIds = await batchIdsAfterCrash(storage.crash(keptBytes(bytes)));
+        assert.deepEqual(batchIds, all.slice(0, batchIds.length));
+        assert.ok(batchIds.length >= acknowledged.length, `operation ${step}`);
+        assert.ok([0, 1, 3, 4].includes(batchIds.length - before.length), "commits are whole");
+      }
     }
-  }
-});
+  });
+}
 
 test("append() assigns increasing ids when the clock is set back", async () => {
   const storage = new SimulatedDisk();

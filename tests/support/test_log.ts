@@ -10,6 +10,7 @@ import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import type { Log, LogOptions } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
+import { RESERVING_TAIL_BYTES_MIN } from "../../src/log/wal/tail_writer.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
 import { openWatchedLog, type SealingOn } from "./watched_log.ts";
@@ -72,6 +73,16 @@ export async function logTree(commits: readonly (readonly string[])[]): Promise<
       log = (await openTestLog(storage)).log;
     }
   }
+  return storage.tree();
+}
+
+/** A cleanly closed log, with the batch `large`, whose next commits reserve space. */
+export async function largeTailTree(): Promise<Tree> {
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage);
+  const payload = "x".repeat(RESERVING_TAIL_BYTES_MIN);
+  await log.append([preparedBatch("large", { events: [{ payload }] })]);
+  await log.close();
   return storage.tree();
 }
 

@@ -2,32 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StorageFullError, WriterPoisonedError } from "../../../src/log/storage/errors.ts";
-import { PENDING_FOLDER, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
-import { RESERVED_BYTES, RESERVING_TAIL_BYTES_MIN } from "../../../src/log/wal/tail_writer.ts";
+import { RESERVED_BYTES } from "../../../src/log/wal/tail_writer.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { ALL_DONE, keptBytes } from "../../support/simulated_crash.ts";
-import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
+import { ALL_DONE } from "../../support/simulated_crash.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { failNth, noRoomAfter } from "../../support/storage_faults.ts";
-import { batchIdsOf, openTestLog, readBack, tailOf } from "../../support/test_log.ts";
+import { batchIdsOf, largeTailTree, openTestLog, tailOf } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
-const LARGE = preparedBatch("large", {
-  events: [{ payload: "x".repeat(RESERVING_TAIL_BYTES_MIN) }],
-});
 const ZERO_TAIL = /\n\0+$/;
 const textOf = (storage: SimulatedDisk) => tailOf(storage.tree()).toString("latin1");
 
-/** A cleanly closed log whose tail is large enough for reserved space. */
-async function largeTail(): Promise<Tree> {
-  const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
-  await log.append([LARGE]);
-  assert.doesNotMatch(textOf(storage), ZERO_TAIL, "a small tail has no reserved space");
-  await log.close();
-  return storage.tree();
-}
-
-const LARGE_TAIL = await largeTail();
+const LARGE_TAIL = await largeTailTree();
 
 async function openLarge() {
   const storage = new SimulatedDisk(LARGE_TAIL);
@@ -37,6 +23,7 @@ async function openLarge() {
 
 test("append() overwrites reserved space, which readers and the next writer ignore", async () => {
   const { storage, log } = await openLarge();
+  assert.doesNotMatch(textOf(storage), ZERO_TAIL, "a small tail has none");
   await log.append([preparedBatch("a")]);
   const sizeBytes = tailOf(storage.tree()).length;
   assert.match(textOf(storage), ZERO_TAIL);
@@ -69,9 +56,7 @@ test("close() and rotation end the file with its last commit", async () => {
     assert.match(textOf(storage), ZERO_TAIL);
     if (end === "close") await log.close();
     else await log.seal(() => {}, { isStopped: () => true });
-    const files = [...storage.tree()].filter(([path]) =>
-      path === TAIL_FILE || path.startsWith(`${PENDING_FOLDER}/`)
-    );
+    const files = [...storage.tree()].filter(([path]) => path.endsWith(".ndjson"));
     for (const [path, bytes] of files) assert.notEqual(bytes?.at(-1), 0, `${end}: ${path}`);
   }
 });
@@ -96,36 +81,6 @@ test("close() and rotation stop the writer if the space cannot be given back", a
       const ended = end === "close" ? log.close() : log.seal(() => {});
       await assert.rejects(ended, WriterPoisonedError, `${kind}, ${end}`);
       assert.deepEqual(await batchIdsOf(storage.crash(ALL_DONE)), ["large", "a"]);
-    }
-  }
-});
-
-/** The batch ids after a recovery that may remove an unfinished commit. */
-async function batchIdsAfter(storage: SimulatedDisk): Promise<string[]> {
-  return (await readBack(storage)).events.map(({ batch_id }) => batch_id);
-}
-
-test("a crash at any step of a tail with reserved space loses nothing", async () => {
-  const run = async (storage: SimulatedDisk, acknowledged: string[]) => {
-    const { log } = await openTestLog(storage);
-    for (const batchId of ["a", "b", "c"]) {
-      await log.append([preparedBatch(batchId)]);
-      acknowledged.push(batchId);
-    }
-    await log.close();
-  };
-  const whole = new SimulatedDisk(LARGE_TAIL);
-  const all: string[] = [];
-  await run(whole, all);
-  for (let step = 1; step <= whole.operations.length; step++) {
-    for (const bytes of [0, 300, 5000, Infinity]) {
-      const storage = new SimulatedDisk(LARGE_TAIL);
-      const acknowledged: string[] = [];
-      storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
-      await assert.rejects(run(storage, acknowledged), /EIO/);
-      const [, ...batchIds] = await batchIdsAfter(storage.crash(keptBytes(bytes)));
-      assert.deepEqual(batchIds, all.slice(0, batchIds.length));
-      assert.ok(batchIds.length >= acknowledged.length, `operation ${step}, ${bytes} bytes kept`);
     }
   }
 });
