@@ -55,13 +55,13 @@ export class TailWriter {
     if (this.#poison !== null) throw this.#poison;
     const offset = this.#tail.endBytes;
     const bytes = joined([header, ...lines]);
-    const isLone = commit.batches.length === 1 && bytes.length <= SMALL_COMMIT_BYTES_MAX;
+    // A clean-shutdown marker reserves nothing.
+    const isReserving = commit.batches.length > 0 && this.#reserves(offset, bytes.length);
+    const written = isReserving ? joined([bytes, RESERVED]) : bytes;
+    const isLone = commit.batches.length === 1 && written.length <= SMALL_COMMIT_BYTES_MAX;
     const mode = isLone ? this.#loneMode() : "pooled";
     const startMs = performance.now();
     try {
-      // A clean-shutdown marker reserves nothing.
-      const isReserving = commit.batches.length > 0 && this.#reserves(offset, bytes.length);
-      const written = isReserving ? joined([bytes, RESERVED]) : bytes;
       await this.#tail.file.write(written, offset, mode);
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
