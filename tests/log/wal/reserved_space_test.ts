@@ -12,13 +12,11 @@ import { verifyStorage } from "../../support/verifying.ts";
 
 const ZERO_TAIL = /\n\0+$/;
 const textOf = (storage: SimulatedDisk) => tailOf(storage.tree()).toString("latin1");
-
 const LARGE_TAIL = await largeTailTree();
 
 async function openLarge() {
   const storage = new SimulatedDisk(LARGE_TAIL);
-  const { log } = await openTestLog(storage);
-  return { storage, log };
+  return { storage, log: (await openTestLog(storage)).log };
 }
 
 test("append() overwrites reserved space, which readers and the next writer ignore", async () => {
