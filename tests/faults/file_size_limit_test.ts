@@ -11,7 +11,7 @@ import { type Deployment, withDeployment } from "../support/deployment.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 import { skipLoudly } from "./support/skip.ts";
 
-const LIMIT_BYTES = 300_000;
+const LIMIT_BYTES = 250_000;
 const PAYLOAD_CHARS = 10_000;
 /** Number of batches whose total size exceeds the limit. */
 const BATCHES_MAX = LIMIT_BYTES / PAYLOAD_CHARS + 1;
