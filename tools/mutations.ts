@@ -115,7 +115,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a rotation keeps the reserved space",
-    edits: [edit("log/wal/tail_writer.ts", "if (this.#reservedEnd > 0)", "if (this.#poison)")],
+    edits: [edit("log/log.ts", "    await this.#writer.trim();\n    const")],
     tests: ["tests/log/wal/reserved_space_test.ts"],
   },
   {

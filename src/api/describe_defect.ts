@@ -8,12 +8,7 @@ export function describeDefect(error: unknown): string {
   if (!(error instanceof Error)) return `a thrown ${typeof error}`;
   const isQuoting = QUOTING_ERRORS.some((type) => error instanceof type);
   const [message = ""] = error.message.split("\n");
-  const place = thrownAt(error);
-  return `${error.name}${isQuoting ? "" : `: ${message}`}${place === null ? "" : ` (${place})`}`;
-}
-
-/** Returns the position of the innermost stack frame as `file.ts:line:column`. */
-function thrownAt(error: Error): string | null {
-  const frame = /^\s+at .*?([^/\\\s(]+:\d+:\d+)\)?$/m.exec(error.stack ?? "");
-  return frame?.[1] ?? null;
+  // The innermost stack frame, as `file.ts:line:column`.
+  const place = /^\s+at .*?([^/\\\s(]+:\d+:\d+)\)?$/m.exec(error.stack ?? "")?.[1];
+  return `${error.name}${isQuoting ? "" : `: ${message}`}${place ? ` (${place})` : ""}`;
 }

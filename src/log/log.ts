@@ -327,7 +327,7 @@ export class Log {
     this.#report(`${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${reason}`);
   }
 
-  /** Rotates a tail that has events. @throws {RotationError} */
+  /** Rotates a tail that has events. @throws {RotationError} @throws {WriterPoisonedError} */
   async #rotate(): Promise<void> {
     const { storage } = this.#options;
     const pending = this.#tail;

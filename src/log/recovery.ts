@@ -7,7 +7,7 @@ import { READ_CHUNK_BYTES } from "../limits.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { committedTwice } from "./wal/batch_index.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
-import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
+import { CommitFile, corruptAt, loadCommits, usedBytes } from "./wal/commit_file.ts";
 import {
   isWithinPending,
   MANIFEST_TEMPORARY_FILE,
@@ -23,7 +23,7 @@ import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
-import { remnantFault, usedBytes } from "./wal/remnant.ts";
+import { remnantFault } from "./wal/remnant.ts";
 import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
 
 export interface RecoveredLog {

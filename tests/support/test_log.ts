@@ -10,7 +10,7 @@ import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import type { Log, LogOptions } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
-import { RESERVING_TAIL_BYTES_MIN } from "../../src/log/wal/tail_writer.ts";
+import { RESERVING_TAIL_BYTES_MIN } from "../../src/limits.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
 import { openWatchedLog, type SealingOn } from "./watched_log.ts";

@@ -71,16 +71,13 @@ export function errorCode(error: unknown): string {
   const { code, errno } = error as NodeJS.ErrnoException;
   if (code !== undefined && !UNNAMED_CODE.test(code)) return code;
   const number = errno === undefined ? Number(TEXT_END.exec(error.message)?.[1]) : -errno;
-  const known = Object.entries(constants.errno).find(([, known]) => known === number);
-  return known?.[0] ?? "";
+  return Object.entries(constants.errno).find(([, known]) => known === number)?.[0] ?? "";
 }
 
 export async function removeIfThere(storage: Storage, path: string): Promise<void> {
-  try {
-    await storage.remove(path);
-  } catch (error) {
+  await storage.remove(path).catch((error) => {
     if (!isNotFound(error)) throw error;
-  }
+  });
 }
 
 /** Reads a small file in full. @throws {CorruptLogError} if it exceeds `limitBytes`. */

@@ -1,6 +1,6 @@
 /** Verifies a tail or pending file commit by commit: first its frame, then its events. */
 import { CommitReader } from "../wal/commit_reader.ts";
-import { remnantFault, usedBytes } from "../wal/remnant.ts";
+import { remnantFault } from "../wal/remnant.ts";
 import { parsePendingName } from "../storage/file_names.ts";
 import { VerifyFailure } from "./failure.ts";
 import type { HistoryCheck } from "./history_check.ts";
@@ -34,11 +34,10 @@ export interface VerifiedTail {
 
 /** Verifies the tail with `history`, like `verifyPending()` for a pending file. */
 export async function verifyTail(
-  { path, file, ...listed }: ListedFile,
+  { path, file, sizeBytes }: ListedFile,
   history: HistoryCheck,
 ): Promise<VerifiedTail> {
   history.enterFile(path, "tail_invalid");
-  const sizeBytes = await usedBytes(file, listed.sizeBytes);
   let reader = new CommitReader(file, 0, sizeBytes);
   for (let isRetry = false;; isRetry = true) {
     await addCommits(reader, history);

@@ -17,6 +17,7 @@ import {
 } from "../storage/file_names.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest } from "../segment/manifest.ts";
+import { usedBytes } from "../wal/commit_file.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
 import { VerifyFailure } from "./failure.ts";
 
@@ -117,7 +118,11 @@ function isSame(before: Names, after: Names): boolean {
 async function openListed(storage: Storage, path: string): Promise<ListedFile | null> {
   try {
     const file = await storage.open(path, "read");
-    return { path, file, sizeBytes: await file.size() };
+    const sizeBytes = await file.size();
+    if (path !== TAIL_FILE) return { path, file, sizeBytes };
+    // Computed now, while the end is between two commits. The tail is read again, so that a disk
+    // error is reported in its turn.
+    return { path, file, sizeBytes: await usedBytes(file, sizeBytes).catch(() => sizeBytes) };
   } catch (error) {
     if (isNotFound(error)) return null;
     throw error;

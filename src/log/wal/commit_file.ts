@@ -5,8 +5,9 @@
  * One object represents a tail from its first commit until the pending file that it becomes has
  * been sealed and is no longer read.
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
+import { RESERVED_BYTES, RESERVING_TAIL_BYTES_MIN } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import { LF } from "../line/line_bytes.ts";
 import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
@@ -121,6 +122,17 @@ export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
     const lastEventId = lineEventId(lines, start);
     yield { ...lineSourceAndStream(lines, start), events: 1, lastEventId };
   }
+}
+
+/** Returns the end of the bytes in [0, sizeBytes) of a tail that are not reserved space. */
+export async function usedBytes(file: StorageFile, sizeBytes: number): Promise<number> {
+  // A commit precedes reserved space, and ends with an LF.
+  const start = Math.max(RESERVING_TAIL_BYTES_MIN, sizeBytes - RESERVED_BYTES - 1);
+  if (start >= sizeBytes) return sizeBytes;
+  const end = Buffer.alloc(sizeBytes - start);
+  await file.read(end, start);
+  const last = end.findLastIndex((byte) => byte !== 0);
+  return last < 0 ? sizeBytes : start + last + 1;
 }
 
 /** Creates the error for a file that is invalid after its last added commit. */

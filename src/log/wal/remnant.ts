@@ -2,7 +2,6 @@
  * Distinguishes the remnant of a torn last commit from corruption. A commit is written only after
  * the previous one is synced, so invalid bytes are a remnant only if they can be part of a single
  * commit: no valid commit follows, no other commit begins in them, and they fit in one commit.
- * Zeros at the end are reserved space (`tail_writer.ts`): a commit ends with an LF.
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
@@ -10,7 +9,6 @@ import { closesAsHeader, HEADER_PREFIX, SUFFIX_LENGTH } from "./commit_frame.ts"
 import { CommitReader } from "./commit_reader.ts";
 import type { StorageFile } from "../storage/storage.ts";
 import { LF } from "../line/line_bytes.ts";
-import { RESERVED_BYTES } from "./tail_writer.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
 /** Marks the start of a commit. No event line begins like this or contains another LF. */
@@ -42,13 +40,6 @@ export async function remnantFault(
     if (readBytes < CHUNK_BYTES) break;
   }
   return null;
-}
-
-/** Returns the end of the bytes in [0, sizeBytes) of a tail that are not reserved space. */
-export async function usedBytes(file: StorageFile, sizeBytes: number): Promise<number> {
-  const end = Buffer.alloc(Math.min(sizeBytes, RESERVED_BYTES));
-  await file.read(end, sizeBytes - end.length);
-  return sizeBytes - end.length + end.findLastIndex((byte) => byte !== 0) + 1;
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { freeOwnMemory } from "../../free_memory.ts";
+import { RESERVED_BYTES, RESERVING_TAIL_BYTES_MIN } from "../../limits.ts";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
@@ -18,14 +19,7 @@ const QUICK_COMMIT_MS = 1;
  * large ones, and with large ones, zeros would double what is written.
  */
 const SMALL_COMMIT_BYTES_MAX = 64 * 1024;
-/**
- * Zeros reserved after a commit. Overwriting them changes neither the size nor the blocks of the
- * file, so fdatasync(2) has no metadata to write: a single client commits a fifth faster.
- */
-export const RESERVED_BYTES: number = 1024 * 1024;
 const RESERVED = Buffer.alloc(RESERVED_BYTES);
-/** A smaller tail reserves nothing, so that a small log does not consist mostly of zeros. */
-export const RESERVING_TAIL_BYTES_MIN: number = 256 * 1024;
 /** One in this many commits is pooled. Only then can batches from other clients queue up. */
 const COMMITS_PER_PROBE = 16;
 
@@ -51,8 +45,9 @@ export class TailWriter {
    * @throws {StorageFullError} if the disk is full; the commit was undone.
    * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
    */
-  async append({ commit, header, lines, growth }: BuiltCommit): Promise<void> {
+  async append(built: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
+    const { commit, header, lines, growth } = built;
     const offset = this.#tail.endBytes;
     const bytes = joined([header, ...lines]);
     // A clean-shutdown marker reserves nothing.
@@ -66,6 +61,8 @@ export class TailWriter {
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
+      // The commit may fit without the zeros. They count as reserved, so they are not tried again.
+      if (isReserving) return await this.append(built);
       throw new StorageFullError(`no space for a ${bytes.length}-byte commit`, { cause: error });
     }
     // The commit is indexed while the sync runs.
