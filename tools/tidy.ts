@@ -75,6 +75,10 @@ function checkText(path: string, text: string): string[] {
     if (path.endsWith(".ts") && !ENDING.test(path) && /\bprocess\.exit\(/.test(line)) {
       faults.push(`${at}: ends the process; call endProcess() instead`);
     }
+    // V8 aborts the process when it terminates a worker whose modules await.
+    if (path.startsWith("src/") && path.endsWith(".ts") && /^(\w.*\b)?await /.test(line)) {
+      faults.push(`${at}: awaits at the top level of a module`);
+    }
   });
   return faults;
 }

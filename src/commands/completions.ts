@@ -17,14 +17,7 @@ const FUNCTION = `_${PROGRAM}`;
 
 /** Returns the completion script for a shell. */
 export function completionsFor(shell: Shell): string {
-  switch (shell) {
-    case "bash":
-      return bashScript();
-    case "zsh":
-      return zshScript();
-    case "fish":
-      return fishScript();
-  }
+  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell]();
 }
 
 /** Offers no words where a path is expected, so that bash completes file names. */

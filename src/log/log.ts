@@ -6,7 +6,6 @@ import type { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { inTurns } from "../io_turn.ts";
 import { sumOf } from "../sum.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
 import { recover, type RecoveredLog, type Report } from "./recovery.ts";
@@ -150,8 +149,7 @@ export class Log {
     assert(prepared.length > 0, "a commit must have at least one batch");
     return await this.#commit(() => {
       const nowMs = this.#options.clockMs();
-      const parts = { batches: prepared, ids: this.#ids, head: this.#head, nowMs };
-      return inTurns(buildCommit(parts));
+      return buildCommit({ batches: prepared, ids: this.#ids, head: this.#head, nowMs });
     });
   }
 

@@ -21,6 +21,7 @@ import {
 } from "./storage/file_names.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
+import { xxhash64Loaded } from "./parquet/xxhash64.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
 import { remnantFault } from "./wal/remnant.ts";
@@ -46,6 +47,7 @@ export type Report = (line: string) => void;
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function recover(storage: Storage, report: Report): Promise<RecoveredLog> {
+  await xxhash64Loaded;
   const manifest = await prepareFolder(storage);
   const opened: Closable[] = [];
   try {

@@ -4,11 +4,7 @@ import { Buffer } from "node:buffer";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
 import { EventIdSource } from "../../src/event/event_id.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
-import {
-  buildCommit,
-  type BuiltCommit,
-  type CommitParts,
-} from "../../src/log/wal/commit_builder.ts";
+import { buildCommit } from "../../src/log/wal/commit_builder.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { readBack } from "../../src/log/sealing/segment_maker.ts";
@@ -36,30 +32,24 @@ export interface PendingFile {
 }
 
 /** A pending file with these commits, each given as a list of batches. */
-export function pendingFile(commits: readonly (readonly PreparedBatch[])[]): PendingFile {
+export async function pendingFile(
+  commits: readonly (readonly PreparedBatch[])[],
+): Promise<PendingFile> {
   const { clockMs, randomBytes } = testTime();
   const ids = new EventIdSource(clockMs, randomBytes, null);
   const pieces: Buffer[] = [];
   const bodies: Buffer[] = [];
   const entries: BatchEntry[] = [];
   let head = GENESIS_HEAD_HEX;
-  commits.forEach((batches, number) => {
+  for (const [number, batches] of commits.entries()) {
     const nowMs = TEST_TIME_MS + number;
-    const { commit, header, lines } = builtAtOnce({ batches, ids, head, nowMs });
+    const { commit, header, lines } = await buildCommit({ batches, ids, head, nowMs });
     pieces.push(header, ...lines);
     bodies.push(...lines);
     entries.push(...commit.batches);
     head = commit.head;
-  });
-  return { bytes: Buffer.concat(pieces), lines: Buffer.concat(bodies), entries, head };
-}
-
-function builtAtOnce(parts: CommitParts): BuiltCommit {
-  const slices = buildCommit(parts);
-  for (;;) {
-    const { done, value } = slices.next();
-    if (done) return value;
   }
+  return { bytes: Buffer.concat(pieces), lines: Buffer.concat(bodies), entries, head };
 }
 
 export interface WrittenSegments extends PendingFile {
@@ -73,7 +63,7 @@ export async function sealCommits(
   commits: readonly (readonly PreparedBatch[])[],
   bounds?: SegmentBounds,
 ): Promise<WrittenSegments> {
-  const pending = pendingFile(commits);
+  const pending = await pendingFile(commits);
   const storage = new SimulatedDisk(new Map([[PENDING_PATH, pending.bytes]]));
   return { ...pending, storage, segments: await sealPending(storage, bounds) };
 }

@@ -45,6 +45,7 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
     { "src/event/names.ts": 'import "../log/log.ts";', "src/log/log.ts": "" },
     /against the layer order/,
   ],
+  ["an awaiting module", { "src/event/names.ts": "await 0;" }, /names\.ts:1: awaits at the top/],
   ["a dead file", { "src/event/dead.ts": "" }, /dead\.ts: only tests import it/],
   ["an unused export", { "src/event/names.ts": "export const x = 1;" }, /names\.ts: exports x/],
   ["two versions of a package", {

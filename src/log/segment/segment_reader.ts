@@ -8,7 +8,7 @@ import { decodeColumn } from "../parquet/column_decoder.ts";
 import { type ColumnValues, isValueAt } from "../parquet/column_values.ts";
 import { type FileRange, readRange, readRanges } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import type { Hash64 } from "../parquet/xxhash64.ts";
+import { type Hash64, xxhash64Loaded } from "../parquet/xxhash64.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
@@ -242,6 +242,7 @@ export async function openSegment(
   path: string,
   expected: Partial<EventFacts> = {},
 ): Promise<Segment> {
+  await xxhash64Loaded;
   const file = await storage.open(path, "read");
   const reads = new CachedReads();
   const read: SegmentFile["read"] = (into, position) => reads.read(file, into, position);

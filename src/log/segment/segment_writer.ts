@@ -16,6 +16,7 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { FileSink } from "../parquet/file_sink.ts";
+import { xxhash64Loaded } from "../parquet/xxhash64.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./row_group_writer.ts";
@@ -67,6 +68,7 @@ export async function writeSegment(
   commits: AsyncIterator<CommitLines>,
   { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
+  await xxhash64Loaded;
   let next = await commits.next();
   if (next.done === true) return null;
   const file = await storage.open(path, "create");

@@ -54,10 +54,10 @@ test("StoredEvent.take() parses the members of a line", () => {
   });
 });
 
-test(`StoredEvent.take() agrees with a JSON parser on hostile lines (seed ${SEED})`, () => {
+test(`StoredEvent.take() agrees with a JSON parser on hostile lines (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const batches = Array.from({ length: 300 }, (_, n) => hostileBatch(random, n, 1));
-  const { lines } = pendingFile([batches]);
+  const { lines } = await pendingFile([batches]);
   const event = new StoredEvent();
   for (const line of splitLines(lines)) {
     assert.ok(event.take(line, 0, line.length - 1), line.toString());

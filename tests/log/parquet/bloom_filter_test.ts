@@ -8,9 +8,11 @@ import {
   mayContain,
 } from "../../../src/log/parquet/bloom_filter.ts";
 import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
-import { xxhash64 } from "../../../src/log/parquet/xxhash64.ts";
+import { xxhash64, xxhash64Loaded } from "../../../src/log/parquet/xxhash64.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit } from "../../support/corrupt.ts";
+
+await xxhash64Loaded;
 
 function values(count: number, prefix: string): Buffer[] {
   return Array.from({ length: count }, (_, number) => Buffer.from(`${prefix}-${number}`));

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { xxhash64 } from "../../../src/log/parquet/xxhash64.ts";
+import { xxhash64, xxhash64Loaded } from "../../../src/log/parquet/xxhash64.ts";
+
+await xxhash64Loaded;
 
 test("xxhash64() returns the published test vectors as two 32-bit halves", () => {
   assert.deepEqual(xxhash64(Buffer.alloc(0)), { high: 0xef46db37, low: 0x51d8e999 });

@@ -38,7 +38,7 @@ test(`each runtime reads the segments of the other, byte for byte (seed ${SEED})
 }, async () => {
   const random = new SeededRandom();
   const hostile = Array.from({ length: 50 }, (_, n) => hostileBatch(random, n, 5));
-  const { bytes, lines } = pendingFile([hostile, smallBatches(12_000)]);
+  const { bytes, lines } = await pendingFile([hostile, smallBatches(12_000)]);
   const expected = [createHash("sha256").update(lines).digest("hex"), 12_250];
   const written: string[] = [];
   for (const [writer, reader] of [["deno", "node"], ["node", "deno"]] as const) {

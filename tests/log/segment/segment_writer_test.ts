@@ -129,10 +129,10 @@ async function writeCommits(commits: CommitLines[], previousHead = GENESIS_HEAD_
 }
 
 /** A commit with two batches of two events each. */
-function twoBatches(): CommitLines {
+async function twoBatches(): Promise<CommitLines> {
   const events = [{ recordKey: "x" }, { recordKey: "y" }];
   const batches = ["a", "b"].map((batchId) => preparedBatch(batchId, { events }));
-  const { lines, entries, head } = pendingFile([batches]);
+  const { lines, entries, head } = await pendingFile([batches]);
   return { commit: { batches: entries, bytes: lines.length, head }, lines };
 }
 
@@ -181,7 +181,7 @@ const WRONG: [string, Change][] = [
 
 test("writeSegment() rejects lines that do not match their batches", async () => {
   for (const [name, change] of WRONG) {
-    await assert.rejects(writeCommits([change(twoBatches())]), CorruptLogError, name);
+    await assert.rejects(writeCommits([change(await twoBatches())]), CorruptLogError, name);
   }
 });
 
@@ -189,7 +189,7 @@ test("writeSegment() closes its file when a write fails", async () => {
   const storage = new SimulatedDisk();
   storage.hook = failNth("write", 1, { errno: "ENOSPC" });
   async function* iterate() {
-    yield twoBatches();
+    yield await twoBatches();
   }
   const written = writeSegment(storage, "0.parquet", iterate(), { previousHead: GENESIS_HEAD_HEX });
   await assert.rejects(written, { code: "ENOSPC" });
@@ -197,7 +197,7 @@ test("writeSegment() closes its file when a write fails", async () => {
 });
 
 test("readBack() accepts what was written and rejects any other content", async () => {
-  const { storage, written } = await writeCommits([twoBatches()]);
+  const { storage, written } = await writeCommits([await twoBatches()]);
   await readBack(storage, "0.parquet", written);
   const damaged = new SimulatedDisk(
     new Map([["0.parquet", flipBit(storage.contents("0.parquet"), 1000)]]),

@@ -103,11 +103,11 @@ test("checkSegment() reports a manifest that disagrees with the footer", async (
 });
 
 /** Four batches of two events each in four streams, as rows. */
-function someRows(): ForgedRow[] {
+async function someRows(): Promise<ForgedRow[]> {
   const batches = ["a", "b", "c", "d"].map((batchId) =>
     preparedBatch(batchId, { events: [{ stream: `s${batchId}`, recordKey: batchId }, {}] })
   );
-  const { lines, entries } = pendingFile([batches]);
+  const { lines, entries } = await pendingFile([batches]);
   return splitLines(lines).map((line, n) => ({ line, entry: entries[n >> 1]! }));
 }
 
@@ -236,7 +236,7 @@ function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: stri
 for (const [byDefault, byChain, forgeries] of FORGERIES) {
   for (const [name, forge] of Object.entries(forgeries)) {
     test(`checkSegment() reports forged rows despite a valid file hash: ${name}`, async () => {
-      const { storage, entry } = await forgeSegment(forge(someRows()));
+      const { storage, entry } = await forgeSegment(forge(await someRows()));
       assert.equal(await findFailure(storage, entry, { chain: false }), byDefault);
       assert.equal(await findFailure(storage, entry, { chain: true }), byChain);
     });

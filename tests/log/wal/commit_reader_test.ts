@@ -26,7 +26,8 @@ async function readAll(bytes: Uint8Array, startBytes = 0, sizeBytes = bytes.leng
 const HUGE = preparedBatch("huge", { events: [{ payload: "y".repeat(3_000_000) }] });
 
 test("CommitReader returns commits of any size with their lines", async () => {
-  const { bytes, lines, entries } = pendingFile([smallBatches(3), [HUGE], [], smallBatches(2000)]);
+  const commits = [smallBatches(3), [HUGE], [], smallBatches(2000)];
+  const { bytes, lines, entries } = await pendingFile(commits);
   const read = await readAll(bytes);
   assert.ok(read.lines.equals(lines));
   assert.deepEqual(read.bodies.map(({ length }) => length), read.commits.map((c) => c.bytes));
@@ -35,7 +36,7 @@ test("CommitReader returns commits of any size with their lines", async () => {
 });
 
 test("CommitReader begins and ends at the given offsets", async () => {
-  const { bytes } = pendingFile([smallBatches(1), [HUGE], smallBatches(2)]);
+  const { bytes } = await pendingFile([smallBatches(1), [HUGE], smallBatches(2)]);
   const [, second = 0, third = 0] = commitOffsets(bytes);
   const { commits, endBytes, fault } = await readAll(bytes, second, third);
   assert.deepEqual(commits.map(({ batches }) => batches[0]!.batch_id), ["huge"]);
@@ -48,7 +49,7 @@ test("CommitReader returns no commits for an empty file", async () => {
 });
 
 test("CommitReader stops at the first invalid commit and reports why", async () => {
-  const { bytes } = pendingFile([smallBatches(1), smallBatches(2), smallBatches(1)]);
+  const { bytes } = await pendingFile([smallBatches(1), smallBatches(2), smallBatches(1)]);
   const [, second = 0] = commitOffsets(bytes);
   const body = bytes.indexOf("\n", second) + 1;
   const noLineEnd = Buffer.from('{"event_id":"');
@@ -84,7 +85,7 @@ test("CommitReader stops at the first invalid commit and reports why", async () 
 });
 
 test("CommitReader returns no part of an invalid commit", async () => {
-  const { bytes, lines: right } = pendingFile([smallBatches(2), smallBatches(1), []]);
+  const { bytes, lines: right } = await pendingFile([smallBatches(2), smallBatches(1), []]);
   const changed = [
     truncateAt(bytes, 1),
     truncateAt(bytes, bytes.length - 1),
@@ -101,7 +102,7 @@ test("CommitReader returns no part of an invalid commit", async () => {
 test("CommitReader reads headers longer than its read buffer", async () => {
   const long = (kind: string) =>
     Array.from({ length: 1000 }, (_, i) => preparedBatch(`${kind}${"ü".repeat(127)}${i}`));
-  const { bytes, lines } = pendingFile([long("a"), [HUGE], long("b")]);
+  const { bytes, lines } = await pendingFile([long("a"), [HUGE], long("b")]);
   const read = await readAll(bytes);
   assert.deepEqual(read.commits.map(({ batches }) => batches.length), [1000, 1, 1000]);
   assert.ok(read.lines.equals(lines));
@@ -109,7 +110,7 @@ test("CommitReader reads headers longer than its read buffer", async () => {
 });
 
 test("readCommits() returns the commits with events and rejects any other bytes", async () => {
-  const { bytes } = pendingFile([smallBatches(2), [], smallBatches(1)]);
+  const { bytes } = await pendingFile([smallBatches(2), [], smallBatches(1)]);
   const read = async (file: Uint8Array) => {
     const counts: number[] = [];
     const storageFile = await simulatedFile(file);

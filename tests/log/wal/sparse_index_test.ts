@@ -3,13 +3,15 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { EVENT_BYTES_MIN, READ_CHUNK_BYTES } from "../../../src/limits.ts";
-import { type Hash64, xxhash64 } from "../../../src/log/parquet/xxhash64.ts";
+import { type Hash64, xxhash64, xxhash64Loaded } from "../../../src/log/parquet/xxhash64.ts";
 import {
   type Block,
   INDEX_INTERVAL_BYTES,
   SparseIndex,
 } from "../../../src/log/wal/sparse_index.ts";
 import { idAt } from "../../support/event_ids.ts";
+
+await xxhash64Loaded;
 
 /** A line of `sizeBytes` with the event id and the key for `number`. */
 function line(number: number, sizeBytes: number): string {
