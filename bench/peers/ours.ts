@@ -1,6 +1,5 @@
 /** Measures this service for the table rows that need a running server. */
 import { open } from "node:fs/promises";
-import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import {
   type Deployment,
@@ -25,9 +24,8 @@ import {
   type Subject,
 } from "./rows.ts";
 
-/** The start of a commit in the tail, made durable by one fdatasync. No event contains this. */
-const COMMIT_START = Buffer.from('{"commit":{');
-const READ_BYTES = 1024 * 1024;
+/** The start of a commit's first line. The other lines are its events. */
+const COMMIT_START = '{"commit":{';
 
 export function oursSubject(serverRuntime: RuntimeName, context: BenchContext): Subject {
   const variant = (measure: (deployment: Deployment) => Promise<Measurement>) => [{
@@ -101,44 +99,25 @@ async function measureIngest(
   row: IngestRow,
   context: BenchContext,
 ): Promise<Measurement> {
-  let events = 0;
-  const measurement = await withServer(deployment, (server) => {
-    const workloads = ingestWorkloads(row).map((workload) => {
-      const accept: Workload["accept"] = (response) => {
-        const accepted = workload.accept(response);
-        events += accepted;
-        return accepted;
-      };
-      return { ...workload, accept };
-    });
-    return measureWorkloads(workloads, deployment, server, context);
-  });
-  // The last commit is the empty one written at shutdown.
-  const commits = await countCommits(join(deployment.folder, "data", "log", "tail.ndjson")) - 1;
-  return { ...measurement, eventsPerSync: events / commits };
+  const measurement = await withServer(
+    deployment,
+    (server) => measureWorkloads(ingestWorkloads(row), deployment, server, context),
+  );
+  const tail = join(deployment.folder, "data", "log", "tail.ndjson");
+  return { ...measurement, eventsPerSync: await eventsPerCommit(tail) };
 }
 
-/** Counts the commits in a tail, each made durable by one fdatasync. */
-async function countCommits(path: string): Promise<number> {
+/** Returns the events per commit in a tail. Each commit was made durable by one fdatasync. */
+async function eventsPerCommit(path: string): Promise<number> {
   const file = await open(path);
   try {
-    const buffer = Buffer.alloc(COMMIT_START.length + READ_BYTES);
-    let commits = 0;
-    let keptBytes = 0;
-    while (true) {
-      const { bytesRead } = await file.read(buffer, keptBytes, READ_BYTES);
-      if (bytesRead === 0) return commits;
-      const end = keptBytes + bytesRead;
-      let at = 0;
-      for (let found: number; (found = buffer.indexOf(COMMIT_START, at)) !== -1 && found < end;) {
-        commits += 1;
-        at = found + COMMIT_START.length;
-      }
-      // The rest may be the start of a match that continues in the next read.
-      keptBytes = Math.min(COMMIT_START.length - 1, end - at);
-      buffer.copyWithin(0, end - keptBytes, end);
-      buffer.fill(0, end);
+    let [events, commits] = [0, 0];
+    for await (const line of file.readLines()) {
+      if (line.startsWith(COMMIT_START)) commits += 1;
+      else events += 1;
     }
+    // The last commit is the empty one written at shutdown.
+    return events / (commits - 1);
   } finally {
     await file.close();
   }
