@@ -8,7 +8,7 @@ import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { sumOf } from "../sum.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
-import { recover, type RecoveredLog, type Report } from "./recovery.ts";
+import { recover, type RecoveredLog, type RecoveryOptions, type Report } from "./recovery.ts";
 import {
   BackgroundSealing,
   type BackgroundSealingOptions,
@@ -25,7 +25,6 @@ import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
 import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
-import type { Storage } from "./storage/storage.ts";
 import { buildCleanEnd, buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { CommitFile, growthOf } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
@@ -36,14 +35,12 @@ import { TailWriter } from "./wal/tail_writer.ts";
 /** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
 export const PENDING_FILES_MAX: number = 8;
 
-export interface LogOptions {
-  /** The log directory. */
-  storage: Storage;
+/** `storage` is the log directory. */
+export interface LogOptions extends RecoveryOptions {
   /** Returns Unix milliseconds. */
   clockMs: () => number;
   /** Fills `into` with random bytes. */
   randomBytes: (into: Uint8Array) => void;
-  report: Report;
   /** Background sealing; if absent, only `seal()` seals. */
   sealing?: SealingOptions;
 }
@@ -61,7 +58,7 @@ export interface SealingOptions {
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function openLog(options: LogOptions): Promise<Log> {
-  return new Log(options, await recover(options.storage, options.report));
+  return new Log(options, await recover(options));
 }
 
 class SealStopped extends Error {}

@@ -21,8 +21,8 @@ import {
 } from "./storage/file_names.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
-import { xxhash64Loaded } from "./parquet/xxhash64.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
+import type { RowGroupDecoder } from "./segment/decode_thread.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
 import { remnantFault } from "./wal/remnant.ts";
 import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
@@ -42,16 +42,26 @@ export interface RecoveredLog {
 /** Reports repairs to the operator. */
 export type Report = (line: string) => void;
 
+export interface RecoveryOptions {
+  storage: Storage;
+  report: Report;
+  /** Decodes row groups; by default, this thread does. */
+  decoder?: RowGroupDecoder | undefined;
+}
+
 /**
  * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
-export async function recover(storage: Storage, report: Report): Promise<RecoveredLog> {
-  await xxhash64Loaded;
+export async function recover(
+  { storage, report, decoder }: RecoveryOptions,
+): Promise<RecoveredLog> {
   const manifest = await prepareFolder(storage);
   const opened: Closable[] = [];
   try {
-    return await recoverFiles(storage, manifest, report, opened);
+    const sealed = new SealedHistory(storage, { report, decoder });
+    opened.push(sealed);
+    return await recoverFiles(storage, manifest, report, sealed, opened);
   } catch (error) {
     for (const file of opened) await file.close();
     throw error;
@@ -67,10 +77,9 @@ async function recoverFiles(
   storage: Storage,
   manifest: Manifest,
   report: Report,
+  sealed: SealedHistory,
   opened: Closable[],
 ): Promise<RecoveredLog> {
-  const sealed = new SealedHistory(storage, { report });
-  opened.push(sealed);
   await sealed.open(manifest.segments);
   let { lastEventId } = sealed;
   const pending: CommitFile[] = [];

@@ -74,7 +74,7 @@ class Reader {
 
   constructor(snapshot: LogSnapshot, after?: string, filter: EventFilter = {}) {
     const memory = new ScanMemory();
-    const wanted = { after, filter, readBytes: () => 4096, memory };
+    const wanted = { after, filter, wantedBytes: () => 4096, memory };
     this.#chunks = readLines(snapshot.files, wanted);
     this.#after = after ?? "";
   }

@@ -17,6 +17,7 @@ import type { Manifest, SegmentEntry } from "../../src/log/segment/manifest.ts";
 import { openSegment } from "../../src/log/segment/segment_reader.ts";
 import { type ForgedRow, forgeSegment as forgeFile } from "./forged_segment.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
+import { readRowGroup } from "./test_segment.ts";
 
 /** A commit in a tail or pending file, with its lines without LF. */
 export interface CommitParts {
@@ -107,7 +108,7 @@ export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   const rows: Row[] = [];
   const rowGroups = await segment.rowGroups();
   for (const number of rowGroups.keys()) {
-    const lines = (await segment.readRowGroup(number)).toString().split("\n").slice(0, -1);
+    const lines = (await readRowGroup(segment, number)).toString().split("\n").slice(0, -1);
     const { batch_digest } = await segment.readColumns(number, ["batch_digest"]);
     lines.forEach((line, row) => {
       const { event_id, source, batch_id } = JSON.parse(line);

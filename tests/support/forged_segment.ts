@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { SegmentIndex } from "../../src/log/segment/segment_index.ts";
+import { type BuiltIndexes, SegmentIndex } from "../../src/log/segment/segment_index.ts";
 import type { EventFacts, IndexRecord } from "../../src/log/segment/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
-import { FileSink } from "../../src/log/parquet/file_sink.ts";
+import { FileWriter } from "../../src/log/parquet/file_writer.ts";
 import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
@@ -37,7 +37,7 @@ export interface ForgedSegment {
 export async function forgeSegment({ groups, metadata, index }: Forgery): Promise<ForgedSegment> {
   const storage = new SimulatedDisk();
   const file = await storage.open("0.parquet", "create");
-  const writer = new RowGroupWriter(new FileSink(file));
+  const writer = new RowGroupWriter(new FileWriter(file));
   const rows = new RowGroupRows();
   const event = new StoredEvent();
   for (const group of groups) {
@@ -48,9 +48,10 @@ export async function forgeSegment({ groups, metadata, index }: Forgery): Promis
     await writer.write(rows);
     rows.clear();
   }
-  const described = describeRows(groups.flat());
+  const described = describeRows(groups);
   const facts = { ...described.facts, ...metadata };
-  await writer.finish(facts, { ...described.index, ...index });
+  const { indexes, rowFilterBytes } = described.built;
+  await writer.finish(facts, { indexes: { ...indexes, ...index }, rowFilterBytes });
   await file.close();
   return { storage, entry: { path: "0.parquet", ...facts, ...fileFacts(storage) } };
 }
@@ -61,26 +62,33 @@ export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes"
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
-/** The correct metadata and index of a segment with these rows. */
-export function describeRows(rows: ForgedRow[]): { facts: EventFacts; index: IndexRecord<Buffer> } {
+/** The correct metadata and indexes of a segment with these row groups. */
+export function describeRows(groups: ForgedRow[][]): { facts: EventFacts; built: BuiltIndexes } {
   const chain = new HistoryChain();
   const previous_head = chain.head;
   const index = new SegmentIndex();
-  const entries = new Set(rows.map(({ entry }) => entry));
-  for (const { source, batch_id } of entries) index.addBatch(source, batch_id);
-  const ids = rows.map(({ line }) => {
-    const { event_id, source, stream, event_hash } = JSON.parse(line.toString());
-    chain.append(event_hash);
-    index.addEvents(source, stream, 1, event_id);
-    return event_id as string;
-  });
+  const ids: string[] = [];
+  const known = new Set<BatchEntry>();
+  for (const group of groups) {
+    for (const entry of new Set(group.map((row) => row.entry))) {
+      index.addBatch(entry.source, entry.batch_id, !known.has(entry));
+      known.add(entry);
+    }
+    const events = group.map(({ line }) => JSON.parse(line.toString()));
+    for (const { event_id, source, stream, event_hash } of events) {
+      chain.append(event_hash);
+      index.addEvents(source, stream, 1, event_id);
+      ids.push(event_id);
+    }
+    index.endRowGroup((column) => events.map((event) => event[column]));
+  }
   const facts = {
-    events: rows.length,
-    batches: entries.size,
+    events: ids.length,
+    batches: known.size,
     first_event_id: ids[0]!,
     last_event_id: ids.at(-1)!,
     previous_head,
     head: chain.head,
   };
-  return { facts, index: index.finish() };
+  return { facts, built: index.finish() };
 }

@@ -8,7 +8,7 @@ import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { HistoryCheck } from "../../src/log/verify/history_check.ts";
 import { openSegment } from "../../src/log/segment/segment_reader.ts";
 import { verifySegment } from "../../src/log/verify/segment_verifier.ts";
-import { sealPending } from "./test_segment.ts";
+import { readRowGroup, sealPending } from "./test_segment.ts";
 
 const BOUNDS = { events: 6000, bytes: 1e9 };
 
@@ -23,7 +23,7 @@ if (mode === "write") {
     await verifySegment(storage, entry, history);
     const segment = await openSegment(storage, entry.path);
     const rowGroups = await segment.rowGroups();
-    for (const n of rowGroups.keys()) hash.update(await segment.readRowGroup(n));
+    for (const n of rowGroups.keys()) hash.update(await readRowGroup(segment, n));
     await segment.close();
   }
   process.stdout.write(JSON.stringify([hash.digest("hex"), history.eventsChecked]));

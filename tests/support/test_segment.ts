@@ -11,6 +11,7 @@ import { readBack } from "../../src/log/sealing/segment_maker.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
 import { SealedHistory, type SealedHistoryOptions } from "../../src/log/segment/sealed_history.ts";
 import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
+import type { Segment } from "../../src/log/segment/segment_reader.ts";
 import { type SegmentBounds, writeSegment } from "../../src/log/segment/segment_writer.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { randomValue } from "../event/support/random_json.ts";
@@ -90,6 +91,11 @@ export async function sealPending(
   }
   await file.close();
   return segments;
+}
+
+/** Reads the lines in a row group. */
+export function readRowGroup(segment: Segment, number: number): Promise<Buffer> {
+  return segment.useRowGroup(number, (lines) => Buffer.from(lines));
 }
 
 /** The manifest entry for a segment. */

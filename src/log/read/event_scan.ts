@@ -3,7 +3,6 @@
  * read buffer is also the send buffer.
  */
 import { Buffer } from "node:buffer";
-import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
 import { type LogSnapshot, readLines } from "./snapshot.ts";
@@ -53,8 +52,8 @@ export class EventScan {
   #skipping: boolean;
 
   constructor(snapshot: LogSnapshot, { after, filter, limitEvents, limitBytes }: ScanOptions) {
-    const readBytes = () => this.#expectedBytes();
-    const wanted = { after, filter, readBytes, memory: this.#memory };
+    const wantedBytes = () => this.#expectedBytes();
+    const wanted = { after, filter, wantedBytes, memory: this.#memory };
     this.snapshotThroughEventId = snapshot.frontier;
     this.#chunks = readLines(snapshot.files, wanted);
     this.#after = after;
@@ -149,7 +148,7 @@ export class EventScan {
     const bytesPerEvent = this.#scannedBytes === 0
       ? BYTES_PER_EVENT
       : this.#scannedBytes / this.#takenEvents;
-    return Math.min(READ_CHUNK_BYTES, this.#remainingEvents * bytesPerEvent);
+    return Math.min(this.#remainingBytes, this.#remainingEvents * bytesPerEvent);
   }
 
   /** Counts an event against the limits; returns false if it does not fit. */

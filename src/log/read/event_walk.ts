@@ -12,7 +12,7 @@ export async function walkEvents(
   visit: (chunk: Buffer, lineStart: number) => boolean,
 ): Promise<void> {
   const memory = new ScanMemory();
-  const wanted = { after: undefined, filter: {}, readBytes: () => READ_CHUNK_BYTES, memory };
+  const wanted = { after: undefined, filter: {}, wantedBytes: () => READ_CHUNK_BYTES, memory };
   for await (const chunk of readLines([file], wanted)) {
     if (!visitLines(chunk, visit)) break;
   }

@@ -9,8 +9,8 @@ export interface LinesWanted {
   /** Exclusive lower bound. */
   after: string | undefined;
   filter: EventFilter;
-  /** Estimates the bytes still wanted, to size the next read of an unsealed file. */
-  readBytes: () => number;
+  /** Estimates the bytes still wanted, to size reads. */
+  wantedBytes: () => number;
   memory: ScanMemory;
 }
 

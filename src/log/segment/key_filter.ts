@@ -1,18 +1,20 @@
 /**
- * The key filter for a segment: a split-block Bloom filter (parquet-format, BloomFilter.md) over
- * its batches, sources and streams. The number of blocks need not be a power of two, so filters
- * stay small even though a log keeps hundreds in memory. Each page has its own CRC-32, so a lookup
- * can also read a single page from the file.
+ * The key filters of a segment: split-block Bloom filters (parquet-format, BloomFilter.md). One is
+ * over the segment's batches, sources and streams, and there is one over the batches and values in
+ * each row group. The number of blocks need not be a power of two, so filters stay small even though
+ * a log keeps hundreds in memory. Each page has its own CRC-32, so a lookup can also read a single
+ * page from the file.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
+import { sha256Hex } from "../../event/hash.ts";
 import {
   addToBlock,
   blockMayContain,
   BLOOM_BLOCK_BYTES,
   bloomBlock,
-} from "../parquet/bloom_filter.ts";
-import { type Hash64, xxhash64 } from "../parquet/xxhash64.ts";
+  type Hash64,
+} from "../line/bloom_block.ts";
 
 /** A page consists of blocks, 28 bytes of padding, and the CRC-32 of both. */
 export const KEY_PAGE_BYTES = 4 * 1024;
@@ -21,14 +23,29 @@ const CRC_START = KEY_PAGE_BYTES - 4;
 /** Gives a false-positive rate of 1 in 6,000 per filter, or 1 in 50 across 110 segments. */
 const BITS_PER_KEY = 24;
 
+/** The columns by which readers filter. */
+export const FILTERED_COLUMNS = ["source", "stream", "record_key", "kind"] as const;
+export type FilteredColumn = typeof FILTERED_COLUMNS[number];
+
 /** Hashes a batch's identity. The key is unambiguous, since no source contains a space. */
 export function batchKeyHash(source: string, batchId: string): Hash64 {
-  return xxhash64(Buffer.from(`batch ${source} ${batchId}`));
+  return hash64(`batch ${source} ${batchId}`);
 }
 
 /** Hashes a stream index key, which identifies a stream or a source. */
 export function streamKeyHash(key: string): Hash64 {
-  return xxhash64(Buffer.from(`stream ${key}`));
+  return hash64(`stream ${key}`);
+}
+
+/** Hashes a value that readers filter by. */
+export function valueKeyHash(column: FilteredColumn, value: string): Hash64 {
+  return hash64(`${column} ${value}`);
+}
+
+/** Takes the start of a SHA-256: with a weaker hash, clients could craft keys that match anywhere. */
+function hash64(key: string): Hash64 {
+  const digits = sha256Hex(key);
+  return { high: parseInt(digits.slice(0, 8), 16), low: parseInt(digits.slice(8, 16), 16) };
 }
 
 /** Returns the offset of a key's page in a filter of `sizeBytes`, and of its block in that page. */

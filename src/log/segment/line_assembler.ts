@@ -18,8 +18,8 @@ import {
   viewFor,
 } from "../line/line_bytes.ts";
 import * as layout from "../line/line_layout.ts";
-import { ABSENT, type ColumnValues, timeAt } from "../parquet/column_values.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
+import { ABSENT, type ColumnValues, timeAt } from "./column_values.ts";
+import { SegmentError } from "../storage/segment_error.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { sumOf } from "../../sum.ts";
 

@@ -1,13 +1,8 @@
-/**
- * Prunes row groups: uses Bloom filters and min/max statistics to skip row groups that cannot
- * contain a match.
- */
-import { Buffer } from "node:buffer";
+/** Prunes row groups: skips those whose key filters show that they cannot contain a match. */
+import type { Hash64 } from "../line/bloom_block.ts";
 import type { EventFilter } from "../line/stored_line.ts";
-import { mayContain } from "../parquet/bloom_filter.ts";
-import { xxhash64 } from "../parquet/xxhash64.ts";
 import type { LinesWanted } from "../read/snapshot.ts";
-import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
+import { mayHoldKey, valueKeyHash } from "./key_filter.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /**
@@ -18,30 +13,23 @@ export async function pruneRowGroups(
   segment: Segment,
   { after, filter }: Pick<LinesWanted, "after" | "filter">,
 ): Promise<number[]> {
-  const tests: ((number: number) => boolean)[] = [];
-  const sought = [["record_key", filter.recordKey], ["stream", filter.stream]] as const;
-  for (const [column, value] of sought) {
-    if (value === undefined) continue;
-    const hash = xxhash64(Buffer.from(value));
-    const filters = await segment.filters(column);
-    // Most segments of a large log are skipped here. With cached filters, no footer is read.
-    if (!filters.some((filter) => mayContain(filter, hash))) return [];
-    tests.push((number) => mayContain(filters[number]!, hash));
-  }
+  const hashes = hashesOf(filter);
+  const filters = hashes.length > 0 ? await segment.rowFilters() : [];
+  const mayMatch = (number: number) => hashes.every((hash) => mayHoldKey(filters[number]!, hash));
+  // Most segments of a large log are skipped here. With cached filters, no footer is read.
+  if (hashes.length > 0 && !filters.some((_, number) => mayMatch(number))) return [];
   const rowGroups = await segment.rowGroups();
   return [...rowGroups.keys()].filter((number) => {
-    const rowGroup = rowGroups[number]!;
-    const isLater = after === undefined || rowGroup.lastEventId > after;
-    return isLater && isWithinBounds(rowGroup, filter) && tests.every((test) => test(number));
+    const isLater = after === undefined || rowGroups[number]!.lastEventId > after;
+    return isLater && mayMatch(number);
   });
 }
 
-function isWithinBounds({ bounds }: RowGroup, filter: EventFilter): boolean {
-  return BOUNDED_COLUMNS.every((name) => {
-    const value = filter[name];
-    if (value === undefined) return true;
-    const { min, max } = bounds[name];
-    const bytes = Buffer.from(value);
-    return Buffer.compare(min, bytes) <= 0 && Buffer.compare(bytes, max) <= 0;
-  });
+/** Returns the keys that all row groups with a match contain. */
+function hashesOf({ source, stream, recordKey, kind }: EventFilter): Hash64[] {
+  const values = [["source", source], ["stream", stream], ["kind", kind]] as const;
+  const sought = [...values, ["record_key", recordKey] as const];
+  return sought.flatMap(([column, value]) =>
+    value === undefined ? [] : [valueKeyHash(column, value)]
+  );
 }

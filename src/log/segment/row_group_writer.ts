@@ -1,161 +1,99 @@
-/**
- * Writes row groups, then the page indexes, Bloom filters and footer that describe them. Statistics
- * need no pass over the rows, since dictionaries hold each value once and ids increase.
- */
-import type { Buffer } from "node:buffer";
-import { VERSION } from "../../version.ts";
-import { UUID_BYTES } from "../line/line_bytes.ts";
-import { BLOOM_CRC_BYTES, buildBloomFilter, encodeBloomFilter } from "../parquet/bloom_filter.ts";
-import { compareBytes, compareIntegers, statisticsOf } from "../parquet/column_statistics.ts";
-import {
-  type ColumnContent,
-  encodeIndices,
-  writeColumn,
-  type WrittenColumn,
-} from "../parquet/column_writer.ts";
-import { Dictionary } from "../parquet/dictionary.ts";
-import type { FileSink } from "../parquet/file_sink.ts";
-import { encodeFooter, MAGIC } from "../parquet/footer.ts";
-import type { ColumnChunk, ParquetRowGroup, Statistics } from "../parquet/parquet_format.ts";
-import { PlainValues, plainValues } from "../parquet/plain_values.ts";
+/** Writes row groups, then the segment's indexes and its footer, through `hyparquet-writer`. */
+import { crc32 } from "node:zlib";
+import { type ColumnSource, ParquetWriter } from "hyparquet-writer";
 import { canonicalize } from "../../event/json/canonical_json.ts";
+import { VERSION } from "../../version.ts";
+import type { FileWriter } from "../parquet/file_writer.ts";
 import {
   type EventFacts,
   INDEX_NAMES,
-  type IndexRecord,
   METADATA_KEY,
   type SegmentMetadata,
 } from "./segment_metadata.ts";
+import { RepeatedColumn } from "./row_columns.ts";
+import type { BuiltIndexes } from "./segment_index.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
-import {
-  BLOOM_FILTERS,
-  COLUMN_NAMES,
-  columnElement,
-  type ColumnName,
-  SEGMENT_SCHEMA,
-} from "./segment_schema.ts";
-import { sumOf } from "../../sum.ts";
-
-const CREATED_BY = `service version ${VERSION}`;
-
-/** The Parquet format version with v2 data pages. */
-const FORMAT_VERSION = 2;
+import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 
 export class RowGroupWriter {
-  readonly #sink: FileSink;
-  readonly #rowGroups: ParquetRowGroup[] = [];
-  readonly #columns: (WrittenColumn & { bloomFilter: Buffer | null })[] = [];
-  readonly #dictionaryValues: PlainValues = new PlainValues();
-  #rows = 0;
+  readonly #file: FileWriter;
+  readonly #parquet: ParquetWriter;
+  /** Per row group, the CRC-32 of each column chunk: 8 hex digits, in schema order. */
+  readonly #chunkCrcs: string[] = [];
 
-  constructor(sink: FileSink) {
-    this.#sink = sink;
-    sink.append(MAGIC);
+  constructor(file: FileWriter) {
+    this.#file = file;
+    this.#parquet = new ParquetWriter({
+      writer: file,
+      schema: [...SEGMENT_SCHEMA],
+      createdBy: `service version ${VERSION}`,
+    });
+    file.onRowGroup = (bytes, offset) => {
+      this.#chunkCrcs.push(this.#crcsOf(bytes, offset));
+      this.#detachStatistics();
+    };
   }
 
   /** Writes the next row group. The caller may reuse `rows` afterwards. */
   async write(rows: RowGroupRows): Promise<void> {
-    const start = this.#sink.offset;
-    const chunks = COLUMN_NAMES.map((name) => this.#writeColumn(name, rows));
-    this.#rowGroups.push({
-      columns: chunks,
-      total_byte_size: sumOf(chunks, (chunk) => chunk.meta_data.total_uncompressed_size),
-      num_rows: rows.rows,
-      total_compressed_size: this.#sink.offset - start,
+    await this.#parquet.write({
+      columnData: COLUMN_NAMES.map((name) => columnOf(name, rows)),
+      rowGroupSize: rows.rows,
+      // One page per column chunk.
+      pageSize: 0,
     });
-    this.#rows += rows.rows;
-    await this.#sink.flush();
   }
 
   /** Writes the indexes and the footer. @param indexes indexes for all rows written. */
-  async finish(facts: EventFacts, indexes: IndexRecord<Buffer>): Promise<void> {
-    this.#writeIndexes();
-    for (const name of INDEX_NAMES) this.#sink.append(indexes[name]);
+  async finish(facts: EventFacts, { indexes, rowFilterBytes }: BuiltIndexes): Promise<void> {
     const metadata: SegmentMetadata = {
       ...facts,
+      chunk_crcs: this.#chunkCrcs,
+      index_start: this.#file.offset,
       key_filter_bytes: indexes.key_filter.length,
+      row_filter_bytes: rowFilterBytes,
       stream_blocks_bytes: indexes.stream_blocks.length,
       stream_index_bytes: indexes.stream_index.length,
     };
-    this.#sink.append(encodeFooter({
-      version: FORMAT_VERSION,
-      schema: SEGMENT_SCHEMA,
-      num_rows: this.#rows,
-      row_groups: this.#rowGroups,
-      key_value_metadata: [{ key: METADATA_KEY, value: canonicalize(metadata) }],
-      created_by: CREATED_BY,
-      column_orders: COLUMN_NAMES.map(() => ({ TYPE_ORDER: {} })),
-    }));
-    await this.#sink.flush();
+    for (const name of INDEX_NAMES) this.#file.appendBytes(indexes[name]);
+    this.#parquet.kvMetadata = [{ key: METADATA_KEY, value: canonicalize(metadata) }];
+    await this.#parquet.finish();
   }
 
-  #writeColumn(name: ColumnName, rows: RowGroupRows): ColumnChunk {
-    const written = writeColumn(this.#sink, columnElement(name), this.#contentOf(name, rows));
-    this.#columns.push({ ...written, bloomFilter: bloomFilterOf(name, rows) });
-    return written.chunk;
+  /** @param bytes the last row group. @param offset its file offset. */
+  #crcsOf(bytes: Uint8Array, offset: number): string {
+    const crcs = this.#parquet.row_groups.at(-1)!.columns.map(({ file_offset, meta_data }) => {
+      const start = Number(file_offset) - offset;
+      const crc = crc32(bytes.subarray(start, start + Number(meta_data!.total_compressed_size)));
+      return crc.toString(16).padStart(8, "0");
+    });
+    return crcs.join("");
   }
 
-  #contentOf(name: ColumnName, rows: RowGroupRows): ColumnContent {
-    const column = rows[name];
-    if (column instanceof Dictionary) return this.#dictionaryContent(name, column);
-    if (name === "occurred_at") {
-      const values = [...plainValues(column.values)];
-      return {
-        rows: rows.rows,
-        values: column.values,
-        levels: rows.occurredAtLevels,
-        statistics: statisticsOf(values, compareBytes, rows.rows - values.length),
-      };
-    }
-    const statistics = name === "event_id" ? idStatistics(rows) : undefined;
-    return { rows: rows.rows, values: column.values, statistics };
-  }
-
-  #dictionaryContent(name: ColumnName, { values, indices }: Dictionary): ColumnContent {
-    const isFixed = columnElement(name).type !== "BYTE_ARRAY";
-    const plain = this.#dictionaryValues;
-    plain.clear();
-    for (const value of values) {
-      if (isFixed) plain.append(value);
-      else plain.add(value);
-    }
-    const count = values.length;
-    const hasStatistics = name !== "batch_id" && name !== "batch_digest";
-    const compare = name === "observed_at" ? compareIntegers : compareBytes;
-    return {
-      rows: indices.length,
-      values: encodeIndices(indices, count),
-      dictionary: { values: plain.values, count },
-      statistics: hasStatistics ? statisticsOf(values, compare) : undefined,
-    };
-  }
-
-  /** Writes indexes grouped by kind, each kind ordered by row group and column. */
-  #writeIndexes(): void {
-    for (const { chunk, columnIndex } of this.#columns) {
-      if (columnIndex === null) continue;
-      chunk.column_index_offset = this.#sink.append(columnIndex);
-      chunk.column_index_length = columnIndex.length;
-    }
-    for (const { chunk, offsetIndex } of this.#columns) {
-      chunk.offset_index_offset = this.#sink.append(offsetIndex);
-      chunk.offset_index_length = offsetIndex.length;
-    }
-    for (const { chunk: { meta_data }, bloomFilter } of this.#columns) {
-      if (bloomFilter === null) continue;
-      meta_data.bloom_filter_offset = this.#sink.append(bloomFilter);
-      meta_data.bloom_filter_length = bloomFilter.length - BLOOM_CRC_BYTES;
+  /** Copies the statistics, which the footer needs after the rows have been overwritten. */
+  #detachStatistics(): void {
+    for (const { meta_data } of this.#parquet.row_groups.at(-1)!.columns) {
+      const { min_value, max_value, ...others } = meta_data?.statistics ?? {};
+      if (!(min_value instanceof Uint8Array && max_value instanceof Uint8Array)) continue;
+      const copies = { min_value: min_value.slice(), max_value: max_value.slice() };
+      meta_data!.statistics = { ...others, ...copies };
     }
   }
 }
 
-/** Ids increase, so the first is the minimum and the last is the maximum. */
-function idStatistics({ event_id: { values } }: RowGroupRows): Statistics {
-  return statisticsOf([values.subarray(0, UUID_BYTES), values.subarray(-UUID_BYTES)], compareBytes);
-}
-
-function bloomFilterOf(name: ColumnName, rows: RowGroupRows): Buffer | null {
-  if (name !== "stream" && name !== "batch_id" && name !== "record_key") return null;
-  const values = name === "record_key" ? plainValues(rows[name].values) : rows[name].values;
-  return encodeBloomFilter(buildBloomFilter(values, BLOOM_FILTERS[name]));
+/**
+ * Other engines prune row groups by id and time, and find a record by its key. Our own lookups use
+ * the segment's indexes.
+ */
+function columnOf(name: ColumnName, rows: RowGroupRows): ColumnSource {
+  const column = rows[name];
+  const hasDictionary = column instanceof RepeatedColumn && column.repeats;
+  return {
+    name,
+    data: rows.valuesOf(name),
+    encoding: hasDictionary ? "RLE_DICTIONARY" : "PLAIN",
+    statistics: name === "event_id" || name === "observed_at",
+    columnIndex: name === "event_id",
+    bloomFilter: name === "record_key",
+  };
 }

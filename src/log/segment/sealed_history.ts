@@ -2,11 +2,12 @@
  * All segments in a log. Finds batches and frontiers, using key filters to skip segments. Files are
  * opened on first use, and the memory of filters and caches is bounded.
  */
+import type { Hash64 } from "../line/bloom_block.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import type { Hash64 } from "../parquet/xxhash64.ts";
 import { streamKey } from "../read/stream_counts.ts";
 import type { Storage } from "../storage/storage.ts";
 import { batchKeyHash, mayHoldKey, streamKeyHash } from "./key_filter.ts";
+import type { RowGroupDecoder } from "./decode_thread.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { type SealedSegment, sealedSegment } from "./sealed_segment.ts";
 import { findBatch } from "./segment_batches.ts";
@@ -28,12 +29,14 @@ export interface SealedHistoryOptions {
   report?: (line: string) => void;
   keyFiltersBytesMax?: number;
   openFilesMax?: number;
+  /** Decodes row groups into lines; closed with the history. */
+  decoder?: RowGroupDecoder | undefined;
 }
 
 export class SealedHistory {
   readonly #storage: Storage;
   readonly #openFiles: OpenFiles;
-  readonly #caches = new SegmentCaches();
+  readonly #caches: SegmentCaches;
   readonly #report: (line: string) => void;
   readonly #keyFiltersBytesMax: number;
   /** Oldest first. */
@@ -48,9 +51,10 @@ export class SealedHistory {
 
   constructor(
     storage: Storage,
-    { report = () => {}, keyFiltersBytesMax = KEY_FILTERS_BYTES_MAX, openFilesMax }:
+    { report = () => {}, keyFiltersBytesMax = KEY_FILTERS_BYTES_MAX, openFilesMax, decoder }:
       SealedHistoryOptions = {},
   ) {
+    this.#caches = new SegmentCaches(decoder);
     this.#storage = storage;
     this.#report = report;
     this.#openFiles = new OpenFiles(storage, openFilesMax);
@@ -113,6 +117,7 @@ export class SealedHistory {
 
   async close(): Promise<void> {
     await this.#openFiles.close();
+    await this.#caches.decoder.close();
   }
 
   async #findFrontier(key: string): Promise<string | null> {

@@ -33,11 +33,12 @@ async function* readChunks(
   wanted: LinesWanted,
 ): AsyncGenerator<Buffer, void> {
   const { after, filter: { recordKey }, memory } = wanted;
-  for (const number of await pruneRowGroups(segment, wanted)) {
+  const numbers = await pruneRowGroups(segment, wanted);
+  for (const [place, number] of numbers.entries()) {
     if (recordKey !== undefined) {
       const lines = await segment.readLinesOfKey(number, recordKey);
-      const start = lines !== null && after !== undefined ? firstLineAfter(lines, after) : 0;
-      if (lines !== null && start < lines.length) yield lines.subarray(start);
+      const start = after === undefined ? 0 : firstLineAfter(lines, after);
+      if (start < lines.length) yield lines.subarray(start);
       continue;
     }
     let end = 0;
@@ -45,8 +46,14 @@ async function* readChunks(
     while (end < sizeBytes) {
       yield await segment.useRowGroup(number, (lines) => {
         const start = end === 0 && after !== undefined ? firstLineAfter(lines, after) : end;
+        const next = numbers[place + 1];
+        const isFirst = end === 0;
         end = chunkEnd(lines, start);
         sizeBytes = lines.length;
+        // Decode the next row group while this one is sent.
+        if (isFirst && next !== undefined && wanted.wantedBytes() > sizeBytes - start) {
+          segment.prefetchRowGroup(next);
+        }
         const chunk = memory.take(end - start);
         chunk.set(lines.subarray(start, end));
         return chunk;

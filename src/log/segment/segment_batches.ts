@@ -8,11 +8,10 @@ import {
   repeatsAt,
   textAt,
   uuidAt,
-} from "../parquet/column_values.ts";
+} from "./column_values.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import { mayContain } from "../parquet/bloom_filter.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
-import { xxhash64 } from "../parquet/xxhash64.ts";
+import { SegmentError } from "../storage/segment_error.ts";
+import { batchKeyHash, mayHoldKey } from "./key_filter.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /** Rows from one batch in one row group; the batch may continue in the next. */
@@ -67,7 +66,7 @@ function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number,
 
 /**
  * Returns the entry for a committed batch; null if the segment does not contain it. Decodes four
- * columns in the row groups whose Bloom filters match the batch.
+ * columns in the row groups whose filters match the batch.
  * @throws {SegmentError}
  */
 export async function findBatch(
@@ -76,11 +75,11 @@ export async function findBatch(
   batchId: string,
 ): Promise<BatchEntry | null> {
   let entry = null as BatchEntry | null;
-  const hash = xxhash64(Buffer.from(batchId));
-  const filters = await segment.filters("batch_id");
+  const hash = batchKeyHash(source, batchId);
+  const filters = await segment.rowFilters();
   const rowGroups = await segment.rowGroups();
   for (const [number, { rows: groupRows }] of rowGroups.entries()) {
-    if (!mayContain(filters[number]!, hash)) continue;
+    if (!mayHoldKey(filters[number]!, hash)) continue;
     const columns = await segment.readColumns(number, ENTRY_COLUMNS);
     const rows = rowsOfBatch(columns, source, batchId);
     const [first] = rows;

@@ -1,38 +1,33 @@
 /**
- * Bounded caches shared by the segments in a log: open files, footers, Bloom filters, stream
+ * Bounded caches shared by the segments in a log: open files, footers, filters, stream
  * indexes, and the lines in row groups.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { LruCache } from "../../lru_cache.ts";
-import type { BloomFilter } from "../parquet/bloom_filter.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import type { RowGroup, SegmentFooter } from "./segment_footer.ts";
+import { INLINE_DECODER, type RowGroupDecoder } from "./decode_thread.ts";
+import type { SegmentFooter } from "./segment_footer.ts";
 import type { BlockPlace } from "./stream_index.ts";
 import { sumOf } from "../../sum.ts";
 
 /** Maximum open files and cached footers; a decoded footer takes up to 0.5 MiB. */
 const OPEN_SEGMENTS_MAX = 128;
-/** Limit on cached Bloom filters. The filters for ten million record keys take 20 MiB. */
-export const BLOOM_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
+/** Limit on cached filters of row groups. Those of ten million record keys take 30 MiB. */
+export const ROW_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
 /** Maximum entries in each of two caches, of stream indexes and of their blocks: about 8 MiB. */
 const STREAM_ENTRIES_MAX = 40_000;
-/** Limit on cached lines: fifty typical row groups. Excludes the spare buffer. */
+/** Limit on cached lines: twenty typical row groups. */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-const SPARE_BYTES_MAX = 4 * 1024 * 1024;
-
-/** The Bloom filters for one column of a segment, by row group. */
-export type ColumnFilters = readonly BloomFilter[];
 
 /** Caches keyed by segment path and, if a segment has several items, the item. */
 export class SegmentCaches {
   readonly footers = new LruCache<SegmentFooter>(OPEN_SEGMENTS_MAX);
-  readonly rowGroups = new LruCache<readonly RowGroup[]>(OPEN_SEGMENTS_MAX);
-  readonly filters = new LruCache<ColumnFilters>(
-    BLOOM_FILTER_CACHE_BYTES_MAX,
-    (filters) => sumOf(filters, ({ byteLength }) => byteLength),
+  readonly rowFilters = new LruCache<readonly Buffer[]>(
+    ROW_FILTER_CACHE_BYTES_MAX,
+    (filters) => sumOf(filters, ({ length }) => length),
   );
   readonly streamIndexes = new LruCache<readonly BlockPlace[]>(
     STREAM_ENTRIES_MAX,
@@ -43,6 +38,12 @@ export class SegmentCaches {
     ({ length }) => length,
   );
   readonly lines = new RowGroupCache();
+  readonly decoder: RowGroupDecoder;
+
+  /** @param decoder decodes row groups into lines; closed by the caller. */
+  constructor(decoder: RowGroupDecoder = INLINE_DECODER) {
+    this.decoder = decoder;
+  }
 }
 
 /**
@@ -57,44 +58,39 @@ export class RowGroupCache {
   readonly #lines = new LruCache<Buffer>(
     ROW_GROUP_CACHE_BYTES_MAX,
     ({ buffer }) => buffer.byteLength,
-    (lines) => this.#keepSpare(lines),
   );
-  /** A buffer whose lines were evicted. */
-  #spare: Buffer | undefined;
   /** Settles when the last requested decode settles. */
   #decoding: Promise<unknown> = Promise.resolve();
+  /** Number of decodes that have not settled. */
+  #decodes = 0;
 
   /**
    * Calls `use` with the lines in a row group, which are read-only and valid until `use` returns.
-   * @param decode decodes the lines, into `memory` if they fit.
+   * @param decode decodes the lines.
    */
   async use<Result>(
     key: string,
-    decode: (memory: Buffer | undefined) => Promise<Buffer>,
+    decode: () => Promise<Buffer>,
     use: (lines: Buffer) => Result,
   ): Promise<Result> {
-    for (;;) {
-      const lines = this.#lines.get(key);
-      if (lines !== undefined) return use(lines);
-      await this.#lines.load(key, () =>
-        this.decodeInTurn(() => {
-          const memory = this.#spare;
-          this.#spare = undefined;
-          return decode(memory);
-        }));
-    }
+    const cached = this.#lines.get(key);
+    return use(cached ?? await this.#lines.load(key, () => this.decodeInTurn(decode)));
+  }
+
+  /** Decodes a row group ahead of its use. While others are decoded, readers take turns instead. */
+  prefetch(key: string, decode: () => Promise<Buffer>): void {
+    if (this.#decodes > 0) return;
+    // The reader that needs the lines retries, and gets the error.
+    this.#lines.load(key, () => this.decodeInTurn(decode)).catch(() => {});
   }
 
   /** Runs an uncached decode once all previously requested decodes have settled. */
   decodeInTurn<Decoded>(decode: () => Promise<Decoded>): Promise<Decoded> {
-    const decoded = this.#decoding.then(decode);
+    this.#decodes += 1;
+    const decoded = this.#decoding.then(decode).finally(() => this.#decodes -= 1);
     // The caller gets this decode's error; the next decode must not fail because of it.
     this.#decoding = decoded.catch(() => {});
     return decoded;
-  }
-
-  #keepSpare({ buffer }: Buffer): void {
-    if (buffer.byteLength <= SPARE_BYTES_MAX) this.#spare = Buffer.from(buffer as ArrayBuffer);
   }
 }
 

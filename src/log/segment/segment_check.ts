@@ -1,29 +1,22 @@
 /**
  * Checks a single segment, row group by row group: its bytes, footer and lines, and the structures
- * whose damage would hide events (column statistics, Bloom filters, stream index, key filter). Used
- * by `verify` and by the read-back after sealing.
+ * whose damage would hide events (ids of row groups, key filters, stream index). Used by `verify`
+ * and by the read-back after sealing.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { nameFault } from "../../event/names.ts";
 import { HASH_BYTES } from "../line/line_bytes.ts";
-import { mayContain } from "../parquet/bloom_filter.ts";
-import {
-  type ColumnValues,
-  constantValues,
-  distinctValues,
-  uuidAt,
-} from "../parquet/column_values.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
-import { xxhash64 } from "../parquet/xxhash64.ts";
+import { SegmentError } from "../storage/segment_error.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
+import { type ColumnValues, constantValues, distinctValues, uuidAt } from "./column_values.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
-import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
+import type { RowGroup } from "./segment_footer.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import { type ExpectedSegment, INDEX_NAMES } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
-import { COLUMN_NAMES, type ColumnName, type FilteredColumn } from "./segment_schema.ts";
+import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
 
 const CHUNK_BYTES = 256 * 1024;
@@ -89,7 +82,7 @@ const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 export class SegmentRowsCheck {
   readonly #segment: Segment;
   readonly #isFull: boolean;
-  /** The expected stream index and key filter. */
+  /** The indexes that the rows should have. */
   readonly #index = new SegmentIndex();
   #lastRun: BatchRun | null = null;
   #batches = 0;
@@ -97,8 +90,7 @@ export class SegmentRowsCheck {
   #memory: Buffer = Buffer.alloc(0);
 
   /**
-   * @param full whether to look up every `record_key`, and to read payloads and event hashes
-   *   instead of using placeholders. This doubles the time.
+   * @param full whether to read payloads and event hashes instead of using placeholders.
    */
   constructor(segment: Segment, { full }: { full: boolean }) {
     this.#segment = segment;
@@ -118,7 +110,7 @@ export class SegmentRowsCheck {
       const lines = await this.#segment.assemble(columns, { memory: this.#memory });
       this.#memory = Buffer.from(lines.buffer);
       yield { lines, batches };
-      await this.#checkIndexes(number, rowGroup, columns);
+      this.#checkRows(number, rowGroup, columns);
     }
   }
 
@@ -126,7 +118,7 @@ export class SegmentRowsCheck {
   async finish(): Promise<void> {
     const segment = this.#segment;
     const { metadata, indexes } = await segment.footer();
-    const expected = this.#index.finish();
+    const { indexes: expected } = this.#index.finish();
     for (const name of INDEX_NAMES) {
       const { start, end } = indexes[name];
       const bytes = await segment.readBytes(start, end);
@@ -134,6 +126,7 @@ export class SegmentRowsCheck {
         throw new SegmentError(`the ${name} of the file does not match its rows`);
       }
     }
+    await this.#checkEnds();
     if (this.#batches === metadata.batches) return;
     throw new SegmentError(
       `${segment.path}: has ${this.#batches} batches, but the footer says ${metadata.batches}`,
@@ -156,39 +149,38 @@ export class SegmentRowsCheck {
       throw new SegmentError(`${this.#segment.path}: batch ${batch_id} has two digests`);
     }
     this.#lastRun = run;
-    if (isStart) {
-      this.#batches += 1;
-      this.#index.addBatch(source, batch_id);
-    }
+    if (isStart) this.#batches += 1;
+    this.#index.addBatch(source, batch_id, isStart);
     return { ...run, isStart };
   }
 
-  /** Checks that no index hides a row in a row group, and adds the rows to the stream index. */
-  async #checkIndexes(
-    number: number,
-    rowGroup: RowGroup,
-    columns: Record<ColumnName, ColumnValues>,
-  ): Promise<void> {
+  /** Checks the first and last event in the footer against the row groups, which were checked. */
+  async #checkEnds(): Promise<void> {
+    const { metadata: { first_event_id, last_event_id }, rowGroups } = await this.#segment.footer();
+    const first = rowGroups[0]!.firstEventId;
+    const last = rowGroups.at(-1)!.lastEventId;
+    if (first === first_event_id && last === last_event_id) return;
+    throw new SegmentError(
+      `${this.#segment.path}: holds events ${first} to ${last}, but the footer says ` +
+        `${first_event_id} to ${last_event_id}`,
+    );
+  }
+
+  /** Checks a row group's statistics and names, and adds its rows to the expected indexes. */
+  #checkRows(number: number, rowGroup: RowGroup, columns: Record<ColumnName, ColumnValues>): void {
     checkIds(`${this.#segment.path}: row group ${number}`, rowGroup, columns.event_id);
-    for (const name of BOUNDED_COLUMNS) checkStatistics(rowGroup, name, columns[name]);
-    await this.#checkFilter("batch_id", number, columns.batch_id);
-    await this.#checkFilter("stream", number, columns.stream);
-    if (this.#isFull) await this.#checkFilter("record_key", number, columns.record_key);
+    checkNames("source", columns.source);
+    checkNames("stream", columns.stream);
     countRows(columns, rowGroup.rows, (source, stream, events, lastRow) => {
       this.#index.addEvents(source, stream, events, uuidAt(columns.event_id, lastRow));
     });
+    this.#index.endRowGroup((name) => textsIn(columns[name]));
   }
+}
 
-  async #checkFilter(
-    name: FilteredColumn,
-    number: number,
-    values: ColumnValues,
-  ): Promise<void> {
-    const filter = (await this.#segment.filters(name))[number]!;
-    for (const value of distinctValues(values)) {
-      if (mayContain(filter, xxhash64(value))) continue;
-      throw new SegmentError(`${name}: the Bloom filter of row group ${number} lacks a value`);
-    }
+function* textsIn(values: ColumnValues): Iterable<string> {
+  for (const { buffer, byteOffset, length } of distinctValues(values)) {
+    yield Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString();
   }
 }
 
@@ -202,18 +194,9 @@ function checkIds(what: string, { rows, firstEventId, lastEventId }: RowGroup, i
   );
 }
 
-/** Checks that all values are within their column's statistics and that names are valid. */
-function checkStatistics(
-  { bounds }: RowGroup,
-  name: typeof BOUNDED_COLUMNS[number],
-  values: ColumnValues,
-): void {
-  const { min, max } = bounds[name];
+function checkNames(column: "source" | "stream", values: ColumnValues): void {
   for (const value of distinctValues(values)) {
-    if (Buffer.compare(value, min) < 0 || Buffer.compare(value, max) > 0) {
-      throw new SegmentError(`${name}: a value is outside the min/max statistics of its row group`);
-    }
-    const fault = name === "kind" ? null : nameFault(Buffer.from(value).toString("latin1"));
-    if (fault !== null) throw new SegmentError(`${name}: a name ${fault}`);
+    const fault = nameFault(Buffer.from(value).toString("latin1"));
+    if (fault !== null) throw new SegmentError(`${column}: a name ${fault}`);
   }
 }

@@ -1,120 +1,111 @@
 /**
- * Reads a segment's footer: its metadata, and the location and statistics of each column chunk.
- * Accepts only what the writer produces: this schema, contiguous row groups from the start of the
- * file, and sizes within their limits.
+ * Reads a segment's footer: its metadata, and the location of each column chunk and index. Accepts
+ * only what the writer produces: this schema, contiguous row groups from the start of the file, and
+ * sizes within their limits. `hyparquet` reads no more than what was accepted here.
  */
-import { Buffer } from "node:buffer";
-import { isDeepStrictEqual } from "node:util";
+import type {
+  ColumnChunk,
+  FileMetaData,
+  RowGroup as ParquetRowGroup,
+  SchemaElement,
+} from "hyparquet";
 import { isEventId } from "../../event/event_id.ts";
 import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
-import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
-import { MAGIC, readFileMetaData } from "../parquet/footer.ts";
-import {
-  type ColumnChunk,
-  FILE_KEY_VALUES,
-  FILE_META_DATA,
-  type FileMetaData,
-  type ParquetRowGroup,
-} from "../parquet/parquet_format.ts";
-import type { FileRange } from "../parquet/read_range.ts";
-import { KEY_PAGE_BYTES } from "./key_filter.ts";
+import { sumOf } from "../../sum.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
+import type { ChunkPlace } from "../parquet/column_reader.ts";
+import { MAGIC } from "../parquet/file_writer.ts";
+import type { FileRange } from "../storage/read_range.ts";
+import { SegmentError } from "../storage/segment_error.ts";
+import type { FileReader } from "../storage/storage.ts";
+import { readFileMetaData } from "./footer.ts";
+import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import {
   decodeMetadata,
   type IndexRecord,
   METADATA_KEY,
   type SegmentMetadata,
 } from "./segment_metadata.ts";
-import {
-  COLUMN_NAMES,
-  type ColumnName,
-  columnNumber,
-  type FilteredColumn,
-  SEGMENT_SCHEMA,
-} from "./segment_schema.ts";
-import { SNAPPY_GROWTH_MAX } from "../parquet/snappy.ts";
-import type { FileReader } from "../storage/storage.ts";
-import { sumOf } from "../../sum.ts";
+import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 
-/** Largest Bloom filter per row group that a reader accepts. */
-const BLOOM_FILTER_BYTES_MAX = 64 * 1024;
+/** Maximum expansion by Snappy: 64 bytes from a three-byte copy. */
+const SNAPPY_GROWTH_MAX = 22;
+const CRC_DIGITS = 8;
 
-/** Columns whose statistics prune row groups. */
-export const BOUNDED_COLUMNS = ["source", "stream", "kind"] as const;
-
-/** The pages for one column in one row group. */
-interface ColumnPlace extends FileRange {
-  uncompressedBytes: number;
-}
-
-interface ColumnBounds {
-  min: Buffer;
-  max: Buffer;
-}
-
+/** Where a row group is; can be sent between threads. */
 export interface RowGroup {
   rows: number;
   firstEventId: string;
   lastEventId: string;
   /** In schema order. */
-  columns: ColumnPlace[];
-  bounds: Record<typeof BOUNDED_COLUMNS[number], ColumnBounds>;
-  /** File ranges of the Bloom filters, each with its CRC-32. */
-  filters: Record<FilteredColumn, FileRange>;
+  columns: ChunkPlace[];
 }
 
 export interface SegmentFooter {
-  metadata: SegmentMetadata;
+  metadata: Omit<SegmentMetadata, "chunk_crcs">;
   indexes: IndexRecord<FileRange>;
+  /** Oldest first. */
+  rowGroups: readonly RowGroup[];
 }
 
-/**
- * Reads a segment's footer without its row groups. The check for a new batch needs only the key
- * filter. @throws {SegmentError} if the file is not a segment.
- */
+/** Reads a segment's footer. @throws {SegmentError} if the file is not a segment. */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
-  const { value, start: footerStart } = await readFileMetaData(FILE_KEY_VALUES, file, sizeBytes);
-  const { key_value_metadata: [first] } = value;
+  const { metadata: parquet, start: footerStart } = await readFileMetaData(file, sizeBytes);
+  const [first] = parquet.key_value_metadata ?? [];
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY} metadata`);
-  const metadata = decodeMetadata(first.value);
-  const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
-  const indexStart = footerStart - stream_index_bytes;
-  const blocksStart = indexStart - stream_blocks_bytes;
-  const filterStart = blocksStart - key_filter_bytes;
-  const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
-    key_filter_bytes <= KEY_FILTER_BYTES_MAX;
-  if (!isFilter || filterStart < MAGIC.length) {
-    throw new SegmentError(`invalid key filter: ${key_filter_bytes} bytes at byte ${filterStart}`);
-  }
-  const indexes = {
-    key_filter: { start: filterStart, end: blocksStart },
-    stream_blocks: { start: blocksStart, end: indexStart },
-    stream_index: { start: indexStart, end: footerStart },
-  };
-  return { metadata, indexes };
-}
-
-/** Reads the row groups from a footer, oldest first. @throws {SegmentError} */
-export async function readRowGroups(
-  reader: FileReader,
-  sizeBytes: number,
-  { metadata, indexes }: SegmentFooter,
-): Promise<RowGroup[]> {
-  const { value: file } = await readFileMetaData(FILE_META_DATA, reader, sizeBytes);
-  if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
+  const { chunk_crcs, ...metadata } = decodeMetadata(first.value ?? "");
+  const indexes = indexesOf(metadata, footerStart);
+  if (schemaText(parquet.schema) !== schemaText(SEGMENT_SCHEMA)) {
     throw new SegmentError("the schema differs from the segment schema");
   }
-  const rowGroups = checkRowGroups(file, indexes.key_filter.start);
-  checkCounts(metadata, rowGroups, file.num_rows);
-  return rowGroups;
+  const rowGroups = checkRowGroups(parquet, chunk_crcs, metadata.index_start);
+  checkCounts(metadata, rowGroups, Number(parquet.num_rows));
+  return { metadata, indexes, rowGroups };
 }
 
-function checkRowGroups({ row_groups }: FileMetaData, rowsEnd: number): RowGroup[] {
+function indexesOf(
+  metadata: SegmentFooter["metadata"],
+  footerStart: number,
+): IndexRecord<FileRange> {
+  const { index_start, key_filter_bytes, row_filter_bytes } = metadata;
+  const filters = [key_filter_bytes, ...row_filter_bytes];
+  const isValid = filters.every((sizeBytes) =>
+    sizeBytes % KEY_PAGE_BYTES === 0 && sizeBytes <= KEY_FILTER_BYTES_MAX
+  );
+  const key_filter = { start: index_start, end: index_start + key_filter_bytes };
+  const row_filters = after(key_filter, sumOf(row_filter_bytes, (sizeBytes) => sizeBytes));
+  const stream_blocks = after(row_filters, metadata.stream_blocks_bytes);
+  const stream_index = after(stream_blocks, metadata.stream_index_bytes);
+  if (!isValid || index_start < MAGIC.length || stream_index.end > footerStart) {
+    throw new SegmentError(`invalid indexes in bytes [${index_start}, ${stream_index.end})`);
+  }
+  return { key_filter, row_filters, stream_blocks, stream_index };
+}
+
+function after({ end }: FileRange, sizeBytes: number): FileRange {
+  return { start: end, end: end + sizeBytes };
+}
+
+/** Returns the elements with their members in one order, without those that are undefined. */
+function schemaText(elements: readonly SchemaElement[]): string {
+  const members = elements.map((element) => Object.entries(element).sort());
+  return JSON.stringify(
+    members.map((entries) => entries.filter(([, value]) => value !== undefined)),
+  );
+}
+
+function checkRowGroups(
+  { row_groups }: FileMetaData,
+  crcs: readonly string[],
+  rowsEnd: number,
+): RowGroup[] {
+  if (row_groups.length !== crcs.length || crcs.length === 0) {
+    throw new SegmentError(`has ${row_groups.length} row groups, but CRCs of ${crcs.length}`);
+  }
   const rowGroups: RowGroup[] = [];
   let at = MAGIC.length;
-  for (const next of row_groups) {
-    const rowGroup = checkRowGroup(next, at, rowsEnd);
+  row_groups.forEach((next, number) => {
+    const rowGroup = checkRowGroup(next, crcs[number]!, { start: at, end: rowsEnd });
     const last = rowGroups.at(-1);
     if (last !== undefined && rowGroup.firstEventId <= last.lastEventId) {
       throw new SegmentError(
@@ -125,112 +116,77 @@ function checkRowGroups({ row_groups }: FileMetaData, rowsEnd: number): RowGroup
     }
     rowGroups.push(rowGroup);
     at = rowGroup.columns.at(-1)!.end;
-  }
+  });
   return rowGroups;
 }
 
+/** @param within where the row group starts, and where row groups end. */
 function checkRowGroup(
-  { num_rows: rows, columns: chunks }: ParquetRowGroup,
-  start: number,
-  rowsEnd: number,
+  { num_rows, columns: chunks }: ParquetRowGroup,
+  crcs: string,
+  within: FileRange,
 ): RowGroup {
-  if (rows === 0 || rows > ROW_GROUP_EVENTS_MAX) {
+  const rows = Number(num_rows);
+  if (!(rows > 0 && rows <= ROW_GROUP_EVENTS_MAX)) {
     throw new SegmentError(`a row group has ${rows} rows, expected 1 to ${ROW_GROUP_EVENTS_MAX}`);
   }
-  if (chunks.length !== COLUMN_NAMES.length) {
-    throw new SegmentError(
-      `a row group has ${chunks.length} columns, expected ${COLUMN_NAMES.length}`,
-    );
+  const count = COLUMN_NAMES.length;
+  if (chunks.length !== count || crcs.length !== count * CRC_DIGITS) {
+    throw new SegmentError(`a row group has ${chunks.length} columns, expected ${count}`);
   }
-  const columns: ColumnPlace[] = [];
+  const columns: ChunkPlace[] = [];
+  let { start } = within;
   chunks.forEach((chunk, place) => {
-    const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, rowsEnd);
-    const expectedStart = columns.at(-1)?.end ?? start;
-    if (column.start !== expectedStart) {
-      const found = `a column chunk starts at byte ${column.start}`;
-      throw new SegmentError(`${found}, expected ${expectedStart}`);
-    }
-    columns.push(column);
+    const crc = parseInt(crcs.slice(place * CRC_DIGITS, (place + 1) * CRC_DIGITS), 16);
+    const column = checkColumn(chunk, COLUMN_NAMES[place]!, rows, { start, end: within.end });
+    columns.push({ ...column, crc });
+    start = column.end;
   });
-  const chunkOf = (name: ColumnName) => chunks[columnNumber(name)]!;
-  const boundsOf = (name: ColumnName) => checkBounds(chunkOf(name), name);
-  const filterOf = (name: FilteredColumn) => checkFilter(chunkOf(name), name, rowsEnd);
-  const ids = boundsOf("event_id");
-  return {
-    rows,
-    firstEventId: eventId(ids.min),
-    lastEventId: eventId(ids.max),
-    columns,
-    bounds: { source: boundsOf("source"), stream: boundsOf("stream"), kind: boundsOf("kind") },
-    filters: {
-      stream: filterOf("stream"),
-      record_key: filterOf("record_key"),
-      batch_id: filterOf("batch_id"),
-    },
-  };
+  const uncompressedBytes = sumOf(columns, (column) => column.uncompressedBytes);
+  if (uncompressedBytes > COMMIT_BODY_BYTES_MAX) {
+    throw new SegmentError(`a row group has ${uncompressedBytes} uncompressed bytes`);
+  }
+  const { min_value, max_value } = chunks[0]!.meta_data!.statistics ?? {};
+  return { rows, firstEventId: eventId(min_value), lastEventId: eventId(max_value), columns };
 }
 
 function checkColumn(
   { file_path, meta_data: meta }: ColumnChunk,
   name: ColumnName,
   rows: number,
-  rowsEnd: number,
-): ColumnPlace {
-  const { path_in_schema: path, total_uncompressed_size: uncompressedBytes } = meta;
-  const isOurs = file_path === undefined && path.length === 1 && path[0] === name &&
-    meta.num_values === rows;
+  within: FileRange,
+): Omit<ChunkPlace, "crc"> {
+  const isOurs = file_path === undefined && meta !== undefined &&
+    meta.path_in_schema.join() === name && meta.num_values === BigInt(rows) &&
+    meta.codec === "SNAPPY";
   if (!isOurs) throw new SegmentError(`${name}: the column chunk has the wrong path or row count`);
-  const start = meta.dictionary_page_offset ?? meta.data_page_offset;
-  const end = start + meta.total_compressed_size;
-  const isPossible = start < end && end <= rowsEnd &&
-    uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start) &&
-    uncompressedBytes <= COMMIT_BODY_BYTES_MAX;
-  if (!isPossible) {
-    const range = `${uncompressedBytes} uncompressed bytes in [${start}, ${end})`;
-    throw new SegmentError(`${name}: invalid column chunk: ${range}`);
-  }
-  return { start, end, uncompressedBytes };
+  const dataStart = Number(meta.data_page_offset);
+  const start = Number(meta.dictionary_page_offset ?? meta.data_page_offset);
+  const end = start + Number(meta.total_compressed_size);
+  const uncompressedBytes = Number(meta.total_uncompressed_size);
+  const isPossible = start === within.start && start <= dataStart && dataStart < end &&
+    end <= within.end && uncompressedBytes >= 0 &&
+    uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start);
+  if (isPossible) return { start, end, dataStart, uncompressedBytes };
+  const range = `${uncompressedBytes} uncompressed bytes in [${start}, ${end})`;
+  throw new SegmentError(`${name}: invalid column chunk: ${range}, expected byte ${within.start}`);
 }
 
-function checkBounds({ meta_data }: ColumnChunk, name: ColumnName): ColumnBounds {
-  const { min_value: min, max_value: max } = meta_data.statistics ?? {};
-  if (min === undefined || max === undefined) {
-    throw new SegmentError(`${name}: a row group has no min/max statistics`);
-  }
-  // Copy them, since views would keep the whole footer in memory.
-  return { min: Buffer.from(min), max: Buffer.from(max) };
-}
-
-function checkFilter({ meta_data }: ColumnChunk, name: ColumnName, rowsEnd: number): FileRange {
-  const { bloom_filter_offset: start, bloom_filter_length: sizeBytes } = meta_data;
-  if (start === undefined || sizeBytes === undefined) {
-    throw new SegmentError(`${name}: a row group has no Bloom filter`);
-  }
-  const end = start + sizeBytes + BLOOM_CRC_BYTES;
-  if (end > rowsEnd || sizeBytes > BLOOM_FILTER_BYTES_MAX) {
-    throw new SegmentError(`${name}: invalid Bloom filter in bytes [${start}, ${end})`);
-  }
-  return { start, end };
-}
-
-function checkCounts(metadata: SegmentMetadata, rowGroups: RowGroup[], rows: number): void {
+function checkCounts(
+  metadata: SegmentFooter["metadata"],
+  rowGroups: readonly RowGroup[],
+  rows: number,
+): void {
   const counted = sumOf(rowGroups, (rowGroup) => rowGroup.rows);
-  if (counted !== rows || counted !== metadata.events) {
+  const filters = metadata.row_filter_bytes.length;
+  if (counted !== rows || counted !== metadata.events || filters !== rowGroups.length) {
     const found = `the footer has ${rows} rows and its row groups have ${counted}`;
     throw new SegmentError(`${found}, but ${METADATA_KEY} says ${metadata.events} events`);
   }
-  const first = rowGroups[0]!.firstEventId;
-  const last = rowGroups.at(-1)!.lastEventId;
-  if (first !== metadata.first_event_id || last !== metadata.last_event_id) {
-    throw new SegmentError(
-      `holds events ${first} to ${last}, but ${METADATA_KEY} says ` +
-        `${metadata.first_event_id} to ${metadata.last_event_id}`,
-    );
-  }
 }
 
-function eventId(bound: Buffer): string {
-  const id = bound.length === UUID_BYTES ? uuidText(bound) : "";
+function eventId(bound: unknown): string {
+  const id = bound instanceof Uint8Array && bound.length === UUID_BYTES ? uuidText(bound) : "";
   if (!isEventId(id)) throw new SegmentError("row group statistics for event_id are not event ids");
   return id;
 }

@@ -1,11 +1,11 @@
 /**
  * Segment metadata: canonical JSON under a key in the Parquet footer, so that opening a segment
- * reads no rows. Its size does not grow with the segment.
+ * reads no rows.
  */
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex } from "../../event/hash.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
+import { SegmentError } from "../storage/segment_error.ts";
 
 export const METADATA_KEY = "service.segment";
 
@@ -31,13 +31,24 @@ const FACT_CHECKS: Record<keyof EventFacts, (value: unknown) => boolean> = {
 };
 const EVENT_FACTS = Object.keys(FACT_CHECKS) as (keyof EventFacts)[];
 
-/** The indexes between the row groups and the footer, in file order. */
-export const INDEX_NAMES = ["key_filter", "stream_blocks", "stream_index"] as const;
+/** The indexes after the row groups, in file order. */
+export const INDEX_NAMES = ["key_filter", "row_filters", "stream_blocks", "stream_index"] as const;
 
-type IndexName = typeof INDEX_NAMES[number];
-export type IndexRecord<Value> = Record<IndexName, Value>;
+export type IndexRecord<Value> = Record<typeof INDEX_NAMES[number], Value>;
 
-export type SegmentMetadata = EventFacts & Record<`${IndexName}_bytes`, number>;
+export interface SegmentMetadata extends EventFacts {
+  /** Per row group, the CRC-32 of each column chunk: 8 lowercase hex digits, in schema order. */
+  chunk_crcs: readonly string[];
+  /** File offset of the first index. */
+  index_start: number;
+  key_filter_bytes: number;
+  /** Size of each row group's filter. */
+  row_filter_bytes: readonly number[];
+  stream_blocks_bytes: number;
+  stream_index_bytes: number;
+}
+
+const SIZES = ["index_start", "key_filter_bytes", "stream_blocks_bytes", "stream_index_bytes"];
 
 /** The manifest's metadata about a segment file, without its path and seal time. */
 export interface SegmentFacts extends EventFacts {
@@ -52,12 +63,15 @@ export interface ExpectedSegment extends SegmentFacts {
   path: string;
 }
 
+const CHUNK_CRCS = /^(?:[0-9a-f]{8})+$/;
+
 /** Parses the JSON under METADATA_KEY. @throws {SegmentError} if it is invalid or not canonical. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
-  const sizes = INDEX_NAMES.map((name) => `${name}_bytes`);
-  const isMetadata = hasEventFacts(value, sizes) && value.batches <= value.events &&
-    sizes.every((name) => isCount(value[name]));
+  const isMetadata = hasEventFacts(value, ["chunk_crcs", "row_filter_bytes", ...SIZES]) &&
+    value.batches <= value.events && SIZES.every((name) => isCount(value[name])) &&
+    isListOf(value.chunk_crcs, (crcs) => typeof crcs === "string" && CHUNK_CRCS.test(crcs)) &&
+    isListOf(value.row_filter_bytes, isCount);
   if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: invalid segment metadata`);
   if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical JSON`);
   return value as unknown as SegmentMetadata;
@@ -72,7 +86,7 @@ function parse(text: string): unknown {
 }
 
 /** Checks that the footer matches the manifest. @throws {SegmentError} */
-export function checkFacts(metadata: SegmentMetadata, expected: Partial<EventFacts>): void {
+export function checkFacts(metadata: EventFacts, expected: Partial<EventFacts>): void {
   for (const name of EVENT_FACTS) {
     const fact = expected[name];
     if (fact === undefined || fact === metadata[name]) continue;
@@ -91,6 +105,10 @@ export function hasEventFacts(
     others.every((name) => Object.hasOwn(value, name)) &&
     EVENT_FACTS.every((name) => FACT_CHECKS[name](members[name])) &&
     members.first_event_id <= members.last_event_id;
+}
+
+function isListOf(value: unknown, test: (element: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(test);
 }
 
 /** Whether a value is a positive integer. */

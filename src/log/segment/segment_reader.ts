@@ -2,27 +2,21 @@
  * Reads a segment. Opening reads the footer but no rows. A row group is decoded as a unit into the
  * lines that were sealed; `row_group_pruning.ts` selects the row groups that a filter needs.
  */
-import { Buffer } from "node:buffer";
-import { blockMayContain, decodeBloomFilter } from "../parquet/bloom_filter.ts";
-import { decodeColumn } from "../parquet/column_decoder.ts";
-import { type ColumnValues, isValueAt } from "../parquet/column_values.ts";
-import { type FileRange, readRange, readRanges } from "../parquet/read_range.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
-import { type Hash64, xxhash64Loaded } from "../parquet/xxhash64.ts";
+import type { Buffer } from "node:buffer";
+import { blockMayContain, type Hash64 } from "../line/bloom_block.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
+import { type FileRange, readRange } from "../storage/read_range.ts";
+import { SegmentError } from "../storage/segment_error.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
+import { CachedReads } from "../wal/cached_reads.ts";
+import type { ColumnValues } from "./column_values.ts";
 import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
 import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
-import { type ColumnFilters, type ListedFile, SegmentCaches } from "./segment_caches.ts";
-import { readFooter, readRowGroups, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
+import { decodeColumns } from "./row_group_decoder.ts";
+import { type ListedFile, SegmentCaches } from "./segment_caches.ts";
+import { readFooter, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
 import { checkFacts, type EventFacts } from "./segment_metadata.ts";
-import {
-  COLUMN_NAMES,
-  columnFormat,
-  type ColumnName,
-  columnNumber,
-  type FilteredColumn,
-} from "./segment_schema.ts";
+import { type ColumnName, columnNumber } from "./segment_schema.ts";
 import {
   type BlockPlace,
   decodeStreamBlock,
@@ -30,7 +24,6 @@ import {
   STREAM_BLOCK_BYTES_MAX,
   type StreamIndex,
 } from "./stream_index.ts";
-import { CachedReads } from "../wal/cached_reads.ts";
 
 /** A segment's file, opened by the caller. */
 type SegmentFile = Pick<StorageFile, "read" | "close">;
@@ -73,11 +66,8 @@ export class Segment implements StreamIndex {
   }
 
   /** Returns the row groups, oldest first. @throws {SegmentError} */
-  rowGroups(): Promise<readonly RowGroup[]> {
-    return this.#caches.rowGroups.load(this.path, async () => {
-      const footer = await this.footer();
-      return await this.#named(() => readRowGroups(this.#file, this.#listed.bytes, footer));
-    });
+  async rowGroups(): Promise<readonly RowGroup[]> {
+    return (await this.footer()).rowGroups;
   }
 
   /**
@@ -85,26 +75,17 @@ export class Segment implements StreamIndex {
    * read-only and valid until `use` returns. @throws {SegmentError}
    */
   useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
-    const decode = (memory: Buffer | undefined) => this.readRowGroup(number, memory);
-    return this.#caches.lines.use(`${this.path} ${number}`, decode, use);
+    return this.#caches.lines.use(this.#linesKey(number), () => this.#decode(number), use);
   }
 
-  /** Returns the stored lines in a row group. @param memory as for `assembleLines()`. */
-  async readRowGroup(number: number, memory?: Buffer): Promise<Buffer> {
-    return await this.assemble(await this.readColumns(number, COLUMN_NAMES), { memory });
+  /** Starts to decode a row group that will be used soon, unless others are being decoded. */
+  prefetchRowGroup(number: number): void {
+    this.#caches.lines.prefetch(this.#linesKey(number), () => this.#decode(number));
   }
 
-  /** Returns the lines in a row group with this `record_key`; null if there are none. */
-  async readLinesOfKey(number: number, recordKey: string): Promise<Buffer | null> {
-    const bytes = Buffer.from(recordKey);
-    // Read only the keys first; they make up a tenth of the row group. In a large log, most Bloom
-    // filter matches are false positives.
-    const { record_key } = await this.readColumns(number, ["record_key"]);
-    const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, bytes));
-    if (rows.length === 0) return null;
-    return await this.#caches.lines.decodeInTurn(async () =>
-      await this.assemble(await this.readColumns(number, COLUMN_NAMES), { rows })
-    );
+  /** Returns the lines in a row group with this `record_key`. @throws {SegmentError} */
+  readLinesOfKey(number: number, recordKey: string): Promise<Buffer> {
+    return this.#caches.lines.decodeInTurn(() => this.#decode(number, recordKey));
   }
 
   assemble(columns: LineColumns, options: AssembleOptions): Promise<Buffer> {
@@ -112,7 +93,7 @@ export class Segment implements StreamIndex {
   }
 
   /**
-   * Decodes columns in a row group.
+   * Reads and decodes columns in a row group on this thread.
    * @param names in schema order.
    * @throws {SegmentError}
    */
@@ -120,32 +101,28 @@ export class Segment implements StreamIndex {
     number: number,
     names: readonly Name[],
   ): Promise<Record<Name, ColumnValues>> {
-    const rowGroups = await this.rowGroups();
+    const rowGroup = (await this.rowGroups())[number]!;
     return await this.#named(async () => {
-      const { rows, columns } = rowGroups[number]!;
-      const places = names.map((name) => columns[columnNumber(name)]!);
-      const chunks = await readRanges(this.#file, places);
-      const decoded = names.map((name, i) => {
-        const { start, end, uncompressedBytes } = places[i]!;
-        const pages = { bytes: chunks[i]!, offset: start, rows, uncompressedBytes };
-        const decode = () => decodeColumn(columnFormat(name), pages);
-        return [name, within(`${name} in bytes [${start}, ${end})`, decode)];
-      });
-      return Object.fromEntries(decoded) as Record<Name, ColumnValues>;
+      const chunks = new Map<Name, ArrayBuffer>();
+      for (const name of names) {
+        const { start, end } = rowGroup.columns[columnNumber(name)]!;
+        chunks.set(name, (await readRange(this.#file, start, end)).buffer as ArrayBuffer);
+      }
+      return await decodeColumns(rowGroup, names, (name) => chunks.get(name)!);
     });
   }
 
-  /** Returns the Bloom filters for a column, one per row group. @throws {SegmentError} */
-  filters(name: FilteredColumn): Promise<ColumnFilters> {
-    return this.#caches.filters.load(`${this.path} ${name}`, async () => {
-      const rowGroups = await this.rowGroups();
-      const ranges = rowGroups.map(({ filters }) => filters[name]);
-      return await this.#named(async () =>
-        (await readRanges(this.#file, ranges)).map((bytes, number) => {
-          const { start, end } = ranges[number]!;
-          return within(`${name} in bytes [${start}, ${end})`, () => decodeBloomFilter(bytes));
-        })
-      );
+  /** Returns the key filter of each row group. Damaged pages match all. @throws {SegmentError} */
+  rowFilters(): Promise<readonly Buffer[]> {
+    return this.#caches.rowFilters.load(this.path, async () => {
+      const { metadata, indexes: { row_filters: { start, end } } } = await this.footer();
+      const bytes = await this.readBytes(start, end);
+      this.#reportDamage(openDamagedPages(bytes), start);
+      let filterStart = 0;
+      return metadata.row_filter_bytes.map((sizeBytes) => {
+        filterStart += sizeBytes;
+        return bytes.subarray(filterStart - sizeBytes, filterStart);
+      });
     });
   }
 
@@ -178,14 +155,7 @@ export class Segment implements StreamIndex {
   async readKeyPages(start: number, end: number): Promise<Buffer> {
     const { key_filter } = (await this.footer()).indexes;
     const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
-    const damaged = openDamagedPages(pages);
-    if (damaged !== null && !this.#hasReported) {
-      this.#hasReported = true;
-      const page = `the key filter page at byte ${key_filter.start + start + damaged}`;
-      this.#report(
-        `${this.path}: ${page} does not match its CRC-32; lookups read the rows instead`,
-      );
-    }
+    this.#reportDamage(openDamagedPages(pages), key_filter.start + start);
     return pages;
   }
 
@@ -198,6 +168,28 @@ export class Segment implements StreamIndex {
 
   async close(): Promise<void> {
     await this.#file.close();
+  }
+
+  #linesKey(number: number): string {
+    return `${this.path} ${number}`;
+  }
+
+  async #decode(number: number, recordKey?: string): Promise<Buffer> {
+    const rowGroup = (await this.rowGroups())[number]!;
+    return await this.#named(async () => {
+      const { start } = rowGroup.columns[0]!;
+      const bytes = await readRange(this.#file, start, rowGroup.columns.at(-1)!.end);
+      const request = { rowGroup, bytes: bytes.buffer as ArrayBuffer, recordKey };
+      return await this.#caches.decoder.decode(request);
+    });
+  }
+
+  /** @param damaged the damaged page's offset from `start`; null if there is none. */
+  #reportDamage(damaged: number | null, start: number): void {
+    if (damaged === null || this.#hasReported) return;
+    this.#hasReported = true;
+    const page = `the key filter page at byte ${start + damaged}`;
+    this.#report(`${this.path}: ${page} does not match its CRC-32; lookups read the rows instead`);
   }
 
   async #readStreams<Block>(
@@ -242,7 +234,6 @@ export async function openSegment(
   path: string,
   expected: Partial<EventFacts> = {},
 ): Promise<Segment> {
-  await xxhash64Loaded;
   const file = await storage.open(path, "read");
   const reads = new CachedReads();
   const read: SegmentFile["read"] = (into, position) => reads.read(file, into, position);

@@ -1,13 +1,11 @@
 /**
- * Collects the rows in one row group, each column in its final encoding: plain values, or
- * dictionary indices for repetitive columns. Values are copied from the lines once and must be in
+ * Collects the rows in one row group by column. Values are copied from the lines once and must be in
  * canonical form, since readers reproduce that form.
  */
 import { Buffer } from "node:buffer";
+import type { DecodedArray } from "hyparquet";
 import { formatTimestamp } from "../../event/timestamp.ts";
-import { ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import { Dictionary } from "../parquet/dictionary.ts";
 import {
   HASH_BYTES,
   needsEscape,
@@ -17,32 +15,27 @@ import {
   UUID_BYTES,
 } from "../line/line_bytes.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import { PlainValues } from "../parquet/plain_values.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
-import { COLUMN_NAMES } from "./segment_schema.ts";
+import { FixedColumn, RepeatedColumn, TextColumn } from "./row_columns.ts";
 import type { StoredEvent } from "../line/stored_event.ts";
+import type { FilteredColumn } from "./key_filter.ts";
+import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 
 export class RowGroupRows {
   rows = 0;
-  readonly event_id = new PlainValues();
-  readonly source = new Dictionary();
-  readonly stream = new Dictionary();
-  readonly record_key = new PlainValues();
-  readonly kind = new Dictionary();
-  /** Contains only the values that are present. */
-  readonly occurred_at = new PlainValues();
-  readonly observed_at = new Dictionary();
-  readonly payload = new PlainValues();
-  readonly content_hash = new PlainValues();
-  readonly batch_id = new Dictionary();
-  readonly batch_digest = new Dictionary();
-  readonly event_hash = new PlainValues();
-  readonly #levels = new Uint8Array(ROW_GROUP_EVENTS_MAX);
-
-  /** For each row, 1 if it has an `occurred_at`, otherwise 0. */
-  get occurredAtLevels(): Uint8Array {
-    return this.#levels.subarray(0, this.rows);
-  }
+  readonly event_id = new FixedColumn(UUID_BYTES);
+  readonly source = new RepeatedColumn<Uint8Array>();
+  readonly stream = new RepeatedColumn<Uint8Array>();
+  readonly record_key = new TextColumn();
+  readonly kind = new RepeatedColumn<Uint8Array>();
+  readonly occurred_at = new TextColumn();
+  /** Unix milliseconds. */
+  readonly observed_at = new RepeatedColumn<bigint>();
+  readonly payload = new TextColumn();
+  readonly content_hash = new FixedColumn(HASH_BYTES);
+  readonly batch_id = new RepeatedColumn<Uint8Array>();
+  readonly batch_digest = new RepeatedColumn<Uint8Array>();
+  readonly event_hash = new FixedColumn(HASH_BYTES);
 
   /**
    * Adds the next event; returns the name of its stream.
@@ -63,29 +56,46 @@ export class RowGroupRows {
     this.payload.add(bytes, event.payloadStart, event.payloadEnd);
     const isDated = event.occurredAtStart >= 0;
     if (isDated) addText(this.occurred_at, event, event.occurredAtStart, event.occurredAtEnd);
-    this.#levels[this.rows] = isDated ? 1 : 0;
+    else this.occurred_at.addAbsent();
     this.rows += 1;
     return stream;
   }
 
+  /** Returns the values in a column. */
+  valuesOf(name: ColumnName): DecodedArray {
+    const column = this[name];
+    return column instanceof FixedColumn ? column.values(this.rows) : column.values();
+  }
+
+  /** Returns the texts in a column, repeated ones once. */
+  *textsOf(name: FilteredColumn): Iterable<string> {
+    const column = this[name];
+    const values = column instanceof TextColumn ? column.values() : column.distinct();
+    for (const value of values) yield utf8(value!);
+  }
+
   clear(): void {
     this.rows = 0;
-    for (const name of COLUMN_NAMES) this[name].clear();
+    for (const name of COLUMN_NAMES) {
+      const column = this[name];
+      if (!(column instanceof FixedColumn)) column.clear();
+    }
   }
 
   #addFixed({ bytes, eventIdStart, contentHashStart, eventHashStart }: StoredEvent): void {
-    const { event_id, content_hash, event_hash } = this;
-    const idPlace = event_id.take(UUID_BYTES);
-    const contentPlace = content_hash.take(HASH_BYTES);
-    const eventPlace = event_hash.take(HASH_BYTES);
-    const isValid = takeUuid(bytes, eventIdStart, event_id.bytes, idPlace) &&
-      takeHex(bytes, contentHashStart, HASH_BYTES, content_hash.bytes, contentPlace) &&
-      takeHex(bytes, eventHashStart, HASH_BYTES, event_hash.bytes, eventPlace);
+    const { event_id: id, content_hash: content, event_hash: hash, rows } = this;
+    const isValid = takeUuid(bytes, eventIdStart, id.bytes, id.startOf(rows)) &&
+      takeHex(bytes, contentHashStart, HASH_BYTES, content.bytes, content.startOf(rows)) &&
+      takeHex(bytes, eventHashStart, HASH_BYTES, hash.bytes, hash.startOf(rows));
     if (!isValid) throw new CorruptLogError("an event has a malformed id or hash");
   }
 }
 
-function addText(column: PlainValues, { bytes }: StoredEvent, start: number, end: number): void {
+function utf8({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString();
+}
+
+function addText(column: TextColumn, { bytes }: StoredEvent, start: number, end: number): void {
   // Most strings have no escapes, and copying them is cheaper than creating a view.
   if (!needsEscape(bytes, start, end)) {
     column.add(bytes, start, end);
@@ -104,13 +114,11 @@ function decodeText(spelled: string): Uint8Array {
   return text;
 }
 
-/** Encodes an `observed_at` as INT64 Unix milliseconds. */
-function decodeTime(spelled: string): Uint8Array {
+/** Returns an `observed_at` as Unix milliseconds. */
+function decodeTime(spelled: string): bigint {
   const timeMs = Date.parse(spelled);
   if (Number.isNaN(timeMs) || formatTimestamp(timeMs) !== spelled) throw malformed(spelled);
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigInt64LE(BigInt(timeMs));
-  return bytes;
+  return BigInt(timeMs);
 }
 
 function malformed(spelled: string): CorruptLogError {

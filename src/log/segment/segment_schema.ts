@@ -2,6 +2,7 @@
  * The columns in a segment, in file order, and their encodings (docs/format.md). Readers accept
  * only files with exactly this schema.
  */
+import type { SchemaElement } from "hyparquet";
 import {
   BATCH_ID_BYTES_MAX,
   COMMIT_BODY_BYTES_MAX,
@@ -9,10 +10,7 @@ import {
   RECORD_KEY_BYTES_MAX,
 } from "../../limits.ts";
 import { HASH_BYTES, UUID_BYTES } from "../line/line_bytes.ts";
-import type { ColumnFormat } from "../parquet/column_decoder.ts";
-import type { SchemaElement } from "../parquet/parquet_format.ts";
 
-const INT64_BYTES = 8;
 /** `YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ` */
 const OCCURRED_AT_BYTES_MAX = 30;
 
@@ -24,7 +22,7 @@ interface Column {
 
 /** The members of an event, and its batch digest. */
 const COLUMNS = {
-  event_id: fixed(UUID_BYTES, { logical_type: { UUID: {} } }),
+  event_id: fixed(UUID_BYTES, { logical_type: { type: "UUID" } }),
   source: text(NAME_BYTES_MAX),
   stream: text(NAME_BYTES_MAX),
   record_key: text(RECORD_KEY_BYTES_MAX),
@@ -35,7 +33,7 @@ const COLUMNS = {
       type: "INT64",
       repetition_type: "REQUIRED",
       converted_type: "TIMESTAMP_MILLIS",
-      logical_type: { TIMESTAMP: { isAdjustedToUTC: true, unit: { MILLIS: {} } } },
+      logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MILLIS" },
     },
   },
   payload: text(COMMIT_BODY_BYTES_MAX),
@@ -50,7 +48,7 @@ function text(valueBytesMax: number, others: Partial<Column["element"]> = {}): C
     type: "BYTE_ARRAY",
     repetition_type: "REQUIRED",
     converted_type: "UTF8",
-    logical_type: { STRING: {} },
+    logical_type: { type: "STRING" },
     ...others,
   };
   return { element, valueBytesMax };
@@ -74,14 +72,10 @@ export function columnElement(name: ColumnName): SchemaElement {
   return { name, ...COLUMNS[name].element };
 }
 
-export function columnFormat(name: ColumnName): ColumnFormat {
-  const { element: { type, type_length, repetition_type }, valueBytesMax }: Column = COLUMNS[name];
-  return {
-    name,
-    fixedBytes: type === "INT64" ? INT64_BYTES : type_length ?? null,
-    valueBytesMax: valueBytesMax ?? 0,
-    isOptional: repetition_type === "OPTIONAL",
-  };
+/** Returns the maximum size of a value. */
+export function valueBytesMax(name: ColumnName): number {
+  const { element: { type_length }, valueBytesMax }: Column = COLUMNS[name];
+  return valueBytesMax ?? type_length ?? 0;
 }
 
 /** The Parquet schema: the root, then the columns. */
@@ -89,18 +83,3 @@ export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
   { name: "events", num_children: COLUMN_NAMES.length },
   ...COLUMN_NAMES.map(columnElement),
 ];
-
-/**
- * Columns with a Bloom filter per row group, and the maximum false-positive rate for each. Filter
- * sizes are powers of two, so most filters have a lower rate.
- *
- * A `record_key` lookup probes every row group, thousands in a large log. A batch lookup probes
- * only segments whose key filter matches, but each false positive there decodes four columns.
- */
-export const BLOOM_FILTERS = {
-  stream: 1e-3,
-  record_key: 1e-3,
-  batch_id: 1e-4,
-} satisfies Partial<Record<ColumnName, number>>;
-
-export type FilteredColumn = keyof typeof BLOOM_FILTERS;

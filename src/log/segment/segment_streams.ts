@@ -1,6 +1,6 @@
 /** Counts the events per stream in the rows of a segment. */
 import { firstIndex } from "../../first_index.ts";
-import { type ColumnValues, textAt, uuidAt } from "../parquet/column_values.ts";
+import { type ColumnValues, textAt, uuidAt } from "./column_values.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
 import type { Segment } from "./segment_reader.ts";
 

@@ -15,8 +15,7 @@ import {
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import { FileSink } from "../parquet/file_sink.ts";
-import { xxhash64Loaded } from "../parquet/xxhash64.ts";
+import { FileWriter } from "../parquet/file_writer.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./row_group_writer.ts";
@@ -68,7 +67,6 @@ export async function writeSegment(
   commits: AsyncIterator<CommitLines>,
   { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
-  await xxhash64Loaded;
   let next = await commits.next();
   if (next.done === true) return null;
   const file = await storage.open(path, "create");
@@ -88,7 +86,7 @@ export async function writeSegment(
 }
 
 class SegmentWriter {
-  readonly #sink: FileSink;
+  readonly #file: FileWriter;
   readonly #rowGroups: RowGroupWriter;
   readonly #throttle: () => void;
   readonly #previousHead: string;
@@ -105,8 +103,8 @@ class SegmentWriter {
   #lastEventId: string | null = null;
 
   constructor(file: StorageFile, previousHead: string, throttle: () => void) {
-    this.#sink = new FileSink(file);
-    this.#rowGroups = new RowGroupWriter(this.#sink);
+    this.#file = new FileWriter(file);
+    this.#rowGroups = new RowGroupWriter(this.#file);
     this.#throttle = throttle;
     this.#previousHead = previousHead;
     this.#chain = new HistoryChain(previousHead);
@@ -143,7 +141,7 @@ class SegmentWriter {
     };
     await this.#rowGroups.finish(metadata, this.#index.finish());
     return {
-      facts: { ...metadata, sha256: this.#sink.digest(), bytes: this.#sink.offset },
+      facts: { ...metadata, sha256: this.#file.digest(), bytes: this.#file.sizeBytes },
       linesCrc: this.#linesCrc,
     };
   }
@@ -152,7 +150,6 @@ class SegmentWriter {
   async #addBatch(entry: BatchEntry, lines: Buffer, start: number): Promise<number> {
     const { source, events, batch_id, last_event_id } = entry;
     const spelling = new SpelledBatch(entry);
-    this.#index.addBatch(source, batch_id);
     let at = start;
     for (let event = 0; event < events; event++) {
       if (at === lines.length) throw new CorruptLogError(`batch ${batch_id} lacks a line`);
@@ -163,6 +160,7 @@ class SegmentWriter {
         );
       }
       if (this.#rowGroupEnds(end - at)) await this.#writeRowGroup();
+      if (event === 0 || this.#rows.rows === 0) this.#index.addBatch(source, batch_id, event === 0);
       this.#addEvent(this.#event, entry);
       this.#rowsBytes += end - at;
       at = end;
@@ -197,6 +195,7 @@ class SegmentWriter {
   }
 
   async #writeRowGroup(): Promise<void> {
+    this.#index.endRowGroup((column) => this.#rows.textsOf(column));
     await this.#rowGroups.write(this.#rows);
     this.#rows.clear();
     this.#rowsBytes = 0;

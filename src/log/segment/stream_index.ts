@@ -9,7 +9,7 @@ import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { NAME_BYTES_MAX } from "../../limits.ts";
-import { SegmentError } from "../parquet/segment_error.ts";
+import { SegmentError } from "../storage/segment_error.ts";
 import { type StreamEntry, streamKey } from "../read/stream_counts.ts";
 
 /** A block ends once it reaches this size. */

@@ -6,10 +6,10 @@
 import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
-import { LF } from "../line/line_bytes.ts";
-import { spelledText } from "../line/line_bytes.ts";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { LF, spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
-import { xxhash64 } from "../parquet/xxhash64.ts";
+import { recordKeyHash } from "./key_filter.ts";
 import type { ScanMemory } from "../read/scan_memory.ts";
 import { type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import { CorruptLogError } from "../storage/errors.ts";
@@ -48,7 +48,7 @@ async function* commitLines(
 ): AsyncGenerator<Buffer, void> {
   const { after, filter: { recordKey }, memory } = wanted;
   const { index } = target;
-  const key = recordKey === undefined ? null : xxhash64(spelledText(recordKey));
+  const key = recordKey === undefined ? null : recordKeyHash(spelledText(recordKey));
   // Offset of the next read, where a line starts. If it is past the end of the range, the range
   // contains no requested events.
   let position = index.seek(after);
@@ -61,7 +61,8 @@ async function* commitLines(
       const rest = { ...wanted, after: lastRead };
       return yield* sealedLines(target.sealedIn, range.lastEventId, rest);
     }
-    const blocks = index.blocks(position, key === null ? wanted.readBytes() : ONE_BLOCK_BYTES);
+    const readBytes = Math.min(READ_CHUNK_BYTES, wanted.wantedBytes());
+    const blocks = index.blocks(position, key === null ? readBytes : ONE_BLOCK_BYTES);
     const end = Math.min(blocks.at(-1)!.end, range.end);
     const [{ start }] = blocks as [Block];
     // This is shorter if a block is damaged.

@@ -3,10 +3,19 @@
  * reads only the blocks whose filters match.
  */
 import type { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import { eventLineEnd, viewFor } from "../line/line_bytes.ts";
 import { lineRecordKey } from "../line/stored_line.ts";
-import { addToFilter, type BloomFilter } from "../parquet/bloom_filter.ts";
-import { xxhash64 } from "../parquet/xxhash64.ts";
+import {
+  addToBlock,
+  blockMayContain,
+  BLOOM_BLOCK_BYTES,
+  bloomBlock,
+  type Hash64,
+} from "../line/bloom_block.ts";
+
+/** Eight blocks. */
+export type BlockKeys = Uint8Array;
 
 /**
  * Filters take 256 KiB for a full tail. The false-positive rate is one in 5,000 for a block of 80
@@ -14,14 +23,30 @@ import { xxhash64 } from "../parquet/xxhash64.ts";
  */
 const KEY_FILTER_BYTES = 256;
 
-export function emptyKeyFilter(): BloomFilter {
+export function emptyKeyFilter(): BlockKeys {
   return new Uint8Array(KEY_FILTER_BYTES);
 }
 
 /** Adds the keys from complete event lines. */
-export function addKeys(filter: BloomFilter, lines: Buffer): void {
+export function addKeys(filter: BlockKeys, lines: Buffer): void {
   const view = viewFor(lines);
   for (let start = 0; start < lines.length; start = eventLineEnd(view, start)) {
-    addToFilter(filter, xxhash64(lineRecordKey(lines, start)));
+    const key = recordKeyHash(lineRecordKey(lines, start));
+    addToBlock(filter, blockStart(key), key);
   }
+}
+
+/** Whether a filter may contain a key; never a false negative. */
+export function mayContain(filter: BlockKeys, key: Hash64): boolean {
+  return blockMayContain(filter, blockStart(key), key);
+}
+
+/** Hashes a key as it is spelled in lines. The filters stay in memory, so a weak hash suffices. */
+export function recordKeyHash(spelled: Uint8Array): Hash64 {
+  const low = crc32(spelled);
+  return { high: Math.imul(low, 0x9e3779b1) >>> 0, low };
+}
+
+function blockStart(key: Hash64): number {
+  return bloomBlock(KEY_FILTER_BYTES / BLOOM_BLOCK_BYTES, key) * BLOOM_BLOCK_BYTES;
 }

@@ -11,9 +11,8 @@ import { firstIndex } from "../../first_index.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LF } from "../line/line_bytes.ts";
 import { lineEventId } from "../line/stored_line.ts";
-import { type BloomFilter, mayContain } from "../parquet/bloom_filter.ts";
-import type { Hash64 } from "../parquet/xxhash64.ts";
-import { addKeys, emptyKeyFilter } from "./key_filter.ts";
+import type { Hash64 } from "../line/bloom_block.ts";
+import { addKeys, type BlockKeys, emptyKeyFilter, mayContain } from "./key_filter.ts";
 
 /** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
 export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
@@ -32,7 +31,7 @@ export interface IndexEntry {
   start: number;
   /** CRC-32 of the block's bytes so far. */
   crc: number;
-  keys: BloomFilter;
+  keys: BlockKeys;
 }
 
 export class SparseIndex {

@@ -1,8 +1,8 @@
 /** A log with files of every kind, and the byte ranges in which a test flips bits. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { PAGE_HEADER } from "../../../src/log/parquet/parquet_format.ts";
-import { decodeThrift } from "../../../src/log/parquet/thrift_compact.ts";
+import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
+import { parseThrift } from "../../../src/log/parquet/thrift.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { MANIFEST_FILE } from "../../../src/log/storage/file_names.ts";
 import type { EventLogService } from "../../../src/service/event_log.ts";
@@ -15,6 +15,8 @@ const LF = 0x0a;
 const MAGIC_BYTES = 4;
 const TRAILER_BYTES = 8;
 const FOOTER_CRC_BYTES = 4;
+/** A field of PageHeader in parquet.thrift. */
+const COMPRESSED_PAGE_SIZE = 3;
 const TEXTS = ["Zoë", "東京 😀", 'a"b\\c\n\u0001', "plain"];
 
 export interface AlteredLog {
@@ -55,7 +57,7 @@ export async function buildAlteredLog(): Promise<AlteredLog> {
     const first = { ...batchOf("heir-1", 2), source: "heir" };
     first.events.unshift(lineageMarker("old", final_frontier));
     await commit(service, first);
-    await commit(service, batchOf("large", 1100, 30));
+    await commit(service, batchOf("large", ROW_GROUP_EVENTS_MAX + 100, 30));
   });
   await sealAll(storage);
   await part((service) => fill(service, "sealed", 10, 200));
@@ -121,24 +123,25 @@ function addLines(path: string, bytes: Buffer, add: AddPlace): void {
 
 async function addSegment(path: string, bytes: Buffer, tree: Tree, add: AddPlace): Promise<void> {
   const segment = await openSegment(new SimulatedDisk(tree), path);
-  for (const { columns, filters } of await segment.rowGroups()) {
+  for (const { columns } of await segment.rowGroups()) {
     for (const { start, end } of columns) {
       for (let at = start; at < end;) {
-        const { value: header, end: headerEnd } = decodeThrift(PAGE_HEADER, bytes, at);
-        const pageEnd = headerEnd + header.compressed_page_size;
+        const { struct: header, end: headerEnd } = parseThrift(bytes, at);
+        const pageEnd = headerEnd + Number(header.get(COMPRESSED_PAGE_SIZE));
         add("page header", path, at, headerEnd);
         add("page", path, headerEnd, pageEnd);
         at = pageEnd;
       }
     }
-    for (const { start, end } of Object.values(filters)) add("Bloom filter", path, start, end);
   }
-  const { key_filter, stream_blocks, stream_index } = (await segment.footer()).indexes;
+  const { key_filter, row_filters, stream_blocks, stream_index } = (await segment.footer()).indexes;
   add("key filter", path, key_filter.start, key_filter.end);
+  add("row group filter", path, row_filters.start, row_filters.end);
   add("stream block", path, stream_blocks.start, stream_blocks.end);
   add("stream index", path, stream_index.start, stream_index.end);
   const trailerStart = bytes.length - TRAILER_BYTES;
   const footerStart = trailerStart - bytes.readUInt32LE(trailerStart);
+  add("Bloom filter", path, stream_index.end, footerStart - FOOTER_CRC_BYTES);
   add("footer", path, footerStart, trailerStart);
   add("trailer", path, trailerStart, bytes.length);
   add("footer CRC-32", path, footerStart - FOOTER_CRC_BYTES, footerStart);

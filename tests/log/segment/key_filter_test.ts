@@ -10,13 +10,10 @@ import {
   openDamagedPages,
   streamKeyHash,
 } from "../../../src/log/segment/key_filter.ts";
-import { xxhash64Loaded } from "../../../src/log/parquet/xxhash64.ts";
 import { streamKey } from "../../../src/log/read/stream_counts.ts";
 import { sourceKey } from "../../../src/log/segment/stream_index.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit } from "../../support/corrupt.ts";
-
-await xxhash64Loaded;
 
 test(`buildKeyFilter() includes every key, for any number of pages (seed ${SEED})`, () => {
   const random = new SeededRandom();

@@ -17,7 +17,7 @@ import {
 } from "../../support/test_segment.ts";
 
 function chunksOf(segment: LogFile, filter: EventFilter, after?: string) {
-  return segment.lines({ after, filter, readBytes: () => 1, memory: new ScanMemory() });
+  return segment.lines({ after, filter, wantedBytes: () => 1, memory: new ScanMemory() });
 }
 
 async function linesOf(segment: LogFile, filter: EventFilter, after?: string) {

@@ -20,12 +20,12 @@ function fakeRowGroups(sizeBytes: number) {
   const read = (number: number) =>
     cache.use(
       `${number}`,
-      async (memory) => {
+      async () => {
         decoded.push(number);
         assert.equal(++decoding, 1, "one at a time");
         await Promise.resolve();
         decoding -= 1;
-        return (memory ?? Buffer.allocUnsafeSlow(sizeBytes)).fill(number);
+        return Buffer.allocUnsafeSlow(sizeBytes).fill(number);
       },
       (lines) => {
         assert.equal(lines.length, sizeBytes);
@@ -42,7 +42,7 @@ test("RowGroupCache.use() decodes a row group once, even for concurrent readers"
   assert.deepEqual(decoded, [1, 2]);
 });
 
-test("RowGroupCache.use() evicts the least recently used lines and reuses their memory", async () => {
+test("RowGroupCache.use() evicts the least recently used lines", async () => {
   const sizeBytes = 4 * MIB;
   const fitting = ROW_GROUP_CACHE_BYTES_MAX / sizeBytes;
   const { decoded, read } = fakeRowGroups(sizeBytes);
@@ -59,6 +59,23 @@ test("RowGroupCache.use() evicts the least recently used lines and reuses their 
     await Promise.all([0, 2, 4, 9, 10, 11].map(read));
   }
   assert.ok(decoded.length > fitting + 3);
+});
+
+test("RowGroupCache.prefetch() decodes ahead, unless another decode is pending", async () => {
+  const cache = new RowGroupCache();
+  const decoded: string[] = [];
+  const decode = (key: string) => () => {
+    decoded.push(key);
+    return Promise.resolve(Buffer.from(key));
+  };
+  cache.prefetch("a", decode("a"));
+  cache.prefetch("b", decode("b"));
+  assert.equal(await cache.use("a", decode("a"), String), "a");
+  assert.equal(await cache.use("b", decode("b"), String), "b");
+  assert.deepEqual(decoded, ["a", "b"]);
+  cache.prefetch("c", () => Promise.reject(new Error("EIO")));
+  assert.equal(await cache.use("c", decode("c"), String).catch(() => "failed"), "failed");
+  assert.equal(await cache.use("c", decode("c"), String), "c");
 });
 
 test("RowGroupCache.use() retries a failed decode without affecting other row groups", async () => {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { NAME_BYTES_MAX } from "../../../src/limits.ts";
 import { type StreamEntry, streamKey } from "../../../src/log/read/stream_counts.ts";
-import { SegmentError } from "../../../src/log/parquet/segment_error.ts";
+import { SegmentError } from "../../../src/log/storage/segment_error.ts";
 import {
   decodeStreamBlock,
   decodeStreamIndex,

@@ -3,10 +3,11 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { ParquetWriter } from "hyparquet-writer";
 import { Table, writeParquet } from "parquet-wasm";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import { batchHash } from "../../../src/log/verify/batch_hashes.ts";
-import { encodeFooter } from "../../../src/log/parquet/footer.ts";
+import { FileWriter } from "../../../src/log/parquet/file_writer.ts";
 import { buildKeyFilter, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import {
@@ -136,7 +137,7 @@ function forgeIndex(index: NonNullable<Forgery["index"]>): Forge {
 
 function forgeStreams(change: (entries: StreamEntry[]) => StreamEntry[]): Forge {
   return (rows) => {
-    const entries = decodeStreamBlock(describeRows(rows).index.stream_blocks);
+    const entries = decodeStreamBlock(describeRows([rows]).built.indexes.stream_blocks);
     return forgeIndex(encodeStreamIndex(change(entries)))(rows);
   };
 }
@@ -200,6 +201,7 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
     "an omitted source": forgeStreams((entries) => entries.filter(isStream)),
     "a filter with a missing key": forgeIndex({ key_filter: buildKeyFilter([]) }),
     "a filter that matches every key": forgeIndex({ key_filter: fullFilter() }),
+    "a row group filter with a missing key": forgeIndex({ row_filters: buildKeyFilter([]) }),
   }],
 ];
 
@@ -246,7 +248,7 @@ for (const [byDefault, byChain, forgeries] of FORGERIES) {
 test("checkSegment() rejects Parquet files that are not segments", async () => {
   const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
   const { segments: [entry] } = await sealCommits([smallBatches(3)]);
-  for (const bytes of [writeParquet(table), fileOfAnotherSchema(), Buffer.from("PAR1")]) {
+  for (const bytes of [writeParquet(table), await fileOfAnotherSchema(), Buffer.from("PAR1")]) {
     const storage = new SimulatedDisk(new Map([["0.parquet", bytes]]));
     const repaired = { ...entry!, ...fileFacts(storage) };
     assert.equal(await findFailure(storage, repaired, { chain: false }), "segment_invalid");
@@ -254,15 +256,15 @@ test("checkSegment() rejects Parquet files that are not segments", async () => {
 });
 
 /** A file that ends like a segment, with a valid CRC-32. */
-function fileOfAnotherSchema(): Buffer {
-  const footer = encodeFooter({
-    version: 2,
+async function fileOfAnotherSchema(): Promise<Buffer> {
+  const storage = new SimulatedDisk();
+  const file = await storage.open("0.parquet", "create");
+  const parquet = new ParquetWriter({
+    writer: new FileWriter(file),
     schema: [{ name: "root", num_children: 1 }, { name: "n", type: "INT64" }],
-    num_rows: 0,
-    row_groups: [],
-    key_value_metadata: [{ key: "key", value: "value" }],
-    created_by: "a different program",
-    column_orders: [{ TYPE_ORDER: {} }],
+    kvMetadata: [{ key: "key", value: "value" }],
   });
-  return Buffer.concat([Buffer.from("PAR1 "), footer]);
+  await parquet.finish();
+  await file.close();
+  return storage.contents("0.parquet");
 }

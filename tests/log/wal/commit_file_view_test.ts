@@ -31,8 +31,8 @@ function idsIn(lines: string): string[] {
 }
 
 /** The ids of the events read, and the error that ends reading. */
-async function read({ files }: LogSnapshot, after?: string, readBytes = 1e6) {
-  const wanted = { after, filter: {}, readBytes: () => readBytes, memory: new ScanMemory() };
+async function read({ files }: LogSnapshot, after?: string, wantedBytes = 1e6) {
+  const wanted = { after, filter: {}, wantedBytes: () => wantedBytes, memory: new ScanMemory() };
   const ids: string[] = [];
   try {
     for await (const chunk of readLines(files, wanted)) {
@@ -68,8 +68,8 @@ test("an altered block is not served, unlike those before and after it", async (
       storage.flipBit(TAIL_FILE, bit);
       const message = `${TAIL_FILE}: corrupt at byte ${start} (to ${end}): ` +
         "the block does not match its CRC-32";
-      for (const readBytes of [1, 1e6]) {
-        const found = await read(log.snapshot, undefined, readBytes);
+      for (const wantedBytes of [1, 1e6]) {
+        const found = await read(log.snapshot, undefined, wantedBytes);
         assert.deepEqual(found, { ids: before, message });
       }
       // The read also covers the block of the event after which it starts.

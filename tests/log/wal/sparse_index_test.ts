@@ -3,15 +3,14 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { EVENT_BYTES_MIN, READ_CHUNK_BYTES } from "../../../src/limits.ts";
-import { type Hash64, xxhash64, xxhash64Loaded } from "../../../src/log/parquet/xxhash64.ts";
+import type { Hash64 } from "../../../src/log/line/bloom_block.ts";
+import { recordKeyHash } from "../../../src/log/wal/key_filter.ts";
 import {
   type Block,
   INDEX_INTERVAL_BYTES,
   SparseIndex,
 } from "../../../src/log/wal/sparse_index.ts";
 import { idAt } from "../../support/event_ids.ts";
-
-await xxhash64Loaded;
 
 /** A line of `sizeBytes` with the event id and the key for `number`. */
 function line(number: number, sizeBytes: number): string {
@@ -20,7 +19,7 @@ function line(number: number, sizeBytes: number): string {
 }
 
 function keyHash(number: number): Hash64 {
-  return xxhash64(Buffer.from(`key ${number}`));
+  return recordKeyHash(Buffer.from(`key ${number}`));
 }
 
 function addCommit(index: SparseIndex, frame: Buffer, linesStart: number): void {

@@ -1,9 +1,10 @@
 /** The decoded values in one column of a row group, with accessors. */
 import { Buffer } from "node:buffer";
+import type { DecodedArray } from "hyparquet";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import { sameBytes, uuidText, viewFor, viewOf } from "../line/line_bytes.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
-import { SegmentError } from "./segment_error.ts";
+import { SegmentError } from "../storage/segment_error.ts";
 
 /** Largest time value of a Date (ECMA-262, "Time Values and Time Range"). */
 const DATE_MS_MAX = 8.64e15;
@@ -18,6 +19,55 @@ export interface ColumnValues {
 }
 
 export const ABSENT = 0xffff_ffff;
+
+const INT64_BYTES = 8;
+const NO_BYTES = new ArrayBuffer(0);
+
+/**
+ * Locates the values that `hyparquet` decoded, which are views of one page.
+ * @param valueBytesMax maximum size of a value.
+ * @throws {SegmentError}
+ */
+export function columnValues(
+  decoded: DecodedArray,
+  rows: number,
+  valueBytesMax: number,
+): ColumnValues {
+  if (decoded.length !== rows) throw new SegmentError(`has ${decoded.length} values`);
+  const first = Array.isArray(decoded) ? decoded.find((value) => value != null) : decoded[0];
+  if (typeof first === "bigint") return integerValues(decoded as ArrayLike<bigint>);
+  const bytes = Buffer.from(first instanceof Uint8Array ? first.buffer as ArrayBuffer : NO_BYTES);
+  const starts = new Uint32Array(rows);
+  const ends = new Uint32Array(rows);
+  for (let row = 0; row < rows; row++) {
+    const value: unknown = decoded[row];
+    if (value === null) {
+      starts[row] = ends[row] = ABSENT;
+      continue;
+    }
+    // A dictionary index out of range yields undefined.
+    if (!(value instanceof Uint8Array) || value.length > valueBytesMax) {
+      throw new SegmentError(`has an invalid value in row ${row}`);
+    }
+    starts[row] = value.byteOffset;
+    ends[row] = value.byteOffset + value.length;
+  }
+  return { bytes, view: viewFor(bytes), starts, ends };
+}
+
+/** Stores a run of equal integers once. */
+function integerValues(decoded: ArrayLike<bigint>): ColumnValues {
+  const bytes = Buffer.alloc(decoded.length * INT64_BYTES);
+  const starts = new Uint32Array(decoded.length);
+  let at = -INT64_BYTES;
+  for (let row = 0; row < decoded.length; row++) {
+    const value = decoded[row];
+    if (value === undefined) throw new SegmentError(`has an invalid value in row ${row}`);
+    if (row === 0 || value !== decoded[row - 1]) bytes.writeBigInt64LE(value, at += INT64_BYTES);
+    starts[row] = at;
+  }
+  return { bytes, view: viewFor(bytes), starts, ends: starts.map((start) => start + INT64_BYTES) };
+}
 
 export function textAt({ bytes, starts, ends }: ColumnValues, row: number): string {
   return bytes.toString("utf8", starts[row]!, ends[row]!);

@@ -1,5 +1,5 @@
 /** The error for a file that is not a valid segment or not the expected one. */
-import { CorruptLogError } from "../storage/errors.ts";
+import { CorruptLogError } from "./errors.ts";
 
 /** The kind of fault: an invalid format, events out of order, or different bytes. */
 export type SegmentFault = "segment_invalid" | "order_invalid" | "file_hash_mismatch";

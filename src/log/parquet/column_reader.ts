@@ -1,0 +1,120 @@
+/**
+ * Decodes column chunks by `parquetScan()`, once their CRC-32 and their pages are known to be valid.
+ * Values stay bytes: the library's text decoder drops a leading U+FEFF.
+ */
+import { crc32 } from "node:zlib";
+import {
+  type ColumnChunk,
+  type DecodedArray,
+  type FileMetaData,
+  type ParquetParsers,
+  parquetScan,
+  type SchemaElement,
+  snappyUncompress,
+} from "hyparquet";
+import { checkIndices, checkPages } from "./page_check.ts";
+import type { FileRange } from "../storage/read_range.ts";
+import { SegmentError } from "../storage/segment_error.ts";
+
+/** Parsers that return values as they are stored. */
+export const RAW_VALUES: Partial<ParquetParsers> = {
+  stringFromBytes: (bytes) => bytes,
+  uuidFromBytes: (bytes) => bytes,
+  timestampFromMilliseconds: (timeMs) => timeMs,
+};
+
+/** Where a column chunk is, and what it must be; can be sent between threads. */
+export interface ChunkPlace extends FileRange {
+  /** Start of the data page; a dictionary page comes before it, if there is one. */
+  dataStart: number;
+  uncompressedBytes: number;
+  crc: number;
+}
+
+export interface ScanColumn {
+  element: SchemaElement;
+  place: ChunkPlace;
+  /** The bytes at `place`. */
+  chunk: ArrayBuffer;
+}
+
+/** Decodes columns in one row group. @throws {SegmentError} */
+export async function scanColumns(
+  columns: readonly ScanColumn[],
+  rows: number,
+): Promise<DecodedArray[]> {
+  let isIndexPage = false;
+  const scan = await parquetScan({
+    file: {
+      byteLength: Math.max(...columns.map(({ place }) => place.end)),
+      slice: (start) => columns.find(({ place }) => place.start === start)!.chunk,
+    },
+    metadata: metadataOf(columns, rows),
+    utf8: false,
+    useOffsetIndex: false,
+    parsers: RAW_VALUES,
+    compressors: {
+      SNAPPY(input, outputBytes) {
+        const page = new Uint8Array(outputBytes);
+        snappyUncompress(input, page);
+        if (isIndexPage) checkIndices(page, rows);
+        isIndexPage = true;
+        return page;
+      },
+    },
+  });
+  const decoded: DecodedArray[] = [];
+  for (const { element: { name, repetition_type }, place, chunk } of columns) {
+    const { start, end, dataStart, uncompressedBytes } = place;
+    try {
+      const crc = crc32(new Uint8Array(chunk));
+      if (crc !== place.crc) throw new SegmentError(`has CRC-32 ${crc}, expected ${place.crc}`);
+      const hasDictionary = dataStart !== start;
+      const isOptional = repetition_type === "OPTIONAL";
+      checkPages(new Uint8Array(chunk), { rows, uncompressedBytes, isOptional, hasDictionary });
+      // In a chunk with a dictionary, the second page has the indices.
+      isIndexPage = false;
+      decoded.push(await scan.readColumn({ column: name, rowStart: 0, rowEnd: rows }));
+    } catch (cause) {
+      const { message } = cause as Error;
+      throw new SegmentError(`${name} in bytes [${start}, ${end}): ${message}`, { cause });
+    }
+  }
+  return decoded;
+}
+
+/** Describes one row group with these columns, from places that have been checked. */
+function metadataOf(columns: readonly ScanColumn[], rows: number): FileMetaData {
+  return {
+    version: 2,
+    schema: [
+      { name: "events", num_children: columns.length },
+      ...columns.map(({ element }) => element),
+    ],
+    num_rows: BigInt(rows),
+    row_groups: [{
+      columns: columns.map((column) => chunkOf(column, rows)),
+      total_byte_size: 0n,
+      num_rows: BigInt(rows),
+    }],
+    metadata_length: 0,
+  };
+}
+
+function chunkOf({ element, place }: ScanColumn, rows: number): ColumnChunk {
+  const { start, end, dataStart, uncompressedBytes } = place;
+  return {
+    file_offset: BigInt(start),
+    meta_data: {
+      type: element.type!,
+      encodings: [],
+      path_in_schema: [element.name],
+      codec: "SNAPPY",
+      num_values: BigInt(rows),
+      total_uncompressed_size: BigInt(uncompressedBytes),
+      total_compressed_size: BigInt(end - start),
+      data_page_offset: BigInt(dataStart),
+      ...(dataStart !== start && { dictionary_page_offset: BigInt(start) }),
+    },
+  };
+}

@@ -1,0 +1,75 @@
+/**
+ * The `Writer` through which `hyparquet-writer` writes a segment: streams row groups to the file,
+ * hashes all bytes, and puts the footer's CRC-32 in front of the footer.
+ */
+import { Buffer } from "node:buffer";
+import { createHash, type Hash } from "node:crypto";
+import { crc32 } from "node:zlib";
+import { ByteWriter } from "hyparquet-writer";
+import type { StorageFile } from "../storage/storage.ts";
+
+/** Every Parquet file starts and ends with these bytes. */
+export const MAGIC: Buffer = Buffer.from("PAR1");
+/** Size of the CRC-32 before the footer. */
+export const FOOTER_CRC_BYTES = 4;
+/** Size of the footer's length and the magic bytes. */
+export const TRAILER_BYTES = 8;
+
+/** Bytes written between syncs. A larger value leaves more dirty pages, which delay commits. */
+const SYNC_BYTES = 2 * 1024 * 1024;
+const INITIAL_BYTES = 1024 * 1024;
+
+export class FileWriter extends ByteWriter {
+  readonly #file: StorageFile;
+  readonly #hash: Hash = createHash("sha256");
+  #writtenBytes = 0;
+  #syncedBytes = 0;
+  /** Receives the bytes of each row group, and their file offset, before they are written. */
+  onRowGroup: (bytes: Uint8Array, offset: number) => void = () => {};
+
+  constructor(file: StorageFile) {
+    super(INITIAL_BYTES);
+    this.#file = file;
+  }
+
+  /** Size of the file, once `finish()` has resolved. */
+  get sizeBytes(): number {
+    return this.#writtenBytes;
+  }
+
+  /** Called by `ParquetWriter` after each row group. */
+  async flush(): Promise<void> {
+    this.onRowGroup(this.getBytes(), this.#writtenBytes);
+    await this.#write(this.getBytes());
+    this.index = 0;
+  }
+
+  /** Called by `ParquetWriter` after the footer. */
+  override async finish(): Promise<void> {
+    const bytes = Buffer.from(this.buffer, 0, this.index);
+    const footerBytes = bytes.readUInt32LE(bytes.length - TRAILER_BYTES);
+    const footer = bytes.subarray(bytes.length - TRAILER_BYTES - footerBytes);
+    const crc = Buffer.alloc(FOOTER_CRC_BYTES);
+    crc.writeUInt32LE(footerCrc(footer));
+    await this.#write(Buffer.concat([bytes.subarray(0, -footer.length), crc, footer]));
+  }
+
+  /** Returns the SHA-256 of all written bytes as 64 hex digits. Must be called only once. */
+  digest(): string {
+    return this.#hash.digest("hex");
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    this.#hash.update(bytes);
+    await this.#file.write(bytes, this.#writtenBytes);
+    this.#writtenBytes += bytes.length;
+    if (this.#writtenBytes - this.#syncedBytes < SYNC_BYTES) return;
+    await this.#file.sync();
+    this.#syncedBytes = this.#writtenBytes;
+  }
+}
+
+/** @param footer the footer, its length and the magic bytes. */
+export function footerCrc(footer: Uint8Array): number {
+  return crc32(footer.subarray(0, -MAGIC.length));
+}

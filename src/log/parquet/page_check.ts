@@ -1,0 +1,106 @@
+/**
+ * Checks the pages in a column chunk before `hyparquet` decodes them. Accepts only what the writer
+ * produces: an optional dictionary page, then one v2 data page with a value for every row. After
+ * these checks, decoding takes memory and time in proportion to the chunk's bounds.
+ */
+import { SegmentError } from "../storage/segment_error.ts";
+import { parseThrift, type ThriftStruct } from "./thrift.ts";
+
+/** Values of the enumerations in parquet.thrift. */
+const DICTIONARY_PAGE = 2;
+const DATA_PAGE_V2 = 3;
+const PLAIN = 0;
+const RLE_DICTIONARY = 8;
+/** Width of a definition level in an optional column: 1 for a row with a value, 0 for one without. */
+const LEVEL_BITS = 1;
+const DICTIONARY_INDEX_BITS_MAX = 32;
+/** Values in a bit-packed group. */
+const GROUP_VALUES = 8;
+
+/** The pages that the footer describes. */
+export interface ChunkBounds {
+  rows: number;
+  /** Maximum total size of the decompressed pages. */
+  uncompressedBytes: number;
+  isOptional: boolean;
+  hasDictionary: boolean;
+}
+
+/** @throws {SegmentError} if the chunk has other pages than its footer describes. */
+export function checkPages(chunk: Uint8Array, bounds: ChunkBounds): void {
+  const { rows, isOptional, hasDictionary } = bounds;
+  let at = 0;
+  if (hasDictionary) {
+    const { header, end } = parsePage(chunk, at, bounds);
+    const dictionary = structAt(header, 7);
+    const count = numberAt(dictionary, 1);
+    const isValid = numberAt(header, 1) === DICTIONARY_PAGE && numberAt(dictionary, 2) === PLAIN &&
+      count > 0 && count <= rows;
+    if (!isValid) throw new SegmentError("has a malformed dictionary page");
+    at = end;
+  }
+  const { header, start, end } = parsePage(chunk, at, bounds);
+  const data = structAt(header, 8);
+  const nulls = numberAt(data, 2);
+  const levelsBytes = numberAt(data, 5);
+  const isValid = numberAt(header, 1) === DATA_PAGE_V2 && end === chunk.length &&
+    numberAt(data, 1) === rows && numberAt(data, 3) === rows &&
+    numberAt(data, 4) === (hasDictionary ? RLE_DICTIONARY : PLAIN) &&
+    (isOptional ? nulls >= 0 && nulls <= rows : nulls === 0 && levelsBytes === 0) &&
+    levelsBytes >= 0 && start + levelsBytes <= end && numberAt(data, 6) === 0 &&
+    numberAt(data, 7, 1) === 1;
+  if (!isValid) throw new SegmentError("has a malformed data page");
+  if (isOptional) checkHybrid(chunk.subarray(start, start + levelsBytes), LEVEL_BITS, rows);
+}
+
+/** Checks a decompressed page of dictionary indices: their width, then `rows` indices. */
+export function checkIndices(page: Uint8Array, rows: number): void {
+  const [bits = DICTIONARY_INDEX_BITS_MAX + 1] = page;
+  if (bits > DICTIONARY_INDEX_BITS_MAX) throw new SegmentError("has malformed dictionary indices");
+  checkHybrid(page.subarray(1), bits, rows);
+}
+
+/**
+ * Checks that the RLE / bit-packed hybrid (parquet-format, Encodings.md) has `count` values, without
+ * decoding it. A crafted run may claim a billion.
+ */
+function checkHybrid(bytes: Uint8Array, bits: number, count: number): void {
+  let at = 0;
+  for (let seen = 0; seen < count;) {
+    let head = 0;
+    let byte = 0x80;
+    for (let shift = 0; byte >= 0x80 && shift < 32; shift += 7) {
+      byte = bytes[at++] ?? 0xff;
+      head += (byte & 0x7f) * 2 ** shift;
+    }
+    const run = Math.floor(head / 2);
+    const isPacked = head % 2 === 1;
+    at += isPacked ? run * bits : Math.ceil(bits / 8);
+    seen += isPacked ? run * GROUP_VALUES : run;
+    const countMax = isPacked ? count + GROUP_VALUES - 1 : count;
+    if (byte >= 0x80 || run === 0 || at > bytes.length || seen > countMax) {
+      throw new SegmentError("has a malformed run of levels or dictionary indices");
+    }
+  }
+}
+
+function parsePage(chunk: Uint8Array, at: number, { uncompressedBytes }: ChunkBounds) {
+  const { struct: header, end: start } = parseThrift(chunk, at);
+  const sizeBytes = numberAt(header, 2);
+  const end = start + numberAt(header, 3);
+  if (end < start || end > chunk.length || sizeBytes < 0 || sizeBytes > uncompressedBytes) {
+    throw new SegmentError("has a page that exceeds its bounds");
+  }
+  return { header, start, end };
+}
+
+function structAt(struct: ThriftStruct, id: number): ThriftStruct {
+  const value = struct.get(id);
+  return value instanceof Map ? value : new Map();
+}
+
+/** Returns an integer field. @param missing the value of an absent field; none is valid by default. */
+function numberAt(struct: ThriftStruct, id: number, missing: number = NaN): number {
+  const value = struct.get(id) ?? missing;
+  return typeof value === "number" ? value : NaN;
+}

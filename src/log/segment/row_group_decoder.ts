@@ -1,0 +1,71 @@
+/**
+ * Decodes a row group into stored lines. The caller reads the bytes, so decoding can run on another
+ * thread.
+ */
+import { Buffer } from "node:buffer";
+import { scanColumns } from "../parquet/column_reader.ts";
+import { type ColumnValues, columnValues, isValueAt } from "./column_values.ts";
+import { assembleLines } from "./line_assembler.ts";
+import type { RowGroup } from "./segment_footer.ts";
+import {
+  COLUMN_NAMES,
+  columnElement,
+  type ColumnName,
+  columnNumber,
+  valueBytesMax,
+} from "./segment_schema.ts";
+
+/** A request to decode a row group; can be sent between threads. */
+export interface DecodeRequest {
+  rowGroup: RowGroup;
+  /** The file from the first column chunk to the end of the last. */
+  bytes: ArrayBuffer;
+  /** Selects the rows with this key; all rows if undefined. */
+  recordKey: string | undefined;
+}
+
+/** Returns the stored lines, each with its LF, in log order. @throws {SegmentError} */
+export async function decodeLines(
+  { rowGroup, bytes, recordKey }: DecodeRequest,
+): Promise<Buffer> {
+  const chunkOf = chunksIn(rowGroup, bytes);
+  if (recordKey === undefined) {
+    return assembleLines(await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf), {});
+  }
+  const { record_key } = await decodeColumns(rowGroup, ["record_key"], chunkOf);
+  const key = Buffer.from(recordKey);
+  const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, key));
+  if (rows.length === 0) return Buffer.alloc(0);
+  return assembleLines(await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf), { rows });
+}
+
+/** Returns a function that copies a column chunk out of a row group. */
+function chunksIn({ columns }: RowGroup, bytes: ArrayBuffer): (name: ColumnName) => ArrayBuffer {
+  const offset = columns[0]!.start;
+  return (name) => {
+    const { start, end } = columns[columnNumber(name)]!;
+    return bytes.slice(start - offset, end - offset);
+  };
+}
+
+/**
+ * Decodes columns in a row group.
+ * @param names in schema order.
+ * @throws {SegmentError}
+ */
+export async function decodeColumns<Name extends ColumnName>(
+  { rows, columns }: RowGroup,
+  names: readonly Name[],
+  chunkOf: (name: Name) => ArrayBuffer,
+): Promise<Record<Name, ColumnValues>> {
+  const scanned = names.map((name) => {
+    const place = columns[columnNumber(name)]!;
+    return { element: columnElement(name), place, chunk: chunkOf(name) };
+  });
+  const decoded = await scanColumns(scanned, rows);
+  const values = names.map((
+    name,
+    n,
+  ) => [name, columnValues(decoded[n]!, rows, valueBytesMax(name))]);
+  return Object.fromEntries(values) as Record<Name, ColumnValues>;
+}
