@@ -7,7 +7,7 @@ import { type BuiltIndexes, SegmentIndex } from "../../src/log/segment/segment_i
 import type { EventFacts, IndexRecord } from "../../src/log/segment/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
-import { FileWriter } from "../../src/log/parquet/file_writer.ts";
+import { FileWriter } from "../../src/log/segment/file_writer.ts";
 import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";

@@ -57,7 +57,7 @@ export function putBytes(
 }
 
 const WORD_BYTES = 4;
-export const LITTLE_ENDIAN = true;
+const LITTLE_ENDIAN = true;
 
 /**
  * Copies bytes in ascending order, so a copy may read its own output. Copies words, overwriting up

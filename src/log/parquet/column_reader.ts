@@ -1,10 +1,9 @@
 /**
- * Decodes column chunks by `parquetScan()`, once their CRC-32 and their pages are known to be valid.
- * Values stay bytes: the library's text decoder drops a leading U+FEFF.
+ * Decodes column chunks by `parquetScan()`, once their CRC-32 and their pages have been checked.
+ * Values stay bytes, since the library's text decoder drops a leading U+FEFF.
  */
 import { crc32 } from "node:zlib";
 import {
-  type ColumnChunk,
   type DecodedArray,
   type FileMetaData,
   type ParquetParsers,
@@ -85,36 +84,26 @@ export async function scanColumns(
 
 /** Describes one row group with these columns, from places that have been checked. */
 function metadataOf(columns: readonly ScanColumn[], rows: number): FileMetaData {
+  const elements = columns.map(({ element }) => element);
+  const chunks = columns.map(({ element: { type, name }, place }) => ({
+    file_offset: BigInt(place.start),
+    meta_data: {
+      type: type!,
+      encodings: [],
+      path_in_schema: [name],
+      codec: "SNAPPY" as const,
+      num_values: BigInt(rows),
+      total_uncompressed_size: BigInt(place.uncompressedBytes),
+      total_compressed_size: BigInt(place.end - place.start),
+      data_page_offset: BigInt(place.dataStart),
+      ...(place.dataStart !== place.start && { dictionary_page_offset: BigInt(place.start) }),
+    },
+  }));
   return {
     version: 2,
-    schema: [
-      { name: "events", num_children: columns.length },
-      ...columns.map(({ element }) => element),
-    ],
+    schema: [{ name: "events", num_children: columns.length }, ...elements],
     num_rows: BigInt(rows),
-    row_groups: [{
-      columns: columns.map((column) => chunkOf(column, rows)),
-      total_byte_size: 0n,
-      num_rows: BigInt(rows),
-    }],
+    row_groups: [{ columns: chunks, total_byte_size: 0n, num_rows: BigInt(rows) }],
     metadata_length: 0,
-  };
-}
-
-function chunkOf({ element, place }: ScanColumn, rows: number): ColumnChunk {
-  const { start, end, dataStart, uncompressedBytes } = place;
-  return {
-    file_offset: BigInt(start),
-    meta_data: {
-      type: element.type!,
-      encodings: [],
-      path_in_schema: [element.name],
-      codec: "SNAPPY",
-      num_values: BigInt(rows),
-      total_uncompressed_size: BigInt(uncompressedBytes),
-      total_compressed_size: BigInt(end - start),
-      data_page_offset: BigInt(dataStart),
-      ...(dataStart !== start && { dictionary_page_offset: BigInt(start) }),
-    },
   };
 }

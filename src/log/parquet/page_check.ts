@@ -11,10 +11,9 @@ const DICTIONARY_PAGE = 2;
 const DATA_PAGE_V2 = 3;
 const PLAIN = 0;
 const RLE_DICTIONARY = 8;
-/** Width of a definition level in an optional column: 1 for a row with a value, 0 for one without. */
+/** Width of a definition level: 1 for a row with a value, 0 for one without. */
 const LEVEL_BITS = 1;
-const DICTIONARY_INDEX_BITS_MAX = 32;
-/** Values in a bit-packed group. */
+const INDEX_BITS_MAX = 32;
 const GROUP_VALUES = 8;
 
 /** The pages that the footer describes. */
@@ -55,13 +54,13 @@ export function checkPages(chunk: Uint8Array, bounds: ChunkBounds): void {
 
 /** Checks a decompressed page of dictionary indices: their width, then `rows` indices. */
 export function checkIndices(page: Uint8Array, rows: number): void {
-  const [bits = DICTIONARY_INDEX_BITS_MAX + 1] = page;
-  if (bits > DICTIONARY_INDEX_BITS_MAX) throw new SegmentError("has malformed dictionary indices");
+  const [bits = INDEX_BITS_MAX + 1] = page;
+  if (bits > INDEX_BITS_MAX) throw new SegmentError("has malformed dictionary indices");
   checkHybrid(page.subarray(1), bits, rows);
 }
 
 /**
- * Checks that the RLE / bit-packed hybrid (parquet-format, Encodings.md) has `count` values, without
+ * Checks that an RLE / bit-packed hybrid (parquet-format, Encodings.md) has `count` values, without
  * decoding it. A crafted run may claim a billion.
  */
 function checkHybrid(bytes: Uint8Array, bits: number, count: number): void {
@@ -99,7 +98,7 @@ function structAt(struct: ThriftStruct, id: number): ThriftStruct {
   return value instanceof Map ? value : new Map();
 }
 
-/** Returns an integer field. @param missing the value of an absent field; none is valid by default. */
+/** Returns an integer field. @param missing value of an absent field; by default, none is valid. */
 function numberAt(struct: ThriftStruct, id: number, missing: number = NaN): number {
   const value = struct.get(id) ?? missing;
   return typeof value === "number" ? value : NaN;

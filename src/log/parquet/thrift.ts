@@ -1,25 +1,24 @@
 /**
  * Parses Thrift's compact protocol (apache/thrift, doc/specs/thrift-compact-protocol.md) within
  * bounds. `hyparquet` trusts the sizes that it reads, so a crafted list could make it allocate
- * gigabytes. It only gets a structure that was parsed here first.
+ * gigabytes. It only gets structures that were parsed here first.
  */
 import { SegmentError } from "../storage/segment_error.ts";
 
-/** The integers and structures in a structure, by field id. Other values are checked and dropped. */
+/** Integers and structures in a structure, by field id. Other values are checked and dropped. */
 export type ThriftStruct = Map<number, number | ThriftStruct>;
 
 /** Maximum nesting depth; a Parquet footer has 6 levels. */
 const DEPTH_MAX = 12;
-/** Maximum bytes in a 64-bit integer. */
+/** Maximum size of a 64-bit integer. */
 const VARINT_BYTES_MAX = 10;
 
-/** The types that Parquet uses. An element of a list of booleans takes a byte. */
+/** The types that Parquet uses. */
 const STOP = 0;
 const TRUE = 1;
 const FALSE = 2;
 const BYTE = 3;
 const I16 = 4;
-const I32 = 5;
 const I64 = 6;
 const DOUBLE = 7;
 const BINARY = 8;
@@ -34,81 +33,66 @@ export function parseThrift(
   bytes: Uint8Array,
   start: number,
 ): { struct: ThriftStruct; end: number } {
-  const reader = new ThriftReader(bytes, start);
-  const struct = reader.struct(DEPTH_MAX);
-  return { struct, end: reader.at };
-}
+  let at = start;
+  const struct = readStruct(DEPTH_MAX);
+  return { struct, end: at };
 
-class ThriftReader {
-  readonly #bytes: Uint8Array;
-  at: number;
-
-  constructor(bytes: Uint8Array, at: number) {
-    this.#bytes = bytes;
-    this.at = at;
-  }
-
-  struct(depthLeft: number): ThriftStruct {
+  function readStruct(depthLeft: number): ThriftStruct {
     if (depthLeft === 0) throw new SegmentError("has a Thrift structure that is nested too deeply");
     const fields: ThriftStruct = new Map();
     for (let id = 0;;) {
-      const head = this.#byte();
+      const head = bytes[skip(1)]!;
       const type = head & 0x0f;
       if (type === STOP) return fields;
-      id = head >> 4 === 0 ? this.#zigzag() : id + (head >> 4);
-      const value = this.#value(type, depthLeft - 1);
+      id = head >> 4 === 0 ? readZigzag() : id + (head >> 4);
+      const value = readValue(type, depthLeft - 1);
       if (value !== null) fields.set(id, value);
     }
   }
 
-  #value(type: number, depthLeft: number): number | ThriftStruct | null {
+  function readValue(type: number, depthLeft: number): number | ThriftStruct | null {
     if (type === TRUE || type === FALSE) return type === TRUE ? 1 : 0;
-    if (type === BYTE) return this.#byte();
-    if (type === I16 || type === I32 || type === I64) return this.#zigzag();
-    if (type === STRUCT) return this.struct(depthLeft);
-    if (type === DOUBLE) this.#skip(8);
-    else if (type === BINARY) this.#skip(this.#varint());
-    else if (type === LIST) this.#list(depthLeft);
+    if (type === BYTE) return bytes[skip(1)]!;
+    if (type >= I16 && type <= I64) return readZigzag();
+    if (type === STRUCT) return readStruct(depthLeft);
+    if (type === DOUBLE) skip(8);
+    else if (type === BINARY) skip(readVarint());
+    else if (type === LIST) skipList(depthLeft);
     else throw new SegmentError(`has a Thrift value of type ${type}`);
     return null;
   }
 
   /** Every element takes at least one byte, so a valid list is no longer than what remains. */
-  #list(depthLeft: number): void {
-    const head = this.#byte();
+  function skipList(depthLeft: number): void {
+    const head = bytes[skip(1)]!;
     const type = head & 0x0f;
-    const size = head >> 4 === 0x0f ? this.#varint() : head >> 4;
-    if (size > this.#bytes.length - this.at || depthLeft === 0) {
-      throw new SegmentError(`has a Thrift list of ${size} elements at byte ${this.at}`);
+    const size = head >> 4 === 0x0f ? readVarint() : head >> 4;
+    if (size > bytes.length - at || depthLeft === 0) {
+      throw new SegmentError(`has a Thrift list of ${size} elements at byte ${at}`);
     }
-    const isBoolean = type === TRUE || type === FALSE;
-    for (let element = 0; element < size; element++) {
-      this.#value(isBoolean ? BYTE : type, depthLeft - 1);
-    }
+    const elementType = type === TRUE || type === FALSE ? BYTE : type;
+    for (let element = 0; element < size; element++) readValue(elementType, depthLeft - 1);
   }
 
-  #zigzag(): number {
-    const value = this.#varint();
+  function readZigzag(): number {
+    const value = readVarint();
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
 
-  #varint(): number {
+  function readVarint(): number {
     let value = 0;
     for (let place = 0; place < VARINT_BYTES_MAX; place++) {
-      const byte = this.#byte();
+      const byte = bytes[skip(1)]!;
       value += (byte & 0x7f) * 2 ** (7 * place);
       if (byte < 0x80) return value;
     }
-    throw new SegmentError(`has a Thrift integer that is too long at byte ${this.at}`);
+    throw new SegmentError(`has a Thrift integer that is too long at byte ${at}`);
   }
 
-  #byte(): number {
-    this.#skip(1);
-    return this.#bytes[this.at - 1]!;
-  }
-
-  #skip(sizeBytes: number): void {
-    this.at += sizeBytes;
-    if (this.at > this.#bytes.length) throw new SegmentError("has truncated Thrift");
+  /** Returns the offset of the bytes skipped. */
+  function skip(sizeBytes: number): number {
+    at += sizeBytes;
+    if (at > bytes.length) throw new SegmentError("has truncated Thrift");
+    return at - sizeBytes;
   }
 }

@@ -1,16 +1,23 @@
 /**
- * Reads the end of a segment file: a CRC-32, the Parquet footer, its length and the magic bytes. The
+ * The end of a segment file: a CRC-32, the Parquet footer, its length and the magic bytes. The
  * CRC-32 covers footer and length. Other readers ignore it, as the footer has no reference to it.
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
 import { type FileMetaData, parquetMetadata } from "hyparquet";
 import { SEGMENT_FOOTER_BYTES_MAX } from "../../limits.ts";
 import { RAW_VALUES } from "../parquet/column_reader.ts";
-import { FOOTER_CRC_BYTES, footerCrc, MAGIC, TRAILER_BYTES } from "../parquet/file_writer.ts";
 import { parseThrift } from "../parquet/thrift.ts";
 import { readRange } from "../storage/read_range.ts";
 import { SegmentError } from "../storage/segment_error.ts";
 import type { FileReader } from "../storage/storage.ts";
+
+/** Every Parquet file starts and ends with these bytes. */
+export const MAGIC: Buffer = Buffer.from("PAR1");
+/** Size of the CRC-32 before the footer. */
+export const FOOTER_CRC_BYTES = 4;
+/** Size of the footer's length and the magic bytes. */
+export const TRAILER_BYTES = 8;
 
 /**
  * Reads a footer. Returns it with the file offset of its CRC-32.
@@ -50,4 +57,9 @@ function parseFooter(footer: Buffer, footerBytes: number): FileMetaData {
   } catch (cause) {
     throw new SegmentError(`malformed footer: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** @param footer the footer, its length and the magic bytes. */
+export function footerCrc(footer: Uint8Array): number {
+  return crc32(footer.subarray(0, -MAGIC.length));
 }

@@ -1,8 +1,8 @@
 /**
  * The key filters of a segment: split-block Bloom filters (parquet-format, BloomFilter.md). One is
  * over the segment's batches, sources and streams, and there is one over the batches and values in
- * each row group. The number of blocks need not be a power of two, so filters stay small even though
- * a log keeps hundreds in memory. Each page has its own CRC-32, so a lookup can also read a single
+ * each row group. The number of blocks need not be a power of two, so filters stay small even
+ * though a log keeps hundreds in memory. Each page has its own CRC-32, so a lookup can also read a single
  * page from the file.
  */
 import { Buffer } from "node:buffer";
@@ -42,7 +42,7 @@ export function valueKeyHash(column: FilteredColumn, value: string): Hash64 {
   return hash64(`${column} ${value}`);
 }
 
-/** Takes the start of a SHA-256: with a weaker hash, clients could craft keys that match anywhere. */
+/** Takes the start of a SHA-256. With a weaker hash, clients could craft keys that match. */
 function hash64(key: string): Hash64 {
   const digits = sha256Hex(key);
   return { high: parseInt(digits.slice(0, 8), 16), low: parseInt(digits.slice(8, 16), 16) };

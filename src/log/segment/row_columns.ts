@@ -41,7 +41,8 @@ export class FixedColumn {
 /** Values of any size. A row may have none. */
 export class TextColumn extends ByteWriter {
   readonly #ends: number[] = [];
-  readonly #isAbsent: boolean[] = [];
+  /** Rows without a value. */
+  readonly #absent = new Set<number>();
 
   constructor() {
     super(INITIAL_BYTES);
@@ -52,19 +53,18 @@ export class TextColumn extends ByteWriter {
     this.reserve(end - start);
     this.size = putBytes(this.bytes, this.size, from, start, end);
     this.#ends.push(this.size);
-    this.#isAbsent.push(false);
   }
 
   addAbsent(): void {
+    this.#absent.add(this.#ends.length);
     this.#ends.push(this.size);
-    this.#isAbsent.push(true);
   }
 
   /** Returns the values of all rows, valid until `clear()`. */
   values(): (Uint8Array | null)[] {
     let start = 0;
     return this.#ends.map((end, row) => {
-      const value = this.#isAbsent[row] ? null : viewOf(this.bytes, start, end);
+      const value = this.#absent.has(row) ? null : viewOf(this.bytes, start, end);
       start = end;
       return value;
     });
@@ -74,7 +74,7 @@ export class TextColumn extends ByteWriter {
     if (this.bytes.length > KEPT_BYTES_MAX) this.bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
     this.size = 0;
     this.#ends.length = 0;
-    this.#isAbsent.length = 0;
+    this.#absent.clear();
   }
 }
 

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import { type ColumnSource, ParquetWriter } from "hyparquet-writer";
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import { VERSION } from "../../version.ts";
-import type { FileWriter } from "../parquet/file_writer.ts";
+import type { FileWriter } from "./file_writer.ts";
 import {
   type EventFacts,
   INDEX_NAMES,

@@ -14,11 +14,10 @@ import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } fro
 import { sumOf } from "../../sum.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import type { ChunkPlace } from "../parquet/column_reader.ts";
-import { MAGIC } from "../parquet/file_writer.ts";
 import type { FileRange } from "../storage/read_range.ts";
 import { SegmentError } from "../storage/segment_error.ts";
 import type { FileReader } from "../storage/storage.ts";
-import { readFileMetaData } from "./footer.ts";
+import { MAGIC, readFileMetaData } from "./footer.ts";
 import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import {
   decodeMetadata,

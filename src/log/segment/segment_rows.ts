@@ -1,6 +1,6 @@
 /**
- * Collects the rows in one row group by column. Values are copied from the lines once and must be in
- * canonical form, since readers reproduce that form.
+ * Collects the rows in one row group by column. Values are copied from the lines once and must be
+ * in canonical form, since readers reproduce that form.
  */
 import { Buffer } from "node:buffer";
 import type { DecodedArray } from "hyparquet";

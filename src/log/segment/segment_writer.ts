@@ -15,7 +15,7 @@ import {
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import { FileWriter } from "../parquet/file_writer.ts";
+import { FileWriter } from "./file_writer.ts";
 import { SegmentIndex } from "./segment_index.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./row_group_writer.ts";

@@ -121,7 +121,7 @@ test(`every bit flip in a segment is detected or harmless (seed ${SEED})`, async
   t.diagnostic(`${harmless} of ${FLIPS} flips are harmless`);
 });
 
-test(`Segment.useRowGroup() reports the column chunk with a flipped bit (seed ${SEED})`, async () => {
+test(`Segment.useRowGroup() reports the chunk with a flipped bit (seed ${SEED})`, async () => {
   const { storage } = await sealCommits([smallBatches(100)]);
   const bytes = storage.contents("0.parquet");
   const [rowGroup] = await (await openSegment(storage, "0.parquet")).rowGroups();

@@ -64,7 +64,14 @@ test("Segment.footer() describes the segment's content", async () => {
       lastEventId: last(stream),
     })),
   ]);
-  const ends = [0, ROW_GROUP_EVENTS_MAX, 2 * ROW_GROUP_EVENTS_MAX, 10_000];
+  const ends = [
+    0,
+    ROW_GROUP_EVENTS_MAX,
+    2 * ROW_GROUP_EVENTS_MAX,
+    3 * ROW_GROUP_EVENTS_MAX,
+    4 * ROW_GROUP_EVENTS_MAX,
+    10_000,
+  ];
   rowGroups.forEach(({ rows, firstEventId, lastEventId }, n) => {
     assert.equal(rows, ends[n + 1]! - ends[n]!);
     assert.equal(firstEventId, events[ends[n]!]!.event_id);

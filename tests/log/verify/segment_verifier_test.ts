@@ -7,7 +7,7 @@ import { ParquetWriter } from "hyparquet-writer";
 import { Table, writeParquet } from "parquet-wasm";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import { batchHash } from "../../../src/log/verify/batch_hashes.ts";
-import { FileWriter } from "../../../src/log/parquet/file_writer.ts";
+import { FileWriter } from "../../../src/log/segment/file_writer.ts";
 import { buildKeyFilter, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import {

@@ -4,16 +4,9 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
-import { crc32 } from "node:zlib";
 import { ByteWriter } from "hyparquet-writer";
 import type { StorageFile } from "../storage/storage.ts";
-
-/** Every Parquet file starts and ends with these bytes. */
-export const MAGIC: Buffer = Buffer.from("PAR1");
-/** Size of the CRC-32 before the footer. */
-export const FOOTER_CRC_BYTES = 4;
-/** Size of the footer's length and the magic bytes. */
-export const TRAILER_BYTES = 8;
+import { FOOTER_CRC_BYTES, footerCrc, TRAILER_BYTES } from "./footer.ts";
 
 /** Bytes written between syncs. A larger value leaves more dirty pages, which delay commits. */
 const SYNC_BYTES = 2 * 1024 * 1024;
@@ -67,9 +60,4 @@ export class FileWriter extends ByteWriter {
     await this.#file.sync();
     this.#syncedBytes = this.#writtenBytes;
   }
-}
-
-/** @param footer the footer, its length and the magic bytes. */
-export function footerCrc(footer: Uint8Array): number {
-  return crc32(footer.subarray(0, -MAGIC.length));
 }
