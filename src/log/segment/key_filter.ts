@@ -1,9 +1,8 @@
 /**
  * The key filters of a segment: split-block Bloom filters (parquet-format, BloomFilter.md). One is
- * over the segment's batches, sources and streams, and there is one over the batches and values in
- * each row group. The number of blocks need not be a power of two, so filters stay small even
- * though a log keeps hundreds in memory. Each page has its own CRC-32, so a lookup can also read a single
- * page from the file.
+ * over the segment's batches, sources and streams; each row group has one over its batches and
+ * values. The number of blocks need not be a power of two, so filters stay small. Each page has its
+ * own CRC-32, so a lookup can also read a single page from the file.
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
