@@ -96,17 +96,17 @@ export class SealedHistory {
   }
 
   /** Returns the last sealed event from a source; null if it has none. @throws {SegmentError} */
-  sourceFrontier(source: string): Promise<string | null> {
+  sourceFrontier(source: string): Promise<string | null> | null {
     return this.#findFrontier(sourceKey(source));
   }
 
   /** Returns the last sealed event in a stream; null if it has none. @throws {SegmentError} */
-  streamFrontier(source: string, stream: string): Promise<string | null> {
+  streamFrontier(source: string, stream: string): Promise<string | null> | null {
     return this.#findFrontier(streamKey(source, stream));
   }
 
   /** Returns the sealed batch with this identity; null if there is none. @throws {SegmentError} */
-  findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
+  findBatch(source: string, batchId: string): Promise<BatchEntry | null> | null {
     const hash = batchKeyHash(source, batchId);
     return this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
   }
@@ -115,17 +115,34 @@ export class SealedHistory {
     await this.#openFiles.close();
   }
 
-  async #findFrontier(key: string): Promise<string | null> {
-    const entry = await this.#findNewest(streamKeyHash(key), (segment) => findEntry(segment, key));
-    return entry?.lastEventId ?? null;
+  #findFrontier(key: string): Promise<string | null> | null {
+    const finding = this.#findNewest(streamKeyHash(key), (segment) => findEntry(segment, key));
+    return finding?.then((entry) => entry?.lastEventId ?? null) ?? null;
   }
 
-  /** Returns the first result of `find` that is not null, searching the newest segment first. */
-  async #findNewest<Found>(
+  /**
+   * Returns the first result of `find` that is not null, searching the newest segment first. If the
+   * filters in memory rule out every segment, as for most new batches, returns null at once.
+   */
+  #findNewest<Found>(
+    hash: Hash64,
+    find: (segment: Segment) => Promise<Found | null>,
+  ): Promise<Found | null> | null {
+    for (let number = this.#segments.length - 1; number >= 0; number--) {
+      const filter = this.#keyFilters[number];
+      if (filter === undefined || mayHoldKey(filter, hash)) {
+        return this.#findFrom(number, hash, find);
+      }
+    }
+    return null;
+  }
+
+  async #findFrom<Found>(
+    newest: number,
     hash: Hash64,
     find: (segment: Segment) => Promise<Found | null>,
   ): Promise<Found | null> {
-    for (let number = this.#segments.length - 1; number >= 0; number--) {
+    for (let number = newest; number >= 0; number--) {
       const filter = this.#keyFilters[number];
       // Don't await if the filter is in memory, since a new batch probes every segment.
       const mayHold = filter === undefined
