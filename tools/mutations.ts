@@ -233,7 +233,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "service/log_state.ts",
-        "await this.#log.sealed.findBatch(source, batchId);",
+        "this.#log.sealed.findBatch(source, batchId);",
         "null;",
       ),
     ],
@@ -255,8 +255,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a retirement in a segment is not found",
     edits: [edit(
       "service/log_state.ts",
-      "    return entry === null ? null : { finalFrontier, retirementEventId",
-      "    return entry !== null ? null : { finalFrontier, retirementEventId",
+      "(entry) => entry && {",
+      "(entry) => entry && null && {",
     )],
     tests: [CRASHES],
   },
@@ -272,9 +272,60 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a batch does not wait for another one with the same identity",
     edits: [
-      edit("service/append.ts", "group.get(source)?.has(batchId) === true", "group.size < 0"),
+      edit("service/append.ts", "reads = [FACT.batch(source, batchId), ", "reads = ["),
     ],
     tests: [HISTORIES],
+  },
+  {
+    name: "a precondition does not wait for a batch in its stream",
+    edits: [edit("service/append.ts", "precondition && FACT.stream", "undefined && FACT.stream")],
+    tests: [HISTORIES],
+  },
+  {
+    name: "a precondition waits only for the first stream of a batch",
+    edits: [edit("service/mutation.ts", "of shares)", "of shares.slice(0, 1))")],
+    tests: [HISTORIES],
+  },
+  {
+    name: "a batch does not wait for the retirement of its source",
+    edits: [edit("service/append.ts", "batchId), FACT.lifecycle(source)];", "batchId)];")],
+    tests: [HISTORIES, "tests/service/lifecycle_test.ts"],
+  },
+  {
+    name: "a retirement does not wait for the batches of its source",
+    edits: [edit("service/retire.ts", "reads: [FACT.source(source), ", "reads: [")],
+    tests: [HISTORIES, "tests/service/lifecycle_test.ts"],
+  },
+  {
+    name: "a lineage marker does not wait for the retirement of its predecessor",
+    edits: [
+      edit("service/append.ts", ", FACT.lifecycle(lineage.predecessorSource));", ");"),
+    ],
+    tests: ["tests/service/lineage_test.ts"],
+  },
+  {
+    name: "a lineage marker does not wait for the batches of its source",
+    edits: [edit("service/append.ts", "reads.push(FACT.source(source), ", "reads.push(")],
+    tests: ["tests/service/lineage_test.ts"],
+  },
+  {
+    name: "a batch overtakes one on which it depends and that waits",
+    edits: [edit(
+      "service/writer_queue.ts",
+      "        unsettled.add(queued.mutation);\n      } else",
+      "      } else",
+    )],
+    tests: ["tests/service/lifecycle_test.ts", "tests/service/precondition_test.ts"],
+  },
+  {
+    name: "what waits is rejected with the commit that fails",
+    edits: [edit(
+      "service/writer_queue.ts",
+      "      for (const { queued } of committing) queued.reject(failure);\n",
+      "      for (const { queued } of committing) queued.reject(failure);\n" +
+        "      for (const { reject } of this.#queue.splice(0)) reject(failure);\n",
+    )],
+    tests: ["tests/service/precondition_test.ts"],
   },
   {
     name: "the manifest is replaced in place",
