@@ -394,7 +394,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "followers are not notified that the writer stopped",
     edits: [edit(
       "service/writer_queue.ts",
-      "    this.#onChange();\n    return",
+      "    this.#changes.fire();\n    return",
       "    return",
     )],
     tests: [FAULTS, "tests/service/follow_end_test.ts"],

@@ -1,17 +1,21 @@
 /**
  * A follow response: the snapshot, `caught_up`, then new commits until it ends. Its records are
  * requested one by one, so a session reads the log at its client's pace and holds a single record.
+ * Once it has caught up, it reads only commits that match its filter (`change_signal.ts`).
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
+import { FOLLOW_POSITION_INTERVAL_MS } from "../limits.ts";
+import type { EventFilter } from "../log/line/stored_line.ts";
 import type { ReplayQuery } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
 import { CorruptLogError } from "../log/storage/errors.ts";
-import type { ChangeSignal } from "./change_signal.ts";
+import type { ChangeSignal, Watcher } from "./change_signal.ts";
 import {
   eventsRecord,
   type FollowPage,
   type FollowPosition,
+  laterOf,
   type LivePages,
   liveQueryKey,
   readFollowPage,
@@ -28,7 +32,8 @@ export interface FollowHub {
   report(line: string): void;
 }
 
-export class FollowSession {
+export class FollowSession implements Watcher {
+  readonly filter: EventFilter;
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
   readonly #queryKey: string;
@@ -39,15 +44,24 @@ export class FollowSession {
   #after: string | null;
   #lastEventId: string | null = null;
   #wake: (() => void) | null = null;
+  /** Whether no commit after the snapshot of the last read, or of the session, matches. */
+  #isClean = true;
+  /** If not clean: up to here, no commit after that snapshot matches. */
+  #cleanThrough: string | null = null;
+  #sentMs = performance.now();
+  /** Position in the last record sent; undefined before the first. */
+  #sentAfter: string | null | undefined;
 
   /** @param onClose called once when the session is over. */
   constructor(hub: FollowHub, query: ReplayQuery, onClose: () => void) {
     this.#hub = hub;
     this.#query = query;
+    this.filter = query.filter;
     this.#queryKey = liveQueryKey(query);
     this.#snapshot = hub.snapshot();
     this.#after = query.after ?? null;
     this.#onClose = onClose;
+    hub.changes.add(this);
   }
 
   /**
@@ -60,7 +74,10 @@ export class FollowSession {
       if (ended?.reason === "shutdown") return this.end(ended.reason, ended.detail);
       try {
         const record = await this.#advance();
-        if (record !== null) return record;
+        if (record === null) continue;
+        this.#sentMs = performance.now();
+        this.#sentAfter = this.#after;
+        return record;
       } catch (error) {
         const reason = "the log could not be read";
         this.#hub.report(`follow ended, ${reason}: ${(error as Error).message}`);
@@ -82,11 +99,28 @@ export class FollowSession {
   close(): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
-    if (this.#wake !== null) {
-      this.#hub.changes.remove(this.#wake);
-      this.#wake();
-    }
+    this.#hub.changes.remove(this);
+    this.wake();
     this.#onClose();
+  }
+
+  /** See `Watcher`. */
+  matched(before: string | null): boolean {
+    if (!this.#isClean) return false;
+    this.#isClean = false;
+    this.#cleanThrough = before;
+    return this.#wake !== null;
+  }
+
+  /** See `Watcher`. */
+  isDue(nowMs: number): boolean {
+    return this.#wake !== null && this.#isUnreported(this.#scannedThrough(), nowMs);
+  }
+
+  /** See `Watcher`. */
+  wake(): void {
+    this.#wake?.();
+    this.#wake = null;
   }
 
   /** Advances one step; returns the record it yields, if any. */
@@ -96,8 +130,11 @@ export class FollowSession {
         ? this.#readSnapshot(this.#snapshot)
         : this.#catchUp(this.#snapshot);
     }
+    this.#after = this.#scannedThrough();
+    if (this.#isUnreported(this.#after, performance.now())) return this.#emptyRecord("live");
     const snapshot = this.#hub.snapshot();
-    if ((snapshot.frontier ?? "") > (this.#after ?? "")) return this.#readLive(snapshot);
+    if (!this.#isClean && isAfter(snapshot.frontier, this.#after)) return this.#readLive(snapshot);
+    this.#isClean = true;
     const ended = this.#hub.ended();
     if (ended !== null) return this.end(ended.reason, ended.detail);
     return this.#changed();
@@ -106,14 +143,18 @@ export class FollowSession {
   async #readSnapshot(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !this.#isOver() && !isShutdown(this.#hub);
     const page = await readFollowPage(snapshot, this.#position("snapshot"), isWanted);
-    const isCutShort = page.record === null && !page.exhausted;
+    const isCutShort = page.record === null && !page.exhausted && !isWanted();
     if (this.#phase !== "snapshot" || isCutShort) return null;
     if (page.exhausted) this.#phase = "caught_up";
     this.#moveTo(page);
-    // A snapshot always yields at least one record.
-    if (page.record !== null || this.#lastEventId !== null) return page.record;
-    const through = snapshot.frontier;
-    return eventsRecord("snapshot", [], { lastEventId: null, nextAfter: this.#after, through });
+    // A snapshot always yields at least one record, and a long scan reports its position.
+    const isReporting = this.#sentAfter === undefined || !page.exhausted;
+    return page.record ?? (isReporting ? this.#emptyRecord("snapshot", snapshot) : null);
+  }
+
+  #emptyRecord(phase: FollowPosition["phase"], { frontier } = this.#hub.snapshot()): Uint8Array {
+    const at = { lastEventId: null, nextAfter: this.#after, through: frontier };
+    return eventsRecord(phase, [], at);
   }
 
   #catchUp({ frontier }: LogSnapshot): Uint8Array {
@@ -129,10 +170,26 @@ export class FollowSession {
   async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !isShutdown(this.#hub);
     const position = this.#position("live");
+    this.#isClean = true;
     const page = await this.#hub.livePages.read(snapshot, position, this.#queryKey, isWanted);
     if (this.#isOver()) return null;
     this.#moveTo(page);
+    if (!page.exhausted) {
+      this.#isClean = false;
+      this.#cleanThrough = null;
+    }
     return page.record;
+  }
+
+  /** Position in the live phase: events before it were sent or don't match. */
+  #scannedThrough(): string | null {
+    return laterOf(this.#after, this.#isClean ? this.#hub.changes.frontier : this.#cleanThrough);
+  }
+
+  /** Whether the client has heard nothing for too long, although the position has moved. */
+  #isUnreported(position: string | null, nowMs: number): boolean {
+    return nowMs - this.#sentMs >= FOLLOW_POSITION_INTERVAL_MS &&
+      isAfter(position, this.#sentAfter ?? null);
   }
 
   #position(phase: FollowPosition["phase"]): FollowPosition {
@@ -153,9 +210,12 @@ export class FollowSession {
   #changed(): Promise<null> {
     return new Promise((resolve) => {
       this.#wake = () => resolve(null);
-      this.#hub.changes.add(this.#wake);
     });
   }
+}
+
+function isAfter(position: string | null, other: string | null): boolean {
+  return (position ?? "") > (other ?? "");
 }
 
 function isShutdown(hub: FollowHub): boolean {

@@ -4,7 +4,11 @@
  * one read regardless of the number of followers.
  */
 import { Buffer } from "node:buffer";
-import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../limits.ts";
+import {
+  FOLLOW_POSITION_INTERVAL_MS,
+  FOLLOW_RECORD_BYTES_MAX,
+  LIVE_PAGES_BYTES_MAX,
+} from "../limits.ts";
 import { EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
 import { LruCache } from "../lru_cache.ts";
@@ -31,7 +35,8 @@ const COMMA = Buffer.from(",");
 const PAGE_OVERHEAD_BYTES = 512;
 
 /**
- * Reads the next page from a snapshot.
+ * Reads the next page from a snapshot. A page that takes FOLLOW_POSITION_INTERVAL_MS ends at a
+ * position past `after`, as soon as there is one.
  * @param isWanted called after each piece of the log; the page ends once it returns false.
  */
 export async function readFollowPage(
@@ -39,19 +44,31 @@ export async function readFollowPage(
   { phase, ...query }: FollowPosition,
   isWanted: () => boolean,
 ): Promise<FollowPage> {
-  const scan = new EventScan(snapshot, { ...query, limitBytes: FOLLOW_RECORD_BYTES_MAX });
+  const scan = new EventScan(snapshot, {
+    ...query,
+    limitBytes: FOLLOW_RECORD_BYTES_MAX,
+    pausesAfterFiles: true,
+  });
+  const dueMs = performance.now() + FOLLOW_POSITION_INTERVAL_MS;
   const pieces: Buffer[] = [];
   let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
     if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
-    isCutShort = !isWanted();
+    const hasAdvanced = scan.lastEventId !== null || scan.scannedThrough !== null;
+    isCutShort = !isWanted() || (hasAdvanced && performance.now() >= dueMs);
     if (isCutShort) break;
   }
   const { lastEventId } = scan;
-  const nextAfter = isCutShort ? lastEventId ?? query.after ?? null : scan.nextAfter;
+  const scanned = laterOf(lastEventId ?? query.after ?? null, scan.scannedThrough);
+  const nextAfter = isCutShort ? scanned : scan.nextAfter;
   const at = { lastEventId, nextAfter, through: snapshot.frontier };
   const record = lastEventId === null ? null : eventsRecord(phase, pieces.slice(1), at);
   return { record, lastEventId, nextAfter, exhausted: !scan.limitReached && !isCutShort };
+}
+
+/** Returns the later of two positions; null is the beginning of the log. */
+export function laterOf(first: string | null, second: string | null): string | null {
+  return (second ?? "") > (first ?? "") ? second : first;
 }
 
 /** Creates an `events` record; `pieces` are the events joined by commas. */

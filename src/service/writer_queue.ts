@@ -18,6 +18,7 @@ import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
 import type { Maybe } from "../maybe.ts";
+import type { ChangeSignal } from "./change_signal.ts";
 import { LogState } from "./log_state.ts";
 import { type Commitment, type Decision, type Mutation, UnsettledFacts } from "./mutation.ts";
 
@@ -34,7 +35,7 @@ export class WriterQueue {
   readonly #log: Log;
   readonly #state: LogState;
   readonly #report: Report;
-  readonly #onChange: () => void;
+  readonly #changes: Pick<ChangeSignal, "commit" | "fire">;
   #queue: Queued[] = [];
   #running: Promise<void> | null = null;
   /** Mutations refused since the last report of a full disk. */
@@ -43,12 +44,12 @@ export class WriterQueue {
   #stopped = false;
   #closed = false;
 
-  /** @param onChange called when a commit is durable, and when the writer stops. */
-  constructor(log: Log, report: Report, onChange: () => void) {
+  /** @param changes told about each durable commit, and fired when the writer stops. */
+  constructor(log: Log, report: Report, changes: Pick<ChangeSignal, "commit" | "fire">) {
     this.#log = log;
     this.#state = new LogState(log);
     this.#report = report;
-    this.#onChange = onChange;
+    this.#changes = changes;
   }
 
   /** Whether the writer has stopped because the outcome of a commit is unknown. */
@@ -114,7 +115,7 @@ export class WriterQueue {
     try {
       const batches = committing.map(({ commitment }) => commitment.batch);
       const committed = await this.#log.append(batches);
-      this.#onChange();
+      this.#changes.commit(batches, committed.at(-1)!.last_event_id);
       for (const [index, { queued, commitment }] of committing.entries()) {
         queued.resolve(commitment.answerFor(committed[index]!));
       }
@@ -152,7 +153,7 @@ export class WriterQueue {
     this.#stopped = true;
     const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
     this.#report(`writer stopped; restart the service: ${reason}`);
-    this.#onChange();
+    this.#changes.fire();
     return writerPoisoned();
   }
 
