@@ -147,7 +147,7 @@ test("append() with a precondition waits for an earlier batch with many streams"
 });
 
 for (const errno of ["ENOSPC", "EIO"]) {
-  test(`append() decides what waits by the real outcome of a commit that fails with ${errno}`, async () => {
+  test(`append() decides what waits by the outcome of a commit: ${errno}`, async () => {
     const log = await RestartableLog.open();
     const gate = gateAt("write");
     log.storage.hook = gate.hook;
