@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { probeDisk } from "./support/disk_probe.ts";
+import { frontier } from "./support/followed_ingest.ts";
 import { Followers } from "./support/followers.ts";
 import { type LoadResult, runLoad, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
@@ -65,7 +66,7 @@ function besideIdleFollowers(count: number, measured: Form): Form {
     const followers = await Followers.open({
       socketPath: window.socketPath,
       count,
-      after: null,
+      after: await frontier(window.socketPath),
       filter: (place) => `&source=bench&stream=quiet-${place}`,
       receiver: () => () => {},
     });

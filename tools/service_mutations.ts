@@ -7,7 +7,7 @@ const HISTORIES = "tests/faults/histories_test.ts";
 const FOLLOW_RANDOM = "tests/service/follow_random_test.ts";
 const FOLLOW = "tests/service/follow_test.ts";
 
-const READ_ALL = "    if (page.exhausted) this.#isClean = true;\n    else {\n";
+const MATCH_SKIPPED = "this.#matchAfter = this.#hub.changes.frontier;";
 
 export const SERVICE_MUTATIONS: readonly Mutation[] = [
   {
@@ -53,7 +53,7 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a precondition waits only for the first stream of a batch",
-    edits: [edit("service/mutation.ts", "of shares)", "of shares.slice(0, 1))")],
+    edits: [edit("service/mutation.ts", "of list())", "of list().slice(0, 1))")],
     tests: [HISTORIES],
   },
   {
@@ -117,41 +117,39 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a commit that matches during a read is missed",
-    edits: [edit("service/follow.ts", "    if (!page.exhausted) {\n", READ_ALL)],
+    edits: [edit(
+      "service/follow.ts",
+      "    if (!page.exhausted) this.#matchAfter = null;\n",
+      "    this.#matchAfter = page.exhausted ? undefined : null;\n",
+    )],
     tests: [FOLLOW_RANDOM, FOLLOW],
   },
   {
     name: "a follower skips the commit that matches",
-    edits: [edit(
-      "service/follow.ts",
-      "    this.#cleanThrough = before;\n",
-      "    this.#cleanThrough = this.#hub.changes.frontier;\n    void before;\n",
-    )],
+    edits: [edit("service/follow.ts", "this.#matchAfter = before;", MATCH_SKIPPED)],
     tests: [FOLLOW_RANDOM, FOLLOW],
   },
   {
     name: "a follower skips what is left of a full page",
-    edits: [edit(
-      "service/follow.ts",
-      "      this.#isClean = false;\n      this.#cleanThrough = null;\n",
-      "      this.#isClean = false;\n",
-    )],
+    edits: [
+      edit("service/follow.ts", "    if (!page.exhausted) this.#matchAfter = null;\n", ""),
+    ],
     tests: [FOLLOW_RANDOM, FOLLOW],
   },
   {
     name: "only the first event of a batch wakes followers of its key",
-    edits: [edit(
-      "service/change_signal.ts",
-      "index < events.count",
-      "index < Math.min(1, events.count)",
-    )],
+    edits: [
+      edit("service/change_signal.ts", "index < events.count", "index < 1"),
+    ],
     tests: ["tests/service/change_signal_test.ts", FOLLOW_RANDOM],
   },
   {
-    name: "a scan that pauses reports the position of a file that it has not read",
-    edits: [
-      edit("log/read/snapshot.ts", "    yield* file", "    onFileEnd?.(file);\n    yield* file"),
-    ],
+    name: "a scan that takes long ends before the file whose end it reports",
+    edits: [edit(
+      "log/read/snapshot.ts",
+      "    yield* file.lines(wanted);\n    if (endsAfter(file)) return;\n",
+      "    if (endsAfter(file)) return;\n    yield* file.lines(wanted);\n",
+    )],
     tests: [FOLLOW],
   },
 ];

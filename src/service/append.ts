@@ -19,7 +19,7 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
     reads,
     readsStream: precondition && FACT.stream(source, precondition.stream),
     changes,
-    streams: { source, shares: events.streams },
+    changedStreams: () => events.streams.map(({ stream }) => FACT.stream(source, stream)),
     decide: (state) => decide(batch, state),
   };
 }

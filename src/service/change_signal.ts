@@ -1,7 +1,6 @@
 /**
- * Tells followers about the commits that their filters match. Followers are grouped by filter, and
- * a commit looks up its own values in maps, so its cost does not depend on the number of followers
- * that it does not concern. Their position is the frontier of this signal, without any read.
+ * Tells followers about the commits that their filters match. A commit looks up its own values in
+ * maps, so followers that it does not concern cost nothing. Their position is this frontier.
  *
  * Waits end after the commit's receipts are sent, a few per turn of the event loop, so that a
  * thousand followers do not delay requests.
@@ -14,105 +13,74 @@ import { type EventFilter, lineMembers } from "../log/line/stored_line.ts";
 
 /** Followers woken per turn of the event loop: about half a millisecond of work. */
 export const WAKES_PER_TURN_MAX: number = 64;
-
 /** Interval between checks whether followers have a position to report. */
 const SWEEP_MS = 1000;
 
-/** A follower. */
 export interface Watcher {
   readonly filter: EventFilter;
-  /**
-   * Called in the turn in which a commit with a matching event becomes visible.
-   * @param before the frontier before the commit.
-   * @returns whether the watcher waits.
-   */
-  matched(before: string | null): boolean;
-  /** Whether the watcher waits and has a position to report. */
-  isDue(nowMs: number): boolean;
-  /** Ends the wait, if any. */
+  /** Called when a commit with a matching event becomes visible, with the frontier before it. */
+  matched(before: string | null): void;
+  /** Whether the watcher has a position to report. */
+  isDue(): boolean;
+  /** Ends the watcher's wait, if any. */
   wake(): void;
 }
 
-/** The watchers with the same filter. */
-interface Group {
-  readonly watchers: Set<Watcher>;
-  /** Number of the last commit that matched. */
-  commit: number;
-}
-
-/** The groups whose filters have the same members. */
-interface Shape {
-  /** Indexes in an event's members, ascending. */
-  readonly members: readonly number[];
-  /** By the values of these members. */
-  readonly groups: Map<string, Group>;
-}
-
-/** Indexes in an event's members; see `lineMembers()`. */
-const STREAM = 1;
-const RECORD_KEY = 2;
+/** Watchers by the values of the members that their filters test. */
+type Groups = Map<string, Set<Watcher>>;
 
 export class ChangeSignal {
-  /** At most one for each combination of members. */
-  readonly #shapes = new Map<string, Shape>();
+  /** By the indexes of the members that the filters test, such as "0,2"; see `lineMembers()`. */
+  readonly #groups = new Map<string, Groups>();
   #due: Watcher[] = [];
-  #frontier: string | null;
-  #commits = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
+  /** Last event of the commits that watchers were told about. */
+  frontier: string | null;
 
-  /** @param frontier the frontier before the first call of `commit()`. */
   constructor(frontier: string | null) {
-    this.#frontier = frontier;
-  }
-
-  /** Last event of the commits that watchers have been told about. */
-  get frontier(): string | null {
-    return this.#frontier;
+    this.frontier = frontier;
   }
 
   /** Tells `watcher` about later commits, until it is removed. */
   add(watcher: Watcher): void {
     const { members, key } = placeOf(watcher.filter);
-    const shape = this.#shapes.get(`${members}`) ?? { members, groups: new Map() };
-    this.#shapes.set(`${members}`, shape);
-    const group = shape.groups.get(key) ?? { watchers: new Set(), commit: 0 };
-    shape.groups.set(key, group);
-    group.watchers.add(watcher);
+    const groups: Groups = this.#groups.get(members) ?? new Map();
+    this.#groups.set(members, groups.set(key, (groups.get(key) ?? new Set()).add(watcher)));
     this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
   }
 
   remove(watcher: Watcher): void {
     const { members, key } = placeOf(watcher.filter);
-    const shape = this.#shapes.get(`${members}`);
-    const group = shape?.groups.get(key);
-    group?.watchers.delete(watcher);
-    if (group?.watchers.size === 0) shape?.groups.delete(key);
-    if (shape?.groups.size === 0) this.#shapes.delete(`${members}`);
-    if (this.#shapes.size > 0) return;
+    const groups = this.#groups.get(members);
+    groups?.get(key)?.delete(watcher);
+    if (groups?.get(key)?.size === 0) groups.delete(key);
+    if (groups?.size === 0) this.#groups.delete(members);
+    if (this.#groups.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  /**
-   * Tells the watchers whose filter matches an event in a commit.
-   * @param frontier the last event in the commit.
-   */
+  /** Wakes the watchers whose filter matches an event in a commit that ends at `frontier`. */
   commit(batches: readonly PreparedBatch[], frontier: string): void {
-    const before = this.#frontier;
-    this.#frontier = frontier;
-    this.#commits += 1;
-    const shapes = [...this.#shapes.values()];
-    if (shapes.length === 0) return;
-    const deepest = Math.max(...shapes.map(({ members }) => members.at(-1) ?? 0));
-    for (const batch of batches) {
+    const before = this.frontier;
+    this.frontier = frontier;
+    const shapes = [...this.#groups].map(([text, groups]) => ({
+      members: indexesOf(text),
+      groups,
+    }));
+    const deepest = Math.max(-1, ...shapes.flatMap(({ members }) => members));
+    const matching = new Set<Set<Watcher>>();
+    for (const batch of shapes.length === 0 ? [] : batches) {
       for (const event of membersOf(batch, deepest)) {
         for (const { members, groups } of shapes) {
           const group = groups.get(keyOf(members, event));
-          if (group === undefined || group.commit === this.#commits) continue;
-          group.commit = this.#commits;
-          this.#wakeLater([...group.watchers].filter((watcher) => watcher.matched(before)));
+          if (group !== undefined) matching.add(group);
         }
       }
+    }
+    for (const group of matching) {
+      for (const watcher of group) watcher.matched(before);
+      this.#wakeLater([...group]);
     }
   }
 
@@ -123,53 +91,51 @@ export class ChangeSignal {
 
   /** Wakes the watchers that have a position to report. */
   sweep(): void {
-    const nowMs = performance.now();
-    this.#wakeLater(this.#watchers().filter((watcher) => watcher.isDue(nowMs)));
+    this.#wakeLater(this.#watchers().filter((watcher) => watcher.isDue()));
   }
 
   #watchers(): Watcher[] {
-    const groups = [...this.#shapes.values()].flatMap((shape) => [...shape.groups.values()]);
-    return groups.flatMap(({ watchers }) => [...watchers]);
+    const groups = [...this.#groups.values()].flatMap((groups) => [...groups.values()]);
+    return groups.flatMap((watchers) => [...watchers]);
   }
 
   #wakeLater(watchers: readonly Watcher[]): void {
-    if (watchers.length === 0) return;
-    if (this.#due.length === 0) setImmediate(() => this.#wakeSome());
+    if (this.#due.length === 0 && watchers.length > 0) setImmediate(() => this.#wakeSome());
     this.#due = this.#due.concat(watchers);
   }
 
   #wakeSome(): void {
-    for (const watcher of this.#due.slice(0, WAKES_PER_TURN_MAX)) watcher.wake();
-    this.#due = this.#due.slice(WAKES_PER_TURN_MAX);
+    for (const watcher of this.#due.splice(0, WAKES_PER_TURN_MAX)) watcher.wake();
     if (this.#due.length > 0) setImmediate(() => this.#wakeSome());
   }
 }
 
-/** Returns the members that a filter tests, and the key for their values. */
+function indexesOf(members: string): number[] {
+  return members === "" ? [] : members.split(",").map(Number);
+}
+
+/** Returns the indexes of the members that a filter tests, and the key for their values. */
 function placeOf({ source, stream, recordKey, kind }: EventFilter) {
   const values = [source, stream, recordKey, kind].map((value) =>
-    value === undefined ? undefined : spelledText(value).toString("latin1")
+    value === undefined ? null : spelledText(value).toString("latin1")
   );
-  const members = [...values.keys()].filter((member) => values[member] !== undefined);
-  return { members, key: keyOf(members, values) };
+  const indexes = [...values.keys()].filter((index) => values[index] !== null);
+  return { members: `${indexes}`, key: keyOf(indexes, values) };
 }
 
 /** Joins values by a character that JSON strings escape. */
-function keyOf(members: readonly number[], values: readonly (string | undefined)[]): string {
-  if (members.length === 1) return values[members[0]!]!;
-  return members.map((member) => values[member]).join("\n");
+function keyOf(members: readonly number[], values: readonly (string | null)[]): string {
+  return members.length === 1
+    ? values[members[0]!]!
+    : members.map((index) => values[index]).join("\n");
 }
 
-/** Yields the distinct values of an event's members up to `deepest`, and perhaps repetitions. */
-function* membersOf({ source, events }: PreparedBatch, deepest: number) {
-  if (deepest < STREAM) {
-    yield [source];
-  } else if (deepest < RECORD_KEY) {
-    for (const { stream } of events.streams) yield [source, stream];
-  } else {
-    for (let index = 0, start = 0; index < events.count; index++) {
-      yield lineMembers(events.lines, start);
-      start = events.offsets[index * OFFSETS + LINE_END]!;
-    }
+/** Yields the members of a batch's events, at least up to `deepest`, without most repetitions. */
+function* membersOf({ source, events }: PreparedBatch, deepest: number): Generator<string[]> {
+  if (deepest < 1) return void (yield [source]);
+  if (deepest < 2) return yield* events.streams.map(({ stream }) => [source, stream]);
+  for (let index = 0, start = 0; index < events.count; index++) {
+    yield lineMembers(events.lines, start);
+    start = events.offsets[index * OFFSETS + LINE_END]!;
   }
 }

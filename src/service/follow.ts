@@ -15,7 +15,6 @@ import {
   eventsRecord,
   type FollowPage,
   type FollowPosition,
-  laterOf,
   type LivePages,
   liveQueryKey,
   readFollowPage,
@@ -44,10 +43,8 @@ export class FollowSession implements Watcher {
   #after: string | null;
   #lastEventId: string | null = null;
   #wake: (() => void) | null = null;
-  /** Whether no commit after the snapshot of the last read, or of the session, matches. */
-  #isClean = true;
-  /** If not clean: up to here, no commit after that snapshot matches. */
-  #cleanThrough: string | null = null;
+  /** Frontier before the first matching commit since the last read; undefined if there is none. */
+  #matchAfter: string | null | undefined;
   #sentMs = performance.now();
   /** Position in the last record sent; undefined before the first. */
   #sentAfter: string | null | undefined;
@@ -104,20 +101,15 @@ export class FollowSession implements Watcher {
     this.#onClose();
   }
 
-  /** See `Watcher`. */
-  matched(before: string | null): boolean {
-    if (!this.#isClean) return false;
-    this.#isClean = false;
-    this.#cleanThrough = before;
-    return this.#wake !== null;
+  matched(before: string | null): void {
+    if (this.#matchAfter === undefined) this.#matchAfter = before;
   }
 
-  /** See `Watcher`. */
-  isDue(nowMs: number): boolean {
-    return this.#wake !== null && this.#isUnreported(this.#scannedThrough(), nowMs);
+  isDue(): boolean {
+    return performance.now() - this.#sentMs >= FOLLOW_POSITION_INTERVAL_MS &&
+      this.#phase === "live" && isAfter(this.#scannedThrough(), this.#sentAfter ?? null);
   }
 
-  /** See `Watcher`. */
   wake(): void {
     this.#wake?.();
     this.#wake = null;
@@ -131,10 +123,11 @@ export class FollowSession implements Watcher {
         : this.#catchUp(this.#snapshot);
     }
     this.#after = this.#scannedThrough();
-    if (this.#isUnreported(this.#after, performance.now())) return this.#emptyRecord("live");
     const snapshot = this.#hub.snapshot();
-    if (!this.#isClean && isAfter(snapshot.frontier, this.#after)) return this.#readLive(snapshot);
-    this.#isClean = true;
+    if (this.isDue()) return this.#emptyRecord("live", snapshot);
+    const hasMatch = this.#matchAfter !== undefined;
+    if (hasMatch && isAfter(snapshot.frontier, this.#after)) return this.#readLive(snapshot);
+    this.#matchAfter = undefined;
     const ended = this.#hub.ended();
     if (ended !== null) return this.end(ended.reason, ended.detail);
     return this.#changed();
@@ -152,9 +145,8 @@ export class FollowSession implements Watcher {
     return page.record ?? (isReporting ? this.#emptyRecord("snapshot", snapshot) : null);
   }
 
-  #emptyRecord(phase: FollowPosition["phase"], { frontier } = this.#hub.snapshot()): Uint8Array {
-    const at = { lastEventId: null, nextAfter: this.#after, through: frontier };
-    return eventsRecord(phase, [], at);
+  #emptyRecord(phase: FollowPosition["phase"], { frontier: through }: LogSnapshot): Uint8Array {
+    return eventsRecord(phase, [], { lastEventId: null, nextAfter: this.#after, through });
   }
 
   #catchUp({ frontier }: LogSnapshot): Uint8Array {
@@ -170,26 +162,18 @@ export class FollowSession implements Watcher {
   async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !isShutdown(this.#hub);
     const position = this.#position("live");
-    this.#isClean = true;
+    this.#matchAfter = undefined;
     const page = await this.#hub.livePages.read(snapshot, position, this.#queryKey, isWanted);
     if (this.#isOver()) return null;
     this.#moveTo(page);
-    if (!page.exhausted) {
-      this.#isClean = false;
-      this.#cleanThrough = null;
-    }
+    if (!page.exhausted) this.#matchAfter = null;
     return page.record;
   }
 
-  /** Position in the live phase: events before it were sent or don't match. */
+  /** Position in the live phase: no event up to it is left to read. */
   #scannedThrough(): string | null {
-    return laterOf(this.#after, this.#isClean ? this.#hub.changes.frontier : this.#cleanThrough);
-  }
-
-  /** Whether the client has heard nothing for too long, although the position has moved. */
-  #isUnreported(position: string | null, nowMs: number): boolean {
-    return nowMs - this.#sentMs >= FOLLOW_POSITION_INTERVAL_MS &&
-      isAfter(position, this.#sentAfter ?? null);
+    const through = this.#matchAfter === undefined ? this.#hub.changes.frontier : this.#matchAfter;
+    return isAfter(through, this.#after) ? through : this.#after;
   }
 
   #position(phase: FollowPosition["phase"]): FollowPosition {

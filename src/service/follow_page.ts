@@ -35,8 +35,7 @@ const COMMA = Buffer.from(",");
 const PAGE_OVERHEAD_BYTES = 512;
 
 /**
- * Reads the next page from a snapshot. A page that takes FOLLOW_POSITION_INTERVAL_MS ends at a
- * position past `after`, as soon as there is one.
+ * Reads the next page from a snapshot, for FOLLOW_POSITION_INTERVAL_MS and up to the end of a file.
  * @param isWanted called after each piece of the log; the page ends once it returns false.
  */
 export async function readFollowPage(
@@ -44,31 +43,22 @@ export async function readFollowPage(
   { phase, ...query }: FollowPosition,
   isWanted: () => boolean,
 ): Promise<FollowPage> {
-  const scan = new EventScan(snapshot, {
-    ...query,
-    limitBytes: FOLLOW_RECORD_BYTES_MAX,
-    pausesAfterFiles: true,
-  });
   const dueMs = performance.now() + FOLLOW_POSITION_INTERVAL_MS;
+  const isEnough = () => performance.now() >= dueMs;
+  const limits = { limitBytes: FOLLOW_RECORD_BYTES_MAX, isEnough };
+  const scan = new EventScan(snapshot, { ...query, ...limits });
   const pieces: Buffer[] = [];
   let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
     if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
-    const hasAdvanced = scan.lastEventId !== null || scan.scannedThrough !== null;
-    isCutShort = !isWanted() || (hasAdvanced && performance.now() >= dueMs);
+    isCutShort = !isWanted();
     if (isCutShort) break;
   }
   const { lastEventId } = scan;
-  const scanned = laterOf(lastEventId ?? query.after ?? null, scan.scannedThrough);
-  const nextAfter = isCutShort ? scanned : scan.nextAfter;
+  const nextAfter = isCutShort ? lastEventId ?? query.after ?? null : scan.nextAfter;
   const at = { lastEventId, nextAfter, through: snapshot.frontier };
   const record = lastEventId === null ? null : eventsRecord(phase, pieces.slice(1), at);
   return { record, lastEventId, nextAfter, exhausted: !scan.limitReached && !isCutShort };
-}
-
-/** Returns the later of two positions; null is the beginning of the log. */
-export function laterOf(first: string | null, second: string | null): string | null {
-  return (second ?? "") > (first ?? "") ? second : first;
 }
 
 /** Creates an `events` record; `pieces` are the events joined by commas. */

@@ -15,19 +15,18 @@ class Recorder implements Watcher {
   readonly filter: EventFilter;
   readonly matches: (string | null)[] = [];
   wakes = 0;
-  waits = true;
+  hasNews = true;
 
   constructor(filter: EventFilter = {}) {
     this.filter = filter;
   }
 
-  matched(before: string | null): boolean {
+  matched(before: string | null): void {
     this.matches.push(before);
-    return this.waits;
   }
 
   isDue(): boolean {
-    return this.waits;
+    return this.hasNews;
   }
 
   wake(): void {
@@ -94,30 +93,30 @@ test("ChangeSignal.commit() reads event lines only while a filter tests a key or
   for (const watcher of watchers) signal.remove(watcher);
 });
 
-test("ChangeSignal wakes asynchronously, and only watchers that wait", async () => {
+test("ChangeSignal wakes watchers asynchronously, for a match, a position or a change", async () => {
   const signal = new ChangeSignal(null);
-  const [waiting, reading, other] = [{}, {}, { source: "other" }].map((filter) =>
+  const [matching, quiet, other] = [{}, { kind: "none" }, { source: "other" }].map((filter) =>
     new Recorder(filter)
   ) as [Recorder, Recorder, Recorder];
-  reading.waits = false;
-  for (const watcher of [waiting, reading, other]) signal.add(watcher);
-  const wakes = () => [waiting, reading, other].map(({ wakes }) => wakes);
+  other.hasNews = false;
+  for (const watcher of [matching, quiet, other]) signal.add(watcher);
+  const wakes = () => [matching, quiet, other].map(({ wakes }) => wakes);
   signal.commit([preparedBatch("1")], "1");
   assert.deepEqual(wakes(), [0, 0, 0]);
   await nextTurn();
   assert.deepEqual(wakes(), [1, 0, 0]);
   signal.sweep();
   await nextTurn();
-  assert.deepEqual(wakes(), [2, 0, 1]);
+  assert.deepEqual(wakes(), [2, 1, 0]);
   signal.fire();
   await nextTurn();
-  assert.deepEqual(wakes(), [3, 1, 2]);
-  signal.remove(waiting);
-  signal.remove(waiting);
+  assert.deepEqual(wakes(), [3, 2, 1]);
+  signal.remove(matching);
+  signal.remove(matching);
   signal.fire();
   await nextTurn();
-  assert.deepEqual(wakes(), [3, 2, 3]);
-  for (const watcher of [reading, other]) signal.remove(watcher);
+  assert.deepEqual(wakes(), [3, 3, 2]);
+  for (const watcher of [quiet, other]) signal.remove(watcher);
 });
 
 test("ChangeSignal wakes in order and yields to the event loop", async () => {

@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
-import { type LinesWanted, type LogFile, type LogSnapshot, readLines } from "./snapshot.ts";
+import { type LogFile, type LogSnapshot, readLines } from "./snapshot.ts";
 import {
   type EventFilter,
   isHeaderLine,
@@ -31,12 +31,12 @@ export interface ScanOptions {
   limitEvents: number;
   /** The scan ends before an event that would exceed this limit, but returns at least one event. */
   limitBytes: number;
-  /** Whether to return an empty buffer after each file, where `scannedThrough` has advanced. */
-  pausesAfterFiles?: boolean;
+  /** Called after each file; the scan ends there if it returns true. */
+  isEnough?: () => boolean;
 }
 
 /** The options a client chooses; the service sets `limitBytes`. */
-export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "pausesAfterFiles">;
+export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "isEnough">;
 
 export class EventScan {
   /** Durable frontier when the scan started; null for an empty log. */
@@ -53,16 +53,19 @@ export class EventScan {
   #takenEvents = 0;
   /** Whether lines at or before `after` may still follow. */
   #skipping: boolean;
-  /** Last event of the files that were read completely; null if none. */
-  scannedThrough: string | null = null;
+  /** Last event of the file after which the scan ended early; null if it did not. */
+  #endedAfter: string | null = null;
 
   constructor(snapshot: LogSnapshot, options: ScanOptions) {
-    const { after, filter, limitEvents, limitBytes, pausesAfterFiles = false } = options;
+    const { after, filter, limitEvents, limitBytes, isEnough = () => false } = options;
+    const endsAfter = ({ lastEventId }: LogFile) => {
+      if (isEnough()) this.#endedAfter = lastEventId;
+      return this.#endedAfter !== null;
+    };
     const readBytes = () => this.#expectedBytes();
-    const wanted: LinesWanted = { after, filter, readBytes, memory: this.#memory };
-    const onFileEnd = (file: LogFile) => void (this.scannedThrough = file.lastEventId);
+    const wanted = { after, filter, readBytes, memory: this.#memory };
     this.snapshotThroughEventId = snapshot.frontier;
-    this.#chunks = readLines(snapshot.files, wanted, pausesAfterFiles ? onFileEnd : undefined);
+    this.#chunks = readLines(snapshot.files, wanted, endsAfter);
     this.#after = after;
     this.#matcher = lineMatcher(filter);
     this.#remainingEvents = limitEvents;
@@ -78,27 +81,27 @@ export class EventScan {
   /** `after` for the next scan, valid once this one has ended. */
   get nextAfter(): string | null {
     if (this.#limitReached) return this.#lastEventId;
+    if (this.#endedAfter !== null) return this.#endedAfter;
     const frontier = this.snapshotThroughEventId;
     const isBeyond = frontier === null || (this.#after !== undefined && this.#after > frontier);
     return isBeyond ? this.#after ?? null : frontier;
   }
 
-  /** Whether a limit ended the scan before the end of the snapshot. */
+  /** Whether a limit or `isEnough` ended the scan, perhaps before the end of the snapshot. */
   get limitReached(): boolean {
-    return this.#limitReached;
+    return this.#limitReached || this.#endedAfter !== null;
   }
 
   /**
    * Returns the lines of the next events, joined by commas and valid until the next call; null at
-   * the end. Returns an empty buffer after SCAN_PAUSE_BYTES without a match, and after each file if
-   * so requested, so that the caller can give up.
+   * the end. Returns an empty buffer after SCAN_PAUSE_BYTES without a match, so that the caller can
+   * give up.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
     while (!this.#limitReached) {
       const { value: chunk } = await this.#chunks.next();
       if (chunk === undefined) break;
-      if (chunk.length === 0) return EMPTY; // The end of a file.
       this.#scannedBytes += chunk.length;
       const events = this.#takeEvents(chunk);
       if (events !== null) return events;

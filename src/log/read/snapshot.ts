@@ -1,10 +1,8 @@
 /** A consistent view of the log: its durable state at one moment. */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
 import type { ScanMemory } from "./scan_memory.ts";
 import type { StreamCounts, StreamSource } from "./stream_counts.ts";
-
-const NO_LINES = Buffer.alloc(0);
 
 /** The events that a reader wants from a file. The file may return others as well. */
 export interface LinesWanted {
@@ -40,20 +38,15 @@ export interface LogSnapshot {
   readonly files: readonly LogFile[];
 }
 
-/**
- * Reads files one after another, in chunks as in `LogFile.lines()`, which are not empty.
- * @param onFileEnd called after each file, after which an empty chunk follows.
- */
+/** Reads files one after another, in chunks as in `LogFile.lines()`, until `endsAfter` a file. */
 export async function* readLines(
   files: readonly LogFile[],
   wanted: LinesWanted,
-  onFileEnd?: (file: LogFile) => void,
+  endsAfter: (file: LogFile) => boolean = () => false,
 ): AsyncGenerator<Buffer, void> {
   for (const file of files) {
     if (wanted.after !== undefined && file.lastEventId <= wanted.after) continue;
     yield* file.lines(wanted);
-    if (onFileEnd === undefined) continue;
-    onFileEnd(file);
-    yield NO_LINES;
+    if (endsAfter(file)) return;
   }
 }
