@@ -115,10 +115,10 @@ export class WriterQueue {
     try {
       const batches = committing.map(({ commitment }) => commitment.batch);
       const committed = await this.#log.append(batches);
-      this.#changes.commit(batches, committed.at(-1)!.last_event_id);
       for (const [index, { queued, commitment }] of committing.entries()) {
         queued.resolve(commitment.answerFor(committed[index]!));
       }
+      this.#changes.commit(batches, committed.at(-1)!.last_event_id);
     } catch (error) {
       const failure = this.#failure(error, committing.length);
       for (const { queued } of committing) queued.reject(failure);

@@ -108,7 +108,9 @@ export class SealedHistory {
   /** Returns the sealed batch with this identity; null if there is none. @throws {SegmentError} */
   findBatch(source: string, batchId: string): Promise<BatchEntry | null> | null {
     const hash = batchKeyHash(source, batchId);
-    return this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
+    return this.#isNew(hash)
+      ? null
+      : this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
   }
 
   async close(): Promise<void> {
@@ -116,33 +118,26 @@ export class SealedHistory {
   }
 
   #findFrontier(key: string): Promise<string | null> | null {
-    const finding = this.#findNewest(streamKeyHash(key), (segment) => findEntry(segment, key));
-    return finding?.then((entry) => entry?.lastEventId ?? null) ?? null;
+    const hash = streamKeyHash(key);
+    if (this.#isNew(hash)) return null;
+    return this.#findNewest(hash, (segment) => findEntry(segment, key))
+      .then((entry) => entry?.lastEventId ?? null);
   }
 
-  /**
-   * Returns the first result of `find` that is not null, searching the newest segment first. If the
-   * filters in memory rule out every segment, as for most new batches, returns null at once.
-   */
-  #findNewest<Found>(
-    hash: Hash64,
-    find: (segment: Segment) => Promise<Found | null>,
-  ): Promise<Found | null> | null {
-    for (let number = this.#segments.length - 1; number >= 0; number--) {
+  /** Whether the filters in memory rule out every segment, which needs no promise. */
+  #isNew(hash: Hash64): boolean {
+    return this.#segments.every((_, number) => {
       const filter = this.#keyFilters[number];
-      if (filter === undefined || mayHoldKey(filter, hash)) {
-        return this.#findFrom(number, hash, find);
-      }
-    }
-    return null;
+      return filter !== undefined && !mayHoldKey(filter, hash);
+    });
   }
 
-  async #findFrom<Found>(
-    newest: number,
+  /** Returns the first result of `find` that is not null, searching the newest segment first. */
+  async #findNewest<Found>(
     hash: Hash64,
     find: (segment: Segment) => Promise<Found | null>,
   ): Promise<Found | null> {
-    for (let number = newest; number >= 0; number--) {
+    for (let number = this.#segments.length - 1; number >= 0; number--) {
       const filter = this.#keyFilters[number];
       // Don't await if the filter is in memory, since a new batch probes every segment.
       const mayHold = filter === undefined
