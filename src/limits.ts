@@ -88,6 +88,8 @@ export const FOLLOWERS_MAX = 4096;
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
 /** Cache size for the live records that followers share. A larger record is shared but not kept. */
 export const LIVE_PAGES_BYTES_MAX = 4 * MIB;
+/** A follower whose position has moved gets it, without events, this long after its last record. */
+export const FOLLOW_POSITION_INTERVAL_MS = 5_000;
 /** A follower that reads nothing for this long while data is pending is disconnected. */
 export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 

@@ -1,32 +1,7 @@
 /** Deliberate bugs, each with the tests that must detect it (see `mutate.ts`). */
 
-/** A text replacement in a file. */
-export interface Edit {
-  file: string;
-  find: string;
-  replace: string;
-}
-
-export interface Mutation {
-  /** Describes the bug. */
-  name: string;
-  edits: readonly Edit[];
-  /** Test files, run in this order until one fails. */
-  tests: readonly string[];
-}
-
-/** Applies an edit to a source file. @throws {Error} if the text does not occur exactly once. */
-export function edited(text: string, { file, find, replace }: Edit): string {
-  if (text.split(find).length !== 2) {
-    throw new Error(`${file} does not contain this text exactly once; update the edit:\n${find}`);
-  }
-  return text.replace(find, () => replace);
-}
-
-/** An edit to a file in `src/`. */
-function edit(file: string, find: string, replace = ""): Edit {
-  return { file: `src/${file}`, find, replace };
-}
+import { SERVICE_MUTATIONS } from "./service_mutations.ts";
+import { edit, type Mutation } from "./support/mutation.ts";
 
 const CRASHES = "tests/faults/crash_sequences_test.ts";
 const FAULTS = "tests/faults/fault_points_test.ts";
@@ -229,17 +204,6 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [CRASHES, HISTORIES],
   },
   {
-    name: "the identities of sealed batches are not looked up",
-    edits: [
-      edit(
-        "service/log_state.ts",
-        "await this.#log.sealed.findBatch(source, batchId);",
-        "null;",
-      ),
-    ],
-    tests: [CRASHES],
-  },
-  {
     name: "the identities of recovered batches are forgotten",
     edits: [
       edit(
@@ -250,31 +214,6 @@ export const MUTATIONS: readonly Mutation[] = [
       ),
     ],
     tests: [CRASHES],
-  },
-  {
-    name: "a retirement in a segment is not found",
-    edits: [edit(
-      "service/log_state.ts",
-      "    return entry === null ? null : { finalFrontier, retirementEventId",
-      "    return entry !== null ? null : { finalFrontier, retirementEventId",
-    )],
-    tests: [CRASHES],
-  },
-  {
-    name: "a conflict is detected by batch id alone, not by source",
-    edits: [edit(
-      "service/append.ts",
-      "batch.batchDigest === known.batch_digest",
-      "batch.batchId === known.batch_id",
-    )],
-    tests: [CRASHES],
-  },
-  {
-    name: "a batch does not wait for another one with the same identity",
-    edits: [
-      edit("service/append.ts", "group.get(source)?.has(batchId) === true", "group.size < 0"),
-    ],
-    tests: [HISTORIES],
   },
   {
     name: "the manifest is replaced in place",
@@ -329,24 +268,6 @@ export const MUTATIONS: readonly Mutation[] = [
       ),
     ],
     tests: [FAULTS, HISTORIES],
-  },
-  {
-    name: "a follower misses commits during its snapshot",
-    edits: [edit(
-      "service/follow.ts",
-      '    this.#phase = "live";\n',
-      '    this.#phase = "live";\n    this.#after = this.#hub.snapshot().frontier;\n',
-    )],
-    tests: ["tests/service/follow_random_test.ts", "tests/service/follow_test.ts"],
-  },
-  {
-    name: "followers are not notified that the writer stopped",
-    edits: [edit(
-      "service/writer_queue.ts",
-      "    this.#onChange();\n    return",
-      "    return",
-    )],
-    tests: [FAULTS, "tests/service/follow_end_test.ts"],
   },
   {
     name: "the lock is not taken",
@@ -446,4 +367,5 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     tests: [SEALING],
   },
+  ...SERVICE_MUTATIONS,
 ];

@@ -103,7 +103,8 @@ async function withFollowers<T>(
   }
 }
 
-async function frontier(socketPath: string): Promise<string> {
+/** Returns the last event of a log that is not empty. */
+export async function frontier(socketPath: string): Promise<string> {
   const client = await RawClient.connect(socketPath);
   try {
     return pagePosition((await client.exchange(pageRequest(null, 1))).bodyEnd).snapshotThrough;

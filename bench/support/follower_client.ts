@@ -52,6 +52,7 @@ export class FollowerClient {
   /**
    * Follows the log after an event, or from the beginning if it is null. Resolves when the follower
    * has caught up.
+   * @param filter query parameters, each preceded by `&`.
    * @param onFailure called if the response ends after the follower has caught up.
    * @throws {Error} if the follow was rejected or ended before that. The connection is then closed.
    */
@@ -60,8 +61,9 @@ export class FollowerClient {
     after: string | null,
     onEvents: OnEvents,
     onFailure: (error: Error) => void,
+    filter = "",
   ): Promise<FollowerClient> {
-    const from = after === null ? "" : `&after=${after}`;
+    const from = `${filter}${after === null ? "" : `&after=${after}`}`;
     const request = `GET /v1/events?follow=true${from} HTTP/1.1\r\nHost: bench\r\n\r\n`;
     return new Promise((resolve, reject) => {
       let isOpen = false;

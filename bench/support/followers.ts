@@ -9,6 +9,8 @@ export interface FollowersOptions {
   count: number;
   /** The event after which to start; null for the beginning. */
   after: string | null;
+  /** Query parameters of a follower, each preceded by `&`; none by default. */
+  filter?: (place: number) => string;
   /** Creates the receiver of one follower's events. */
   receiver: () => OnEvents;
 }
@@ -55,10 +57,18 @@ export class Followers {
 
   /** Waits for all pending opens, so that each one can be closed. */
   async #openMore(): Promise<void> {
-    const { socketPath, count, after, receiver } = this.#options;
+    const { socketPath, count, after, receiver, filter = () => "" } = this.#options;
+    const opened = this.#clients.length;
     const openings = Array.from(
-      { length: Math.min(OPENING_MAX, count - this.#clients.length) },
-      () => FollowerClient.open(socketPath, after, receiver(), this.#failure.reject),
+      { length: Math.min(OPENING_MAX, count - opened) },
+      (_, place) =>
+        FollowerClient.open(
+          socketPath,
+          after,
+          receiver(),
+          this.#failure.reject,
+          filter(opened + place),
+        ),
     );
     const results = await Promise.allSettled(openings);
     for (const result of results) {

@@ -50,9 +50,7 @@ export class BatchRequest {
         payload: typicalPayload(index),
       })),
     });
-    const head = "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
-    this.#bytes = Buffer.from(head + body);
+    this.#bytes = postRequest(body);
     this.#numberAt = this.#bytes.indexOf(placeholder);
   }
 
@@ -62,6 +60,50 @@ export class BatchRequest {
     this.#bytes.write(digits, this.#numberAt, "latin1");
     return this.#bytes;
   }
+}
+
+/** A `POST /v1/events` of one event for one stream, with a new batch id each time. */
+export class StreamRequest {
+  readonly #bytes: Buffer;
+  readonly #numberAt: number;
+  readonly #frontierAt: number;
+  #number = 0;
+
+  /**
+   * @param stream makes a client's ids unique.
+   * @param frontier the expected frontier of the first request; undefined for no precondition.
+   */
+  constructor(source: string, stream: string, frontier?: string | null) {
+    const placeholder = "0".repeat(NUMBER_DIGITS);
+    const condition = '"expected_frontier":';
+    const body = JSON.stringify({
+      batch_id: `${stream}-${placeholder}`,
+      source,
+      ...(frontier !== undefined &&
+        { stream_precondition: { stream, expected_frontier: frontier } }),
+      events: [{ stream, record_key: "1", kind: "upserted", payload: typicalPayload(1) }],
+    });
+    this.#bytes = postRequest(body);
+    this.#numberAt = this.#bytes.indexOf(placeholder);
+    this.#frontierAt = this.#bytes.indexOf(condition) + condition.length + 1;
+  }
+
+  /**
+   * Returns the next request. The buffer is reused, so send it before the next call.
+   * @param frontier the expected frontier, if the first request expected one.
+   */
+  next(frontier?: string): Buffer {
+    const digits = String(this.#number++).padStart(NUMBER_DIGITS, "0");
+    this.#bytes.write(digits, this.#numberAt, "latin1");
+    if (frontier !== undefined) this.#bytes.write(frontier, this.#frontierAt, "latin1");
+    return this.#bytes;
+  }
+}
+
+function postRequest(body: string): Buffer {
+  const head = "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
+    `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  return Buffer.from(head + body);
 }
 
 /** Builds a reproducible `POST /v1/events` whose events have distinct keys. */
@@ -78,10 +120,7 @@ export function keyedBatch(number: number, events: number): Buffer {
       payload: typicalPayload(firstKey + index),
     })),
   });
-  return Buffer.from(
-    "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  return postRequest(body);
 }
 
 function keyName(key: number): string {

@@ -1,7 +1,7 @@
 /** The requests from a row's clients, and checks of their responses. */
 import type { Buffer } from "node:buffer";
 import type { Workload } from "./load.ts";
-import { BatchRequest, pageRequest } from "./requests.ts";
+import { BatchRequest, pageRequest, StreamRequest } from "./requests.ts";
 import type { RawResponse } from "./response_parser.ts";
 
 const COMMITTED = '"status":"committed"';
@@ -14,6 +14,41 @@ export function ingestWorkload(idPrefix: string, events: number): Workload {
     accept(response) {
       requireCommitted(response);
       return events;
+    },
+    bytes: (sent) => sent.length,
+  };
+}
+
+/** Appends single events to a stream of its own, without a precondition. */
+export function streamWorkload(source: string, stream: string): Workload {
+  const request = new StreamRequest(source, stream);
+  return {
+    next: () => request.next(),
+    accept(response) {
+      requireCommitted(response);
+      return 1;
+    },
+    bytes: (sent) => sent.length,
+  };
+}
+
+const LAST_EVENT_ID = '"last_event_id":"';
+const ID_CHARS = 36;
+
+/** Like `streamWorkload()`, and each event expects the frontier that the one before it left. */
+export function conditionalWorkload(source: string, stream: string): Workload {
+  const first = new StreamRequest(source, stream, null).next();
+  const request = new StreamRequest(source, stream, "0".repeat(ID_CHARS));
+  request.next(); // Its batch id is the first one.
+  let frontier: string | undefined;
+  return {
+    next: () => frontier === undefined ? first : request.next(frontier),
+    accept(response) {
+      requireCommitted(response);
+      const { bodyEnd } = response;
+      const start = bodyEnd.indexOf(LAST_EVENT_ID) + LAST_EVENT_ID.length;
+      frontier = bodyEnd.toString("latin1", start, start + ID_CHARS);
+      return 1;
     },
     bytes: (sent) => sent.length,
   };

@@ -4,12 +4,16 @@ import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "n
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { parseArguments } from "../../src/commands/arguments.ts";
-import { withFolder } from "../../tools/support/program.ts";
+import { spawnCli, withFolder } from "../../tools/support/program.ts";
 import { Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
 import { exampleAt, needs, run, writeCommand } from "./support/programs.ts";
 
 const NEEDS_SHELL = needs("bash", "curl", "jq", "flock");
+
+/** Interval between looks at a cursor file. */
+const POLL_MS = 20;
 
 /** Runs the probe. @returns its exit status and output. */
 function probe({ socketPath, logDir }: Deployment, ...args: string[]): [number | null, string] {
@@ -54,6 +58,33 @@ test(
       assert.equal(down, 2);
       assert.match(reason, /^EVENTLOG CRITICAL - cannot read from .*ground\.sock: no such socket/);
       assert.equal(probe(served, "--lag-max", "soon")[0], 3);
+    }),
+);
+
+test(
+  "probe.sh reports no lag of a consumer whose filter matches nothing",
+  NEEDS_SHELL,
+  () =>
+    withServing(async (served) => {
+      await served.append("1");
+      const cursor = join(served.folder, "cursor");
+      const args = ["--socket", served.socketPath, "--cursor", cursor, "kind=nothing"];
+      const consumer = spawnCli(args, { executable: exampleAt("shell/follow.sh") });
+      const position = () => existsSync(cursor) ? readFileSync(cursor, "utf8").trim() : null;
+      const at = async (place: number) => {
+        while (position() !== served.receipts[place]!.last_event_id) await delay(POLL_MS);
+      };
+      try {
+        await at(0);
+        await served.append("2");
+        const lag = ["--cursor", `view=${cursor}`, "--lag-max", "0"];
+        assert.match(probe(served, ...lag)[1], /^EVENTLOG WARNING - view is \d+ s behind/);
+        await at(1);
+        assert.match(probe(served, ...lag)[1], /^EVENTLOG OK - up \| .* lag_view=0s\n$/);
+      } finally {
+        consumer.child.kill();
+        await consumer.exited;
+      }
     }),
 );
 

@@ -6,7 +6,7 @@ import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.
 import { type Batch, batchBody } from "./batch_body.ts";
 import { ConnectionError } from "./errors.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
-import { type ReplayOptions, replayPages } from "./replay.ts";
+import { type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
 import type { Retry } from "./retry.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
 import { refuseUnknown } from "./options.ts";
@@ -95,8 +95,8 @@ export class EventLogClient {
   }
 
   /**
-   * Yields the events in a snapshot of the log, in order. To resume later, use
-   * {@linkcode EventLogClient.replayPages} and persist the last `nextAfter`.
+   * Yields the events in a snapshot of the log, in order. To resume later, persist the positions
+   * that `onPosition` gets, or those of {@linkcode EventLogClient.replayPages}.
    * @template Payload type of the payloads; not checked at run time.
    */
   async *replay<Payload = unknown>(
@@ -124,7 +124,7 @@ export class EventLogClient {
   replayPages<Payload = unknown>(
     options: ReplayOptions = {},
   ): AsyncGenerator<ReplayPage<Payload>, void> {
-    return replayPages<Payload>(this.#transport, options);
+    return reportPositions(replayPages<Payload>(this.#transport, options), options);
   }
 
   /**
@@ -163,7 +163,7 @@ export class EventLogClient {
   followRecords<Payload = unknown>(
     options: FollowOptions = {},
   ): AsyncGenerator<FollowRecord<Payload>, void> {
-    return new Follower<Payload>(this.#transport, options).records();
+    return reportPositions(new Follower<Payload>(this.#transport, options).records(), options);
   }
 
   /** Lists all streams, with their latest events and event counts, as of one snapshot. */

@@ -29,11 +29,17 @@ export interface ReplayOptions extends ReplayFilter {
   limit?: number;
   /** Checks the hashes of each event and throws an `AlteredEventError`; default false. */
   verify?: boolean;
+  /**
+   * Called with each new position, for a consumer to persist as the `after` of its next run. Called
+   * once the events before it have been consumed, that is when the item after them is requested,
+   * and repeatedly while no event matches. The iteration waits for a returned promise.
+   */
+  onPosition?: (position: string) => void | Promise<void>;
   /** Cancels the iteration, which then throws the signal's abort reason. */
   signal?: AbortSignal;
 }
 
-export const REPLAY_OPTIONS = "after source stream recordKey kind limit verify signal";
+export const REPLAY_OPTIONS = "after source stream recordKey kind limit verify onPosition signal";
 
 /** Builds the request for events after a position. */
 export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {
@@ -91,6 +97,20 @@ export async function* replayPages<Payload>(
       throw new ProtocolError("next_after of a page is not beyond the requested position");
     }
     after = nextAfter;
+  }
+}
+
+/** Yields pages or records, and calls `onPosition` after each one that advances the position. */
+export async function* reportPositions<Item extends { nextAfter: string | null }>(
+  items: AsyncGenerator<Item, void>,
+  { after, onPosition }: ReplayOptions,
+): AsyncGenerator<Item, void> {
+  let position = after ?? null;
+  for await (const item of items) {
+    yield item;
+    if (item.nextAfter === null || item.nextAfter === position) continue;
+    position = item.nextAfter;
+    await onPosition?.(position);
   }
 }
 

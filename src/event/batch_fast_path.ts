@@ -18,6 +18,8 @@ import {
   RECORD_KEY,
   STREAM,
 } from "./batch_encoder.ts";
+import { isEventId } from "./event_id.ts";
+import type { StreamShare } from "./event_stamping.ts";
 import {
   CanonicalCopy,
   NOT_TAKEN,
@@ -28,7 +30,7 @@ import {
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";
-import type { PreparedBatch } from "./types.ts";
+import type { PreparedBatch, StreamPrecondition } from "./types.ts";
 
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -38,6 +40,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
+const NULL = Buffer.from("null");
 /** Approximate bytes that the encoder adds per event for hashes and member names. */
 const ADDED_BYTES = 480;
 
@@ -67,6 +70,8 @@ class BatchReader {
   readonly #end: number;
   #source: string | undefined;
   #batchId: string | undefined;
+  #stream: string | undefined;
+  #expectedFrontier: string | null | undefined;
   #hasVersion = false;
   #events = 0;
   /** Index of the current event's pieces. */
@@ -99,8 +104,18 @@ class BatchReader {
     const isPlain = events.streams.every(({ stream }) =>
       nameFault(stream) === null && stream !== SOURCE_LINEAGE_STREAM
     );
-    if (!isPlain) return null;
-    return { source, batchId, batchDigest, events, precondition: undefined, lineage: undefined };
+    const precondition = this.#precondition(events.streams);
+    if (!isPlain || precondition === null) return null;
+    return { source, batchId, batchDigest, events, precondition, lineage: undefined };
+  }
+
+  /** Returns null for a precondition that needs the slow path. */
+  #precondition(streams: StreamShare[]): StreamPrecondition | undefined | null {
+    const [stream, expectedFrontier] = [this.#stream, this.#expectedFrontier];
+    if (stream === undefined && expectedFrontier === undefined) return undefined;
+    if (stream === undefined || streams.some((share) => share.stream !== stream)) return null;
+    const isValid = expectedFrontier === null || isEventId(expectedFrontier);
+    return isValid ? { stream, expectedFrontier } : null;
   }
 
   /**
@@ -141,9 +156,24 @@ class BatchReader {
         if (this.#hasVersion || this.#bytes[at] !== DIGIT_1) return NOT_TAKEN;
         this.#hasVersion = true;
         return at + 1;
+      case "stream_precondition":
+        return this.#readObject(at, this.#readPreconditionMember);
       default:
         return NOT_TAKEN;
     }
+  };
+
+  readonly #readPreconditionMember = (nameAt: number, at: number): number => {
+    const end = plainStringEnd(this.#bytes, at);
+    const name = this.#text(nameAt, plainStringEnd(this.#bytes, nameAt));
+    if (name === "stream" && this.#stream === undefined && end !== NOT_TAKEN) {
+      this.#stream = this.#text(at, end);
+      return end;
+    }
+    if (name !== "expected_frontier" || this.#expectedFrontier !== undefined) return NOT_TAKEN;
+    if (end === NOT_TAKEN && !startsWith(this.#bytes, at, NULL)) return NOT_TAKEN;
+    this.#expectedFrontier = end === NOT_TAKEN ? null : this.#text(at, end);
+    return end === NOT_TAKEN ? at + NULL.length : end;
   };
 
   #readEvents(start: number): number {

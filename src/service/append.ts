@@ -1,39 +1,52 @@
 /** Checks a submitted batch in this order: duplicate, retirement, lineage, precondition. */
 import { ApiError } from "../event/api_error.ts";
-import { SYSTEM_SOURCE } from "../event/system_names.ts";
-import type { PreparedBatch, Receipt } from "../event/types.ts";
+import type { LineageMarker, PreparedBatch, Receipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
-import type { LogState } from "./log_state.ts";
-import type { Decision, Mutation } from "./mutation.ts";
+import { type Maybe, whenKnown } from "../maybe.ts";
+import type { LogState, Retirement } from "./log_state.ts";
+import { type Decision, FACT, type Mutation } from "./mutation.ts";
 
 /** Commits a batch once; a retry gets the original receipt. */
 export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
-  const { source, batchId, precondition, lineage } = batch;
-  const isConditional = precondition !== undefined || lineage !== undefined;
+  const { source, batchId, precondition, lineage, events } = batch;
+  const reads = [FACT.batch(source, batchId), FACT.lifecycle(source)];
+  const changes = [FACT.batch(source, batchId), FACT.source(source)];
+  if (lineage !== undefined) {
+    reads.push(FACT.source(source), FACT.lifecycle(lineage.predecessorSource));
+    changes.push(FACT.lifecycle(source));
+  }
   return {
-    dependsOn: (group) =>
-      group.get(source)?.has(batchId) === true ||
-      // A batch from the system source may retire this batch's source or its predecessor.
-      group.has(SYSTEM_SOURCE) ||
-      (isConditional && group.has(source)),
+    reads,
+    readsStream: precondition && FACT.stream(source, precondition.stream),
+    changes,
+    changedStreams: () => events.streams.map(({ stream }) => FACT.stream(source, stream)),
     decide: (state) => decide(batch, state),
   };
 }
 
-async function decide(batch: PreparedBatch, state: LogState): Promise<Decision<Receipt>> {
-  const known = await state.findBatch(batch.source, batch.batchId);
-  if (known !== null) {
-    if (batch.batchDigest === known.batch_digest) return { answer: receipt("duplicate", known) };
-    throw new ApiError(
-      "batch_id_conflict",
-      "this batch_id was committed with different events; use a new batch_id for new events",
-      { source: batch.source, batch_id: batch.batchId },
-    );
-  }
-  await assertNotRetired(batch, state);
-  await assertLineage(batch, state);
-  await assertPrecondition(batch, state);
-  return { batch, answerFor: (entry) => receipt("committed", entry) };
+function decide(batch: PreparedBatch, state: LogState): Maybe<Decision<Receipt>> {
+  const { source, batchId, lineage } = batch;
+  return whenKnown(state.findBatch(source, batchId), (known) => {
+    if (known !== null) return { answer: repeatedReceipt(batch, known) };
+    return whenKnown(state.findRetirement(source), (retirement) => {
+      assertNotRetired(source, retirement);
+      const lineageChecked = lineage && assertLineage(source, lineage, state);
+      return whenKnown(lineageChecked, () =>
+        whenKnown(checkPrecondition(batch, state), () => ({
+          batch,
+          answerFor: (entry: BatchEntry) => receipt("committed", entry),
+        })));
+    });
+  });
+}
+
+function repeatedReceipt(batch: PreparedBatch, known: BatchEntry): Receipt {
+  if (batch.batchDigest === known.batch_digest) return receipt("duplicate", known);
+  throw new ApiError(
+    "batch_id_conflict",
+    "this batch_id was committed with different events; use a new batch_id for new events",
+    { source: batch.source, batch_id: batch.batchId },
+  );
 }
 
 function receipt(status: Receipt["status"], entry: BatchEntry): Receipt {
@@ -41,8 +54,7 @@ function receipt(status: Receipt["status"], entry: BatchEntry): Receipt {
   return { status, batch_digest, events, first_event_id, last_event_id };
 }
 
-async function assertNotRetired({ source }: PreparedBatch, state: LogState): Promise<void> {
-  const retirement = await state.findRetirement(source);
+function assertNotRetired(source: string, retirement: Retirement | null): void {
   if (retirement === null) return;
   throw new ApiError("source_retired", `source ${source} is retired and accepts no more batches`, {
     source,
@@ -51,11 +63,12 @@ async function assertNotRetired({ source }: PreparedBatch, state: LogState): Pro
   });
 }
 
+/** A first batch, the only one with lineage, can afford promises. */
 async function assertLineage(
-  { source, lineage }: PreparedBatch,
+  source: string,
+  lineage: LineageMarker,
   state: LogState,
 ): Promise<void> {
-  if (lineage === undefined) return;
   const { predecessorSource, predecessorFinalFrontier } = lineage;
   const retirement = await state.findRetirement(predecessorSource);
   const actual = retirement?.finalFrontier ?? null;
@@ -75,17 +88,15 @@ async function assertLineage(
   }
 }
 
-async function assertPrecondition(
-  { source, precondition }: PreparedBatch,
-  state: LogState,
-): Promise<void> {
+function checkPrecondition({ source, precondition }: PreparedBatch, state: LogState): Maybe<void> {
   if (precondition === undefined) return;
   const { stream, expectedFrontier } = precondition;
-  const actualFrontier = await state.streamFrontier(source, stream);
-  if (actualFrontier === expectedFrontier) return;
-  throw new ApiError(
-    "stream_frontier_conflict",
-    `the last event in stream ${stream} of source ${source} is not the expected one`,
-    { source, stream, expected_frontier: expectedFrontier, actual_frontier: actualFrontier },
-  );
+  return whenKnown(state.streamFrontier(source, stream), (actualFrontier) => {
+    if (actualFrontier === expectedFrontier) return;
+    throw new ApiError(
+      "stream_frontier_conflict",
+      `the last event in stream ${stream} of source ${source} is not the expected one`,
+      { source, stream, expected_frontier: expectedFrontier, actual_frontier: actualFrontier },
+    );
+  });
 }

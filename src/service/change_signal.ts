@@ -1,41 +1,141 @@
 /**
- * Wakes waiting followers when the log changes. It wakes them after the commit's receipts are sent,
- * a few per turn of the event loop, so that a thousand followers do not delay requests.
+ * Tells followers about the commits that their filters match. A commit looks up its own values in
+ * maps, so followers that it does not concern cost nothing. Their position is this frontier.
  *
- * Uses arrays, because a set that is constantly filled and emptied leaves behind hash tables that
- * only a full garbage collection frees.
+ * Waits end after the commit's receipts are sent, a few per turn of the event loop, so that a
+ * thousand followers do not delay requests.
  */
-import { setImmediate } from "node:timers";
+import { clearInterval, setImmediate, setInterval } from "node:timers";
+import { LINE_END, OFFSETS } from "../event/event_stamping.ts";
+import type { PreparedBatch } from "../event/types.ts";
+import { spelledText } from "../log/line/line_bytes.ts";
+import { type EventFilter, lineMembers } from "../log/line/stored_line.ts";
 
 /** Followers woken per turn of the event loop: about half a millisecond of work. */
 export const WAKES_PER_TURN_MAX: number = 64;
+/** Interval between checks whether followers have a position to report. */
+const SWEEP_MS = 1000;
+
+export interface Watcher {
+  readonly filter: EventFilter;
+  /** Called when a commit with a matching event becomes visible, with the frontier before it. */
+  matched(before: string | null): void;
+  /** Whether the watcher has a position to report. */
+  isDue(): boolean;
+  /** Ends the watcher's wait, if any. */
+  wake(): void;
+}
+
+/** Watchers by the values of the members that their filters test. */
+type Groups = Map<string, Set<Watcher>>;
 
 export class ChangeSignal {
-  #waiting: (() => void)[] = [];
-  /** Followers to wake, in reverse order. */
-  #due: (() => void)[] = [];
+  /** By the indexes of the members that the filters test, such as "0,2"; see `lineMembers()`. */
+  readonly #groups = new Map<string, Groups>();
+  #due: Watcher[] = [];
+  #timer: ReturnType<typeof setInterval> | undefined;
+  /** Last event of the commits that watchers were told about. */
+  frontier: string | null;
 
-  /** Wakes all current waiters. */
+  constructor(frontier: string | null) {
+    this.frontier = frontier;
+  }
+
+  /** Tells `watcher` about later commits, until it is removed. */
+  add(watcher: Watcher): void {
+    const { members, key } = placeOf(watcher.filter);
+    const groups: Groups = this.#groups.get(members) ?? new Map();
+    this.#groups.set(members, groups.set(key, (groups.get(key) ?? new Set()).add(watcher)));
+    this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
+  }
+
+  remove(watcher: Watcher): void {
+    const { members, key } = placeOf(watcher.filter);
+    const groups = this.#groups.get(members);
+    groups?.get(key)?.delete(watcher);
+    if (groups?.get(key)?.size === 0) groups.delete(key);
+    if (groups?.size === 0) this.#groups.delete(members);
+    if (this.#groups.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Wakes the watchers whose filter matches an event in a commit that ends at `frontier`. */
+  commit(batches: readonly PreparedBatch[], frontier: string): void {
+    const before = this.frontier;
+    this.frontier = frontier;
+    const shapes = [...this.#groups].map(([text, groups]) => ({
+      members: indexesOf(text),
+      groups,
+    }));
+    const deepest = Math.max(-1, ...shapes.flatMap(({ members }) => members));
+    const matching = new Set<Set<Watcher>>();
+    for (const batch of shapes.length === 0 ? [] : batches) {
+      for (const event of membersOf(batch, deepest)) {
+        for (const { members, groups } of shapes) {
+          const group = groups.get(keyOf(members, event));
+          if (group !== undefined) matching.add(group);
+        }
+      }
+    }
+    for (const group of matching) {
+      for (const watcher of group) watcher.matched(before);
+      this.#wakeLater([...group]);
+    }
+  }
+
+  /** Wakes all watchers. */
   fire(): void {
-    if (this.#waiting.length === 0) return;
-    const isWaking = this.#due.length > 0;
-    this.#due = this.#waiting.concat(this.#due);
-    this.#waiting = [];
-    if (!isWaking) setImmediate(() => this.#wakeSome());
+    this.#wakeLater(this.#watchers());
   }
 
-  /** Calls `wake` after the next change, unless it is removed first. */
-  add(wake: () => void): void {
-    this.#waiting.push(wake);
+  /** Wakes the watchers that have a position to report. */
+  sweep(): void {
+    this.#wakeLater(this.#watchers().filter((watcher) => watcher.isDue()));
   }
 
-  remove(wake: () => void): void {
-    const index = this.#waiting.indexOf(wake);
-    if (index >= 0) this.#waiting.splice(index, 1);
+  #watchers(): Watcher[] {
+    const groups = [...this.#groups.values()].flatMap((groups) => [...groups.values()]);
+    return groups.flatMap((watchers) => [...watchers]);
+  }
+
+  #wakeLater(watchers: readonly Watcher[]): void {
+    if (this.#due.length === 0 && watchers.length > 0) setImmediate(() => this.#wakeSome());
+    this.#due = this.#due.concat(watchers);
   }
 
   #wakeSome(): void {
-    for (let woken = 0; woken < WAKES_PER_TURN_MAX; woken++) this.#due.pop()?.();
+    for (const watcher of this.#due.splice(0, WAKES_PER_TURN_MAX)) watcher.wake();
     if (this.#due.length > 0) setImmediate(() => this.#wakeSome());
+  }
+}
+
+function indexesOf(members: string): number[] {
+  return members === "" ? [] : members.split(",").map(Number);
+}
+
+/** Returns the indexes of the members that a filter tests, and the key for their values. */
+function placeOf({ source, stream, recordKey, kind }: EventFilter) {
+  const values = [source, stream, recordKey, kind].map((value) =>
+    value === undefined ? null : spelledText(value).toString("latin1")
+  );
+  const indexes = [...values.keys()].filter((index) => values[index] !== null);
+  return { members: `${indexes}`, key: keyOf(indexes, values) };
+}
+
+/** Joins values by a character that JSON strings escape. */
+function keyOf(members: readonly number[], values: readonly (string | null)[]): string {
+  return members.length === 1
+    ? values[members[0]!]!
+    : members.map((index) => values[index]).join("\n");
+}
+
+/** Yields the members of a batch's events, at least up to `deepest`, without most repetitions. */
+function* membersOf({ source, events }: PreparedBatch, deepest: number): Generator<string[]> {
+  if (deepest < 1) return void (yield [source]);
+  if (deepest < 2) return yield* events.streams.map(({ stream }) => [source, stream]);
+  for (let index = 0, start = 0; index < events.count; index++) {
+    yield lineMembers(events.lines, start);
+    start = events.offsets[index * OFFSETS + LINE_END]!;
   }
 }

@@ -35,7 +35,7 @@ export async function openEventLog(options: LogOptions): Promise<EventLogService
 
 export class EventLogService {
   readonly #log: Log;
-  readonly #changes = new ChangeSignal();
+  readonly #changes: ChangeSignal;
   readonly #queue: WriterQueue;
   readonly #streamPages: StreamPages;
   readonly #hub: FollowHub;
@@ -44,7 +44,8 @@ export class EventLogService {
 
   constructor(log: Log, report: (line: string) => void) {
     this.#log = log;
-    this.#queue = new WriterQueue(log, report, () => this.#changes.fire());
+    this.#changes = new ChangeSignal(log.snapshot.frontier);
+    this.#queue = new WriterQueue(log, report, this.#changes);
     this.#streamPages = new StreamPages(log);
     this.#hub = {
       snapshot: () => log.snapshot,

@@ -1,13 +1,16 @@
 /**
  * A follow response: the snapshot, `caught_up`, then new commits until it ends. Its records are
  * requested one by one, so a session reads the log at its client's pace and holds a single record.
+ * Once it has caught up, it reads only commits that match its filter (`change_signal.ts`).
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
+import { FOLLOW_POSITION_INTERVAL_MS } from "../limits.ts";
+import type { EventFilter } from "../log/line/stored_line.ts";
 import type { ReplayQuery } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
 import { CorruptLogError } from "../log/storage/errors.ts";
-import type { ChangeSignal } from "./change_signal.ts";
+import type { ChangeSignal, Watcher } from "./change_signal.ts";
 import {
   eventsRecord,
   type FollowPage,
@@ -28,7 +31,8 @@ export interface FollowHub {
   report(line: string): void;
 }
 
-export class FollowSession {
+export class FollowSession implements Watcher {
+  readonly filter: EventFilter;
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
   readonly #queryKey: string;
@@ -39,15 +43,22 @@ export class FollowSession {
   #after: string | null;
   #lastEventId: string | null = null;
   #wake: (() => void) | null = null;
+  /** Frontier before the first matching commit since the last read; undefined if there is none. */
+  #matchAfter: string | null | undefined;
+  #sentMs = performance.now();
+  /** Position in the last record sent; undefined before the first. */
+  #sentAfter: string | null | undefined;
 
   /** @param onClose called once when the session is over. */
   constructor(hub: FollowHub, query: ReplayQuery, onClose: () => void) {
     this.#hub = hub;
     this.#query = query;
+    this.filter = query.filter;
     this.#queryKey = liveQueryKey(query);
     this.#snapshot = hub.snapshot();
     this.#after = query.after ?? null;
     this.#onClose = onClose;
+    hub.changes.add(this);
   }
 
   /**
@@ -60,7 +71,10 @@ export class FollowSession {
       if (ended?.reason === "shutdown") return this.end(ended.reason, ended.detail);
       try {
         const record = await this.#advance();
-        if (record !== null) return record;
+        if (record === null) continue;
+        this.#sentMs = performance.now();
+        this.#sentAfter = this.#after;
+        return record;
       } catch (error) {
         const reason = "the log could not be read";
         this.#hub.report(`follow ended, ${reason}: ${(error as Error).message}`);
@@ -82,11 +96,23 @@ export class FollowSession {
   close(): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
-    if (this.#wake !== null) {
-      this.#hub.changes.remove(this.#wake);
-      this.#wake();
-    }
+    this.#hub.changes.remove(this);
+    this.wake();
     this.#onClose();
+  }
+
+  matched(before: string | null): void {
+    if (this.#matchAfter === undefined) this.#matchAfter = before;
+  }
+
+  isDue(): boolean {
+    return performance.now() - this.#sentMs >= FOLLOW_POSITION_INTERVAL_MS &&
+      this.#phase === "live" && isAfter(this.#scannedThrough(), this.#sentAfter ?? null);
+  }
+
+  wake(): void {
+    this.#wake?.();
+    this.#wake = null;
   }
 
   /** Advances one step; returns the record it yields, if any. */
@@ -96,8 +122,12 @@ export class FollowSession {
         ? this.#readSnapshot(this.#snapshot)
         : this.#catchUp(this.#snapshot);
     }
+    this.#after = this.#scannedThrough();
     const snapshot = this.#hub.snapshot();
-    if ((snapshot.frontier ?? "") > (this.#after ?? "")) return this.#readLive(snapshot);
+    if (this.isDue()) return this.#emptyRecord("live", snapshot);
+    const hasMatch = this.#matchAfter !== undefined;
+    if (hasMatch && isAfter(snapshot.frontier, this.#after)) return this.#readLive(snapshot);
+    this.#matchAfter = undefined;
     const ended = this.#hub.ended();
     if (ended !== null) return this.end(ended.reason, ended.detail);
     return this.#changed();
@@ -106,14 +136,17 @@ export class FollowSession {
   async #readSnapshot(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !this.#isOver() && !isShutdown(this.#hub);
     const page = await readFollowPage(snapshot, this.#position("snapshot"), isWanted);
-    const isCutShort = page.record === null && !page.exhausted;
+    const isCutShort = page.record === null && !page.exhausted && !isWanted();
     if (this.#phase !== "snapshot" || isCutShort) return null;
     if (page.exhausted) this.#phase = "caught_up";
     this.#moveTo(page);
-    // A snapshot always yields at least one record.
-    if (page.record !== null || this.#lastEventId !== null) return page.record;
-    const through = snapshot.frontier;
-    return eventsRecord("snapshot", [], { lastEventId: null, nextAfter: this.#after, through });
+    // A snapshot always yields at least one record, and a long scan reports its position.
+    const isReporting = this.#sentAfter === undefined || !page.exhausted;
+    return page.record ?? (isReporting ? this.#emptyRecord("snapshot", snapshot) : null);
+  }
+
+  #emptyRecord(phase: FollowPosition["phase"], { frontier: through }: LogSnapshot): Uint8Array {
+    return eventsRecord(phase, [], { lastEventId: null, nextAfter: this.#after, through });
   }
 
   #catchUp({ frontier }: LogSnapshot): Uint8Array {
@@ -129,10 +162,18 @@ export class FollowSession {
   async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !isShutdown(this.#hub);
     const position = this.#position("live");
+    this.#matchAfter = undefined;
     const page = await this.#hub.livePages.read(snapshot, position, this.#queryKey, isWanted);
     if (this.#isOver()) return null;
     this.#moveTo(page);
+    if (!page.exhausted) this.#matchAfter = null;
     return page.record;
+  }
+
+  /** Position in the live phase: no event up to it is left to read. */
+  #scannedThrough(): string | null {
+    const through = this.#matchAfter === undefined ? this.#hub.changes.frontier : this.#matchAfter;
+    return isAfter(through, this.#after) ? through : this.#after;
   }
 
   #position(phase: FollowPosition["phase"]): FollowPosition {
@@ -153,9 +194,12 @@ export class FollowSession {
   #changed(): Promise<null> {
     return new Promise((resolve) => {
       this.#wake = () => resolve(null);
-      this.#hub.changes.add(this.#wake);
     });
   }
+}
+
+function isAfter(position: string | null, other: string | null): boolean {
+  return (position ?? "") > (other ?? "");
 }
 
 function isShutdown(hub: FollowHub): boolean {

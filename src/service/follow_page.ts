@@ -4,7 +4,11 @@
  * one read regardless of the number of followers.
  */
 import { Buffer } from "node:buffer";
-import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../limits.ts";
+import {
+  FOLLOW_POSITION_INTERVAL_MS,
+  FOLLOW_RECORD_BYTES_MAX,
+  LIVE_PAGES_BYTES_MAX,
+} from "../limits.ts";
 import { EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
 import type { LogSnapshot } from "../log/read/snapshot.ts";
 import { LruCache } from "../lru_cache.ts";
@@ -31,7 +35,7 @@ const COMMA = Buffer.from(",");
 const PAGE_OVERHEAD_BYTES = 512;
 
 /**
- * Reads the next page from a snapshot.
+ * Reads the next page from a snapshot, for FOLLOW_POSITION_INTERVAL_MS and up to the end of a file.
  * @param isWanted called after each piece of the log; the page ends once it returns false.
  */
 export async function readFollowPage(
@@ -39,7 +43,10 @@ export async function readFollowPage(
   { phase, ...query }: FollowPosition,
   isWanted: () => boolean,
 ): Promise<FollowPage> {
-  const scan = new EventScan(snapshot, { ...query, limitBytes: FOLLOW_RECORD_BYTES_MAX });
+  const dueMs = performance.now() + FOLLOW_POSITION_INTERVAL_MS;
+  const isEnough = () => performance.now() >= dueMs;
+  const limits = { limitBytes: FOLLOW_RECORD_BYTES_MAX, isEnough };
+  const scan = new EventScan(snapshot, { ...query, ...limits });
   const pieces: Buffer[] = [];
   let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {

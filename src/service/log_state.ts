@@ -10,6 +10,7 @@ import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { Log } from "../log/log.ts";
 import type { BatchIndex } from "../log/wal/batch_index.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
+import { type Maybe, whenKnown } from "../maybe.ts";
 
 /** The retirement of a source. */
 export interface Retirement {
@@ -32,33 +33,38 @@ export class LogState {
   }
 
   /** Returns the committed batch with this identity, or null. */
-  async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
+  findBatch(source: string, batchId: string): Maybe<BatchEntry | null> {
     return this.#findUnsealed((batches) => batches.findBatch(source, batchId)) ??
-      await this.#log.sealed.findBatch(source, batchId);
+      this.#log.sealed.findBatch(source, batchId);
   }
 
-  async sourceFrontier(source: string): Promise<string | null> {
+  sourceFrontier(source: string): Maybe<string | null> {
     return this.#findUnsealed((batches) => batches.sourceFrontier(source)) ??
-      await this.#log.sealed.sourceFrontier(source);
+      this.#log.sealed.sourceFrontier(source);
   }
 
-  async streamFrontier(source: string, stream: string): Promise<string | null> {
+  streamFrontier(source: string, stream: string): Maybe<string | null> {
     return this.#findUnsealed(({ streams }) => streams.frontier(source, stream)) ??
-      await this.#log.sealed.streamFrontier(source, stream);
+      this.#log.sealed.streamFrontier(source, stream);
   }
 
   /** Returns the retirement of a source, or null if it is not retired. */
-  async findRetirement(source: string): Promise<Retirement | null> {
+  findRetirement(source: string): Maybe<Retirement | null> {
     const unsealedFrontier = this.#findUnsealed((batches) => batches.sourceFrontier(source));
-    const finalFrontier = unsealedFrontier ?? await this.#log.sealed.sourceFrontier(source);
-    if (finalFrontier === null) return null;
-    // A source has no events after its retirement, so its last event determines the batch id.
-    const batchId = retirementBatchId(source, finalFrontier);
-    // A retirement follows its source's last event. If the event is unsealed, so is the retirement.
-    const entry = unsealedFrontier === null
-      ? await this.findBatch(SYSTEM_SOURCE, batchId)
-      : this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));
-    return entry === null ? null : { finalFrontier, retirementEventId: entry.first_event_id };
+    const frontier = unsealedFrontier ?? this.#log.sealed.sourceFrontier(source);
+    return whenKnown(frontier, (finalFrontier) => {
+      if (finalFrontier === null) return null;
+      // A source has no events after its retirement, so its last event determines the batch id.
+      const batchId = retirementBatchId(source, finalFrontier);
+      // A retirement follows its source's last event. If that is unsealed, so is the retirement.
+      const found = unsealedFrontier === null
+        ? this.findBatch(SYSTEM_SOURCE, batchId)
+        : this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));
+      return whenKnown(
+        found,
+        (entry) => entry && { finalFrontier, retirementEventId: entry.first_event_id },
+      );
+    });
   }
 
   /** Returns the first value found, from the newest file to the oldest. */

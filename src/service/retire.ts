@@ -9,12 +9,13 @@ import {
 } from "../event/system_names.ts";
 import type { PreparedBatch, RetirementReceipt } from "../event/types.ts";
 import { type LogState, type Retirement, retirementBatchId } from "./log_state.ts";
-import type { Decision, Mutation } from "./mutation.ts";
+import { type Decision, FACT, type Mutation } from "./mutation.ts";
 
 /** Retires a source once; later calls get the same receipt. */
 export function retireMutation(source: string): Mutation<RetirementReceipt> {
   return {
-    dependsOn: (group) => group.has(source) || group.has(SYSTEM_SOURCE),
+    reads: [FACT.source(source), FACT.lifecycle(source)],
+    changes: [FACT.lifecycle(source)],
     decide: (state) => decide(source, state),
   };
 }

@@ -1,15 +1,26 @@
 /**
  * The log writer's queue. Mutations are checked one at a time, in order of arrival, against the
  * durable state; those that arrive while a commit is being synced share the next commit (group
- * commit). A mutation that depends on a batch in the next commit waits for that commit.
+ * commit). A mutation that depends on an earlier one whose outcome is not known yet stays in the
+ * queue, and those behind it that don't depend on either go ahead.
+ *
+ * Invariants:
+ * - No mutation in a group reads what another one in it changes, so each decision holds whether or
+ *   not the others are committed. A group is committed as a whole or not at all.
+ * - A mutation never overtakes one on which it depends, including one that waits.
+ * - What waits is checked first for the next commit, against the real outcome: a durable batch, or
+ *   its absence if the disk was full. If the outcome is unknown, it is rejected like the group. So
+ *   a mutation waits at most for those that were ahead of it when it arrived.
  */
 import { ApiError } from "../event/api_error.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
+import type { Maybe } from "../maybe.ts";
+import type { ChangeSignal } from "./change_signal.ts";
 import { LogState } from "./log_state.ts";
-import type { Commitment, Mutation } from "./mutation.ts";
+import { type Commitment, type Decision, type Mutation, UnsettledFacts } from "./mutation.ts";
 
 /** Minimum interval between reports of a full disk. */
 const FULL_REPORT_INTERVAL_MS = 10_000;
@@ -24,8 +35,8 @@ export class WriterQueue {
   readonly #log: Log;
   readonly #state: LogState;
   readonly #report: Report;
-  readonly #onChange: () => void;
-  readonly #queue: Queued[] = [];
+  readonly #changes: Pick<ChangeSignal, "commit" | "fire">;
+  #queue: Queued[] = [];
   #running: Promise<void> | null = null;
   /** Mutations refused since the last report of a full disk. */
   #refused = 0;
@@ -33,12 +44,12 @@ export class WriterQueue {
   #stopped = false;
   #closed = false;
 
-  /** @param onChange called when a commit is durable, and when the writer stops. */
-  constructor(log: Log, report: Report, onChange: () => void) {
+  /** @param changes told about each durable commit, and fired when the writer stops. */
+  constructor(log: Log, report: Report, changes: Pick<ChangeSignal, "commit" | "fire">) {
     this.#log = log;
     this.#state = new LogState(log);
     this.#report = report;
-    this.#onChange = onChange;
+    this.#changes = changes;
   }
 
   /** Whether the writer has stopped because the outcome of a commit is unknown. */
@@ -75,33 +86,39 @@ export class WriterQueue {
 
   /** Commits as much of the queue as fits in one commit. */
   async #commitNext(): Promise<void> {
-    const group = new Map<string, Set<string>>();
+    /** What the mutations in this commit, and those that wait for it, will change. */
+    const unsettled = new UnsettledFacts();
     const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
-    let taken = 0;
+    const waiting: Queued[] = [];
+    let checked = 0;
     let bytes = 0;
     for (const queued of this.#queue) {
       if (committing.length === COMMIT_BATCHES_MAX) break;
-      if (committing.length > 0 && queued.mutation.dependsOn(group)) break;
-      const commitment = await this.#decide(queued);
-      if (commitment !== null) {
-        bytes += commitment.batch.events.lines.length;
-        // This mutation stays in the queue and is checked again for the next commit.
-        if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
-        const { source, batchId } = commitment.batch;
-        group.set(source, (group.get(source) ?? new Set()).add(batchId));
-        committing.push({ queued, commitment });
+      if (unsettled.isReadBy(queued.mutation)) {
+        waiting.push(queued);
+        unsettled.add(queued.mutation);
+      } else {
+        const decision = this.#decide(queued);
+        const commitment = decision instanceof Promise ? await decision : decision;
+        if (commitment !== null) {
+          bytes += commitment.batch.events.lines.length;
+          // This mutation stays in the queue and is checked again for the next commit.
+          if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
+          committing.push({ queued, commitment });
+          unsettled.add(queued.mutation);
+        }
       }
-      taken += 1;
+      checked += 1;
     }
-    this.#queue.splice(0, taken);
+    this.#queue = [...waiting, ...this.#queue.slice(checked)];
     if (committing.length === 0) return;
     try {
       const batches = committing.map(({ commitment }) => commitment.batch);
       const committed = await this.#log.append(batches);
-      this.#onChange();
       for (const [index, { queued, commitment }] of committing.entries()) {
         queued.resolve(commitment.answerFor(committed[index]!));
       }
+      this.#changes.commit(batches, committed.at(-1)!.last_event_id);
     } catch (error) {
       const failure = this.#failure(error, committing.length);
       for (const { queued } of committing) queued.reject(failure);
@@ -109,15 +126,22 @@ export class WriterQueue {
   }
 
   /** Checks a mutation. Responds to it and returns null if it commits nothing. */
-  async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
-    try {
-      const decision = await mutation.decide(this.#state);
+  #decide({ mutation, resolve, reject }: Queued): Maybe<Commitment<unknown> | null> {
+    const settle = (decision: Decision<unknown>) => {
       if ("batch" in decision) return decision;
       resolve(decision.answer);
-    } catch (error) {
+      return null;
+    };
+    const fail = (error: unknown) => {
       reject(error);
+      return null;
+    };
+    try {
+      const decision = mutation.decide(this.#state);
+      return decision instanceof Promise ? decision.then(settle, fail) : settle(decision);
+    } catch (error) {
+      return fail(error);
     }
-    return null;
   }
 
   /** Returns the API error for a failed commit. Only a full disk leaves the writer running. */
@@ -129,7 +153,7 @@ export class WriterQueue {
     this.#stopped = true;
     const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
     this.#report(`writer stopped; restart the service: ${reason}`);
-    this.#onChange();
+    this.#changes.fire();
     return writerPoisoned();
   }
 

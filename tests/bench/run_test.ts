@@ -30,6 +30,7 @@ const RUNS: [name: string, args: string[], rows: string[]][] = [
   ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],
   ["restart", ["--events", "1500", "--starts", "1"], ["100k-batch"]],
   ["follow", ["--seconds", "0.1"], ["deliver-1", "single-stalled", "batch-reading"]],
+  ["shapes", ["--seconds", "0.5"], ["conditional-64", "beside-conditional-16"]],
   ["memory", MEMORY, ["keys", "all"]],
   ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
   ["steady", STEADY, ["1", "2", "3"]],

@@ -275,3 +275,42 @@ test("follow() reads from the connection only on demand", async () => {
   await items.return();
   assert.equal(reads, 5);
 });
+
+test("follow() calls onPosition once the events before it are consumed, also without events", async () => {
+  const records = [
+    record("snapshot", 1, 2),
+    record("snapshot", 4, 3, 6),
+    caughtUp(6),
+    record("live", 7, 7, 8),
+    record("live", 10, 9, 9),
+    end("writer_poisoned"),
+  ];
+  await withFakeService([lines(records)], async ({ client }) => {
+    const seen: string[] = [];
+    const onPosition = async (position: string) => {
+      await Promise.resolve();
+      seen.push(`at ${Number(`0x${position.slice(-6)}`)}`);
+    };
+    for await (const item of client.follow({ kind: "rare", onPosition })) seen.push(shorten(item));
+    assert.deepEqual(seen, [
+      ...["snapshot 1", "snapshot 2", "at 2", "at 6", "caught_up"],
+      ...["live 7", "at 8", "at 9", "end writer_poisoned"],
+    ]);
+  });
+});
+
+test("follow() does not call onPosition for events that were not all consumed", async () => {
+  await withFakeService([lines([record("snapshot", 1, 2), caughtUp(2)])], async ({ client }) => {
+    const onPosition = () => assert.fail("the second event was not consumed");
+    for await (const item of client.follow({ onPosition })) if (item.type === "event") break;
+  });
+});
+
+test("followRecords() throws what onPosition throws, even if it looks like a lost connection", async () => {
+  await withFakeService([lines([record("snapshot", 1, 2)])], async ({ client, seen }) => {
+    const error = new ConnectionError("the database is gone");
+    const onPosition = () => Promise.reject(error);
+    await assert.rejects(collect(client.followRecords({ onPosition })), error);
+    assert.equal(seen.length, 1);
+  });
+});

@@ -36,6 +36,7 @@ const READ: Required<ReplayOptions> = {
   kind: "d",
   limit: 1,
   verify: true,
+  onPosition: () => {},
   signal: new AbortController().signal,
 };
 const FOLLOW: Required<FollowOptions> = { ...READ, reconnect: () => true, onReconnect() {} };

@@ -149,3 +149,17 @@ test("replay() throws a PositionError when its position is beyond the log", asyn
     });
   }
 });
+
+test("replay() reports its position page by page, also for pages without events", async () => {
+  const replies = [page(1, 2, 2, 9), page(5, 4, 6, 9), page(8, 8, 12, 12)];
+  await withFakeService(replies, async ({ client }) => {
+    const seen: string[] = [];
+    const onPosition = (position: string) => void seen.push(`at ${position}`);
+    for await (const { event_id } of client.replay({ kind: "rare", onPosition })) {
+      seen.push(event_id);
+    }
+    const [first, second, last] = [1, 2, 8].map(eventId);
+    const expected = [first, second, `at ${eventId(2)}`, `at ${eventId(6)}`, last];
+    assert.deepEqual(seen, [...expected, `at ${eventId(12)}`]);
+  });
+});

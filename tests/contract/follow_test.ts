@@ -240,3 +240,23 @@ test("follow: many followers with different filters each get their events in ord
       follow.close();
     }
   }));
+
+test("follow: a filter that matches nothing yields the moved position after 5 s, without events", () =>
+  withService(async ({ socketPath }) => {
+    await commitKey(socketPath, "1");
+    const follow = await FollowReader.open(socketPath, "&kind=nothing");
+    assert.deepEqual(await follow.catchUp(), []);
+    await commitKey(socketPath, "2");
+    const { last_event_id } = await commitKey(socketPath, "3");
+    const empty = { type: "events", phase: "live", events: [] };
+    assert.deepEqual(await follow.next(), { ...empty, ...atFrontier(last_event_id) });
+    // The position moves again, but a matching event is sent first.
+    const committed = await commitKey(socketPath, "4", { kind: "nothing" });
+    assert.deepEqual(keysOf((await follow.nextOf("events")).events), ["4"]);
+    follow.close();
+    // A consumer that resumes from the empty record misses nothing.
+    const resumed = await FollowReader.open(socketPath, `&kind=nothing&after=${last_event_id}`);
+    assert.deepEqual(keysOf(await resumed.catchUp()), ["4"]);
+    assert.ok(committed.last_event_id > last_event_id);
+    resumed.close();
+  }));

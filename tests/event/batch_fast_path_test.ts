@@ -92,6 +92,17 @@ for (const [what, body] of LEFT) {
   });
 }
 
+const CONDITION = '"stream_precondition":{"stream":"s","expected_frontier":null}';
+
+test("readFastBatch() reads a precondition", () => {
+  for (const expectedFrontier of [null, "019b76da-a800-7001-8203-040506070809"]) {
+    const condition = CONDITION.replace("null", JSON.stringify(expectedFrontier));
+    const body = batchOf("1").toString().replace("{", `{${condition},`);
+    const { precondition } = readFastBatch(Buffer.from(body))!;
+    assert.deepEqual(precondition, { stream: "s", expectedFrontier });
+  }
+});
+
 const MEMBERS: [member: string, faulty: string[]][] = [
   ['"source":"a"', ['"source":"A"', '"source":"system"', '"source":""', '"source":1']],
   ['"batch_id":"b"', ['"batch_id":"service/b"', '"batch_id":""', '"batch_id":"b","batch_id":"c"']],
@@ -99,6 +110,16 @@ const MEMBERS: [member: string, faulty: string[]][] = [
   ['"record_key":"k"', ['"record_key":""', `"record_key":"${"k".repeat(1025)}"`]],
   ['"kind":"upserted"', ['"kind":""', `"kind":"${"é".repeat(65)}"`, '"kind":"a","kind":"b"']],
   ['"payload":1', ['"payload":1,"occurred_at":"2026-02-30T00:00:00Z"', '"payload":1,"payload":1']],
+  ['"source"', [
+    ...["null", "{}", '{"stream":"s"}', '{"expected_frontier":null}', '{"expected_frontier":true}']
+      .map((value) => `"stream_precondition":${value},"source"`),
+    ...['"x"', "true", "nul", '"019B76DA-a800-7001-8203-040506070809"', 'null,"x":1'].map((value) =>
+      `"stream_precondition":{"stream":"s","expected_frontier":${value}},"source"`
+    ),
+    '"stream_precondition":{"stream":"t","expected_frontier":null},"source"',
+    '"stream_precondition":{"stream":"s","stream":"s","expected_frontier":null},"source"',
+    `${CONDITION},${CONDITION},"source"`,
+  ]],
   ['{"source', ['{"v":2,"source', '{"v":1,"v":1,"source', '{"v":10,"source', '{"x":1,"source']],
   ['[{"stream"', ['[],"events":[{"stream"', '[{},{"stream"', '[1,{"stream"']],
 ];
@@ -131,10 +152,20 @@ function randomBody(random: SeededRandom): Buffer {
     `"source":"${random.chance(0.1) ? random.pick(["A", "system"]) : random.pick(["a", "b.c"])}"`,
     `"batch_id":${randomName(random)}`,
     `"events":[${events.join()}]`,
+    ...(random.chance(0.3) ? [`"stream_precondition":${randomPrecondition(random)}`] : []),
     ...(random.chance(0.2) ? [`"v":${random.pick(["1", "1.0", "2"])}`] : []),
   ]);
   const text = `{${members.join(random.pick([",", " ,\n"]))}}`;
   return Buffer.from(random.chance(0.3) ? mutate(random, text) : text);
+}
+
+function randomPrecondition(random: SeededRandom): string {
+  const id = '"019b76da-a800-7001-8203-040506070809"';
+  const members = shuffled(random, [
+    `"stream":"${random.pick(["s", "s", "s.t"])}"`,
+    `"expected_frontier":${random.pick(["null", id, id, '"x"', "1"])}`,
+  ]);
+  return `{${members.join()}}`;
 }
 
 function randomEvent(random: SeededRandom): string {

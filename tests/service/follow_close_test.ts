@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOWERS_MAX } from "../../src/limits.ts";
-import { ChangeSignal } from "../../src/service/change_signal.ts";
+import type { Log } from "../../src/log/log.ts";
+import { ChangeSignal, type Watcher } from "../../src/service/change_signal.ts";
 import type { Follow } from "../../src/service/event_log.ts";
 import { type FollowHub, FollowSession } from "../../src/service/follow.ts";
 import { LivePages } from "../../src/service/follow_page.ts";
@@ -13,23 +14,18 @@ import { gateAt } from "../support/storage_faults.ts";
 import { openTestLog } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Counts waiters. */
+/** Counts watchers. */
 class CountedSignal extends ChangeSignal {
-  readonly waiting: Set<() => void> = new Set();
+  readonly watchers: Set<Watcher> = new Set();
 
-  override add(wake: () => void): void {
-    this.waiting.add(wake);
-    super.add(wake);
+  override add(watcher: Watcher): void {
+    this.watchers.add(watcher);
+    super.add(watcher);
   }
 
-  override remove(wake: () => void): void {
-    this.waiting.delete(wake);
-    super.remove(wake);
-  }
-
-  override fire(): void {
-    this.waiting.clear();
-    super.fire();
+  override remove(watcher: Watcher): void {
+    this.watchers.delete(watcher);
+    super.remove(watcher);
   }
 }
 
@@ -38,7 +34,7 @@ async function countedSession() {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("1")]);
-  const changes = new CountedSignal();
+  const changes = new CountedSignal(log.snapshot.frontier);
   const hub: FollowHub = {
     snapshot: () => log.snapshot,
     ended: () => null,
@@ -49,6 +45,13 @@ async function countedSession() {
   const counted = { closings: 0 };
   const session = new FollowSession(hub, FOLLOW_ALL, () => counted.closings += 1);
   return { storage, log, changes, session, counted };
+}
+
+/** Commits a second event. */
+async function commitSecond(log: Log, changes: ChangeSignal): Promise<void> {
+  const batches = [preparedBatch("2")];
+  const [committed] = await log.append(batches);
+  changes.commit(batches, committed!.last_event_id);
 }
 
 type Counted = Awaited<ReturnType<typeof countedSession>>;
@@ -75,7 +78,7 @@ const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unkno
   ["while waiting", async ({ session, changes }) => {
     await snapshotRecords(session);
     const next = session.next();
-    assert.equal(changes.waiting.size, 1);
+    assert.equal(changes.watchers.size, 1);
     return [next];
   }],
   ["while being woken", async ({ session, changes }) => {
@@ -89,8 +92,7 @@ const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unkno
     const next = session.next();
     const gate = gateAt("read");
     storage.hook = gate.hook;
-    await log.append([preparedBatch("2")]);
-    changes.fire();
+    await commitSecond(log, changes);
     await gate.reached;
     queueMicrotask(() => gate.open());
     return [next];
@@ -98,24 +100,23 @@ const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unkno
   ["after a live record", async ({ session, changes, log }) => {
     await snapshotRecords(session);
     const next = session.next();
-    await log.append([preparedBatch("2")]);
-    changes.fire();
+    await commitSecond(log, changes);
     await next;
     return [];
   }],
 ];
 
 for (const [title, enter] of PHASES) {
-  test(`FollowSession.close() ${title} leaves nothing waiting`, async () => {
+  test(`FollowSession.close() ${title} leaves nothing watching`, async () => {
     const counted = await countedSession();
     const { session, changes, log } = counted;
     const underWay = await enter(counted);
     session.close();
     session.close();
-    assert.equal(changes.waiting.size, 0);
+    assert.equal(changes.watchers.size, 0);
     for (const next of underWay) assert.equal(await next, null);
     assert.equal(await session.next(), null);
-    assert.equal(changes.waiting.size, 0);
+    assert.equal(changes.watchers.size, 0);
     assert.equal(counted.counted.closings, 1);
     await log.close();
   });

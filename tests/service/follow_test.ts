@@ -1,12 +1,13 @@
 /** The records that a follower receives. follow_end_test.ts covers how a session ends. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
+import { FOLLOW_POSITION_INTERVAL_MS, FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
 import type { EventLogService } from "../../src/service/event_log.ts";
 import { FOLLOW_ALL, idsOf, nextEvents, snapshotRecords } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
+import { openTestLog } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
 /** Starts a service and appends one batch per list of streams, with one event per stream. */
@@ -95,6 +96,71 @@ test("follow() ends a record before it exceeds the size limit but after at least
   for (const record of [...snapshot, ...live]) {
     assert.equal(record.next_after, record.last_event_id);
   }
+  follow.close();
+  await service.close();
+});
+
+/** A service whose log is split into these files, each of one event. @returns the event ids. */
+async function serviceOfFiles(streams: string[]) {
+  const storage = new SimulatedDisk();
+  for (const [place, stream] of streams.entries()) {
+    const { service } = await openTestService(storage);
+    await submit(service, submittedBatch("shop", `${place}`, [stream]));
+    await service.close();
+    if (place === streams.length - 1) break;
+    const { log } = await openTestLog(storage);
+    await log.seal(() => {});
+    await log.close();
+  }
+  const { service } = await openTestService(storage);
+  const ids = (await replayAll(service)).map((event) => event.event_id);
+  return { service, storage, ids };
+}
+
+test("follow() reports its position during a long scan, at the end of each file", async (context) => {
+  const { service, ids } = await serviceOfFiles(["a", "a", "b", "a", "a"]);
+  let nowMs = 0;
+  context.mock.method(performance, "now", () => nowMs += FOLLOW_POSITION_INTERVAL_MS);
+  const follow = service.follow({ ...FOLLOW_ALL, filter: { stream: "b" } });
+  const { snapshot, caughtUp } = await snapshotRecords(follow);
+  const position = (event: number) => ({ events: [], next_after: ids[event] });
+  assert.deepEqual(
+    snapshot.map(({ events, next_after }) => ({ events: idsOf({ events } as never), next_after })),
+    [position(0), position(1), { events: [ids[2]], next_after: ids[2] }, position(3), position(4)],
+  );
+  assert.equal(snapshot[0]!.last_event_id, undefined);
+  assert.equal(caughtUp.next_after, ids[4]);
+  follow.close();
+  await service.close();
+});
+
+test("follow() skips commits that do not match without a read, and reports its position", async (context) => {
+  let nowMs = 0;
+  context.mock.method(performance, "now", () => nowMs);
+  const { service, storage, ids } = await serviceOfFiles(["a"]);
+  const follow = service.follow({ ...FOLLOW_ALL, filter: { stream: "b" } });
+  await snapshotRecords(follow);
+  // The service's timer does not keep the process alive.
+  const alive = setInterval(() => {}, 60_000);
+  const reads = () => storage.operations.filter(({ kind }) => kind === "read").length;
+  const readsBefore = reads();
+  const first = nextEvents(follow);
+  const receipts = [];
+  for (const batchId of ["1", "2"]) {
+    receipts.push(await submit(service, submittedBatch("shop", batchId, ["a"])));
+  }
+  nowMs = FOLLOW_POSITION_INTERVAL_MS;
+  const frontier = receipts[1]!.body.last_event_id as string;
+  const at = { next_after: frontier, snapshot_through_event_id: frontier };
+  assert.deepEqual(await first, { type: "events", phase: "live", events: [], ...at });
+  assert.equal(reads(), readsBefore);
+  assert.ok(ids[0]! < frontier);
+  // The next record is due, but the position has not moved.
+  nowMs += 2 * FOLLOW_POSITION_INTERVAL_MS;
+  const second = nextEvents(follow);
+  const [, wanted] = await commit(service, "3", ["a", "b"]);
+  assert.deepEqual(idsOf(await second), [wanted]);
+  clearInterval(alive);
   follow.close();
   await service.close();
 });

@@ -36,6 +36,33 @@ test("retire() and batches in one turn are processed in order of arrival", async
   await log.service.close();
 });
 
+test("retire() holds back only batches of its source", async () => {
+  const log = await RestartableLog.open();
+  await log.commit(submittedBatch("shop", "1"));
+  await log.commit(submittedBatch("crm", "1"));
+  const outcomes = await Promise.all([
+    log.submit(submittedBatch("shop", "2")),
+    log.retire("crm"),
+    log.retire("shop"), // Waits for batch 2.
+    log.submit(submittedBatch("shop", "3")), // Waits for the retirement, which waits.
+    log.submit(submittedBatch("crm", "4")),
+    log.submit(submittedBatch("erp", "5")),
+  ]);
+  assert.deepEqual(outcomes.map(statusOf), [
+    "committed",
+    "retired",
+    "retired",
+    "source_retired",
+    "source_retired",
+    "committed",
+  ]);
+  const batchIds = (await log.events()).map(({ batch_id }) => batch_id.split("/").slice(0, 3));
+  const retirements = [["service", "retire", "crm"], ["service", "retire", "shop"]];
+  const expected = [["1"], ["1"], ["2"], retirements[0], ["5"], retirements[1]];
+  assert.deepEqual(batchIds, expected);
+  await log.service.close();
+});
+
 test("retire() called repeatedly for one source in one turn appends one event", async () => {
   const log = await RestartableLog.open();
   await log.commit(submittedBatch("shop", "1"));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type Outcome, statusOf } from "../support/outcome.ts";
 import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
-import { openTestLog } from "../support/test_log.ts";
+import { commitOffsets, openTestLog, tailOf } from "../support/test_log.ts";
 import { type SubmittedBatch, submittedBatch } from "../support/submitted.ts";
 
 /** A batch of one event for `shop/orders` that expects a frontier. */
@@ -82,6 +82,105 @@ test("append() with a precondition fails after a commit with an unknown outcome"
   assert.deepEqual(outcomes.map(statusOf), ["writer_poisoned", "writer_poisoned"]);
   await log.service.close();
 });
+
+/** Number of commits in the tail. */
+function commitCount(log: RestartableLog): number {
+  return commitOffsets(tailOf(log.storage.tree())).length - 1;
+}
+
+test("append() with preconditions on 64 streams of one source shares a commit", async () => {
+  const log = await RestartableLog.open();
+  let frontiers: (string | null)[] = Array(64).fill(null);
+  for (let round = 1; round <= 3; round++) {
+    const batches = frontiers.map((frontier, n) =>
+      expecting(`${round}-${n}`, frontier, submittedBatch("shop", `${round}-${n}`, [`s-${n}`]))
+    );
+    const outcomes = await inOneTurn(log, batches);
+    frontiers = outcomes.map(({ body }) => body.last_event_id as string);
+    assert.deepEqual(new Set(outcomes.map(statusOf)), new Set(["committed"]));
+    assert.equal(commitCount(log), round);
+  }
+  await log.service.close();
+});
+
+test("append() with a precondition that waits holds back no other batch", async () => {
+  const log = await RestartableLog.open();
+  const last = await log.commit(submittedBatch("shop", "0"));
+  const outcomes = await inOneTurn(log, [
+    submittedBatch("shop", "1"),
+    expecting("2", last),
+    submittedBatch("shop", "2"), // Depends on the batch with its id, which waits.
+    submittedBatch("shop", "3", ["returns"]),
+    expecting("4", null, submittedBatch("crm", "4")),
+    submittedBatch("shop", "5"),
+    submittedBatch("crm", "6"),
+  ]);
+  const events = await log.events();
+  assert.deepEqual(
+    events.map(({ source, batch_id }) => `${source} ${batch_id}`),
+    ["shop 0", "shop 1", "shop 3", "crm 4", "shop 5", "crm 6", "shop 2"],
+  );
+  assert.equal(commitCount(log), 3);
+  assert.deepEqual(outcomes[1], conflict(last, events[4]!.event_id));
+  const others = outcomes.filter((_, place) => place !== 1);
+  assert.deepEqual(new Set(others.map(statusOf)), new Set(["committed"]));
+  await log.service.close();
+});
+
+test("append() with a precondition waits for an earlier batch with many streams", async () => {
+  const log = await RestartableLog.open();
+  const streams = Array.from({ length: 100 }, (_, n) => `s-${n}`);
+  const outcomes = await inOneTurn(log, [
+    submittedBatch("shop", "1", streams),
+    ...["s-0", "s-99", "s-100"].map((stream) =>
+      expecting(stream, null, submittedBatch("shop", stream, [stream]))
+    ),
+  ]);
+  assert.deepEqual(outcomes.map(statusOf), [
+    "committed",
+    "stream_frontier_conflict",
+    "stream_frontier_conflict",
+    "committed",
+  ]);
+  assert.equal(commitCount(log), 1);
+  await log.service.close();
+});
+
+for (const errno of ["ENOSPC", "EIO"]) {
+  test(`append() decides what waits by the outcome of a commit: ${errno}`, async () => {
+    const log = await RestartableLog.open();
+    const gate = gateAt("write");
+    log.storage.hook = gate.hook;
+    const answers = inOneTurn(log, [
+      submittedBatch("shop", "1"),
+      expecting("2", null),
+      expecting("3", null),
+      submittedBatch("shop", "1"),
+      submittedBatch("shop", "4", ["returns"]),
+    ]);
+    await gate.reached;
+    const late = inOneTurn(log, [expecting("5", null), submittedBatch("crm", "6")]);
+    gate.open({ errno, writtenBytes: 100 });
+    const statuses = [...await answers, ...await late].map(statusOf);
+    if (errno === "EIO") {
+      assert.deepEqual(statuses, Array(7).fill("writer_poisoned"));
+    } else {
+      // Batches 1 and 4 shared the commit. Batch 2 is decided first after it, then the repeated 1.
+      assert.deepEqual(statuses, [
+        "storage_full",
+        "committed",
+        "stream_frontier_conflict",
+        "committed",
+        "storage_full",
+        "stream_frontier_conflict",
+        "committed",
+      ]);
+      const batchIds = (await log.events()).map(({ batch_id }) => batch_id);
+      assert.deepEqual(batchIds, ["2", "1", "6"]);
+    }
+    await log.service.close();
+  });
+}
 
 /** A log whose only batch is sealed, and the last event in that batch. */
 async function openSealed(): Promise<{ log: RestartableLog; last: string }> {

@@ -17,6 +17,29 @@ export interface LoggedBatch {
   events: CommittedEvent[];
 }
 
+/** Whether the response to `later` may depend on the outcome of `earlier`. */
+export function mayDepend(later: Mutation, earlier: Mutation): boolean {
+  const sources = [sourceOf(later), markedPredecessor(later)];
+  if (earlier.kind === "retire") return sources.includes(earlier.source);
+  if (sourceOf(earlier) !== sourceOf(later)) return false;
+  if (later.kind === "retire" || sources[1] !== undefined) return true;
+  const precondition = later.batch.stream_precondition;
+  return earlier.batch.batch_id === later.batch.batch_id ||
+    markedPredecessor(earlier) !== undefined ||
+    earlier.batch.events.some(({ stream }) => stream === precondition?.stream);
+}
+
+function sourceOf(mutation: Mutation): string {
+  return mutation.kind === "retire" ? mutation.source : mutation.batch.source;
+}
+
+/** The source that a batch's lineage marker names. */
+function markedPredecessor(mutation: Mutation): string | undefined {
+  if (mutation.kind === "retire") return undefined;
+  const [first] = mutation.batch.events;
+  return first?.stream === "service.source_lineage" ? first.record_key : undefined;
+}
+
 const OBSERVED_AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**

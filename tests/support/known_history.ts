@@ -1,11 +1,13 @@
 /**
  * The clients' knowledge of a log: a sequential model of the responses so far, the events read, and
- * the mutations whose outcome is unknown. Outcomes are determined in order of submission.
+ * the mutations whose outcome is unknown. Outcomes are determined in order of submission, except
+ * that a mutation that depends on another one may wait while later ones are committed.
  */
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
-import { isBatchOf, type LoggedBatch, loggedBatches, type Mutation } from "./history.ts";
+import { isBatchOf, type LoggedBatch, loggedBatches, mayDepend, type Mutation } from "./history.ts";
 import { type Outcome, statusOf } from "./outcome.ts";
 import { SequentialModel } from "./sequential_model.ts";
 import { answerTo } from "./submitted.ts";
@@ -86,7 +88,7 @@ export class KnownHistory {
     const batches = this.#take(text);
     const answered = this.#open;
     this.#open = answered.filter(isUncertain);
-    for (const call of answered) if (!isUncertain(call)) this.#place(call, batches);
+    this.#placeAll(answered, (call) => isUncertain(call) || this.#place(call, batches));
     assert.deepEqual(batches, [], "only acknowledged batches are shown");
   }
 
@@ -99,31 +101,73 @@ export class KnownHistory {
     const batches = this.#take(text);
     const groups = new Map<number, boolean>();
     let isCut = false;
-    for (const call of this.#open) {
+    const place = (call: Call): boolean => {
       const { mutation, group } = call;
       const left = batches.length;
+      let isPlaced = true;
       if (!isUncertain(call)) {
-        this.#place(call, batches);
+        isPlaced = this.#place(call, batches);
       } else if (!isCut && this.model.answer(mutation) === null) {
-        isCut = batches.length === 0 || !isBatchOf(mutation, batches[0]!);
-        if (!isCut) this.#commit(mutation, batches.shift());
+        isPlaced = batches.length > 0 && isBatchOf(mutation, batches[0]!);
+        if (isPlaced) this.#commit(mutation, batches.shift());
       }
       const isHeld = batches.length < left;
       // A later process committed the batch, so a new prefix begins here.
       if (isHeld) isCut = false;
-      if (group === null) continue;
+      if (group === null) return isPlaced;
       assert.equal(groups.get(group) ?? isHeld, isHeld, "a commit is atomic");
       groups.set(group, isHeld);
-    }
+      return isPlaced;
+    };
+    this.#placeAll(this.#open, place, (call) => {
+      isCut ||= isUncertain(call);
+      return isUncertain(call);
+    });
     assert.deepEqual(batches, [], "only submitted batches exist");
     this.#open = [];
   }
 
-  /** Checks a response against the model. If it reports a commit, it consumes the next batch. */
-  #place({ mutation, outcome }: Call, batches: LoggedBatch[]): void {
-    if (WITHOUT_EFFECT.has(statusOf(outcome!))) return;
-    const answer = this.model.answer(mutation) ?? this.#commit(mutation, batches.shift());
-    assert.deepEqual(outcome, answer, describe(mutation));
+  /**
+   * Places calls in their order of submission. One that depends on an earlier call may wait, and
+   * then follows later calls.
+   * @param place returns false if the log and the response do not fit a call here.
+   * @param isAbsent whether a call that may not wait is missing from the log. If not, it must fit.
+   */
+  #placeAll(
+    calls: readonly Call[],
+    place: (call: Call) => boolean,
+    isAbsent: (call: Call) => boolean = () => false,
+  ): void {
+    let waiting: Call[] = [];
+    for (const [index, call] of calls.entries()) {
+      const mayWait = calls.slice(0, index).some(({ mutation }) =>
+        mayDepend(call.mutation, mutation)
+      );
+      if (place(call)) waiting = waiting.filter((earlier) => !place(earlier));
+      else if (mayWait) waiting.push(call);
+      else if (!isAbsent(call)) this.#misfit(call);
+    }
+    for (let left = -1; left !== waiting.length;) {
+      left = waiting.length;
+      waiting = waiting.filter((call) => !place(call));
+    }
+    for (const call of waiting) if (!isUncertain(call)) this.#misfit(call);
+  }
+
+  #misfit({ mutation, outcome }: Call): never {
+    const expected = this.model.answer(mutation) ?? "its batch is the next one in the log";
+    assert.deepEqual(outcome, expected, describe(mutation));
+    throw new Error(`${describe(mutation)} does not fit`);
+  }
+
+  /** Whether a response fits the model here. If it reports a commit, consumes the next batch. */
+  #place({ mutation, outcome }: Call, batches: LoggedBatch[]): boolean {
+    if (WITHOUT_EFFECT.has(statusOf(outcome!))) return true;
+    const answer = this.model.answer(mutation);
+    if (answer !== null) return isDeepStrictEqual(outcome, answer);
+    if (batches.length === 0 || !isBatchOf(mutation, batches[0]!)) return false;
+    assert.deepEqual(outcome, this.#commit(mutation, batches.shift()), describe(mutation));
+    return true;
   }
 
   #commit(mutation: Mutation, batch: LoggedBatch | undefined): Outcome {

@@ -51,7 +51,15 @@ export class RandomMutations {
   }
 
   next(): Mutation {
-    const mutation = this.#choose();
+    return this.#asking(this.#choose());
+  }
+
+  /** A batch with a precondition on a stream of `source`. */
+  conditional(source: string): Mutation {
+    return this.#asking({ kind: "append", batch: this.#conditioned(this.#batch(source)) });
+  }
+
+  #asking(mutation: Mutation): Mutation {
     this.#asked.push(mutation);
     return mutation;
   }

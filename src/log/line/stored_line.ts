@@ -60,6 +60,17 @@ export function lineRecordKey(bytes: Buffer, offset: number): Uint8Array {
   return viewOf(bytes, start, stringEnd(bytes, start, limit));
 }
 
+/** Returns source, stream, record key and kind, still escaped, as latin1. */
+export function lineMembers(bytes: Buffer, offset: number): string[] {
+  let start = offset + SOURCE_OFFSET;
+  return [STREAM, RECORD_KEY, KIND, KIND].map(({ sizeBytes }) => {
+    const end = stringEnd(bytes, start, bytes.length);
+    const member = bytes.toString("latin1", start, end);
+    start = end + sizeBytes;
+    return member;
+  });
+}
+
 /** Compiles a filter; returns null if it matches every line. */
 export function lineMatcher(filter: EventFilter): LineMatcher | null {
   const { source, stream, recordKey, kind } = filter;

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
-import { type LogSnapshot, readLines } from "./snapshot.ts";
+import { type LogFile, type LogSnapshot, readLines } from "./snapshot.ts";
 import {
   type EventFilter,
   isHeaderLine,
@@ -30,10 +30,12 @@ export interface ScanOptions {
   limitEvents: number;
   /** The scan ends before an event that would exceed this limit, but returns at least one event. */
   limitBytes: number;
+  /** Called after each file; the scan ends there if it returns true. */
+  isEnough?: () => boolean;
 }
 
 /** The options a client chooses; the service sets `limitBytes`. */
-export type ReplayQuery = Omit<ScanOptions, "limitBytes">;
+export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "isEnough">;
 
 export class EventScan {
   /** Durable frontier when the scan started; null for an empty log. */
@@ -50,12 +52,19 @@ export class EventScan {
   #takenEvents = 0;
   /** Whether lines at or before `after` may still follow. */
   #skipping: boolean;
+  /** Last event of the file after which the scan ended early; null if it did not. */
+  #endedAfter: string | null = null;
 
-  constructor(snapshot: LogSnapshot, { after, filter, limitEvents, limitBytes }: ScanOptions) {
+  constructor(snapshot: LogSnapshot, options: ScanOptions) {
+    const { after, filter, limitEvents, limitBytes, isEnough = () => false } = options;
+    const endsAfter = ({ lastEventId }: LogFile) => {
+      if (isEnough()) this.#endedAfter = lastEventId;
+      return this.#endedAfter !== null;
+    };
     const wantedBytes = () => this.#expectedBytes();
     const wanted = { after, filter, wantedBytes, memory: this.#memory };
     this.snapshotThroughEventId = snapshot.frontier;
-    this.#chunks = readLines(snapshot.files, wanted);
+    this.#chunks = readLines(snapshot.files, wanted, endsAfter);
     this.#after = after;
     this.#matcher = lineMatcher(filter);
     this.#remainingEvents = limitEvents;
@@ -71,14 +80,15 @@ export class EventScan {
   /** `after` for the next scan, valid once this one has ended. */
   get nextAfter(): string | null {
     if (this.#limitReached) return this.#lastEventId;
+    if (this.#endedAfter !== null) return this.#endedAfter;
     const frontier = this.snapshotThroughEventId;
     const isBeyond = frontier === null || (this.#after !== undefined && this.#after > frontier);
     return isBeyond ? this.#after ?? null : frontier;
   }
 
-  /** Whether a limit ended the scan before the end of the snapshot. */
+  /** Whether a limit or `isEnough` ended the scan, perhaps before the end of the snapshot. */
   get limitReached(): boolean {
-    return this.#limitReached;
+    return this.#limitReached || this.#endedAfter !== null;
   }
 
   /**

@@ -38,13 +38,15 @@ export interface LogSnapshot {
   readonly files: readonly LogFile[];
 }
 
-/** Reads files one after another, in chunks as in `LogFile.lines()`. */
+/** Reads files one after another, in chunks as in `LogFile.lines()`, until `endsAfter` a file. */
 export async function* readLines(
   files: readonly LogFile[],
   wanted: LinesWanted,
+  endsAfter: (file: LogFile) => boolean = () => false,
 ): AsyncGenerator<Buffer, void> {
   for (const file of files) {
     if (wanted.after !== undefined && file.lastEventId <= wanted.after) continue;
     yield* file.lines(wanted);
+    if (endsAfter(file)) return;
   }
 }

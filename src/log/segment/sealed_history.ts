@@ -100,19 +100,21 @@ export class SealedHistory {
   }
 
   /** Returns the last sealed event from a source; null if it has none. @throws {SegmentError} */
-  sourceFrontier(source: string): Promise<string | null> {
+  sourceFrontier(source: string): Promise<string | null> | null {
     return this.#findFrontier(sourceKey(source));
   }
 
   /** Returns the last sealed event in a stream; null if it has none. @throws {SegmentError} */
-  streamFrontier(source: string, stream: string): Promise<string | null> {
+  streamFrontier(source: string, stream: string): Promise<string | null> | null {
     return this.#findFrontier(streamKey(source, stream));
   }
 
   /** Returns the sealed batch with this identity; null if there is none. @throws {SegmentError} */
-  findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
+  findBatch(source: string, batchId: string): Promise<BatchEntry | null> | null {
     const hash = batchKeyHash(source, batchId);
-    return this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
+    return this.#isNew(hash)
+      ? null
+      : this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
   }
 
   async close(): Promise<void> {
@@ -120,9 +122,19 @@ export class SealedHistory {
     await this.#caches.decoder.close();
   }
 
-  async #findFrontier(key: string): Promise<string | null> {
-    const entry = await this.#findNewest(streamKeyHash(key), (segment) => findEntry(segment, key));
-    return entry?.lastEventId ?? null;
+  #findFrontier(key: string): Promise<string | null> | null {
+    const hash = streamKeyHash(key);
+    if (this.#isNew(hash)) return null;
+    return this.#findNewest(hash, (segment) => findEntry(segment, key))
+      .then((entry) => entry?.lastEventId ?? null);
+  }
+
+  /** Whether the filters in memory rule out every segment, which needs no promise. */
+  #isNew(hash: Hash64): boolean {
+    return this.#segments.every((_, number) => {
+      const filter = this.#keyFilters[number];
+      return filter !== undefined && !mayHoldKey(filter, hash);
+    });
   }
 
   /** Returns the first result of `find` that is not null, searching the newest segment first. */

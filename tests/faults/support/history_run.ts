@@ -24,6 +24,8 @@ const GENERATIONS = 4;
 const BURST_MAX = 4;
 /** Probability that a burst contains a duplicate mutation, or two batches with the same id. */
 const TWINS = 0.3;
+/** Probability that a burst, twice as long, consists mostly of conditional batches. */
+const CONDITIONAL = 0.4;
 /** Maximum delays of clients and of disk operations, in event loop turns. */
 const CLIENT_TURNS_MAX = 60;
 const OPERATION_TURNS_MAX = 12;
@@ -167,9 +169,20 @@ export class HistoryRun extends LogRun {
     );
   }
 
-  /** Submits from several clients at once, sometimes with a duplicate or a conflicting batch. */
+  /**
+   * Submits from several clients at once, sometimes with a duplicate or a conflicting batch, and
+   * sometimes with preconditions on one source, some of which share a stream.
+   */
   async #burst(count: number): Promise<void> {
-    const mutations = Array.from({ length: count }, () => this.#mutations.next());
+    const source = randomItem(this.random, this.#mutations.sources);
+    const isConditional = this.random() < CONDITIONAL;
+    const mutations = Array.from(
+      { length: isConditional ? 2 * count : count },
+      () =>
+        isConditional && this.random() < 0.6
+          ? this.#mutations.conditional(source)
+          : this.#mutations.next(),
+    );
     if (this.random() < TWINS) mutations.push(this.#mutations.twinOf(mutations[0]!));
     const turnsMax = this.random() < 0.5 ? 0 : CLIENT_TURNS_MAX;
     await this.submit(mutations, { turnsMax });

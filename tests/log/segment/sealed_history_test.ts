@@ -118,6 +118,16 @@ test("SealedHistory caches key filters up to its limit and reads single pages of
   }
 });
 
+test("SealedHistory decides without a promise that no segment holds a new key", async () => {
+  const { storage, segments } = await openHistory();
+  const history = historyOf(storage, segments);
+  await history.findBatch("a", "new"); // Loads the filters.
+  assert.equal(history.findBatch("a", "new"), null);
+  assert.equal(history.streamFrontier("a", "new"), null);
+  assert.equal(history.sourceFrontier("new"), null);
+  await history.close();
+});
+
 test("SealedHistory serves nothing from a damaged segment and reports the position of the damage", async () => {
   const { storage, segments, entries } = await openHistory();
   const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
@@ -134,7 +144,7 @@ test("SealedHistory serves nothing from a damaged segment and reports the positi
     const last = entries.at(-1)!;
     for (let time = 0; time < 2; time++) {
       const frontier = history.streamFrontier("a", "s");
-      await assert.rejects(frontier, { name: "SegmentError", message });
+      await assert.rejects(frontier!, { name: "SegmentError", message });
       // Queries that do not need the damaged segment still succeed.
       assert.deepEqual(await history.findBatch(last.source, last.batch_id), last);
       assert.equal(await history.streamFrontier("b", "s"), last.last_event_id);

@@ -1,0 +1,143 @@
+/**
+ * Measures loads in the shapes that users have, each against its plain form. The two alternate in
+ * windows on one server, so that other load on the machine affects both equally. See README.md in
+ * this directory.
+ */
+import process from "node:process";
+import { probeDisk } from "./support/disk_probe.ts";
+import { frontier } from "./support/followed_ingest.ts";
+import { Followers } from "./support/followers.ts";
+import { type LoadResult, runLoad, type Workload } from "./support/load.ts";
+import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
+import { peakMemoryBytes } from "./support/process_stats.ts";
+import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
+import { withDeployment, withServer } from "./support/with_deployment.ts";
+import { conditionalWorkload, streamWorkload } from "./support/workloads.ts";
+import { median } from "../tools/support/median.ts";
+
+/** A measured window. Streams and batch ids that begin with `name` are new. */
+interface Window {
+  name: string;
+  socketPath: string;
+  serverPid: number;
+  measureMs: number;
+  warmupMs: number;
+  eventsMax: number;
+}
+
+/** Runs a load for a window. @returns the part of it that is compared. */
+type Form = (window: Window) => Promise<LoadResult>;
+
+interface Shape {
+  plain: Form;
+  shaped: Form;
+}
+
+type WorkloadOf = (source: string, stream: string) => Workload;
+
+/** Pairs of windows per row. */
+const PAIRS = 5;
+/** The rest of a window is measured. */
+const WARMUP_SHARE = 0.2;
+
+/** Clients that each append single events to a stream of their own. */
+function clients(count: number, workloadOf: WorkloadOf, source = "bench"): Form {
+  return (window) =>
+    runLoad({
+      ...window,
+      workloads: Array.from(
+        { length: count },
+        (_, client) => workloadOf(source, `${window.name}-${client}`),
+      ),
+    });
+}
+
+/** The first form, while the other one also runs. */
+function beside(other: Form, measured: Form): Form {
+  return async (window) => {
+    const both = [measured(window), other({ ...window, name: `${window.name}-other` })] as const;
+    return (await Promise.all(both))[0];
+  };
+}
+
+/** A form with followers, each with a filter of its own that matches nothing. */
+function besideIdleFollowers(count: number, measured: Form): Form {
+  return async (window) => {
+    const followers = await Followers.open({
+      socketPath: window.socketPath,
+      count,
+      after: await frontier(window.socketPath),
+      filter: (place) => `&source=bench&stream=quiet-${place}`,
+      receiver: () => () => {},
+    });
+    try {
+      return await Promise.race([followers.failed, measured(window)]);
+    } finally {
+      followers.close();
+    }
+  };
+}
+
+const SHAPES: Record<string, Shape> = {
+  "conditional-64": {
+    plain: clients(64, streamWorkload),
+    shaped: clients(64, conditionalWorkload),
+  },
+  "beside-conditional-16": {
+    plain: clients(32, streamWorkload),
+    shaped: beside(clients(16, conditionalWorkload, "other"), clients(32, streamWorkload)),
+  },
+  "idle-followers-1000": {
+    plain: clients(16, streamWorkload),
+    shaped: besideIdleFollowers(1000, clients(16, streamWorkload)),
+  },
+  "idle-followers-4000": {
+    plain: clients(16, streamWorkload),
+    shaped: besideIdleFollowers(4000, clients(16, streamWorkload)),
+  },
+};
+
+async function measureRow(name: string, options: BenchOptions): Promise<Row> {
+  progress(name);
+  return await withDeployment(options, (deployment) =>
+    withServer(deployment, async ({ pid }) => {
+      const window = {
+        socketPath: deployment.socketPath,
+        serverPid: pid,
+        warmupMs: options.measureMs / PAIRS / 2 * WARMUP_SHARE,
+        measureMs: options.measureMs / PAIRS / 2 * (1 - WARMUP_SHARE),
+        eventsMax: options.events ?? Infinity,
+      };
+      const { plain, shaped } = SHAPES[name]!;
+      await plain({ ...window, name: "warmup", measureMs: options.warmupMs });
+      const loads: { plain: LoadResult; shaped: LoadResult }[] = [];
+      for (let pair = 0; pair < PAIRS; pair++) {
+        loads.push({
+          plain: await plain({ ...window, name: `plain-${pair}` }),
+          shaped: await shaped({ ...window, name: `shaped-${pair}` }),
+        });
+      }
+      const middle = (figure: (pair: typeof loads[number]) => number) => median(loads.map(figure));
+      return {
+        "row": name,
+        "plain events/s": Math.round(middle((pair) => perSecond(pair.plain))),
+        "shaped events/s": Math.round(middle((pair) => perSecond(pair.shaped))),
+        "ratio": rounded(middle((pair) => perSecond(pair.shaped) / perSecond(pair.plain)), 2),
+        "plain p99 ms": rounded(middle((pair) => pair.plain.latencies.quantileMs(0.99)), 2),
+        "shaped p99 ms": rounded(middle((pair) => pair.shaped.latencies.quantileMs(0.99)), 2),
+        "peak MB": megabytes(peakMemoryBytes(pid)),
+      };
+    }));
+}
+
+function perSecond({ events, seconds }: LoadResult): number {
+  return events / seconds;
+}
+
+await runBench(async () => {
+  const options = parseBenchOptions(process.argv.slice(2), Object.keys(SHAPES));
+  const disk = await withDeployment(options, ({ folder }) => probeDisk(folder));
+  const rows: Row[] = [];
+  for (const name of options.rows) rows.push(await measureRow(name, options));
+  await publish(makeReport("shapes", options.serverRuntime, disk, rows), options.jsonPath);
+});
