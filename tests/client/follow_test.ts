@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ConnectionError, PositionError, ProtocolError } from "../../src/client/errors.ts";
-import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { CLIENT_ATTEMPTS_MAX } from "../../src/client/transport.ts";
 import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
 import { CLIENT_BACKOFF_MS_MAX } from "../../src/client/retry.ts";
 import {
