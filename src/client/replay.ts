@@ -36,7 +36,7 @@ export const REPLAY_OPTIONS =
   "after afterHash since source stream recordKey kind limit verify signal";
 
 /** A service cannot be stopped and started with another log between two pages in this time. */
-const TRUSTED_MS = 100;
+const TRUSTED_MS = 50;
 
 /** Builds the request for events after a position. */
 export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {
@@ -90,13 +90,15 @@ export async function* replayPages<Payload>(
   let after = options.after ?? null;
   let through: string | null | undefined;
   const read = (request: ApiRequest) => transport.request(request, options.signal);
-  for (let trustedUntilMs = -Infinity;; trustedUntilMs = transport.timing.nowMs() + TRUSTED_MS) {
+  let trustedUntilMs = -Infinity;
+  for (;;) {
     const page = toReplayPage<Payload>(await read(eventsRequest(options, after)));
     page.nextAfter = reachedAfter(page.nextAfter, options);
     await checkPage(page, after, options);
     // A check that follows the response applies to the log that it came from.
-    const isDue = after !== null && transport.timing.nowMs() > trustedUntilMs;
-    if (isDue) await checkPosition(read, after!, options);
+    const isDue = transport.timing.nowMs() > trustedUntilMs;
+    if (after !== null && isDue) await checkPosition(read, after, options);
+    trustedUntilMs = transport.timing.nowMs() + TRUSTED_MS;
     through ??= page.snapshotThroughEventId;
     yield { ...cutPage(page, through), snapshotThroughEventId: through };
     const { nextAfter } = page;

@@ -152,6 +152,32 @@ test("follow() throws a PositionError when the log was restored from an older ba
   });
 });
 
+test("follow() throws a PositionError on a reconnect to a log that lost its position and grew", async () => {
+  const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 4, 9)])];
+  await withFakeService(replies, async ({ client, lost, checked }) => {
+    const items = client.follow();
+    for (let n = 1; n <= 3; n++) await items.next();
+    lost.add(eventId(3));
+    await assert.rejects(items.next(), PositionError);
+    assert.deepEqual(checked, [eventId(3)]);
+  });
+});
+
+test("follow() starts at a time, and returns to it until it has reached an event", async () => {
+  const start = "019c1159-7000-7000-8000-000000000000";
+  const unreached = { type: "caught_up", next_after: start, snapshot_through_event_id: eventId(7) };
+  const replies = [lines([unreached], "lose"), lines([record("live", 8, 8)], "lose"), FINAL];
+  await withFakeService(replies, async ({ client, seen, checked }) => {
+    const records = await collect(client.followRecords({ since: Date.UTC(2026, 0, 31) }));
+    assert.deepEqual(records.map(({ nextAfter }) => nextAfter), [
+      null,
+      ...[8, 9, 9].map(eventId),
+    ]);
+    assert.deepEqual(seen.map(({ query }) => query.after), [start, start, eventId(8)]);
+    assert.deepEqual(checked, [eventId(8)]);
+  });
+});
+
 for (const reason of ["writer_poisoned", "replay_failed"]) {
   test(`follow() ends after ${reason}, unless told to reconnect`, async () => {
     const replies = [lines([end(reason)]), lines([end("shutdown")])];
