@@ -56,6 +56,7 @@ export type {
   Reconnect,
 } from "./src/client/follow.ts";
 export type { ReplayFilter, ReplayOptions } from "./src/client/replay.ts";
+export type { StartOptions } from "./src/client/position.ts";
 export type { StreamsOptions, StreamsSnapshot } from "./src/client/streams.ts";
 export type { Timing } from "./src/client/timing.ts";
 export type { Retry } from "./src/client/retry.ts";

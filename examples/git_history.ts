@@ -11,26 +11,30 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { EventLogClient, type Retry, unixFetch } from "../mod.ts";
+import { EventLogClient, unixFetch } from "../mod.ts";
 import { commitBatches } from "./support/commit_batches.ts";
 import { COMMIT_STREAM } from "./support/commit_event.ts";
 import { presentCommits, readCommits, resolveCommit } from "./support/git_commits.ts";
 import { readCommitsOfTips, readImported } from "./support/imported.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
+import { parseWait, reportRetry, WAIT_OPTION, WAIT_USAGE } from "./support/socket_wait.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
 
-const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--token TOKEN]
+const USAGE =
+  `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--wait SECONDS] [--token TOKEN]
        git_history SOCKET REPO
 
   --socket SOCKET  socket of the service
   --repo REPO      git repository, bare or not
   --ref NAME       branch, tag or commit to import (default: HEAD)
+  ${WAIT_USAGE}
   --token TOKEN    bearer token, if the service requires one`;
 
 interface Options {
   socket: string;
   repository: string;
   ref: string;
+  socketWaitMs: number;
   token: string | undefined;
 }
 
@@ -42,6 +46,7 @@ function parseOptions(args: string[]): Options {
       socket: { type: "string" },
       repo: { type: "string" },
       ref: { type: "string", default: "HEAD" },
+      wait: WAIT_OPTION,
       token: { type: "string" },
     },
   });
@@ -52,7 +57,8 @@ function parseOptions(args: string[]): Options {
     throw new UsageError("a socket and a repository are required");
   }
   refuseRest(rest);
-  return { socket, repository, ref: values.ref, token: values.token };
+  const { ref, token } = values;
+  return { socket, repository, ref, socketWaitMs: parseWait(values.wait), token };
 }
 
 /** A git revision range: commits reachable from `tip` but not from `excluded`. */
@@ -82,12 +88,12 @@ async function* planImports(
   }
 }
 
-function onRetry({ reason, pauseMs }: Retry): void {
-  process.stderr.write(`${reason.message}; retrying in ${Math.round(pauseMs)} ms\n`);
-}
-
-async function importHistory({ socket, repository, ref, token }: Options): Promise<void> {
-  const client = new EventLogClient(unixFetch(socket), withoutUndefined({ token, onRetry }));
+async function importHistory(options: Options): Promise<void> {
+  const { socket, repository, ref, socketWaitMs, token } = options;
+  const client = new EventLogClient(
+    unixFetch(socket),
+    withoutUndefined({ token, socketWaitMs, onRetry: reportRetry }),
+  );
   const newTip = await resolveCommit(repository, ref);
   const imported = await readImported(client);
   const tips = [...new Set([...imported.tips, newTip])];

@@ -19,15 +19,16 @@ import {
 } from "../mod.ts";
 import { RecordView } from "./support/record_view.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
+import { parseWait, WAIT_OPTION, WAIT_USAGE } from "./support/socket_wait.ts";
 
-const USAGE =
-  `usage: sqlite_view --socket SOCKET --database FILE [--once] [--limit N] [--token TOKEN]
+const USAGE = `usage: sqlite_view --socket SOCKET --database FILE [OPTION...]
        sqlite_view SOCKET FILE
 
   --socket SOCKET  socket of the service
   --database FILE  SQLite database, created if missing
   --once           stop at the end of the log instead of waiting for more
   --limit N        maximum events per transaction
+  ${WAIT_USAGE}
   --token TOKEN    bearer token, if the service requires one`;
 
 interface Options {
@@ -47,6 +48,7 @@ function parseOptions(args: string[]): Options {
       database: { type: "string" },
       once: { type: "boolean", default: false },
       limit: { type: "string" },
+      wait: WAIT_OPTION,
       token: { type: "string" },
     },
   });
@@ -63,6 +65,7 @@ function parseOptions(args: string[]): Options {
       ...(token === undefined ? {} : { token }),
       // When following, retry for as long as the service is down.
       ...(once ? {} : { attemptsMax: Infinity }),
+      socketWaitMs: parseWait(values.wait),
       onRetry: report,
     }),
     databasePath,

@@ -13,20 +13,14 @@
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import {
-  type CommittedEvent,
-  ConnectionError,
-  EventLogClient,
-  type ReplayOptions,
-  unixFetch,
-} from "../mod.ts";
+import { type CommittedEvent, EventLogClient, type ReplayOptions, unixFetch } from "../mod.ts";
 import { readCursor, writeCursor } from "./support/cursor_file.ts";
 import { formatEvent, formatEventJson } from "./support/event_line.ts";
-import { positionAt } from "./support/event_time.ts";
 import { frontierOf } from "./support/frontier.ts";
 import { lastEvents } from "./support/last_events.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 import { parseSince } from "./support/since.ts";
+import { parseWait, reportRetry, WAIT_OPTION } from "./support/socket_wait.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
 
 const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE | --last N | --since TIME] [FILTER...]
@@ -41,23 +35,20 @@ const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE | --last N | --sin
   --interval SECONDS   polling interval (default: 1)
   --limit N            maximum events per request
   --json               print complete events as JSON
+  --wait SECONDS       wait this long for the service to start (default: 60)
   --token TOKEN        bearer token, if the service requires one
 
 filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
-
-/** Makes a single attempt, since the next poll retries a failed request. */
-const ATTEMPTS_MAX = 1;
 
 interface Options {
   client: EventLogClient;
   cursorPath: string | undefined;
   /** Number of last events to print first; null to start at a position. */
   lastCount: number | null;
-  /** Position to start at; null for the beginning. */
-  since: string | null;
   /** Polling interval; null to stop at the end of the log. */
   intervalMs: number | null;
   format: typeof formatEvent;
+  /** What to print, and since when. */
   filter: ReplayOptions;
 }
 
@@ -74,6 +65,7 @@ function parseOptions(args: string[]): Options {
       interval: { type: "string", default: "1" },
       limit: { type: "string" },
       json: { type: "boolean", default: false },
+      wait: WAIT_OPTION,
       token: { type: "string" },
       source: { type: "string" },
       stream: { type: "string" },
@@ -105,14 +97,19 @@ function parseOptions(args: string[]): Options {
   return {
     client: new EventLogClient(
       unixFetch(socket),
-      withoutUndefined({ token, attemptsMax: ATTEMPTS_MAX }),
+      withoutUndefined({
+        token,
+        // Without --once, retry for as long as the service is down.
+        attemptsMax: values.once ? 1 : Infinity,
+        socketWaitMs: parseWait(values.wait),
+        onRetry: reportRetry,
+      }),
     ),
     cursorPath: values.cursor,
     lastCount,
-    since: since === undefined ? null : positionAt(since),
     intervalMs: values.once ? null : intervalSeconds * 1000,
     format: values.json ? formatEventJson : formatEvent,
-    filter: withoutUndefined({ source, stream, recordKey, kind, limit }),
+    filter: withoutUndefined({ since, source, stream, recordKey, kind, limit }),
   };
 }
 
@@ -126,17 +123,15 @@ function printEvents(events: CommittedEvent[], format: typeof formatEvent): Prom
 
 /** Prints the last events if requested. @returns the position to continue from. */
 async function start({ client, filter, format, ...options }: Options): Promise<string | null> {
-  const { cursorPath, lastCount, since } = options;
+  const { cursorPath, lastCount } = options;
   if (cursorPath !== undefined) return await readCursor(cursorPath);
-  if (lastCount === null && since === null) return null;
+  if (lastCount === null) return null;
   const frontier = await frontierOf(client);
   if (frontier === null) return null;
-  // The client throws for a position beyond the end of the log.
-  if (lastCount === null) return since! < frontier ? since : frontier;
-  async function* readAfter(after: string) {
-    for await (const { events } of client.replayPages({ ...filter, after })) yield events;
+  async function* readSince(since: number) {
+    for await (const { events } of client.replayPages({ ...filter, since })) yield events;
   }
-  const last = await lastEvents(readAfter, frontier, lastCount);
+  const last = await lastEvents(readSince, frontier, lastCount);
   await printEvents(last, format);
   return last.at(-1)?.event_id ?? frontier;
 }
@@ -156,12 +151,7 @@ async function tailLog(options: Options): Promise<void> {
 
   if (intervalMs === null) return await printToEnd();
   while (true) {
-    try {
-      await printToEnd();
-    } catch (error) {
-      if (!(error instanceof ConnectionError)) throw error;
-      process.stderr.write(`${error.message}; retrying\n`);
-    }
+    await printToEnd();
     await delay(intervalMs);
   }
 }

@@ -113,8 +113,10 @@ export const EVENT_BYTES_MIN = 330;
 
 // The client.
 
-/** Longest line in a follow response: a record with one event of maximum size. */
+/** Longest replay page or line of a follow response: one event of maximum size. */
 export const CLIENT_LINE_BYTES_MAX = 160 * MIB;
+/** Longest other response. 10,000 faults of a batch take 2 MiB, 1,000 streams 0.5 MiB. */
+export const CLIENT_DOCUMENT_BYTES_MAX = 16 * MIB;
 
 /** Maximum number of bytes by which a stored event exceeds its part of the request. */
 const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
@@ -133,8 +135,8 @@ assert(
 );
 assert(
   CLIENT_LINE_BYTES_MAX >=
-    Math.max(INGEST_BODY_BYTES_MAX * 22 / 5, FOLLOW_RECORD_BYTES_MAX) + EVENT_OVERHEAD_BYTES_MAX,
-  "a follow record must fit in a line that the client accepts",
+    Math.max(INGEST_BODY_BYTES_MAX * 22 / 5, REPLAY_RESPONSE_BYTES_MAX) + EVENT_OVERHEAD_BYTES_MAX,
+  "a page must fit in a line that the client accepts",
 );
 assert(
   ADMITTED_BODY_BYTES_MAX >= 2 * INGEST_BODY_BYTES_MAX,

@@ -22,6 +22,8 @@ import time
 BATCH_ROWS = 1000
 ATTEMPTS_MAX = 8
 PAUSE_S_MAX = 5.0
+SOCKET_WAIT_S = 60
+SOCKET_PATH_BYTES_MAX = 107 if sys.platform == "linux" else 103
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -39,6 +41,21 @@ class UnixConnection(http.client.HTTPConnection):
 
 class Refused(Exception):
     """The batch was not appended, and a retry would not help."""
+
+
+def wait_for_socket(path):
+    """Waits until the service has made its socket. At boot, it may start after this program."""
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+        raise Refused(f"{path}: longer than {SOCKET_PATH_BYTES_MAX} bytes")
+    deadline = time.monotonic() + SOCKET_WAIT_S
+    while not os.path.exists(path):
+        if time.monotonic() > deadline:
+            raise Refused(f"{path}: no such socket; is the service running?")
+        time.sleep(0.2)
+    if not pathlib.Path(path).is_socket():
+        raise Refused(f"{path}: not a socket")
+    if not os.access(path, os.W_OK):
+        raise Refused(f"{path}: no write permission")
 
 
 def post(socket_path, token, body):
@@ -70,6 +87,8 @@ def append(socket_path, token, batch):
             if status != 429 and status < 500:
                 raise Refused(failure)
             pause = max(pause, float(headers.get("Retry-After", 0)))
+        except PermissionError as error:
+            raise Refused(f"{socket_path}: {error}")
         except (OSError, http.client.HTTPException, ValueError) as error:
             # The batch may be committed. Resending it is safe.
             failure = f"{socket_path}: {error}"
@@ -104,8 +123,7 @@ def main():
     parser.add_argument("--token", help="bearer token, if the service requires one")
     parser.add_argument("file", help="UTF-8 CSV file with a header row")
     args = parser.parse_args()
-    if not pathlib.Path(args.socket).is_socket():
-        raise Refused(f"{args.socket}: no such socket; is the service running?")
+    wait_for_socket(args.socket)
     with open(args.file, encoding="utf-8", newline="") as file:
         name = f"{os.path.basename(args.file)}/{os.fstat(file.fileno()).st_mtime_ns}"
         rows = csv.DictReader(file, strict=True)

@@ -22,8 +22,13 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 
 PAUSE_S_MAX = 5.0
+EVENTS_URL = "http://localhost/v1/events"
+SOCKET_WAIT_S = 60
+SOCKET_PATH_BYTES_MAX = 107 if sys.platform == "linux" else 103
 # Connect and read timeouts. An idle log sends nothing, so reads never time out.
 TIMEOUT_S = (5, None)
+# Everything but a follow is answered in a moment.
+CHECK_TIMEOUT_S = 60
 
 
 class UnixAdapter(HTTPAdapter):
@@ -35,7 +40,10 @@ class UnixAdapter(HTTPAdapter):
         class Connection(HTTPConnection):
             def _new_conn(self):
                 connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                connected.connect(path)
+                try:
+                    connected.connect(path)
+                except PermissionError as error:
+                    raise Refused(f"{path}: {error}")
                 return connected
 
         self.pool = HTTPConnectionPool("localhost")
@@ -50,6 +58,21 @@ class UnixAdapter(HTTPAdapter):
 
 class Refused(Exception):
     """The service rejected the request, and a retry would not help."""
+
+
+def wait_for_socket(path):
+    """Waits until the service has made its socket. At boot, it may start after this program."""
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+        raise Refused(f"{path}: longer than {SOCKET_PATH_BYTES_MAX} bytes")
+    deadline = time.monotonic() + SOCKET_WAIT_S
+    while not os.path.exists(path):
+        if time.monotonic() > deadline:
+            raise Refused(f"{path}: no such socket; is the service running?")
+        time.sleep(0.2)
+    if not pathlib.Path(path).is_socket():
+        raise Refused(f"{path}: not a socket")
+    if not os.access(path, os.W_OK):
+        raise Refused(f"{path}: no write permission")
 
 
 def read_cursor(path):
@@ -71,18 +94,46 @@ def write_cursor(path, event_id):
     os.replace(f"{path}.new", path)
 
 
+def document_of(response):
+    document = response.json()
+    if response.status_code == 200:
+        return document
+    failure = f"{document['error']}: {document['message']}"
+    raise (Refused if response.status_code < 429 else ConnectionError)(failure)
+
+
 def records_of(session, params):
     """Yields the records of one response until it ends."""
-    url = "http://localhost/v1/events"
-    with session.get(url, params=params, stream=True, timeout=TIMEOUT_S) as response:
+    with session.get(EVENTS_URL, params=params, stream=True, timeout=TIMEOUT_S) as response:
         if response.status_code != 200:
-            document = response.json()
-            failure = f"{document['error']}: {document['message']}"
-            raise (Refused if response.status_code < 429 else ConnectionError)(failure)
+            document_of(response)
+        if params["after"] is not None:
+            check_position(session, params["after"])
         # Only LF ends a line; str.splitlines() would also split at U+2028 in a payload.
         for line in response.iter_lines(chunk_size=None, delimiter=b"\n"):
             if line:
                 yield json.loads(line)
+
+
+def id_before(event_id):
+    """Returns the greatest UUIDv7 below this one; None if there is none."""
+    digits = event_id.replace("-", "")
+    # Version and variant are no part of the number.
+    number = (int(digits[:12] + digits[13:16], 16) << 62 | int(digits[16:], 16) % (1 << 62)) - 1
+    if number < 0:
+        return None
+    high, low = f"{number >> 62:015x}", f"{1 << 63 | number % (1 << 62):016x}"
+    return f"{high[:8]}-{high[8:12]}-7{high[12:]}-{low[:4]}-{low[4:]}"
+
+
+def check_position(session, position):
+    """After a restore from an older backup, the log may have lost the event at the position."""
+    params = {"after": id_before(position), "limit": 1}
+    with session.get(EVENTS_URL, params=params, timeout=CHECK_TIMEOUT_S) as response:
+        page = document_of(response)
+    if [event["event_id"] for event in page["events"]] != [position]:
+        through = page["snapshot_through_event_id"]
+        raise Refused(f"the cursor {position} is not in the log, which ends at {through}")
 
 
 def follow(session, cursor_path, filters, once):
@@ -93,9 +144,6 @@ def follow(session, cursor_path, filters, once):
             for record in records_of(session, {**filters, "follow": "true", "after": position}):
                 if record["type"] == "end":
                     raise ConnectionError(record.get("detail") or record["reason"])
-                through = record["snapshot_through_event_id"]
-                if position and (through is None or through < position):
-                    raise Refused(f"the log ends at {through}, before the cursor {position}")
                 failures = 0
                 for event in record.get("events", []):
                     print(json.dumps(event, ensure_ascii=False))
@@ -123,8 +171,7 @@ def main():
     for name in ("source", "stream", "record_key", "kind"):
         parser.add_argument(f"--{name.replace('_', '-')}", help="event filter")
     args = parser.parse_args()
-    if not pathlib.Path(args.socket).is_socket():
-        raise Refused(f"{args.socket}: no such socket; is the service running?")
+    wait_for_socket(args.socket)
     session = requests.Session()
     session.trust_env = False
     session.mount("http://", UnixAdapter(args.socket))

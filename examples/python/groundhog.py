@@ -9,13 +9,16 @@ page. The service has no queries, catalog or projections: those calls return 404
 """
 
 import argparse
+import os
 import pathlib
 import sys
+import time
 
 from groundhog_sdk import Ground, GroundError, deleted, native, upserted
 
 SOURCE = "stripe"
 STREAM = "customers"
+SOCKET_WAIT_S = 60
 
 
 def main():
@@ -23,6 +26,10 @@ def main():
     parser.add_argument("--socket", required=True, help="socket of the service")
     parser.add_argument("--token", help="bearer token, if the service requires one")
     args = parser.parse_args()
+    # At boot, the service may start after this program.
+    deadline = time.monotonic() + SOCKET_WAIT_S
+    while not os.path.exists(args.socket) and time.monotonic() < deadline:
+        time.sleep(0.2)
     if not pathlib.Path(args.socket).is_socket():
         sys.exit(f"{args.socket}: no such socket; is the service running?")
     ground = Ground(f"unix:{args.socket}", token=args.token)

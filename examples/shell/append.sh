@@ -23,7 +23,7 @@ refuse() {
   exit "${2:-1}"
 }
 
-batch_lines=1000 attempts_max=8
+batch_lines=1000 attempts_max=8 socket_wait_s=60
 socket='' source='' batch='' token_file=''
 while (($# > 0)); do
   case $1 in
@@ -37,7 +37,12 @@ while (($# > 0)); do
   shift 2
 done
 [[ -n $socket && -n $source && -n $batch ]] || refuse "--socket, --source and --batch are required" 2
-[[ -S $socket ]] || refuse "$socket: no such socket; is the service running?"
+(($(printf %s "$socket" | wc -c) <= 107)) || refuse "$socket: longer than 107 bytes"
+# At boot, the service may start after this program.
+for ((tries = 0; tries < socket_wait_s * 5; tries++)); do [[ ! -e $socket ]] || break; sleep 0.2; done
+[[ -e $socket ]] || refuse "$socket: no such socket; is the service running?"
+[[ -S $socket ]] || refuse "$socket: not a socket"
+[[ -w $socket ]] || refuse "$socket: no write permission"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

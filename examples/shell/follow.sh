@@ -26,7 +26,7 @@ refuse() {
   exit "${2:-1}"
 }
 
-pause_s=1
+pause_s=1 socket_wait_s=60
 socket='' cursor='' once='' token_file=''
 filters=()
 while (($# > 0)); do
@@ -43,7 +43,12 @@ while (($# > 0)); do
   shift 2
 done
 [[ -n $socket && -n $cursor ]] || refuse "--socket and --cursor are required" 2
-[[ -S $socket ]] || refuse "$socket: no such socket; is the service running?"
+(($(printf %s "$socket" | wc -c) <= 107)) || refuse "$socket: longer than 107 bytes"
+# At boot, the service may start after this program.
+for ((tries = 0; tries < socket_wait_s * 5; tries++)); do [[ ! -e $socket ]] || break; sleep 0.2; done
+[[ -e $socket ]] || refuse "$socket: no such socket; is the service running?"
+[[ -S $socket ]] || refuse "$socket: not a socket"
+[[ -w $socket ]] || refuse "$socket: no write permission"
 
 if [[ -e $cursor && ! $(< "$cursor") =~ ^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$ ]]; then
   refuse "$cursor does not contain an event id; delete it to start from the beginning"
@@ -60,6 +65,23 @@ end_job() {
 }
 trap 'end_job; rm -rf "$scratch"' EXIT
 
+# Sends a GET to the log with the given curl arguments.
+get() {
+  { [[ -z $token_file ]] || printf 'Authorization: Bearer %s\n' "$(< "$token_file")"; } |
+    curl --silent --show-error --no-buffer --get --header @- --unix-socket "$socket" "$@" \
+      http://localhost/v1/events
+}
+
+# Prints `refused REASON` if the log lost the event $1, in a restore from an older backup. The id
+# before it, as `after`, selects it. An id that ends in zeros, one in 2^48, is not checked.
+check_position() {
+  local digits=$((16#${1: -12}))
+  ((digits > 0)) || return 0
+  get --max-time 60 --data limit=1 --data "after=${1:0:24}$(printf %012x $((digits - 1)))" |
+    jq -r --arg position "$1" 'select(.events and .events[0].event_id != $position) |
+      "refused the cursor \($position) is not in the log, which ends at \(.snapshot_through_event_id)"'
+}
+
 # Prints one response as lines: `event JSON`, `position ID` after the events of each record, and
 # `caught_up`, `end REASON` or `refused REASON`.
 records() {
@@ -68,14 +90,11 @@ records() {
     position=$(< "$cursor")
     after=(--data-urlencode "after=$position")
   fi
-  { [[ -z $token_file ]] || printf 'Authorization: Bearer %s\n' "$(< "$token_file")"; } |
-    curl --silent --show-error --no-buffer --get --header @- --unix-socket "$socket" \
-      --data follow=true "${after[@]}" "${filters[@]}" http://localhost/v1/events |
-    jq --unbuffered -rc --arg after "$position" '
+  [[ -z $position ]] || check_position "$position"
+  get --data follow=true "${after[@]}" "${filters[@]}" |
+    jq --unbuffered -rc '
       if .error then "refused \(.error): \(.message)"
       elif .type == "end" then "end \(.detail // .reason)"
-      elif ($after != "" and (.snapshot_through_event_id // "") < $after) then
-        "refused the log ends at \(.snapshot_through_event_id), before the cursor \($after)"
       else
         (.events[]? | "event \(tojson)"),
         (.next_after // empty | "position \(.)"),

@@ -1,19 +1,8 @@
-/**
- * Timestamps in event ids, whose first 48 bits are Unix milliseconds (UUIDv7). Ids increase across
- * the log and `after` need not be an existing event, so any time can be converted to a position.
- */
-
-const MS_MAX = 2 ** 48 - 1;
+/** Timestamps in event ids, whose first 48 bits are Unix milliseconds (UUIDv7). */
 
 /** Returns the commit time of an event in Unix milliseconds. */
 export function timeOf(eventId: string): number {
   return parseInt(eventId.slice(0, 8) + eventId.slice(9, 13), 16);
-}
-
-/** Returns a position before all events in this millisecond and after all earlier events. */
-export function positionAt(ms: number): string {
-  const hex = Math.min(Math.max(0, Math.floor(ms)), MS_MAX).toString(16).padStart(12, "0");
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
 /** Number of minutes shown in the chart of events per minute. */

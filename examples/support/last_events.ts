@@ -3,10 +3,10 @@
  * windows at its end until one contains enough events.
  */
 import type { CommittedEvent } from "../../event.ts";
-import { positionAt, timeOf } from "./event_time.ts";
+import { timeOf } from "./event_time.ts";
 
-/** Reads the matching events after a position to the end of the log, page by page. */
-export type ReadAfter = (after: string) => AsyncIterable<CommittedEvent[]>;
+/** Reads the matching events committed since a time to the end of the log, page by page. */
+export type ReadSince = (unixMs: number) => AsyncIterable<CommittedEvent[]>;
 
 const FIRST_WINDOW_MS = 1000;
 const WINDOW_GROWTH = 8;
@@ -16,14 +16,14 @@ const WINDOW_GROWTH = 8;
  * @param frontier id of the log's last event.
  */
 export async function lastEvents(
-  read: ReadAfter,
+  read: ReadSince,
   frontier: string,
   count: number,
 ): Promise<CommittedEvent[]> {
   const end = timeOf(frontier);
   for (let windowMs = FIRST_WINDOW_MS;; windowMs *= WINDOW_GROWTH) {
     let last: CommittedEvent[] = [];
-    for await (const events of read(positionAt(end - windowMs))) {
+    for await (const events of read(end - windowMs)) {
       last = [...last, ...events].slice(-count);
     }
     if (last.length === count || windowMs >= end) return last;

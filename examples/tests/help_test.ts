@@ -1,6 +1,7 @@
 /** Behavior shared by all examples: help, a README entry, and errors that name their origin. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -31,15 +32,31 @@ test("examples/README.md has an entry for each example", () => {
 const UNREACHABLE: [name: string, args: string[]][] = [
   ["git_history", ["--repo", join(FOLDER, "..")]],
   ["tail_log", ["--once"]],
+  ["tail_log", []],
   ["sqlite_view", ["--database", ":memory:"]],
 ];
 for (const [name, args] of UNREACHABLE) {
-  test(`${name} names a missing socket in its error message`, () =>
+  test(`${name} ${args.join(" ")} gives up if there is no socket, and names it in its error message`, () =>
     withFolder(async (folder) => {
       const socket = join(folder, "none.sock");
-      const { code, stderr } = await runExample(name, ["--socket", socket, ...args]);
+      const { code, stderr } = await runExample(name, ["--socket", socket, "--wait", "0", ...args]);
       assert.equal(code, 1, stderr);
       assert.match(stderr, new RegExp(`connection to ${socket} failed.*ENOENT`));
+    }));
+}
+
+for (const [name, args] of UNREACHABLE) {
+  test(`${name} ${args.join(" ")} does not repeat an attempt that cannot succeed`, () =>
+    withFolder(async (folder) => {
+      const file = join(folder, "file");
+      await writeFile(file, "");
+      const { code, stderr } = await runExample(name, ["--socket", file, ...args]);
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, /failed: the path is not a socket\n$/);
+      assert.doesNotMatch(stderr, /retrying/);
+      const long = await runExample(name, ["--socket", join(folder, "s".repeat(108)), ...args]);
+      assert.equal(long.code, 1, long.stderr);
+      assert.match(long.stderr, /^unixFetch\(\) expects the path of a Unix socket, but got one of/);
     }));
 }
 

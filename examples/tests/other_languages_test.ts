@@ -5,8 +5,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { idBefore } from "../../src/event/event_id.ts";
 import { runCli, spawnCli, type Spawned, untilPrinted } from "../../tools/support/program.ts";
-import { type Deployment, withServing } from "../../tests/support/deployment.ts";
+import { type Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
 import { exampleAt, needs, run } from "./support/programs.ts";
 import { startExample } from "./support/run_script.ts";
 import { append, readLog } from "./support/served.ts";
@@ -73,7 +74,11 @@ async function testConsumer(served: Deployment, path: string): Promise<void> {
   await writeFile(cursor, "ffffffff-ffff-7fff-bfff-ffffffffffff\n");
   const beyond = await start(path, ...args, "--once").exited;
   assert.equal(beyond.code, 1);
-  assert.match(beyond.stderr, /the log ends at/);
+  assert.match(beyond.stderr, /is not in the log, which ends at/);
+  await writeFile(cursor, `${idBefore(log[0]!.event_id)}\n`);
+  const lost = await start(path, ...args, "--once").exited;
+  assert.deepEqual([lost.code, lost.stdout], [1, ""]);
+  assert.match(lost.stderr, /is not in the log, which ends at/);
   for (const text of ["", "no event id\n"]) {
     await writeFile(cursor, text);
     const refused = await start(path, ...args, "--once").exited;
@@ -174,6 +179,35 @@ test(
       }
     }),
 );
+
+for (
+  const path of ["python/connector.py", "python/consumer.py", "shell/append.sh", "shell/follow.sh"]
+) {
+  const need = path === "python/consumer.py" ? needsPackage("requests", "") : NEEDS_PYTHON;
+  test(
+    `${path} waits for the socket, but not at a path that cannot be one`,
+    path.endsWith(".sh") ? NEEDS_SHELL : need,
+    () =>
+      withDeployment(async (deployment) => {
+        const { folder } = deployment;
+        const file = join(folder, "rows.csv");
+        await writeFile(file, "");
+        const args: Record<string, string[]> = {
+          "python/connector.py": ["--stream", "s", file],
+          "python/consumer.py": ["--cursor", join(folder, "cursor"), "--once"],
+          "shell/append.sh": ["--source", "s", "--batch", "b"],
+          "shell/follow.sh": ["--cursor", join(folder, "cursor"), "--once"],
+        };
+        const refused = await start(path, "--socket", file, ...args[path]!).exited;
+        assert.equal(refused.code, 1);
+        assert.match(refused.stderr, /rows\.csv: not a socket\n$/);
+        const waiting = start(path, "--socket", deployment.socketPath, ...args[path]!);
+        await deployment.start();
+        const { code, stderr } = await waiting.exited;
+        assert.equal(code, 0, stderr);
+      }),
+  );
+}
 
 /** Paths of the programs in subdirectories of `examples/`. */
 const PROGRAMS = ["ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>

@@ -8,7 +8,8 @@ import { parseSince } from "../support/since.ts";
 import { untilPrinted } from "../../tools/support/program.ts";
 import { runExample, startExample } from "./support/run_script.ts";
 import { append, readLog } from "./support/served.ts";
-import { type Deployment, withServing } from "../../tests/support/deployment.ts";
+import { idBefore } from "../../src/event/event_id.ts";
+import { type Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
 
 function makeEvents(count: number, prefix = "key"): SubmittedEvent[] {
   return Array.from({ length: count }, (_, index) => ({
@@ -150,6 +151,29 @@ test("tail_log waits for new events, even across a restart of the service", asyn
   });
 });
 
+test("tail_log waits for a service that starts after it", async () => {
+  await withDeployment(async (deployment) => {
+    const tail = startExample("tail_log", [deployment.socketPath, "--once"]);
+    await untilPrinted(tail, ({ stderr }) => stderr.includes("ENOENT"));
+    await deployment.start();
+    const { code, stderr } = await tail.exited;
+    assert.equal(code, 0, stderr);
+  });
+});
+
+test("tail_log refuses a cursor whose event the log has lost", async () => {
+  await withServing(async (served) => {
+    await append(served, "1", makeEvents(3));
+    const [first] = await readLog(served);
+    const cursor = join(served.folder, "cursor");
+    await writeFile(cursor, `${idBefore(first!.event_id)}\n`);
+    const args = [served.socketPath, "--once", "--cursor", cursor];
+    const { code, stdout, stderr } = await runExample("tail_log", args);
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, /^event \S+, the position, is not in the log, which ends at /);
+  });
+});
+
 test("tail_log reports errors and exits 1 or 2", async () => {
   await withServing(async (served) => {
     const { socketPath } = served;
@@ -161,6 +185,7 @@ test("tail_log reports errors and exits 1 or 2", async () => {
         [socketPath, "--last", "0"],
         [socketPath, "--since", "tomorrow"],
         [socketPath, "--since", "1h", "--last", "1"],
+        [socketPath, "--wait", "x"],
       ]
     ) {
       assert.equal((await runExample("tail_log", args)).code, 2, args.join(" "));
@@ -178,7 +203,7 @@ test("tail_log reports errors and exits 1 or 2", async () => {
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^service error: invalid_replay_request: /);
     await served.stop();
-    const unreachable = await runExample("tail_log", [socketPath, "--once"]);
+    const unreachable = await runExample("tail_log", [socketPath, "--once", "--wait", "0"]);
     assert.equal(unreachable.code, 1);
     assert.match(unreachable.stderr, /\/v1\/events/);
   });

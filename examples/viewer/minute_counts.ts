@@ -3,8 +3,7 @@
  * events are replayed. Each read resumes where the previous one ended.
  */
 import type { EventLogClient } from "../../mod.ts";
-import { minuteOf, MINUTES, positionAt, startOf, timeOf } from "../support/event_time.ts";
-import { frontierOf } from "../support/frontier.ts";
+import { minuteOf, MINUTES, startOf, timeOf } from "../support/event_time.ts";
 
 export interface CountedMinutes {
   /** Id of the last event counted; null if none was. */
@@ -36,18 +35,14 @@ export class MinuteCounts {
 
   async #readOn(): Promise<CountedMinutes> {
     const first = minuteOf(Date.now()) - MINUTES + 1;
-    const frontier = await frontierOf(this.#client);
-    const hourAgo = positionAt(startOf(first));
-    const from = this.#through !== null && this.#through > hourAgo ? this.#through : hourAgo;
-    // The client throws for a position beyond the end of the log.
-    if (frontier !== null && from < frontier) {
-      for await (const { events, nextAfter } of this.#client.replayPages({ after: from })) {
-        for (const { event_id } of events) {
-          const minute = minuteOf(timeOf(event_id));
-          this.#counts.set(minute, (this.#counts.get(minute) ?? 0) + 1);
-        }
-        this.#through = nextAfter;
+    const since = startOf(first);
+    const after = this.#through !== null && timeOf(this.#through) >= since ? this.#through : null;
+    for await (const { events, nextAfter } of this.#client.replayPages({ after, since })) {
+      for (const { event_id } of events) {
+        const minute = minuteOf(timeOf(event_id));
+        this.#counts.set(minute, (this.#counts.get(minute) ?? 0) + 1);
       }
+      this.#through = nextAfter;
     }
     for (const minute of this.#counts.keys()) if (minute < first) this.#counts.delete(minute);
     return { through: this.#through, counts: [...this.#counts] };

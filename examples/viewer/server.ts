@@ -23,13 +23,15 @@ import { parseArgs } from "node:util";
 import { EventLogClient, type Fetch, unixFetch } from "../../mod.ts";
 import { frontierOf } from "../support/frontier.ts";
 import { refuseRest, runExample, UsageError } from "../support/run_example.ts";
+import { parseWait, reportRetry, WAIT_OPTION, WAIT_USAGE } from "../support/socket_wait.ts";
 import { MinuteCounts } from "./minute_counts.ts";
 
-const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--token TOKEN]
+const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--wait SECONDS] [--token TOKEN]
        viewer SOCKET
 
   --socket SOCKET  socket of the service
   --port PORT      port on 127.0.0.1; 0 picks a free one (default: 8787)
+  ${WAIT_USAGE}
   --token TOKEN    bearer token, if the service requires one`;
 
 const HOST = "127.0.0.1";
@@ -64,6 +66,7 @@ function parseOptions(args: string[]): Options {
     options: {
       socket: { type: "string" },
       port: { type: "string", default: "8787" },
+      wait: WAIT_OPTION,
       token: { type: "string" },
     },
   });
@@ -80,6 +83,8 @@ function parseOptions(args: string[]): Options {
   // The page itself retries.
   const client = new EventLogClient(fetch, {
     attemptsMax: 1,
+    socketWaitMs: parseWait(values.wait),
+    onRetry: reportRetry,
     ...(token !== undefined && { token }),
   });
   return { fetch, client, port, token, minutes: new MinuteCounts(client) };

@@ -205,7 +205,7 @@ async function failureOf(...args: string[]): Promise<string> {
 test("the viewer does not start with a wrong socket or a port that is in use", () =>
   withServing((served) =>
     withViewer(served, async (url) => {
-      const wrong = await failureOf(`${served.socketPath}.none`, "--port", "0");
+      const wrong = await failureOf(`${served.socketPath}.none`, "--port", "0", "--wait", "0");
       assert.match(wrong, /^.*connection to .*ground\.sock\.none failed: .*ENOENT.*\n$/);
       const { port } = new URL(url);
       const busy = await failureOf(served.socketPath, "--port", port);

@@ -5,7 +5,6 @@
 import { Buffer } from "node:buffer";
 import { ProtocolError, unixFetch } from "../../mod.ts";
 import { readLines } from "../../src/client/lines.ts";
-import { SYSTEM_TIMING } from "../../src/client/timing.ts";
 import { nameOf, Transport } from "../../src/client/transport.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../../src/limits.ts";
 import { stringEnd } from "../../src/log/line/line_bytes.ts";
@@ -44,7 +43,7 @@ export async function* followLog(
   after: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<LogRecord, void> {
-  const transport = new Transport(unixFetch(socket), token, SYSTEM_TIMING, 1);
+  const transport = new Transport(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
   const query = { follow: "true", after: after ?? undefined };
   const request = { method: "GET" as const, path: "/v1/events", query };
   const { body } = await transport.send(request, signal);

@@ -7,7 +7,6 @@ import type { EventLogClient } from "../../mod.ts";
 import { operationalError } from "../../src/commands/exit.ts";
 import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
 import type { MessageFacts, MirrorStream } from "../nats/stream.ts";
-import { isInLog } from "./is_in_log.ts";
 import { sumOf } from "../../src/sum.ts";
 
 export interface StreamEnd {
@@ -49,8 +48,8 @@ export async function findStreamEnd(stream: MirrorStream, log: PushedLog): Promi
   throw await parted(stream, info, log, eventId);
 }
 
-function hasEvent({ client, stop }: PushedLog, eventId: string): Promise<boolean> {
-  return isInLog(client, eventId, stop);
+async function hasEvent({ client, stop }: PushedLog, eventId: string): Promise<boolean> {
+  return await client.findEvent(eventId, { signal: stop }) !== null;
 }
 
 /**

@@ -100,8 +100,8 @@ export class ProtocolError extends Error {
 }
 
 /**
- * `after` lies beyond the end of the log: the log was restored from an older backup, or the
- * position came from a different log. Restart from an earlier position.
+ * The log does not contain the event that `after` names: it was restored from an older backup, or
+ * the position came from a different log. Restart from an earlier position.
  */
 export class PositionError extends Error {
   /** Name of this error class. */
@@ -112,7 +112,9 @@ export class PositionError extends Error {
   /** Creates the error that reports a position and the end of the log. */
   constructor(after: string, frontier: string | null) {
     const end = frontier === null ? "is empty" : `ends at ${frontier}`;
-    super(`position ${after} is beyond the log, which ${end}; was an older backup restored?`);
+    super(
+      `event ${after}, the position, is not in the log, which ${end}; was an older backup restored?`,
+    );
     this.frontier = frontier;
   }
 }

@@ -4,22 +4,19 @@
  */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
 import { type Batch, batchBody } from "./batch_body.ts";
-import { ConnectionError } from "./errors.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
+import { lookUp } from "./position.ts";
 import { type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
 import type { Retry } from "./retry.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
 import { refuseUnknown } from "./options.ts";
-import { SYSTEM_TIMING, type Timing } from "./timing.ts";
-import { type ApiRequest, nameOf, Transport } from "./transport.ts";
+import type { Timing } from "./timing.ts";
+import { type ApiRequest, Transport } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 
 /** Timeout for an append or a retirement, covering all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
-
-/** Attempts per request. Including pauses, they outlast a restart that takes over a minute. */
-export const CLIENT_ATTEMPTS_MAX: number = 20;
 
 /** Options for an {@linkcode EventLogClient}. */
 export interface EventLogClientOptions {
@@ -29,11 +26,23 @@ export interface EventLogClientOptions {
   attemptsMax?: number;
   /** Timeout for an append or a retirement, covering all attempts; default 60,000. */
   writeTimeoutMs?: number;
+  /**
+   * Timeout for an attempt to read a page or a listing, and for a follow to get its response and
+   * each record up to `caught_up`; default 600,000.
+   */
+  readTimeoutMs?: number;
+  /**
+   * How long a client that has not reached the service yet waits for a socket that accepts
+   * connections, in addition to `attemptsMax`; default 1,000, or 0 if `attemptsMax` is 1.
+   */
+  socketWaitMs?: number;
   /** Called before the pause that precedes each retry, except in `follow()`: see `onReconnect`. */
   onRetry?: (retry: Retry) => void;
   /** Clock, timer and randomness, for tests. */
   timing?: Timing;
 }
+
+const CLIENT_OPTIONS = "token attemptsMax writeTimeoutMs readTimeoutMs socketWaitMs onRetry timing";
 
 /** Options for a single call. */
 export interface CallOptions {
@@ -56,12 +65,12 @@ export class EventLogClient {
   /**
    * Creates a client. It connects on its first request.
    * @param fetch Sends requests to the service, usually `unixFetch(socketPath)`.
-   * @throws {TypeError} if the token is not a valid header value, or an option is unknown.
+   * @throws {TypeError} if `fetch` is not a function, the token is not a valid header value, or an
+   *   option is unknown.
    */
   constructor(fetch: Fetch, options: EventLogClientOptions = {}) {
-    refuseUnknown("EventLogClient", options, "token attemptsMax writeTimeoutMs onRetry timing");
-    const { token, timing = SYSTEM_TIMING, attemptsMax = CLIENT_ATTEMPTS_MAX, onRetry } = options;
-    this.#transport = new Transport(fetch, token, timing, attemptsMax, onRetry);
+    refuseUnknown("EventLogClient", options, CLIENT_OPTIONS);
+    this.#transport = new Transport(fetch, options);
     this.#writeTimeoutMs = options.writeTimeoutMs ?? CLIENT_WRITE_TIMEOUT_MS;
   }
 
@@ -171,21 +180,20 @@ export class EventLogClient {
     return listStreams(this.#transport, options);
   }
 
-  /** Aborts the request when the caller aborts or the timeout expires. */
-  async #write(request: ApiRequest, signal: AbortSignal | undefined): Promise<unknown> {
-    signal?.throwIfAborted();
-    const limitMs = this.#writeTimeoutMs;
-    const limited = new AbortController();
-    const abort = () => limited.abort(signal!.reason);
-    const timer = setTimeout(() => {
-      limited.abort(new ConnectionError(`${nameOf(request)} got no response within ${limitMs} ms`));
-    }, limitMs);
-    signal?.addEventListener("abort", abort);
-    try {
-      return await this.#transport.request(request, limited.signal, limitMs);
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-    }
+  /**
+   * Returns the event with this id; null if it is not in the log.
+   * @template Payload Type of the payload; not checked at run time.
+   */
+  async findEvent<Payload = unknown>(
+    eventId: string,
+    options: CallOptions = {},
+  ): Promise<CommittedEvent<Payload> | null> {
+    refuseUnknown("findEvent()", options, "signal");
+    const read = (request: ApiRequest) => this.#transport.request(request, options.signal);
+    return (await lookUp<Payload>(read, eventId)).event;
+  }
+
+  #write(request: ApiRequest, signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#transport.request(request, signal, this.#writeTimeoutMs);
   }
 }

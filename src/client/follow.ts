@@ -4,12 +4,14 @@
  */
 import type { CommittedEvent } from "../event/types.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
+import { Deadline } from "./deadline.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
 import { readLines } from "./lines.ts";
 import { refuseUnknown } from "./options.ts";
+import { checkPosition, reachedAfter } from "./position.ts";
 import { checkPage, eventsRequest, REPLAY_OPTIONS, type ReplayOptions } from "./replay.ts";
 import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs, type Retry } from "./retry.ts";
-import { nameOf, type Transport } from "./transport.ts";
+import { type ApiRequest, nameOf, type Transport } from "./transport.ts";
 import {
   type FollowCaughtUp,
   type FollowEnd,
@@ -74,7 +76,7 @@ export class Follower<Payload> {
    * @throws {ProtocolError} if a response violates the protocol.
    */
   async *records(): AsyncGenerator<FollowRecord<Payload>, void> {
-    const { timing, attemptsMax } = this.#transport;
+    const { timing } = this.#transport;
     const { signal, onReconnect, reconnect = isReconnectedAfter } = this.#options;
     const startedAtMs = timing.nowMs();
     for (let failures = 1;; failures++) {
@@ -82,8 +84,8 @@ export class Follower<Payload> {
       signal?.throwIfAborted();
       if (this.#wasSound()) failures = 1;
       const durationMs = pauseMs(failures, reason, timing.random());
-      const isLast = failures >= attemptsMax ||
-        timing.nowMs() + durationMs > startedAtMs + this.#transport.retryWindowMs(reason);
+      const waitedMs = timing.nowMs() + durationMs - startedAtMs;
+      const isLast = !this.#transport.hasAttempts(reason, failures, waitedMs);
       if (reason instanceof Error) {
         if (isLast) throw reason;
       } else if (isLast || !reconnect(reason)) return yield reason;
@@ -100,25 +102,41 @@ export class Follower<Payload> {
     const request = eventsRequest(this.#options, this.#nextAfter);
     request.query = { ...request.query, follow: "true" };
     const name = nameOf(request);
+    const { readTimeoutMs } = this.#transport;
+    const deadline = new Deadline(signal);
+    let isLive = false;
     try {
-      const { body } = await this.#transport.send(request, signal);
+      deadline.start(name, readTimeoutMs);
+      const { body } = await this.#transport.send(request, deadline.signal);
       if (body === null) throw new ProtocolError(`response to ${name} has no body`);
       this.#respondedAtMs = this.#transport.timing.nowMs();
+      if (this.#nextAfter !== null) {
+        const read = (each: ApiRequest) => this.#transport.attempt(each, deadline.signal);
+        await checkPosition(read, this.#nextAfter, this.#options);
+      }
       for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
+        // The consumer may take any time, and so may the next event once the snapshot is complete.
+        deadline.stop();
         const record = toFollowLine<Payload>(line);
-        if (record === null) continue;
-        if (record.type === "end") return { ...record, nextAfter: this.#nextAfter };
-        await this.#moveTo(record);
-        yield record;
+        if (record?.type === "end") return { ...record, nextAfter: this.#nextAfter };
+        if (record !== null) {
+          await this.#moveTo(record);
+          isLive ||= record.type === "caught_up";
+          yield record;
+        }
+        if (!isLive) deadline.start(name, readTimeoutMs);
       }
     } catch (error) {
       if (mayRepeat(error)) return error;
       throw error;
+    } finally {
+      deadline.end();
     }
     return new ConnectionError(`the response to ${name} ended prematurely`);
   }
 
   async #moveTo(record: FollowEvents | FollowCaughtUp): Promise<void> {
+    record.nextAfter = reachedAfter(record.nextAfter, this.#options);
     if (record.type === "events") await checkPage(record, this.#nextAfter, this.#options);
     if (record.type === "events" && record.events.length > 0) {
       const first = record.events[0]!.event_id;

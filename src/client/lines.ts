@@ -1,7 +1,7 @@
 /** Splits a response body into lines lazily. */
 import { Buffer } from "node:buffer";
 import { ProtocolError } from "./errors.ts";
-import { orConnectionError } from "./transport.ts";
+import { chunksOf } from "./response_body.ts";
 
 const LF = 0x0a;
 
@@ -18,8 +18,6 @@ export async function* readLines(
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
 ): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  const read = () => orConnectionError(name, () => reader.read());
   /** The parts of the current line received so far. */
   let pieces: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -28,21 +26,15 @@ export async function* readLines(
     if (sizeBytes > limitBytes) throw new ProtocolError(`a line exceeds ${limitBytes} bytes`);
     if (piece.length > 0) pieces.push(piece);
   };
-  try {
-    for (let next = await read(); !next.done; next = await read()) {
-      const chunk = next.value;
-      let start = 0;
-      for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
-        append(chunk.subarray(start, end));
-        yield pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-        pieces = [];
-        sizeBytes = 0;
-        start = end + 1;
-      }
-      append(chunk.subarray(start));
+  for await (const chunk of chunksOf(name, body)) {
+    let start = 0;
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
+      append(chunk.subarray(start, end));
+      yield pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+      pieces = [];
+      sizeBytes = 0;
+      start = end + 1;
     }
-  } finally {
-    // After a failed read, cancel() rejects with the same error.
-    await reader.cancel().catch(() => {});
+    append(chunk.subarray(start));
   }
 }

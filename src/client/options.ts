@@ -3,9 +3,14 @@
 /**
  * @param call Name of the method, for the message.
  * @param names All options, separated by spaces.
- * @throws {TypeError} if `given` has an option that is not in `names`.
+ * @throws {TypeError} if `given` is not an object, or has an option that is not in `names`.
  */
 export function refuseUnknown(call: string, given: object, names: string): void {
+  if (typeof given !== "object" || given === null) {
+    throw new TypeError(
+      `${call} expects an object, but got ${given === null ? null : typeof given}`,
+    );
+  }
   const known = names.split(" ");
   for (const name of Object.keys(given)) {
     if (known.includes(name)) continue;

@@ -6,6 +6,7 @@ import type { CommittedEvent } from "../event/types.ts";
 import { verifyEvent } from "../event/verify_event.ts";
 import { AlteredEventError, PositionError, ProtocolError } from "./errors.ts";
 import { refuseUnknown } from "./options.ts";
+import { checkPosition, reachedAfter, requestedAfter, type StartOptions } from "./position.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
 
@@ -22,9 +23,7 @@ export interface ReplayFilter {
 }
 
 /** Options for `replay()`. */
-export interface ReplayOptions extends ReplayFilter {
-  /** Event id to start after, usually the last `nextAfter`; null or absent for the beginning. */
-  after?: string | null;
+export interface ReplayOptions extends ReplayFilter, StartOptions {
   /** Maximum number of events per page; the service's default if absent. */
   limit?: number;
   /** Checks the hashes of each event and throws an `AlteredEventError`; default false. */
@@ -39,7 +38,11 @@ export interface ReplayOptions extends ReplayFilter {
   signal?: AbortSignal;
 }
 
-export const REPLAY_OPTIONS = "after source stream recordKey kind limit verify onPosition signal";
+export const REPLAY_OPTIONS =
+  "after afterHash since source stream recordKey kind limit verify onPosition signal";
+
+/** A service cannot be stopped and started with another log between two pages in this time. */
+const TRUSTED_MS = 50;
 
 /** Builds the request for events after a position. */
 export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {
@@ -47,7 +50,14 @@ export function eventsRequest(options: ReplayOptions, after: string | null): Api
   return {
     method: "GET",
     path: "/v1/events",
-    query: { after: after ?? undefined, source, stream, record_key: recordKey, kind, limit },
+    query: {
+      after: requestedAfter(after, options),
+      source,
+      stream,
+      record_key: recordKey,
+      kind,
+      limit,
+    },
   };
 }
 
@@ -85,10 +95,16 @@ export async function* replayPages<Payload>(
   refuseUnknown("replay()", options, REPLAY_OPTIONS);
   let after = options.after ?? null;
   let through: string | null | undefined;
+  const read = (request: ApiRequest) => transport.request(request, options.signal);
+  let trustedUntilMs = -Infinity;
   for (;;) {
-    const request = eventsRequest(options, after);
-    const page = toReplayPage<Payload>(await transport.request(request, options.signal));
+    const page = toReplayPage<Payload>(await read(eventsRequest(options, after)));
+    page.nextAfter = reachedAfter(page.nextAfter, options);
     await checkPage(page, after, options);
+    // A check that follows the response applies to the log that it came from.
+    const isDue = transport.timing.nowMs() > trustedUntilMs;
+    if (after !== null && isDue) await checkPosition(read, after, options);
+    trustedUntilMs = transport.timing.nowMs() + TRUSTED_MS;
     through ??= page.snapshotThroughEventId;
     yield { ...cutPage(page, through), snapshotThroughEventId: through };
     const { nextAfter } = page;

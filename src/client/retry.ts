@@ -21,10 +21,23 @@ export const CLIENT_BACKOFF_MS_MAX: number = 5_000;
 
 const TOO_MANY_REQUESTS = 429;
 
+/** Connection failures that a retry cannot fix: the path or its permissions are wrong. */
+const FINAL_CODES = new Set(
+  ["EACCES", "EINVAL", "ELOOP", "ENAMETOOLONG", "ENOTDIR", "ENOTSOCK", "EPERM", "EPROTOTYPE"],
+);
+
 /** Returns whether the request may be repeated after this error. */
 export function mayRepeat(error: unknown): error is ConnectionError | EventLogError {
-  return error instanceof ConnectionError ||
+  return error instanceof ConnectionError && !FINAL_CODES.has(systemCodeOf(error) ?? "") ||
     error instanceof EventLogError && error.status === TOO_MANY_REQUESTS;
+}
+
+/** Returns the system's error code. `unixFetch()` wraps the system's error in a TypeError. */
+export function systemCodeOf(error: unknown): string | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if ("code" in cause && typeof cause.code === "string") return cause.code;
+  }
+  return undefined;
 }
 
 /**

@@ -1,8 +1,12 @@
 /** Sends requests with retries. A request either gets a 200 response or throws. */
 import { parseJsonText } from "../event/json/strict_json.ts";
-import { ConnectionError, EventLogError, ProtocolError } from "./errors.ts";
-import { mayRepeat, pauseMs, type Retry } from "./retry.ts";
-import type { Timing } from "./timing.ts";
+import { CLIENT_DOCUMENT_BYTES_MAX, CLIENT_LINE_BYTES_MAX } from "../limits.ts";
+import { Deadline } from "./deadline.ts";
+import { EventLogError, ProtocolError } from "./errors.ts";
+import type { EventLogClientOptions } from "./event_log_client.ts";
+import { orConnectionError, textOf } from "./response_body.ts";
+import { mayRepeat, pauseMs, type Retry, systemCodeOf } from "./retry.ts";
+import { SYSTEM_TIMING, type Timing } from "./timing.ts";
 import type { Fetch } from "./unix_fetch.ts";
 
 /** A request to the service. */
@@ -15,8 +19,14 @@ export interface ApiRequest {
   body?: Uint8Array<ArrayBuffer>;
 }
 
+/** Attempts per request. Including pauses, they outlast a restart that takes over a minute. */
+export const CLIENT_ATTEMPTS_MAX: number = 20;
+
 /** How long a new client retries if there is no socket at its path. The path may be wrong. */
-const CLIENT_FIRST_CONNECT_MS = 1_000;
+const CLIENT_SOCKET_WAIT_MS = 1_000;
+
+/** Timeout for a read, which may scan a long log for the only event that matches its filter. */
+const CLIENT_READ_TIMEOUT_MS = 600_000;
 
 /** `fetch` requires a host; the service ignores it. */
 const ORIGIN = "http://localhost";
@@ -28,24 +38,26 @@ export class Transport {
   readonly timing: Timing;
   /** Attempts per request, including the first. */
   readonly attemptsMax: number;
+  /** Timeout for an attempt to read. */
+  readonly readTimeoutMs: number;
+  readonly #socketWaitMs: number;
   readonly #onRetry: ((retry: Retry) => void) | undefined;
   #hasReached = false;
 
-  /**
-   * @param token Bearer token; undefined for none.
-   * @throws {TypeError} if the token is not a valid header value.
-   */
-  constructor(
-    fetch: Fetch,
-    token: string | undefined,
-    timing: Timing,
-    attemptsMax: number,
-    onRetry?: (retry: Retry) => void,
-  ) {
+  /** @throws {TypeError} if `fetch` is not a function, or the token not a valid header value. */
+  constructor(fetch: Fetch, options: EventLogClientOptions) {
+    if (typeof fetch !== "function") {
+      throw new TypeError(
+        `EventLogClient needs a fetch function, such as unixFetch(path), but got ${typeof fetch}`,
+      );
+    }
+    const { token, attemptsMax = CLIENT_ATTEMPTS_MAX } = options;
     this.#fetch = fetch;
-    this.timing = timing;
+    this.timing = options.timing ?? SYSTEM_TIMING;
     this.attemptsMax = attemptsMax;
-    this.#onRetry = onRetry;
+    this.readTimeoutMs = options.readTimeoutMs ?? CLIENT_READ_TIMEOUT_MS;
+    this.#socketWaitMs = options.socketWaitMs ?? (attemptsMax > 1 ? CLIENT_SOCKET_WAIT_MS : 0);
+    this.#onRetry = options.onRetry;
     if (token === undefined) return;
     try {
       this.#headers.set("authorization", `Bearer ${token}`);
@@ -59,36 +71,59 @@ export class Transport {
    * Sends a request and reads the response as JSON. Retries with exponential backoff after a lost
    * connection or a 429: every request of this protocol is idempotent.
    * @param signal Aborts attempts and pauses.
-   * @param timeoutMs The last attempt starts within this time.
+   * @param timeoutMs Timeout for all attempts of a write. By default, each attempt of a read gets
+   *   `readTimeoutMs`, and is not retried after that.
    * @throws {EventLogError} if the status is not 200.
    * @throws {ConnectionError} if the last attempt got no response, or an incomplete one.
-   * @throws {ProtocolError} if the response is not JSON.
+   * @throws {ProtocolError} if the response is not JSON, or too long.
    */
   async request(
     request: ApiRequest,
     signal: AbortSignal | undefined,
-    timeoutMs: number = Infinity,
+    timeoutMs?: number,
   ): Promise<unknown> {
     const { timing } = this;
     const startedAtMs = timing.nowMs();
-    for (let failures = 1;; failures++) {
-      try {
-        const response = await this.send(request, signal);
-        return parseResponse(request, await textOf(request, response));
-      } catch (error) {
-        if (failures >= this.attemptsMax || !mayRepeat(error)) throw error;
-        const durationMs = pauseMs(failures, error, timing.random());
-        const windowMs = Math.min(timeoutMs, this.retryWindowMs(error));
-        if (timing.nowMs() + durationMs > startedAtMs + windowMs) throw error;
-        this.#onRetry?.({ reason: error, failures, pauseMs: durationMs });
-        await timing.sleep(durationMs, signal);
+    const deadline = new Deadline(signal);
+    if (timeoutMs !== undefined) deadline.start(nameOf(request), timeoutMs);
+    try {
+      for (let failures = 1;; failures++) {
+        if (timeoutMs === undefined) deadline.start(nameOf(request), this.readTimeoutMs);
+        try {
+          return await this.attempt(request, deadline.signal);
+        } catch (error) {
+          if (deadline.signal.aborted || !mayRepeat(error)) throw error;
+          const durationMs = pauseMs(failures, error, timing.random());
+          const waitedMs = timing.nowMs() + durationMs - startedAtMs;
+          if (!this.hasAttempts(error, failures, waitedMs)) throw error;
+          if (timeoutMs === undefined) deadline.stop();
+          else if (waitedMs > timeoutMs) throw error;
+          this.#onRetry?.({ reason: error, failures, pauseMs: durationMs });
+          await timing.sleep(durationMs, deadline.signal);
+        }
       }
+    } finally {
+      deadline.end();
     }
   }
 
-  /** Returns how long a request is retried after this error. */
-  retryWindowMs(error: unknown): number {
-    return !this.#hasReached && isSocketMissing(error) ? CLIENT_FIRST_CONNECT_MS : Infinity;
+  /**
+   * Returns whether another attempt follows this failure.
+   * @param waitedMs Time from the first attempt to the next one.
+   */
+  hasAttempts(error: unknown, failures: number, waitedMs: number): boolean {
+    const code = this.#hasReached ? undefined : systemCodeOf(error);
+    const isStarting = code === "ENOENT" || code === "ECONNREFUSED";
+    if (isStarting && waitedMs <= this.#socketWaitMs) return true;
+    return failures < this.attemptsMax && code !== "ENOENT";
+  }
+
+  /** Sends a request once and reads the response as JSON. @throws as `request()`. */
+  async attempt(request: ApiRequest, signal: AbortSignal): Promise<unknown> {
+    const response = await this.send(request, signal);
+    const isPage = request.method === "GET" && request.path === "/v1/events";
+    const limitBytes = isPage ? CLIENT_LINE_BYTES_MAX : CLIENT_DOCUMENT_BYTES_MAX;
+    return parseResponse(request, await textOf(nameOf(request), response, limitBytes));
   }
 
   /**
@@ -107,7 +142,7 @@ export class Transport {
     );
     this.#hasReached = true;
     if (response.status === 200) return response;
-    const text = await textOf(request, response);
+    const text = await textOf(nameOf(request), response, CLIENT_DOCUMENT_BYTES_MAX);
     throw new EventLogError({
       status: response.status,
       body: parseOrText(text),
@@ -127,32 +162,6 @@ function targetOf({ path, query = {} }: ApiRequest): string {
     if (value !== undefined) parameters.set(name, String(value));
   }
   return parameters.size === 0 ? path : `${path}?${parameters}`;
-}
-
-/**
- * Converts a TypeError to a ConnectionError. `fetch` throws a TypeError if the connection fails
- * before the body is complete.
- * @param name Name of the request, for the message.
- */
-export async function orConnectionError<T>(name: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new ConnectionError(`${name} got no response: ${cause.message}`, { cause });
-  }
-}
-
-/** Whether the socket is missing. `unixFetch()` wraps the system's error in a TypeError. */
-function isSocketMissing(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && /^(ENOENT|ENOTSOCK)$/.test(String(cause.code))) return true;
-  }
-  return false;
-}
-
-function textOf(request: ApiRequest, response: Response): Promise<string> {
-  return orConnectionError(nameOf(request), () => response.text());
 }
 
 function parseResponse(request: ApiRequest, text: string): unknown {

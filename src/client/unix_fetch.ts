@@ -6,14 +6,17 @@
  * with a `TypeError` that has a `cause`, and an abort rejects with the signal's abort reason.
  * Redirects, cookies, caches, compression and retries are not supported.
  */
+import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
+import { SOCKET_PATH_BYTES_MAX } from "../socket_path.ts";
+import { WAITS } from "./deadline.ts";
 
 /** Idle connections are closed after this time. */
 const CLIENT_IDLE_TIMEOUT_MS = 30_000;
 
-/** Maximum connections per client; further requests wait for a free one. */
+/** Maximum connections per client, without follows; further requests wait for a free one. */
 export const CLIENT_SOCKETS_MAX: number = 64;
 
 /** The signature of `fetch`. */
@@ -28,11 +31,13 @@ const BASE_URL = "http://localhost";
 /**
  * Creates a `fetch` that sends requests to a Unix socket.
  *
- * Keeps at most `CLIENT_SOCKETS_MAX` connections open; further requests wait for a free one. Idle
+ * Keeps at most `CLIENT_SOCKETS_MAX` connections open; further requests wait for a free one. Each
+ * follow (`follow=true` in the query) has a connection of its own, since it holds it forever. Idle
  * connections do not keep the process alive. Scheme, host and port in a URL are ignored, so a path
  * suffices. A body is sent with a `content-length`; a stream is first read to its end.
  *
  * @param socketPath Path of the service's socket.
+ * @throws {TypeError} if the path cannot be that of a socket: empty, too long or a URL.
  * @returns A `fetch`. It rejects with a `TypeError` if an argument is invalid, such as a malformed
  *   URL or a GET with a body. If the connection fails, even while the response body is being read,
  *   the `TypeError` has a `cause`. An abort rejects with the signal's abort reason.
@@ -47,7 +52,8 @@ const BASE_URL = "http://localhost";
  * ```
  */
 export function unixFetch(socketPath: string): Fetch {
-  const agent = new Agent({
+  refuseImpossible(socketPath);
+  const pool = new Agent({
     keepAlive: true,
     maxSockets: CLIENT_SOCKETS_MAX,
     maxFreeSockets: CLIENT_SOCKETS_MAX,
@@ -62,14 +68,19 @@ export function unixFetch(socketPath: string): Fetch {
     for (const name of ["content-length", "transfer-encoding"]) request.headers.delete(name);
     const body = request.body && await bytesOf(request.body, signal);
     signal?.throwIfAborted();
-    const { pathname, search } = new URL(request.url);
+    const { pathname, search, searchParams } = new URL(request.url);
+    const isFollow = searchParams.get("follow") === "true";
     const outgoing = httpRequest({
       socketPath,
-      agent,
+      agent: isFollow ? new Agent() : pool,
       method: request.method,
       path: pathname + search,
       headers: Object.fromEntries(request.headers),
     });
+    const waitFor = (what: string) => signal && WAITS.set(signal, what);
+    waitFor(`a free connection (all ${CLIENT_SOCKETS_MAX} are in use)`);
+    outgoing.once("socket", () => waitFor("the service to accept the request"));
+    outgoing.once("finish", () => waitFor("a response"));
     // The response head, which may arrive before the body is sent.
     const responding = Promise.withResolvers<IncomingMessage>();
     // If sending fails, nothing awaits this promise, and its rejection must not go unhandled.
@@ -90,6 +101,7 @@ export function unixFetch(socketPath: string): Fetch {
     try {
       outgoing.end(body);
       const incoming = await responding.promise;
+      waitFor("the rest of the response");
       incoming.once("close", stopAborting);
       return await toResponse(incoming, request.method, (cause) => {
         return failure(socketPath, signal, cause);
@@ -99,6 +111,23 @@ export function unixFetch(socketPath: string): Fetch {
       throw failure(socketPath, signal, cause);
     }
   };
+}
+
+/** @throws {TypeError} if no socket can have this path. An empty one would connect to TCP port 80. */
+function refuseImpossible(path: unknown): void {
+  const expected = "unixFetch() expects the path of a Unix socket";
+  if (typeof path !== "string") throw new TypeError(`${expected}, but got ${typeof path}`);
+  const sizeBytes = Buffer.byteLength(path);
+  const fault = path === ""
+    ? "an empty string"
+    : path.includes("\0")
+    ? "a string with a NUL"
+    : /^[a-z][a-z0-9+.-]*:\/\/|^(unix|file|https?):/i.test(path)
+    ? "a URL"
+    : sizeBytes > SOCKET_PATH_BYTES_MAX
+    ? `one of ${sizeBytes} bytes, more than the system's limit of ${SOCKET_PATH_BYTES_MAX}: ${path}`
+    : null;
+  if (fault !== null) throw new TypeError(`${expected}, but got ${fault}`);
 }
 
 /** Reads a body to its end. An abort cancels it. */

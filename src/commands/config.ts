@@ -2,13 +2,13 @@
  * The configuration: keys, validation and defaults. All keys are optional. An invalid file is a
  * usage error (exit status 2) that names the file, key and reason, and never shows the token.
  */
-import process from "node:process";
 import { Buffer } from "node:buffer";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
+import { SOCKET_PATH_BYTES_MAX } from "../socket_path.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { errorCode } from "../log/storage/storage.ts";
@@ -45,9 +45,6 @@ export type IntegrityAnchor = typeof INTEGRITY_ANCHORS[number];
 const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<string, TomlTable>;
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
-
-/** Size of `sockaddr_un.sun_path` without the NUL: 107 on Linux, 103 on macOS and the BSDs. */
-export const SOCKET_PATH_BYTES_MAX = process.platform === "linux" ? 107 : 103;
 
 /** Reads and validates a configuration file. @throws {CommandError} with exit status 2. */
 export async function loadConfig(path: string): Promise<Config> {

@@ -23,6 +23,29 @@ const TAILS = Array.from({ length: TAIL_END }, (_, tail) => tail.toString(16).pa
 const UPPER_END = 2n ** 110n;
 const RANDOM_END = 2n ** 62n;
 const RAND_B_END = 2n ** 50n;
+const TIMESTAMP_MS_MAX = 2 ** 48 - 1;
+
+/** Returns the preceding id, which no event need have; undefined if there is none. */
+export function idBefore(eventId: string): string | undefined {
+  const digits = eventId.replaceAll("-", "");
+  if (!isEventId(eventId)) return undefined;
+  const high = BigInt(`0x${digits.slice(0, 12)}${digits.slice(13, 16)}`);
+  const value = high * RANDOM_END + BigInt(`0x${digits.slice(16)}`) % RANDOM_END - 1n;
+  return value < 0n ? undefined : formatId(value);
+}
+
+/** Returns an id that precedes those of all events committed at or after a time. */
+export function firstIdAt(unixMs: number): string {
+  return formatId(BigInt(Math.min(Math.max(0, Math.floor(unixMs)), TIMESTAMP_MS_MAX)) << 74n);
+}
+
+/** @param bits all bits without version and variant. */
+function formatId(bits: bigint): string {
+  const high = (bits / RANDOM_END).toString(16).padStart(15, "0");
+  const low = (2n * RANDOM_END + bits % RANDOM_END).toString(16);
+  return `${high.slice(0, 12)}7${high.slice(12)}${low}`
+    .replace(/(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
 
 /**
  * Generates ids in strictly increasing order. rand_a and rand_b form a 74-bit counter. Within a

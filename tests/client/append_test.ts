@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../src/client/batch_body.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
-import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { CLIENT_ATTEMPTS_MAX } from "../../src/client/transport.ts";
 import {
   eventId,
   json,

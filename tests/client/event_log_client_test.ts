@@ -1,5 +1,7 @@
 /** The client against a real service, including while the service is killed and restarted. */
 import assert from "node:assert/strict";
+import { cp, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import {
   AlteredEventError,
@@ -8,6 +10,7 @@ import {
   EventLogClient,
   EventLogError,
   type Fetch,
+  PositionError,
   type Receipt,
   unixFetch,
   verifyEvent,
@@ -134,6 +137,66 @@ test("follow() continues across a restart of the service", async () => {
       "live b2/2",
     ]);
     assert.deepEqual(ends, ["shutdown"]);
+  });
+});
+
+test("reads refuse the position of a consumer once its log was restored from an older copy", async () => {
+  await withServing(async (deployment) => {
+    const client = clientOf(deployment);
+    const append = (batchId: string) => client.append(batchOf("shop", batchId, "orders"));
+    const { last_event_id: kept } = await append("b1");
+    await deployment.stop();
+    const copy = join(deployment.folder, "copy");
+    await cp(deployment.logDir, copy, { recursive: true });
+    await deployment.start();
+    await append("b2");
+    const read = (after: string | null) => collect(client.replayPages({ after }));
+    const position = (await read(null)).at(-1)!.nextAfter!;
+    const hash = (await client.findEvent(position))!.event_hash;
+    assert.equal((await read(position))[0]!.nextAfter, position);
+
+    await deployment.stop();
+    await rm(deployment.logDir, { recursive: true });
+    await cp(copy, deployment.logDir, { recursive: true });
+    await deployment.start();
+    const { last_event_id: frontier } = await append("b3");
+    assert.ok(position < frontier, "the log has grown past the position");
+    const filter = { source: "shop", after: position, afterHash: hash };
+    const reads = [
+      client.replay({ after: position }),
+      client.replay({ ...filter, kind: "none" }),
+      client.follow({ after: position }),
+      client.followRecords(filter),
+    ];
+    for (const read of reads) {
+      const error = await read.next().catch((error) => error);
+      assert(error instanceof PositionError, String(error));
+      assert.equal(error.frontier, frontier);
+    }
+    assert.equal(await client.findEvent(position), null);
+    assert.equal((await client.findEvent(kept))?.record_key, "b1/2");
+    assert.deepEqual((await read(kept)).flatMap(({ events }) => events).length, 3);
+  });
+});
+
+test("replay() and follow() start at a time", async () => {
+  await withServing(async (deployment) => {
+    const client = clientOf(deployment);
+    const tomorrow = Date.now() + 86_400_000;
+    for (const count of [0, 3]) {
+      const [page] = await collect(client.replayPages({ since: tomorrow }));
+      assert.deepEqual([page!.events, page!.nextAfter], [[], null]);
+      for await (const record of client.followRecords({ since: tomorrow })) {
+        assert.equal(record.nextAfter, null);
+        if (record.type === "caught_up") break;
+      }
+      assert.equal((await collect(client.replay({ since: 0 }))).length, count);
+      await client.append(batchOf("shop", "b1", "orders"));
+    }
+    const [{ observed_at } = { observed_at: "" }] = await collect(client.replay());
+    const since = new Date(observed_at);
+    assert.equal((await collect(client.replay({ since }))).length, 3);
+    assert.equal((await collect(client.replay({ since: since.getTime() + 60_000 }))).length, 0);
   });
 });
 

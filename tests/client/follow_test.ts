@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ConnectionError, PositionError, ProtocolError } from "../../src/client/errors.ts";
-import { CLIENT_ATTEMPTS_MAX, EventLogClient } from "../../src/client/event_log_client.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { CLIENT_ATTEMPTS_MAX } from "../../src/client/transport.ts";
 import type { FollowItem, Reconnect } from "../../src/client/follow.ts";
 import { CLIENT_BACKOFF_MS_MAX } from "../../src/client/retry.ts";
 import {
@@ -148,6 +149,32 @@ test("follow() throws a PositionError when the log was restored from an older ba
   const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 3, 2, 2)])];
   await withFakeService(replies, async ({ client }) => {
     await assert.rejects(collect(client.follow()), PositionError);
+  });
+});
+
+test("follow() throws a PositionError on a reconnect to a log that lost its position and grew", async () => {
+  const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 4, 9)])];
+  await withFakeService(replies, async ({ client, lost, checked }) => {
+    const items = client.follow();
+    for (let n = 1; n <= 3; n++) await items.next();
+    lost.add(eventId(3));
+    await assert.rejects(items.next(), PositionError);
+    assert.deepEqual(checked, [eventId(3)]);
+  });
+});
+
+test("follow() starts at a time, and returns to it until it has reached an event", async () => {
+  const start = "019c1159-7000-7000-8000-000000000000";
+  const unreached = { type: "caught_up", next_after: start, snapshot_through_event_id: eventId(7) };
+  const replies = [lines([unreached], "lose"), lines([record("live", 8, 8)], "lose"), FINAL];
+  await withFakeService(replies, async ({ client, seen, checked }) => {
+    const records = await collect(client.followRecords({ since: Date.UTC(2026, 0, 31) }));
+    assert.deepEqual(records.map(({ nextAfter }) => nextAfter), [
+      null,
+      ...[8, 9, 9].map(eventId),
+    ]);
+    assert.deepEqual(seen.map(({ query }) => query.after), [start, start, eventId(8)]);
+    assert.deepEqual(checked, [eventId(8)]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Unknown options are rejected, because JavaScript would otherwise ignore them. */
+/** Wrong arguments and unknown options are rejected; JavaScript would otherwise ignore them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../src/client/batch_body.ts";
@@ -25,11 +25,23 @@ const MISTAKES: [call: () => unknown, message: string][] = [
     () => new EventLogClient(fetch, { attempts_max: 1 } as object),
     "EventLogClient has no option attempts_max; use attemptsMax",
   ],
+  [
+    () => new EventLogClient("data/ground.sock" as unknown as Fetch),
+    "EventLogClient needs a fetch function, such as unixFetch(path), but got string",
+  ],
+  [
+    () => new EventLogClient(fetch, "secret" as unknown as object),
+    "EventLogClient expects an object, but got string",
+  ],
+  [() => new EventLogClient(fetch, null!), "EventLogClient expects an object, but got null"],
+  [reading("replay", "an id" as unknown as object), "replay() expects an object, but got string"],
 ];
 
 /** `Required` makes the compiler report any option that is missing here. */
 const READ: Required<ReplayOptions> = {
   after: null,
+  afterHash: "0",
+  since: 0,
   source: "a",
   stream: "b",
   recordKey: "c",
@@ -48,6 +60,8 @@ test("the client accepts every option that its types declare", async () => {
     token: "t",
     attemptsMax: 1,
     writeTimeoutMs: 1000,
+    readTimeoutMs: 1000,
+    socketWaitMs: 1000,
     onRetry() {},
     timing: new FakeTiming(),
   };
@@ -69,7 +83,7 @@ test("the client accepts every option that its types declare", async () => {
 });
 
 for (const [call, message] of MISTAKES) {
-  test(`the client rejects an unknown option: ${message.slice(0, 60)}`, async () => {
+  test(`the client rejects a mistake: ${message.slice(0, 60)}`, async () => {
     const error = await Promise.resolve().then(call).catch((error) => error);
     assert(error instanceof TypeError, String(error));
     assert.ok(error.message.startsWith(message), error.message);

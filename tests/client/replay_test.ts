@@ -6,6 +6,7 @@ import {
   collect,
   eventId,
   events,
+  hashOf,
   json,
   loseConnection,
   refuse,
@@ -137,6 +138,74 @@ test("streams() reads all pages at the snapshot of the first", async () => {
 test("streams() rejects a page that does not advance", async () => {
   await withFakeService([streamsPage(["a"], "s/a", 7)], async ({ client }) => {
     await assert.rejects(client.streams(), ProtocolError);
+  });
+});
+
+test("replay() throws a PositionError when its position is not in the log, which has grown", async () => {
+  await withFakeService([page(6, 9, 9, 9)], async ({ client, lost, checked }) => {
+    lost.add(eventId(5));
+    const error = await client.replayPages({ after: eventId(5) }).next().catch((error) => error);
+    assert(error instanceof PositionError, String(error));
+    assert.match(error.message, /^event \S+5, the position, is not in the log, which ends at /);
+    assert.deepEqual(checked, [eventId(5)]);
+    lost.clear();
+    assert.deepEqual(await collect(client.replay({ after: eventId(5) })), events(6, 9));
+  });
+});
+
+test("replay() throws a PositionError when its position is another event in the log", async () => {
+  await withFakeService([page(6, 9, 9, 9)], async ({ client }) => {
+    const after = eventId(5);
+    const read = (afterHash: string) => collect(client.replay({ after, afterHash }));
+    await assert.rejects(read(hashOf(eventId(4))), PositionError);
+    assert.deepEqual(await read(hashOf(after)), events(6, 9));
+  });
+});
+
+test("replayPages() checks its position again after a pause or a retry", async () => {
+  const busy = refuse(429, "overloaded");
+  const replies = [page(1, 1, 1, 4), page(2, 2, 2, 4), busy, page(3, 3, 3, 4)];
+  await withFakeService(replies, async ({ client, lost, checked, timing }) => {
+    const pages = client.replayPages({ limit: 9 });
+    for (const n of [1, 2]) assert.deepEqual((await pages.next()).value?.events, events(n, n));
+    assert.deepEqual(checked, []);
+    assert.deepEqual((await pages.next()).value?.events, events(3, 3));
+    assert.deepEqual(checked, [eventId(2)]);
+    lost.add(eventId(3));
+    timing.advance(1000);
+    await assert.rejects(pages.next(), PositionError);
+  });
+});
+
+test("replay() starts at a time, which names no event", async () => {
+  const since = Date.UTC(2026, 0, 31);
+  const start = "019c1159-7000-7000-8000-000000000000";
+  const beyond = json(200, {
+    events: [],
+    next_after: start,
+    snapshot_through_event_id: eventId(7),
+  });
+  for (const given of [since, new Date(since)]) {
+    await withFakeService([beyond, page(8, 9, 9, 9)], async ({ client, seen, checked }) => {
+      const read = (after: string | null) => collect(client.replayPages({ since: given, after }));
+      const [unreached] = await read(null);
+      assert.deepEqual([unreached!.events, unreached!.nextAfter], [[], null]);
+      assert.equal((await read(unreached!.nextAfter))[0]!.nextAfter, eventId(9));
+      assert.deepEqual(seen.map(({ query }) => query.after), [start, start]);
+      assert.deepEqual(checked, []);
+      await read(eventId(5));
+      assert.deepEqual([seen.at(-1)!.query.after, checked[0]], [eventId(5), eventId(5)]);
+    });
+  }
+});
+
+test("findEvent() returns the event with an id; null if the log does not contain it", async () => {
+  await withFakeService([EMPTY_LOG], async ({ client, lost }) => {
+    const event = await client.findEvent(eventId(5));
+    assert.deepEqual([event?.event_id, event?.event_hash], [eventId(5), hashOf(eventId(5))]);
+    lost.add(eventId(5));
+    assert.equal(await client.findEvent(eventId(5)), null);
+    assert.equal(await client.findEvent("no id"), null);
   });
 });
 

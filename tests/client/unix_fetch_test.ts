@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createRawServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 import { CLIENT_SOCKETS_MAX, type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
+import { SOCKET_PATH_BYTES_MAX } from "../../src/socket_path.ts";
 import { withFolder } from "../../tools/support/program.ts";
 
 type Use = (fetch: Fetch, connections: () => number) => Promise<void>;
@@ -112,6 +113,57 @@ test("unixFetch() limits its connections", async () => {
       assert.match(response, /"method":"GET"/);
     }
     assert(connections() <= CLIENT_SOCKETS_MAX);
+  });
+});
+
+test("unixFetch() gives each follow a connection of its own", async () => {
+  const held: ServerResponse[] = [];
+  await withServer((request, response) => {
+    if (!request.url!.includes("follow=true")) return void response.end("read");
+    response.flushHeaders();
+    held.push(response);
+  }, async (fetch) => {
+    const follows = Array.from({ length: CLIENT_SOCKETS_MAX + 1 }, () => fetch("/?follow=true"));
+    assert.equal((await Promise.all(follows)).length, CLIENT_SOCKETS_MAX + 1);
+    assert.equal(await (await fetch("/")).text(), "read");
+    assert.equal(held.length, CLIENT_SOCKETS_MAX + 1);
+  });
+});
+
+const MISTAKEN_PATHS: [path: unknown, fault: string][] = [
+  ["", "an empty string"],
+  [undefined, "undefined"],
+  [null, "object"],
+  [new URL("file:///s.sock"), "object"],
+  [80, "number"],
+  ["a\0b", "a string with a NUL"],
+  ["http://127.0.0.1:80", "a URL"],
+  ["HTTPS://user:secret@host/", "a URL"],
+  ["unix:/run/s.sock", "a URL"],
+  ["http+unix://s.sock/", "a URL"],
+  ["s".repeat(SOCKET_PATH_BYTES_MAX + 1), `one of ${SOCKET_PATH_BYTES_MAX + 1} bytes`],
+  ["é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1), "one of "],
+];
+for (const [path, fault] of MISTAKEN_PATHS) {
+  // Regression: an empty path connected to TCP port 80 of 127.0.0.1.
+  test(`unixFetch() rejects the path ${JSON.stringify(path)?.slice(0, 40)} at once`, () => {
+    assert.throws(() => unixFetch(path as string), (error) => {
+      assert(error instanceof TypeError);
+      const expected = `unixFetch() expects the path of a Unix socket, but got ${fault}`;
+      return error.message.startsWith(expected) && !error.message.includes("secret");
+    });
+  });
+}
+
+test("unixFetch() connects to a path of the greatest length", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "s".repeat(SOCKET_PATH_BYTES_MAX - folder.length - 1));
+    await assert.rejects(unixFetch(path)("/"), /ENOENT/);
+    const server = createServer(echo);
+    await once(server.listen(path), "listening");
+    assert.equal((await unixFetch(path)("/")).status, 200);
+    server.closeAllConnections();
+    await once(server.close(), "close");
   });
 });
 

@@ -2,12 +2,8 @@ import assert from "node:assert/strict";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  CONFIG_FILE_BYTES_MAX,
-  loadConfig,
-  parseConfig,
-  SOCKET_PATH_BYTES_MAX,
-} from "../../src/commands/config.ts";
+import { CONFIG_FILE_BYTES_MAX, loadConfig, parseConfig } from "../../src/commands/config.ts";
+import { SOCKET_PATH_BYTES_MAX } from "../../src/socket_path.ts";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
 import { TOKEN_BYTES_MAX } from "../../src/limits.ts";

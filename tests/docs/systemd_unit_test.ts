@@ -4,9 +4,11 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
-import { runCli, startServe, withFolder } from "../../tools/support/program.ts";
+import { type CliExit, runCli, startServe, withFolder } from "../../tools/support/program.ts";
+import { withDeployment } from "../support/deployment.ts";
 
 const UNIT_FILE = new URL("../../examples/ops/eventlog.service", import.meta.url);
 const UNIT = readFileSync(UNIT_FILE, "utf8");
@@ -34,6 +36,25 @@ test("systemd reports no errors in the unit and a low exposure", (context) =>
     const judged = spawnSync("systemd-analyze", ["security", "--offline=true", path], options);
     const [, exposure] = /Overall exposure level .*: ([\d.]+) /.exec(judged.stdout) ?? [];
     assert.ok(Number(exposure) <= EXPOSURE_MAX, judged.stdout + judged.stderr);
+  }));
+
+/** Runs the unit's readiness command for a socket and a process. */
+function awaitReadiness(socketPath: string, mainPid: number): Promise<CliExit> {
+  const [, command] = /^ExecStartPost=\/bin\/sh -c '(.*)'$/m.exec(UNIT)!;
+  const script = command!.replace("/srv/log/data/ground.sock", socketPath);
+  return runCli(["-c", script.replace("$MAINPID", String(mainPid))], { executable: "/bin/sh" });
+}
+
+test("the systemd unit is ready once the service answers, and fails if the service ends", (context) =>
+  withDeployment(async (deployment) => {
+    if (spawnSync("curl", ["--version"]).status !== 0) return context.skip("curl is not installed");
+    const { socketPath } = deployment;
+    const ready = awaitReadiness(socketPath, process.pid);
+    const { child } = await deployment.start();
+    assert.equal((await ready).code, 0);
+    await deployment.stop();
+    const { code, stderr } = await awaitReadiness(socketPath, child.pid!);
+    assert.equal(code, 1, stderr);
   }));
 
 const NO_NETWORK = ["unshare", "--net"];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EventIdSource, isEventId } from "../../src/event/event_id.ts";
+import { EventIdSource, firstIdAt, idBefore, isEventId } from "../../src/event/event_id.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const NOW_MS = 1_767_323_045_007;
@@ -109,4 +109,31 @@ test(`EventIdSource.next() returns increasing ids under hostile clocks (seed ${S
       last = id;
     }
   }
+});
+
+test("idBefore() returns the preceding id, and borrows across version and variant", () => {
+  const cases = [
+    ["01900000-0000-7000-8000-000000000001", "01900000-0000-7000-8000-000000000000"],
+    ["01900000-0000-7000-8001-000000000000", "01900000-0000-7000-8000-ffffffffffff"],
+    ["01900000-0000-7001-8000-000000000000", "01900000-0000-7000-bfff-ffffffffffff"],
+    ["01900000-0000-7000-8000-000000000000", "018fffff-ffff-7fff-bfff-ffffffffffff"],
+    ["ffffffff-ffff-7fff-bfff-ffffffffffff", "ffffffff-ffff-7fff-bfff-fffffffffffe"],
+    ["00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000000"],
+    ["00000000-0000-7000-8000-000000000000", undefined],
+    ["01900000-0000-4000-8000-000000000001", undefined],
+    ["", undefined],
+  ] as const;
+  for (const [id, before] of cases) assert.equal(idBefore(id), before, id);
+});
+
+test("firstIdAt() precedes the ids of its millisecond and follows earlier ones", () => {
+  for (const ms of [1, 1_769_817_600_000, 2 ** 48 - 2]) {
+    const idOf = (timeMs: number, fill: number) =>
+      new EventIdSource(() => timeMs, (bytes) => void bytes.fill(fill), null).next();
+    assert.ok(isEventId(firstIdAt(ms + 0.9)));
+    assert.ok(firstIdAt(ms + 0.9) < idOf(ms, 1), String(ms));
+    assert.ok(firstIdAt(ms) > idOf(ms - 1, 255), String(ms));
+  }
+  assert.equal(firstIdAt(-1), firstIdAt(0));
+  assert.equal(firstIdAt(Infinity), firstIdAt(2 ** 48 - 1));
 });

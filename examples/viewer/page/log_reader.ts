@@ -1,5 +1,6 @@
 /** Reads the log through the viewer's server: replays, lists streams and follows. */
 import type { CommittedEvent, StreamSummary } from "../../../event.ts";
+import { firstIdAt, idBefore } from "../../../src/event/event_id.ts";
 
 export interface Page {
   events: CommittedEvent[];
@@ -40,9 +41,9 @@ export async function readStreams(query: Query): Promise<StreamsPage> {
   return await (await open("/v1/streams", query)).json();
 }
 
-/** Reads the matching events after a position to the end of the log, page by page. */
-export async function* readAfter(after: string): AsyncGenerator<CommittedEvent[]> {
-  for (let position = after;;) {
+/** Reads the events committed since a time to the end of the log, page by page. */
+export async function* readSince(unixMs: number): AsyncGenerator<CommittedEvent[]> {
+  for (let position = firstIdAt(unixMs);;) {
     const page = await readPage({ after: position });
     yield page.events;
     const { next_after, snapshot_through_event_id } = page;
@@ -68,8 +69,13 @@ export interface Follower {
   onEvents(events: CommittedEvent[]): Promise<void>;
   onConnected(): void;
   onLost(reason: string, pauseMs: number): void;
-  /** Called if the log ends before the position, for example after a restore from a backup. */
-  onShorter(): void;
+  /** Called if the log lost the event at the position, in a restore from an older backup. */
+  onRestored(): void;
+}
+
+async function isInLog(eventId: string): Promise<boolean> {
+  const { events } = await readPage({ after: idBefore(eventId) ?? null, limit: 1 });
+  return events[0]?.event_id === eventId;
 }
 
 /** Follows the log from a position forever, and resumes whenever the connection is lost. */
@@ -78,15 +84,13 @@ export async function follow(after: string | null, follower: Follower): Promise<
   for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
     let reason = "the connection was lost";
     try {
-      for await (
-        const line of linesOf(await open("/v1/events", { follow: "true", after: position }))
-      ) {
+      const response = await open("/v1/events", { follow: "true", after: position });
+      if (position !== null && !await isInLog(position)) follower.onRestored();
+      for await (const line of linesOf(response)) {
         if (line.type === "end") {
           reason = `the service ended the response: ${line.reason}`;
           continue;
         }
-        const through = line.snapshot_through_event_id;
-        if (position !== null && (through === null || through < position)) follower.onShorter();
         follower.onConnected();
         pauseMs = FIRST_PAUSE_MS;
         if (line.type === "events") await follower.onEvents(line.events);

@@ -5,7 +5,7 @@ import { check } from "./check.ts";
 import { byId } from "./elements.ts";
 import { History } from "./history.ts";
 import { LiveList, ROWS_MAX } from "./live_list.ts";
-import { follow, readAfter, readStreams } from "./log_reader.ts";
+import { follow, readSince, readStreams } from "./log_reader.ts";
 import { Minutes } from "./minutes.ts";
 import { Streams } from "./streams.ts";
 
@@ -52,7 +52,7 @@ async function readStanding(): Promise<string | null> {
   page.streams.forEach((summary) => streams.set(summary));
   if (frontier === null) return null;
   countedThrough = frontier;
-  const last = await lastEvents(readAfter, frontier, ROWS_MAX + 1);
+  const last = await lastEvents(readSince, frontier, ROWS_MAX + 1);
   return last.length > ROWS_MAX ? last[0]!.event_id : null;
 }
 
@@ -84,5 +84,5 @@ await follow(start, {
   onLost: (reason, pauseMs) =>
     showConnection(`Not connected: ${reason}; retrying in ${pauseMs / 1000} s`),
   // The counts and rows shown no longer match the log.
-  onShorter: () => location.reload(),
+  onRestored: () => location.reload(),
 });

@@ -1,4 +1,7 @@
-/** A scripted service on a Unix socket. Each request gets the next scripted reply. */
+/**
+ * A scripted service on a Unix socket. Each request gets the next scripted reply, except those that
+ * check whether the log contains an event.
+ */
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -53,8 +56,12 @@ export class FakeTiming implements Timing {
 export interface Faked {
   client: EventLogClient;
   timing: FakeTiming;
-  /** All requests so far. */
+  /** All requests so far, except checks of positions. */
   seen: SeenRequest[];
+  /** Positions checked so far. */
+  checked: string[];
+  /** Ids that are not in the log; all others are. */
+  lost: Set<string>;
 }
 
 /** Runs `use` with a client of a service that sends these replies, then repeats the last one. */
@@ -64,10 +71,19 @@ export async function withFakeService(
   options: EventLogClientOptions = {},
 ): Promise<void> {
   const seen: SeenRequest[] = [];
+  const checked: string[] = [];
+  const lost = new Set<string>();
   const server = createServer(async (request, response) => {
-    const reply = replies[Math.min(seen.length, replies.length - 1)]!;
     const { pathname, searchParams } = new URL(request.url!, "http://localhost");
     const query = Object.fromEntries(searchParams);
+    if (query.limit === "1" && query.after !== undefined) {
+      const id = `${query.after.slice(0, -12)}${nextHex(query.after.slice(-12))}`;
+      checked.push(id);
+      const events = lost.has(id) ? [] : [{ event_id: id, event_hash: hashOf(id) }];
+      const frontier = { next_after: LAST, snapshot_through_event_id: LAST };
+      return void response.end(JSON.stringify({ events, ...frontier }));
+    }
+    const reply = replies[Math.min(seen.length, replies.length - 1)]!;
     const { method, headers } = request;
     const arrived = { method: method!, path: pathname, query, headers, body: "" };
     seen.push(arrived);
@@ -80,7 +96,7 @@ export async function withFakeService(
     const timing = new FakeTiming();
     const client = new EventLogClient(unixFetch(socketPath), { timing, ...options });
     try {
-      await use({ client, timing, seen });
+      await use({ client, timing, seen, checked, lost });
     } finally {
       const closed = once(server, "close");
       server.close();
@@ -134,7 +150,19 @@ export function lines(records: unknown[], then: "end" | "lose" | "stay" = "end")
 
 /** The id of the nth event in a fake log. */
 export function eventId(n: number): string {
-  return `01900000-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
+  return `01900000-0000-7000-8000-1${n.toString(16).padStart(11, "0")}`;
+}
+
+/** The last event in the log, as reported by checks of positions. */
+const LAST = "01900000-0000-7000-8000-ffffffffffff";
+
+function nextHex(digits: string): string {
+  return (parseInt(digits, 16) + 1).toString(16).padStart(digits.length, "0");
+}
+
+/** The hash of an event, as reported by checks of positions. */
+export function hashOf(id: string): string {
+  return id.replaceAll("-", "").repeat(2);
 }
 
 /** Events in a fake log. They differ only in their ids. */
