@@ -60,7 +60,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     // Retries are not reported.
     if (!isReopening) report(`${path}: ${reason}; reopening the socket`);
     isReopening = true;
-    await closeSocketFile(socketFile, () => Promise.resolve(void server.close()));
+    await closeSocketFile(socketFile, () => Promise.resolve(void server.close()), report);
     server = await open();
     isReopening = false;
     if (host.isClosing) server.close();
@@ -74,7 +74,8 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   return {
     close() {
       watch.stop();
-      closed ??= closeSocketFile(socketFile, () => closeServer(server, connections, host, options));
+      const shutDown = () => closeServer(server, connections, host, options);
+      closed ??= closeSocketFile(socketFile, shutDown, report);
       return closed;
     },
   };
