@@ -163,9 +163,13 @@ test("serve keeps running while the directory of its socket is missing", () =>
     const run = join(dir, "run");
     await mkdir(run);
     // Clients would keep the process running, so none is connected.
-    const serving = await spawnServeAt(dir, join(run, "s.sock"));
+    const socketPath = join(run, "s.sock");
+    const serving = await spawnServeAt(dir, socketPath);
     await untilReported(serving, "serving ");
     while ((await readdir(run)).length === 0) await setTimeout(1);
+    const connection = await RawConnection.open(socketPath);
+    await connection.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    await connection.ended();
     await rm(run, { recursive: true });
     await untilReported(serving, "was removed; reopening the socket\n");
     for (let lines = 1; lines <= 3; lines++) {
