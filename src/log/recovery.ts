@@ -53,7 +53,7 @@ export async function recover(storage: Storage, report: Report): Promise<Recover
   try {
     return await recoverFiles(storage, manifest, report, opened);
   } catch (error) {
-    for (const file of opened) await file.close();
+    await Promise.allSettled(opened.map((file) => file.close()));
     throw error;
   }
 }
