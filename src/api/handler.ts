@@ -68,7 +68,7 @@ const INTERNAL_ERROR = errorResponse(
 const NO_HOST = errorResponse(
   new ApiError(
     "invalid_request",
-    "a request must have exactly one Host header; its value is ignored",
+    "an HTTP/1.1 request must have exactly one Host header; its value is ignored",
   ),
 );
 
@@ -152,10 +152,13 @@ export function createRoutes(
   ]);
 }
 
-/** Requires one Host header (RFC 9112 section 3.2). Repeated headers are joined by ", ". */
+/**
+ * Requires one Host header (RFC 9112 section 3.2), which HTTP/1.0 may omit. Repeated headers are
+ * joined by ", ".
+ */
 function hasOneHost(request: HttpRequest): boolean {
   const host = request.header("host");
-  return host !== null && !host.includes(", ");
+  return host === null ? !request.isHttp11 : !host.includes(", ");
 }
 
 /** Returns the `Allow` header for a route. */

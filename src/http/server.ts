@@ -20,8 +20,8 @@ export interface ListenOptions {
   /** Path of the socket, which must not exist. */
   path: string;
   handler: HttpHandler;
-  /** Creates the response to a malformed request. */
-  refusal: (error: MalformedRequestError) => HttpResponse;
+  /** Creates the response to a malformed request, which may be a HEAD request. */
+  refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
   report: (line: string) => void;
   /** How long `close()` waits for clients; default `SHUTDOWN_GRACE_MS`. */
   shutdownGraceMs?: number;
