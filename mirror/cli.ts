@@ -1,7 +1,6 @@
 /** Entry point for the mirror. For its commands, see `USAGE` in arguments.ts. */
 import process from "node:process";
 import { EXIT_OK } from "../src/commands/exit.ts";
-import { boundHeap } from "../src/commands/heap_bounds.ts";
 import { reportFailure } from "../src/commands/run.ts";
 import { catchSignals } from "../src/commands/signals.ts";
 import { TERMINAL } from "../src/commands/terminal.ts";
@@ -15,7 +14,6 @@ async function run(invocation: Invocation): Promise<void> {
       return print(USAGE);
     case "push": {
       const { push } = await import("./push/push.ts");
-      boundHeap();
       const stop = new AbortController();
       const signals = catchSignals(report);
       signals.requested.then(() => stop.abort());

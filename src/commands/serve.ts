@@ -17,7 +17,6 @@ import { type EventLogService, openEventLog } from "../service/event_log.ts";
 import type { Config } from "./config.ts";
 import { Counters } from "./counters.ts";
 import { operationalError } from "./exit.ts";
-import { boundHeap } from "./heap_bounds.ts";
 import { counted } from "./progress.ts";
 import type { ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
@@ -42,7 +41,6 @@ export interface ServeOptions {
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  boundHeap();
   const write = (logDir: string, signals: ShutdownSignals) =>
     serveFolder(logDir, config, options, signals);
   await runAsWriter("serve", config, options.report, write);
