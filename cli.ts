@@ -1,10 +1,12 @@
 /** Command-line entry point. Checks the runtime's version before loading the program. */
 import process from "node:process";
+import { IS_TEST_BUILD } from "./src/revision.ts";
 
-const NODE_VERSION_MIN = [22, 18] as const;
+/** Oldest runtimes. Deno 2.6 is known to corrupt events (docs/releasing.md). */
+const OLDEST = { Deno: [2, 9], Node: [22, 18] } as const;
 
-/** Runs the program and ends the process. */
-async function main(): Promise<void> {
+/** Runs the program and ends the process. @param warning reported when a service starts. */
+async function main(warning: string | null): Promise<void> {
   const { reportFailure, run } = await import("./src/commands/run.ts");
   const { TERMINAL } = await import("./src/commands/terminal.ts");
   const { endProcess } = await import("./src/runtime/end_process.ts");
@@ -14,15 +16,19 @@ async function main(): Promise<void> {
     process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
   }
 
-  endProcess(await run(process.argv.slice(2), TERMINAL));
+  endProcess(await run(process.argv.slice(2), TERMINAL, warning));
 }
 
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major > NODE_VERSION_MIN[0] || major === NODE_VERSION_MIN[0] && minor >= NODE_VERSION_MIN[1]) {
-  await main();
+const name = process.versions.deno === undefined ? "Node" : "Deno";
+const found = process.versions.deno ?? process.versions.node;
+const [major = 0, minor = 0] = found.split(".").map(Number);
+const [oldestMajor, oldestMinor] = OLDEST[name];
+const needed = `this program needs ${name} ${oldestMajor}.${oldestMinor} or later`;
+if (major > oldestMajor || major === oldestMajor && minor >= oldestMinor) {
+  await main(null);
+} else if (IS_TEST_BUILD) {
+  await main(`only for tests: ${needed}; this build embeds ${name} ${found}`);
 } else {
-  const needed = NODE_VERSION_MIN.join(".");
-  const found = process.versions.node;
-  process.stderr.write(`this program needs Node ${needed} or later; this is Node ${found}\n`);
+  process.stderr.write(`${needed}; this is ${name} ${found}\n`);
   process.exitCode = 1;
 }
