@@ -1,9 +1,7 @@
 /** Command-line entry point. Checks the runtime's version before loading the program. */
 import process from "node:process";
 import { IS_TEST_BUILD } from "./src/revision.ts";
-
-/** Oldest runtimes. Deno 2.6 is known to corrupt events (docs/releasing.md). */
-const OLDEST = { Deno: [2, 9], Node: [22, 18] } as const;
+import { runtimeFault } from "./src/runtime/runtime_version.ts";
 
 /** Runs the program and ends the process. @param warning reported when a service starts. */
 async function main(warning: string | null): Promise<void> {
@@ -19,16 +17,12 @@ async function main(warning: string | null): Promise<void> {
   endProcess(await run(process.argv.slice(2), TERMINAL, warning));
 }
 
-const name = process.versions.deno === undefined ? "Node" : "Deno";
-const found = process.versions.deno ?? process.versions.node;
-const [major = 0, minor = 0] = found.split(".").map(Number);
-const [oldestMajor, oldestMinor] = OLDEST[name];
-const needed = `this program needs ${name} ${oldestMajor}.${oldestMinor} or later`;
-if (major > oldestMajor || major === oldestMajor && minor >= oldestMinor) {
-  await main(null);
+const fault = runtimeFault();
+if (fault === null) {
+  await main(fault);
 } else if (IS_TEST_BUILD) {
-  await main(`only for tests: ${needed}; this build embeds ${name} ${found}`);
+  await main(`this build is only for tests: ${fault}`);
 } else {
-  process.stderr.write(`${needed}; this is ${name} ${found}\n`);
+  process.stderr.write(`${fault}\n`);
   process.exitCode = 1;
 }
