@@ -3,6 +3,8 @@
  * log and the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";
+import { statSync } from "node:fs";
+import { dirname } from "node:path";
 import process from "node:process";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
@@ -106,6 +108,11 @@ async function bind(options: ListenOptions): Promise<HttpServer> {
   try {
     return await listen(options);
   } catch (error) {
-    throw operationalError(`${options.path}: cannot be bound: ${describeError(error)}`, error);
+    const folder = dirname(options.path);
+    // Node reports EACCES for a missing directory.
+    const reason = statSync(folder, { throwIfNoEntry: false }) === undefined
+      ? `${folder}: no such directory; create it, or set [server] socket`
+      : describeError(error);
+    throw operationalError(`${options.path}: cannot be bound: ${reason}`, error);
   }
 }

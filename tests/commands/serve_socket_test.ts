@@ -100,8 +100,26 @@ test("serve exits 1 when the directory of its socket is missing", () =>
     await writeFile(config, text.replace("data/ground.sock", "none/ground.sock"));
     const { code, stderr } = await runCli(["serve"], { cwd: dir });
     assert.equal(code, 1);
-    assert.match(stderr, /none\/ground\.sock/);
+    assert.match(
+      stderr,
+      /none\/ground\.sock: cannot be bound: .*\/none: no such directory; create/,
+    );
+    assert.doesNotMatch(stderr, /EACCES|run as/);
   }));
+
+test("serve gives the cause and the path when it may not bind its socket", async (context) => {
+  const reason = await whyPrivileged();
+  if (reason !== null) return skipLoudly(context, reason);
+  await withFolder(async (dir) => {
+    const run = join(dir, "run");
+    await mkdir(run, { mode: 0o500 });
+    const socketPath = join(run, "s.sock");
+    const serving = await spawnServeAt(dir, socketPath, { wrapper: UNPRIVILEGED });
+    const { code, stderr } = await serving.exited;
+    assert.equal(code, 1);
+    assert.match(stderr, /run\/s\.sock: cannot be bound: .*EACCES.*run\/s\.sock; run as the user/);
+  });
+});
 
 /** Serves a new deployment in `dir`, with its socket at an absolute path. */
 async function serveAt(
