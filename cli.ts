@@ -1,10 +1,10 @@
 /** Command-line entry point. Checks the runtime's version before loading the program. */
 import process from "node:process";
+import { IS_TEST_BUILD } from "./src/revision.ts";
+import { runtimeFault } from "./src/runtime/runtime_version.ts";
 
-const NODE_VERSION_MIN = [22, 18] as const;
-
-/** Runs the program and ends the process. */
-async function main(): Promise<void> {
+/** Runs the program and ends the process. @param warning reported when a service starts. */
+async function main(warning: string | null): Promise<void> {
   const { reportFailure, run } = await import("./src/commands/run.ts");
   const { TERMINAL } = await import("./src/commands/terminal.ts");
   const { endProcess } = await import("./src/runtime/end_process.ts");
@@ -14,15 +14,15 @@ async function main(): Promise<void> {
     process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
   }
 
-  endProcess(await run(process.argv.slice(2), TERMINAL));
+  endProcess(await run(process.argv.slice(2), TERMINAL, warning));
 }
 
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major > NODE_VERSION_MIN[0] || major === NODE_VERSION_MIN[0] && minor >= NODE_VERSION_MIN[1]) {
-  await main();
+const fault = runtimeFault();
+if (fault === null) {
+  await main(fault);
+} else if (IS_TEST_BUILD) {
+  await main(`this build is only for tests: ${fault}`);
 } else {
-  const needed = NODE_VERSION_MIN.join(".");
-  const found = process.versions.node;
-  process.stderr.write(`this program needs Node ${needed} or later; this is Node ${found}\n`);
+  process.stderr.write(`${fault}\n`);
   process.exitCode = 1;
 }

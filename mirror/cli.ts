@@ -1,11 +1,11 @@
 /** Entry point for the mirror. For its commands, see `USAGE` in arguments.ts. */
 import process from "node:process";
-import { EXIT_OK } from "../src/commands/exit.ts";
-import { boundHeap } from "../src/commands/heap_bounds.ts";
+import { EXIT_OK, operationalError } from "../src/commands/exit.ts";
 import { reportFailure } from "../src/commands/run.ts";
 import { catchSignals } from "../src/commands/signals.ts";
 import { TERMINAL } from "../src/commands/terminal.ts";
 import { endProcess } from "../src/runtime/end_process.ts";
+import { runtimeFault } from "../src/runtime/runtime_version.ts";
 import { type Invocation, parseArguments, USAGE } from "./arguments.ts";
 
 async function run(invocation: Invocation): Promise<void> {
@@ -15,7 +15,6 @@ async function run(invocation: Invocation): Promise<void> {
       return print(USAGE);
     case "push": {
       const { push } = await import("./push/push.ts");
-      boundHeap();
       const stop = new AbortController();
       const signals = catchSignals(report);
       signals.requested.then(() => stop.abort());
@@ -34,6 +33,8 @@ async function run(invocation: Invocation): Promise<void> {
 
 async function main(): Promise<number> {
   try {
+    const fault = runtimeFault();
+    if (fault !== null) throw operationalError(fault);
     await run(parseArguments(process.argv.slice(2)));
     return EXIT_OK;
   } catch (error) {

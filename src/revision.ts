@@ -3,3 +3,5 @@
  * commit would outdate any value.
  */
 export const REVISION = "";
+/** Whether the build embeds a runtime given by DENORT_BIN, which may be older than supported. */
+export const IS_TEST_BUILD = false;

@@ -144,7 +144,8 @@ function run(jobs: Job[]): void {
   const folder = mkdtempSync(join(tmpdir(), "compile-"));
   try {
     const revision = revisionOf(ROOT);
-    stage(ROOT, folder, revision);
+    const isTestBuild = process.env.DENORT_BIN !== undefined;
+    stage(ROOT, folder, { revision, isTestBuild });
     for (const job of jobs) {
       compile(job, folder);
       if (isNative(job)) tryOut(job, revision);

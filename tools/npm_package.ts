@@ -57,7 +57,8 @@ for (const path of PAGE) {
   const text = readFileSync(join(ROOT, path), "utf8");
   writeText(join(OUTPUT, path), text.replaceAll('.ts"', '.js"'));
 }
-const { path, text } = revisionModule(revisionOf(ROOT));
+const isTestBuild = false;
+const { path, text } = revisionModule(revisionOf(ROOT), isTestBuild);
 writeText(join(OUTPUT, path), text);
 makeExecutable(join(OUTPUT, scriptOf(PROGRAM)));
 writeDeclarations();

@@ -6,17 +6,20 @@ import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import process from "node:process";
 import { type Config, loadConfig } from "../src/commands/config.ts";
-import { EXIT_OK } from "../src/commands/exit.ts";
+import { EXIT_OK, operationalError } from "../src/commands/exit.ts";
 import { init } from "../src/commands/init.ts";
 import { reportFailure } from "../src/commands/run.ts";
 import { serve } from "../src/commands/serve.ts";
 import { TERMINAL } from "../src/commands/terminal.ts";
 import { endProcess } from "../src/runtime/end_process.ts";
+import { runtimeFault } from "../src/runtime/runtime_version.ts";
 
 const DIR = "demo";
 const { report } = TERMINAL;
 
 async function start(): Promise<void> {
+  const fault = runtimeFault();
+  if (fault !== null) throw operationalError(fault);
   const configPath = join(DIR, "service.toml");
   // An edited configuration is accepted here. Only `init` requires the original one.
   if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the program as `eventlog` (Debian already has a `service` command), with its manual page,
-# shell completions, systemd unit and weekly verification timer.
+# shell completions, systemd unit, weekly verification timer and optional restart timer.
 set -eu
 
 usage() {
@@ -51,7 +51,8 @@ put "$share/bash-completion/completions/eventlog" --completions bash
 put "$share/zsh/site-functions/_eventlog" --completions zsh
 put "$share/fish/vendor_completions.d/eventlog.fish" --completions fish
 mkdir -p "$units"
-for unit in eventlog.service eventlog-verify.service eventlog-verify.timer; do
+for unit in eventlog.service eventlog-verify.service eventlog-verify.timer \
+  eventlog-restart.service eventlog-restart.timer; do
   sed "s|/usr/local/bin/|$prefix/bin/|" "$here/$unit" > "$units/$unit"
   chmod 0644 "$units/$unit"
 done

@@ -16,8 +16,8 @@ usage: probe.sh --socket SOCKET --log DIR [--cursor NAME=FILE]... [LIMIT...]
   --token-file FILE    file with the bearer token, if the service requires one
   --prometheus FILE    write metrics to FILE instead; - is standard output
 
-limits (low free space is critical; the others are warnings):
-  --age-max SECONDS    age of the last event (default: none)
+limits (low free space and a stopped writer are critical; the others are warnings):
+  --age-max SECONDS    age of the last event (default: none); a time in the future is also a warning
   --lag-max SECONDS    how far a consumer may lag behind the last event (default: none)
   --tail-max BYTES     size of the tail, which is sealed at 64 MiB (default: 128 MiB)
   --free-min BYTES     free disk space in excess of the tail's size (default: 200 MiB)
@@ -64,12 +64,14 @@ ms_of() { echo $((16#${1:0:8}${1:9:4})); }
 # Prints the authorization header for a pipe, because arguments are visible in the process list.
 authorization() { [[ -z $token_file ]] || printf 'Authorization: Bearer %s\n' "$(< "$token_file")"; }
 
-up=1 frontier=''
+up=1 frontier='' poisoned=0
 if [[ ! -S $socket ]]; then
   up=0 answer='no such socket, or no access to its directory'
-elif answer=$(authorization | curl --silent --show-error --fail --max-time "$timeout_s" --header @- \
-  --unix-socket "$socket" 'http://localhost/v1/streams?limit=1' 2>&1); then
-  frontier=$(jq -r '.snapshot_through_event_id // empty' <<< "$answer")
+elif answer=$(authorization | curl --silent --show-error --fail --include --max-time "$timeout_s" \
+  --header @- --unix-socket "$socket" 'http://localhost/v1/streams?limit=1' 2>&1); then
+  frontier=$(tail -n 1 <<< "$answer" | jq -r '.snapshot_through_event_id // empty')
+  # After a failed write, reads go on, but appends fail until a restart.
+  if grep -qi '^writer-state: poisoned' <<< "$answer"; then poisoned=1; fi
 else
   up=0
 fi
@@ -104,6 +106,10 @@ if [[ -n $prometheus ]]; then
     metric() { printf '# HELP eventlog_%s %s\n# TYPE eventlog_%s gauge\n' "$1" "$2" "$1"; }
     metric up 'Whether the service responds.'
     echo "eventlog_up $up"
+    if ((up)); then
+      metric writer_poisoned 'Whether appends fail until the service is restarted.'
+      echo "eventlog_writer_poisoned $poisoned"
+    fi
     if [[ -n $age_s ]]; then
       metric frontier_age_seconds 'Time since the last event was committed.'
       echo "eventlog_frontier_age_seconds $age_s"
@@ -139,10 +145,12 @@ found() {
   findings+="${findings:+, }$2"
 }
 ((up)) || found 2 "cannot read from $socket: ${answer//$'\n'/ }"
+if ((poisoned)); then found 2 'the writer stopped, appends fail: restart the service'; fi
 [[ -z $beyond ]] || found 2 "the log ends before the cursor of $beyond"
 if ((free_bytes < tail_bytes + free_min)); then found 2 "$free_bytes bytes free"; fi
 if ((tail_bytes > tail_max)); then found 1 "tail is $tail_bytes bytes"; fi
 if [[ -n $age_max && -n $age_s ]] && ((age_s > age_max)); then found 1 "last event $age_s s ago"; fi
+if [[ -n $age_s ]] && ((age_s < -60)); then found 1 "last event ${age_s#-} s in the future: check the clock"; fi
 for lag in "${lags[@]}"; do
   if [[ -n $lag_max ]] && ((${lag##*=} > lag_max)); then found 1 "${lag%=*} is ${lag##*=} s behind"; fi
 done

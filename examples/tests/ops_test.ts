@@ -1,19 +1,32 @@
 /** Tests the scripts and systemd units in `examples/ops/`. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArguments } from "../../src/commands/arguments.ts";
+import { batchWith, commit, ingest } from "../../tests/contract/support/api.ts";
+import { withServedLog } from "../../tests/contract/support/served_log.ts";
 import { spawnCli, withFolder } from "../../tools/support/program.ts";
 import { Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
+import { failNth } from "../../tests/support/storage_faults.ts";
 import { exampleAt, needs, run, writeCommand } from "./support/programs.ts";
 
 const NEEDS_SHELL = needs("bash", "curl", "jq", "flock");
 
 /** Interval between looks at a cursor file. */
 const POLL_MS = 20;
+
+/** Runs a command while this process serves it. */
+function runBeside([program, ...args]: string[]): Promise<{ status: number; stdout: string }> {
+  return new Promise((resolve) => {
+    execFile(program!, args, (error, stdout) => {
+      resolve({ status: error === null ? 0 : Number(error.code), stdout });
+    });
+  });
+}
 
 /** Runs the probe. @returns its exit status and output. */
 function probe({ socketPath, logDir }: Deployment, ...args: string[]): [number | null, string] {
@@ -85,6 +98,53 @@ test(
         consumer.child.kill();
         await consumer.exited;
       }
+    }),
+);
+
+test(
+  "probe.sh and the restart unit find a writer that has stopped",
+  NEEDS_SHELL,
+  () =>
+    withServedLog(async ({ socketPath, storage }) => {
+      await withFolder(async (folder) => {
+        await writeFile(join(folder, "manifest.json"), '{"segments":[]}');
+        const probed = () =>
+          runBeside([exampleAt("ops/probe.sh"), "--socket", socketPath, "--log", folder]);
+        const unit = readFileSync(exampleAt("ops/eventlog-restart.service"), "utf8");
+        const [, condition] = /^ExecCondition=\/bin\/sh -c '(.*)'$/m.exec(unit)!;
+        const command = condition!.replace("/srv/log/data/ground.sock", socketPath);
+        const conditioned = async () => (await runBeside(["sh", "-c", command])).status;
+
+        await commit(socketPath, batchWith({ batch_id: "1" }));
+        const { status, stdout } = await probed();
+        // The ids of this log have a fixed time.
+        assert.match(stdout, /^EVENTLOG (OK - up|WARNING - last event \d+ s in the future)/);
+        assert.ok(status! < 2);
+        assert.equal(await conditioned(), 1);
+
+        storage.hook = failNth("sync", 1, { errno: "EIO" });
+        assert.equal((await ingest(socketPath, batchWith({ batch_id: "2" }))).status, 503);
+        const critical = await probed();
+        assert.equal(critical.status, 2);
+        assert.match(critical.stdout, /^EVENTLOG CRITICAL - the writer stopped, appends fail/);
+        assert.equal(await conditioned(), 0);
+      });
+    }),
+);
+
+test(
+  "probe.sh warns of a last event in the future",
+  NEEDS_SHELL,
+  () =>
+    withServing(async (served) => {
+      await served.append("1");
+      const script = readFileSync(exampleAt("ops/probe.sh"), "utf8");
+      const early = join(served.folder, "probe.sh");
+      await writeFile(early, script.replace("date +%s%3N", "echo 1000000000000"), { mode: 0o755 });
+      const args = ["--socket", served.socketPath, "--log", served.logDir];
+      const { status, stdout } = run([early, ...args]);
+      assert.match(stdout, /^EVENTLOG WARNING - last event \d+ s in the future: check the clock/);
+      assert.equal(status, 1);
     }),
 );
 
@@ -178,7 +238,10 @@ test(
     }),
 );
 
-const UNITS = ["eventlog.service", "eventlog-verify.service", "eventlog-verify.timer"];
+const UNITS = [
+  ...["eventlog.service", "eventlog-verify.service", "eventlog-verify.timer"],
+  ...["eventlog-restart.service", "eventlog-restart.timer"],
+];
 
 test("install.sh installs the program, its units, its manual page and its completions", () =>
   withFolder(async (folder) => {

@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { loadConfig } from "../../src/commands/config.ts";
 import { CONFIG_FILE, isFile } from "../../src/commands/deployment.ts";
 import { operationalError } from "../../src/commands/exit.ts";
-import { boundHeap } from "../../src/commands/heap_bounds.ts";
 import { createFolder, init } from "../../src/commands/init.ts";
 import { startProgress } from "../../src/commands/progress.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
@@ -30,8 +29,6 @@ import { Replication } from "./replication.ts";
 import { findStart } from "./start_sequence.ts";
 import { readStream } from "./stream_reader.ts";
 
-/** The NATS client allocates so much that the default would lower the throughput by a sixth. */
-const YOUNG_HEAP_BYTES = 24 * 1024 * 1024;
 /** Maximum time between commits while messages arrive. */
 const COMMIT_INTERVAL_MS = 200;
 
@@ -54,7 +51,6 @@ export interface RestoreOptions extends StreamOptions {
  */
 export async function restore(options: RestoreOptions): Promise<void> {
   const { dir, terminal: { report } } = options;
-  boundHeap(YOUNG_HEAP_BYTES);
   const configPath = join(dir, CONFIG_FILE);
   if (!isFile(configPath)) await init(dir, report);
   const config = await loadConfig(configPath);

@@ -58,6 +58,9 @@ type ReportFailure = (request: HttpRequest, error: unknown) => void;
 
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
 
+/** Tells probes, which only read, that the writer has stopped. */
+const WRITER_POISONED = { "writer-state": "poisoned" };
+
 const UNAUTHORIZED = errorResponse(
   new ApiError("unauthorized", "missing or wrong `Authorization: Bearer <token>` header"),
 );
@@ -68,13 +71,13 @@ const INTERNAL_ERROR = errorResponse(
 const NO_HOST = errorResponse(
   new ApiError(
     "invalid_request",
-    "a request must have exactly one Host header; its value is ignored",
+    "an HTTP/1.1 request must have exactly one Host header; its value is ignored",
   ),
 );
 
 /** Creates the handler for the HTTP API. The handler never throws. */
 export function createHandler(options: HandlerOptions): HttpHandler {
-  const { token, report } = options;
+  const { log, token, report } = options;
   const isAuthorized = createAuthorizer(token);
   const reportFailure: ReportFailure = ({ method, target }, error) => {
     report(`${method} ${splitTarget(target).path} failed: ${describeDefect(error)}`);
@@ -90,7 +93,9 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
     if (endpoint === undefined) return methodNotAllowed(allowOf(route));
     try {
-      return await endpoint(request, query);
+      const response = await endpoint(request, query);
+      if (!log.isPoisoned) return response;
+      return { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
     } catch (error) {
       if (error instanceof ApiError) return errorResponse(error);
       reportFailure(request, error);
@@ -152,10 +157,13 @@ export function createRoutes(
   ]);
 }
 
-/** Requires one Host header (RFC 9112 section 3.2). Repeated headers are joined by ", ". */
+/**
+ * Requires one Host header (RFC 9112 section 3.2), which HTTP/1.0 may omit. Repeated headers are
+ * joined by ", ".
+ */
 function hasOneHost(request: HttpRequest): boolean {
   const host = request.header("host");
-  return host !== null && !host.includes(", ");
+  return host === null ? !request.isHttp11 : !host.includes(", ");
 }
 
 /** Returns the `Allow` header for a route. */

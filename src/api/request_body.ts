@@ -16,7 +16,8 @@ export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
 const BODY_BUFFER_BYTES = 1024 * 1024;
 
 /** `[ \t]*` is the optional whitespace of RFC 9110 section 5.6.3. */
-const JSON_IN_UTF8 = /^application\/json[ \t]*(?:;[ \t]*(?:charset=(?:utf-8|"utf-8")[ \t]*)?)*$/i;
+const JSON_IN_UTF8 =
+  /^application\/json[ \t]*(?:;[ \t]*)*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)*)?$/i;
 
 export interface BodyLimits {
   /** The largest body accepted. */
@@ -28,7 +29,7 @@ export interface BodyLimits {
 /**
  * Calls `use` with the whole request body. The body's reservation is held until `use` settles.
  * @throws {ApiError} `unsupported_media_type`; `body_too_large`; `invalid_request` if the framing
- *   of the body is malformed; `overloaded` if memory runs out or the body does not arrive.
+ *   of the body is malformed or cut short; `overloaded` if memory runs out or the body stalls.
  */
 export async function withBody<T>(
   request: HttpRequest,
@@ -100,7 +101,10 @@ function readError(error: unknown): unknown {
   if (error instanceof MalformedRequestError) {
     return new ApiError("invalid_request", error.message);
   }
-  if (!(error instanceof StallError || error instanceof ConnectionLostError)) return error;
+  if (error instanceof ConnectionLostError) {
+    return new ApiError("invalid_request", `${error.message}, so nothing was written`);
+  }
+  if (!(error instanceof StallError)) return error;
   // Neither 400 nor 408 fits, since the client may not be at fault and a retry may succeed.
   return new ApiError(
     "overloaded",

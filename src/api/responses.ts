@@ -32,8 +32,12 @@ export function errorResponse({ code, message, context }: ApiError): HttpRespons
 }
 
 /** Returns the response to malformed HTTP. */
-export function refusalResponse({ message }: MalformedRequestError): HttpResponse {
-  return errorResponse(new ApiError("invalid_request", message));
+export function refusalResponse(
+  { message }: MalformedRequestError,
+  isHead: boolean,
+): HttpResponse {
+  const response = errorResponse(new ApiError("invalid_request", message));
+  return isHead ? withoutBody(response) : response;
 }
 
 /** Returns a 405 response. @param allow the methods that the path supports. */

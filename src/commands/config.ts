@@ -46,8 +46,25 @@ const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<st
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
+/**
+ * Resolves a path against the working directory.
+ * @throws {CommandError} with exit status 2 if it is not UTF-8. The runtimes replace such bytes
+ *   with U+FFFD, which would lead to another directory, or fail.
+ */
+export function absolutePath(path: string): string {
+  let absolute = "\uFFFD";
+  try {
+    absolute = resolve(path);
+  } catch {
+    // Deno does not return a working directory that is not UTF-8.
+  }
+  if (!absolute.includes("\uFFFD")) return absolute;
+  throw usageError(`${path}: its absolute path is not valid UTF-8; rename the directory`);
+}
+
 /** Reads and validates a configuration file. @throws {CommandError} with exit status 2. */
 export async function loadConfig(path: string): Promise<Config> {
+  absolutePath(path);
   return parseConfig(path, await readConfigFile(path));
 }
 
@@ -121,7 +138,7 @@ export function parseConfig(path: string, text: string): Config {
   const document = parseDocument(path, text);
   refuseUnknownKeys(path, document);
   const reader = new KeyReader(path, document);
-  const dir = dirname(resolve(path));
+  const dir = dirname(absolutePath(path));
   const config: Config = {
     path,
     dataDir: resolve(dir, reader.path("data", "dir")),

@@ -5,8 +5,8 @@
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { parseConfig, readConfigFile } from "./config.ts";
+import { dirname, join } from "node:path";
+import { absolutePath, parseConfig, readConfigFile } from "./config.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
   checkDeployment,
@@ -33,10 +33,11 @@ export type InitOutcome = "initialized" | "already initialized";
  * @throws {CommandError} with exit status 1 if an entry is unexpected; nothing existing is changed.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
+  const path = absolutePath(dir);
   const signals = catchSignals(report);
   try {
-    const outcome = await initFolder(dir);
-    warnOfConfig(join(resolve(dir), CONFIG_FILE), report);
+    const outcome = await initFolder(path);
+    warnOfConfig(join(path, CONFIG_FILE), report);
     return outcome;
   } finally {
     signals.release();
@@ -54,7 +55,7 @@ function warnOfConfig(path: string, report: (line: string) => void): void {
 }
 
 async function initFolder(dir: string): Promise<InitOutcome> {
-  const paths = deploymentPaths(resolve(dir));
+  const paths = deploymentPaths(dir);
   await createFolder(paths.dir);
   if (isFile(paths.config)) return await validate(paths);
 

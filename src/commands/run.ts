@@ -14,8 +14,15 @@ import { describeError } from "./system_error.ts";
 import { addTimes, type Terminal } from "./terminal.ts";
 import { manPage, usageText } from "./usage.ts";
 
-/** Runs the program and returns its exit status. Reports errors and never throws. */
-export async function run(args: string[], terminal: Terminal): Promise<number> {
+/**
+ * Runs the program and returns its exit status. Reports errors and never throws.
+ * @param warning reported when a service starts.
+ */
+export async function run(
+  args: string[],
+  terminal: Terminal,
+  warning: string | null = null,
+): Promise<number> {
   let invocation: Invocation;
   try {
     invocation = parseArguments(args);
@@ -25,14 +32,18 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
     return status;
   }
   try {
-    await runCommand(invocation, terminal);
+    await runCommand(invocation, terminal, warning);
     return EXIT_OK;
   } catch (error) {
     return reportFailure(error, terminal);
   }
 }
 
-async function runCommand(invocation: Invocation, terminal: Terminal): Promise<void> {
+async function runCommand(
+  invocation: Invocation,
+  terminal: Terminal,
+  warning: string | null,
+): Promise<void> {
   const { report } = terminal;
   switch (invocation.command) {
     case "help":
@@ -52,6 +63,7 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
       const { serve } = await import("./serve.ts");
       const config = await loadConfig(invocation.configPath);
       addTimes(terminal);
+      if (warning !== null) terminal.report(warning);
       return await serve(config, { report: terminal.report });
     }
     case "seal": {

@@ -9,7 +9,6 @@ import type { SegmentEntry } from "../log/segment/manifest.ts";
 import { sumOf } from "../sum.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
-import { boundHeap } from "./heap_bounds.ts";
 import { counted, startProgress } from "./progress.ts";
 import type { ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
@@ -23,7 +22,6 @@ import { runAsWriter } from "./writer_lock.ts";
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function seal(config: Config, terminal: Terminal): Promise<void> {
-  boundHeap();
   const write = (logDir: string, signals: ShutdownSignals) => sealFolder(logDir, terminal, signals);
   await runAsWriter("seal", config, terminal.report, write);
 }

@@ -3,6 +3,8 @@
  * log and the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";
+import { statSync } from "node:fs";
+import { dirname } from "node:path";
 import process from "node:process";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
@@ -18,7 +20,6 @@ import { type EventLogService, openEventLog } from "../service/event_log.ts";
 import type { Config } from "./config.ts";
 import { Counters } from "./counters.ts";
 import { operationalError } from "./exit.ts";
-import { boundHeap } from "./heap_bounds.ts";
 import { counted } from "./progress.ts";
 import type { ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
@@ -43,7 +44,6 @@ export interface ServeOptions {
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  boundHeap();
   const write = (logDir: string, signals: ShutdownSignals) =>
     serveFolder(logDir, config, options, signals);
   await runAsWriter("serve", config, options.report, write);
@@ -110,6 +110,11 @@ async function bind(options: ListenOptions): Promise<HttpServer> {
   try {
     return await listen(options);
   } catch (error) {
-    throw operationalError(`${options.path}: cannot be bound: ${describeError(error)}`, error);
+    const folder = dirname(options.path);
+    // Node reports EACCES for a missing directory.
+    const reason = statSync(folder, { throwIfNoEntry: false }) === undefined
+      ? `${folder}: no such directory; create it, or set [server] socket`
+      : describeError(error);
+    throw operationalError(`${options.path}: cannot be bound: ${reason}`, error);
   }
 }

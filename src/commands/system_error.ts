@@ -14,6 +14,12 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** Returns an error's message on one line, followed by the advice for its code, if any. */
 export function describeError(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  const advice = ADVICE[errorCode(error)];
+  const advice = adviceFor(error);
   return text.replaceAll(/\s*\n\s*/g, " ") + (advice === undefined ? "" : `; ${advice}`);
+}
+
+/** Returns the advice for an error's code, or for the code of the error that caused it. */
+function adviceFor(error: unknown): string | undefined {
+  const advice = ADVICE[errorCode(error)];
+  return advice ?? (error instanceof Error && error.cause ? adviceFor(error.cause) : undefined);
 }

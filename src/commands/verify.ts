@@ -9,7 +9,6 @@ import { type Verification, verifyLog } from "../log/verify/verify.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
-import { boundHeap } from "./heap_bounds.ts";
 import { type Progress, startProgress } from "./progress.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
@@ -28,7 +27,6 @@ export interface VerifyOptions {
  */
 export async function verify(config: Config, options: VerifyOptions): Promise<void> {
   if (options.chain) requireSupported(config, "verify --chain");
-  boundHeap();
   const signals = catchSignals(options.terminal.report);
   const progress = startProgress(options.terminal, "verified");
   const logDir = join(config.dataDir, "log");

@@ -25,9 +25,10 @@ export class AcceptWatch {
   constructor(path: string, intervalMs: number, reopen: () => Promise<void>) {
     this.#path = path;
     this.#reopen = reopen;
+    // These timers keep the process running while there is no socket to keep it running.
     this.#timers = [
-      setInterval(() => this.#look(), intervalMs).unref(),
-      setInterval(() => this.#lookForFile(), FILE_CHECK_INTERVAL_MS).unref(),
+      setInterval(() => this.#look(), intervalMs),
+      setInterval(() => this.#lookForFile(), FILE_CHECK_INTERVAL_MS),
     ];
   }
 

@@ -9,8 +9,10 @@ import { MalformedRequestError } from "./message.ts";
 const CR = 0x0d;
 const LF = 0x0a;
 /** A chunk size and an optional extension; the extension is ignored. */
-const CHUNK_LINE = /^([0-9A-Fa-f]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/;
+const CHUNK_LINE = /^(0*[0-9A-Fa-f]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/;
 const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
+/** Digits of a chunk size that do not count as ignored bytes. Some senders add leading zeros. */
+const PADDED_DIGITS_MAX = 16;
 const CRLF_BYTES = 2;
 
 type Expected = "size" | "content" | "content-end" | "trailer" | "nothing";
@@ -86,7 +88,7 @@ export class BodyDecoder {
   #beginChunk(line: string): void {
     const [, digits] = CHUNK_LINE.exec(line) ?? [];
     if (digits === undefined) throw malformed();
-    this.#drop(line.length - digits.length);
+    this.#drop(line.length - Math.min(digits.length, PADDED_DIGITS_MAX));
     this.#leftBytes = parseInt(digits, 16);
     this.#expected = this.#leftBytes === 0 ? "trailer" : "content";
   }

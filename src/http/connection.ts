@@ -25,8 +25,8 @@ import type { StallWatch } from "./stall_watch.ts";
 /** State shared by a server's connections. */
 export interface ConnectionHost {
   readonly handler: HttpHandler;
-  /** Creates the response to a malformed request. */
-  readonly refusal: (error: MalformedRequestError) => HttpResponse;
+  /** Creates the response to a malformed request, which may be a HEAD request. */
+  readonly refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
   /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
   /** Whether the server is shutting down. If so, each response closes its connection. */
@@ -36,6 +36,8 @@ export interface ConnectionHost {
 
 const NOTHING = Buffer.alloc(0);
 const HEAD_END = Buffer.from("\r\n\r\n");
+/** Start of a HEAD request, whose response has no body. */
+const HEAD_START = "HEAD ";
 const CR = 0x0d;
 const LF = 0x0a;
 
@@ -106,19 +108,20 @@ export class Connection {
 
   /** Serves the next request if its head is complete. */
   #takeRequest(): void {
+    this.#skipLineEnds();
+    const input = this.#input;
     try {
       const head = this.#takeHead();
       if (head !== null) this.#serving = this.#serve(head);
       else if (this.#hasEnded) this.#finish();
     } catch (error) {
       if (!(error instanceof MalformedRequestError)) throw error;
-      this.#refuse(error);
+      this.#refuse(error, input.toString("latin1", 0, HEAD_START.length) === HEAD_START);
     }
   }
 
   /** @throws {MalformedRequestError} */
   #takeHead(): RequestHead | null {
-    this.#skipLineEnds();
     const input = this.#input;
     const end = input.indexOf(HEAD_END, Math.max(0, this.#searchedBytes - HEAD_END.length + 1));
     checkHeadSize(end < 0 ? input.length : end);
@@ -166,6 +169,7 @@ export class Connection {
         target: head.target,
         header: (name) => head.headers.get(name) ?? null,
         read: () => body.read(),
+        isHttp11: head.isHttp11,
       });
       if (response.isEndless === true) this.#beginEndlessAnswer();
       keepsAlive = this.#keepsAlive(head, body, response);
@@ -177,8 +181,7 @@ export class Connection {
       this.#host.report(`response aborted: ${name}`);
       return this.destroy();
     }
-    if (!keepsAlive || body.error !== null) return this.#linger();
-    if (!body.isComplete && !await body.discard()) return this.destroy();
+    if (!keepsAlive) return this.#linger();
     this.#isBusy = false;
     this.#body = null;
     if (this.#host.isClosing || this.#socket.destroyed) return this.#finish();
@@ -207,19 +210,17 @@ export class Connection {
     return body;
   }
 
-  /** Whether another request may follow this one. */
+  /** Whether another request may follow this one. Its start is unknown until the body's end. */
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
-    if (!head.keepsAlive || this.#host.isClosing) return false;
-    if (response.headers["connection"] === "close" || body.error !== null) return false;
-    // Without a 100 Continue, the client may omit the body, so the next request's start is unknown.
-    return body.isComplete || body.isWanted || !head.expectsContinue;
+    return head.keepsAlive && body.isComplete && !this.#host.isClosing &&
+      response.headers["connection"] !== "close";
   }
 
   /** Responds to a malformed request and closes. */
-  #refuse(error: MalformedRequestError): void {
+  #refuse(error: MalformedRequestError, isHead: boolean): void {
     this.#host.headWatch.stop(this.destroy);
     const keepsAlive = false;
-    this.#writer.write(this.#host.refusal(error), keepsAlive, keepsAlive);
+    this.#writer.write(this.#host.refusal(error, isHead), keepsAlive, keepsAlive);
     this.#linger();
   }
 

@@ -4,8 +4,6 @@
  */
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
-import { clearTimeout, setTimeout } from "node:timers";
-import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS } from "../limits.ts";
 import { BodyDecoder } from "./body_decoder.ts";
 import { MalformedRequestError } from "./message.ts";
 
@@ -14,10 +12,9 @@ export class IncomingBody {
   readonly #onWanted: () => void;
   readonly #decoder: BodyDecoder;
   #waiting: Buffer | null = null;
-  /** Why the body ended early; null if it has not. Set by `fail()`. */
-  error: Error | null = null;
-  /** Whether the reader has requested the body. */
-  isWanted = false;
+  /** Why the body ended early; null if it has not. */
+  #error: Error | null = null;
+  #isWanted = false;
   /** Wakes the waiting reader. */
   #wake: (() => void) | null = null;
 
@@ -40,7 +37,7 @@ export class IncomingBody {
    * error. After an error, all bytes are dropped, since the next request's start is unknown.
    */
   push(bytes: Buffer): number {
-    if (this.error !== null) return bytes.length;
+    if (this.#error !== null) return bytes.length;
     const pieces = this.#waiting === null ? [] : [this.#waiting];
     let end = bytes.length;
     try {
@@ -59,41 +56,21 @@ export class IncomingBody {
   /** Ends the body early; the reader receives the error. */
   fail(error: Error): void {
     if (this.isComplete) return;
-    this.error ??= error;
+    this.#error ??= error;
     this.#wakeReader();
   }
 
   /** Returns the next piece; null at the end. @throws the error passed to `fail()`. */
   read(): Buffer | null | Promise<Buffer | null> {
-    if (!this.isWanted) this.#onWanted();
-    this.isWanted = true;
+    if (!this.#isWanted) this.#onWanted();
+    this.#isWanted = true;
     const piece = this.#waiting;
     this.#waiting = null;
     if (piece !== null || this.isComplete) return piece;
-    if (this.error !== null) throw this.error;
+    if (this.#error !== null) throw this.#error;
     const arrival = new Promise<void>((resolve) => this.#wake = resolve);
     this.#socket.resume();
     return arrival.then(() => this.read());
-  }
-
-  /**
-   * Drops the rest of the body, so that a client that reads only after sending its whole request
-   * can read the response. Resolves to whether the body ended within the limits.
-   */
-  async discard(): Promise<boolean> {
-    const timer = setTimeout(() => this.fail(new Error("drain timed out")), DRAIN_TIMEOUT_MS);
-    let leftBytes = DRAIN_BYTES_MAX;
-    try {
-      for (let piece = await this.read(); piece !== null; piece = await this.read()) {
-        leftBytes -= piece.length;
-        if (leftBytes < 0) return false;
-      }
-      return true;
-    } catch {
-      return false;
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   #wakeReader(): void {

@@ -7,12 +7,14 @@ export interface HttpRequest {
   /** Returns a header by lowercase name, with repeated values joined by ", "; null if absent. */
   header(name: string): string | null;
   /**
-   * Returns the next piece of the body, synchronously if it has arrived; null at the end. Unread
-   * bytes are discarded after the response.
+   * Returns the next piece of the body, synchronously if it has arrived; null at the end. If the
+   * body has not arrived in full when the response is written, the connection closes.
    * @throws {ConnectionLostError}
    * @throws {MalformedRequestError}
    */
   read(): Uint8Array | null | Promise<Uint8Array | null>;
+  /** False for HTTP/1.0. */
+  readonly isHttp11: boolean;
 }
 
 /** The client or a shutdown closed the connection before the body was complete. */

@@ -27,6 +27,8 @@ const HEADER = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([^ \t]+(?:[ \t]+[^ \t]+)*
 const TARGET = /^[\x21-\x7e]+$/;
 /** Matches a control character, or a CR or LF that is not part of CR LF. */
 const MISPLACED = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?=[^\n])|(?:^|[^\r])\n/;
+/** A higher minor version is compatible with 1.1 (RFC 9110 section 2.5). */
+const VERSION = /^HTTP\/1\.[0-9]$/;
 const LENGTH = /^[0-9]+$/;
 
 /** Checks the characters of a partial head. @throws {MalformedRequestError} */
@@ -58,11 +60,11 @@ export function parseRequestHead(text: string): RequestHead {
   if (version === undefined || rest.length > 0 || !TOKEN.test(method!) || !TARGET.test(target!)) {
     throw new MalformedRequestError("the request line must be <method> <target> HTTP/1.1");
   }
-  if (version !== "HTTP/1.1" && version !== "HTTP/1.0") {
+  if (!VERSION.test(version)) {
     throw new MalformedRequestError("unsupported HTTP version; use HTTP/1.1");
   }
   const headers = parseHeaders(lines);
-  const isHttp11 = version === "HTTP/1.1";
+  const isHttp11 = version !== "HTTP/1.0";
   return {
     method: method!,
     target: target!,

@@ -20,8 +20,8 @@ export interface ListenOptions {
   /** Path of the socket, which must not exist. */
   path: string;
   handler: HttpHandler;
-  /** Creates the response to a malformed request. */
-  refusal: (error: MalformedRequestError) => HttpResponse;
+  /** Creates the response to a malformed request, which may be a HEAD request. */
+  refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
   report: (line: string) => void;
   /** How long `close()` waits for clients; default `SHUTDOWN_GRACE_MS`. */
   shutdownGraceMs?: number;
@@ -60,7 +60,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     // Retries are not reported.
     if (!isReopening) report(`${path}: ${reason}; reopening the socket`);
     isReopening = true;
-    await closeSocketFile(socketFile, () => Promise.resolve(void server.close()));
+    await closeSocketFile(socketFile, () => Promise.resolve(void server.close()), report);
     server = await open();
     isReopening = false;
     if (host.isClosing) server.close();
@@ -74,7 +74,8 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   return {
     close() {
       watch.stop();
-      closed ??= closeSocketFile(socketFile, () => closeServer(server, connections, host, options));
+      const shutDown = () => closeServer(server, connections, host, options);
+      closed ??= closeSocketFile(socketFile, shutDown, report);
       return closed;
     },
   };

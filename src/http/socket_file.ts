@@ -17,23 +17,32 @@ export function socketFileAt(path: string): SocketFile {
   return { path, dev, ino };
 }
 
-/** Runs `close` and removes our socket file, but preserves a replacement. */
+/**
+ * Runs `close` and removes our socket file, but preserves a replacement.
+ * @param report receives the reason if the directory permits neither.
+ */
 export async function closeSocketFile(
   { path, dev, ino }: SocketFile,
   close: () => Promise<void>,
+  report: (line: string) => void,
 ): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  const isReplaced = found !== undefined && (found.dev !== dev || found.ino !== ino);
   const kept = `${path}.kept`;
-  if (isReplaced) {
-    rmSync(kept, { force: true });
-    linkSync(path, kept);
-  } else {
-    rmSync(path, { force: true });
+  let isKept = false;
+  try {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined || found.dev === dev && found.ino === ino) {
+      rmSync(path, { force: true });
+    } else {
+      rmSync(kept, { force: true });
+      linkSync(path, kept);
+      isKept = true;
+    }
+  } catch (error) {
+    report(`${path}: the socket file cannot be removed: ${(error as Error).message}`);
   }
   try {
     await close();
   } finally {
-    if (isReplaced) renameSync(kept, path);
+    if (isKept) renameSync(kept, path);
   }
 }

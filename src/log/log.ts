@@ -262,6 +262,8 @@ export class Log {
     const pending = this.#pending[0];
     assert(pending !== undefined, "a pending file must exist");
     const { storage, clockMs } = this.#options;
+    // If an earlier attempt could not remove its files, the reason is reported, not an EEXIST.
+    await removeUnfinished(storage);
     try {
       const backlogBytes = () => sumOf(this.unsealed, ({ endBytes }) => endBytes);
       const options = { storage, clockMs, make, backlogBytes };

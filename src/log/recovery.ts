@@ -63,7 +63,7 @@ export async function recover(
     opened.push(sealed);
     return await recoverFiles(storage, manifest, report, sealed, opened);
   } catch (error) {
-    for (const file of opened) await file.close();
+    await Promise.allSettled(opened.map((file) => file.close()));
     throw error;
   }
 }

@@ -13,7 +13,10 @@ import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
 
 /** The methods that the HTTP layer needs. */
-export type EventLog = Pick<EventLogService, "append" | "retire" | "replay" | "follow" | "streams">;
+export type EventLog = Pick<
+  EventLogService,
+  "append" | "retire" | "replay" | "follow" | "streams" | "isPoisoned"
+>;
 
 /** A finite replay of one snapshot, piece by piece. */
 export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter"> & {
@@ -59,6 +62,11 @@ export class EventLogService {
   /** Sizes for operator reports, with the member names used there. */
   get size() {
     return { followers: this.#followers, ...this.#log.size };
+  }
+
+  /** Whether mutations get `writer_poisoned` until a restart. */
+  get isPoisoned(): boolean {
+    return this.#queue.stopped;
   }
 
   /**

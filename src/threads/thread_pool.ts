@@ -26,10 +26,15 @@ export interface ThreadPoolOptions {
   idleMs?: number;
   /** Starts a worker; replaced by tests. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
+  /** Returns a monotonic time; replaced by tests. */
+  nowMs?: () => number;
 }
 
 /** Messages from a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
+
+/** How long no thread is started after one that did not start. */
+export const START_RETRY_MS: number = 10_000;
 
 /** Young generation size per thread. V8's default takes 100 MiB more without being faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
@@ -49,7 +54,7 @@ export class ThreadPool<Request, Response> {
   }
 
   /**
-   * Whether a thread died before it ran, for example because reading its module is not permitted.
+   * Whether a thread recently died before it ran, for example for lack of memory or permissions.
    * The caller must then do the work itself.
    */
   get isUnavailable(): boolean {
@@ -91,12 +96,20 @@ class RequestThread<Request, Response> {
   #unsent: (() => void) | null = null;
   #isRunning = false;
   #idleTimer: NodeJS.Timeout | undefined;
-  isUnavailable = false;
+  #unavailableUntilMs = -Infinity;
   #isClosed = false;
 
   constructor(module: URL, options: ThreadPoolOptions) {
     this.#module = module;
     this.#options = options;
+  }
+
+  get isUnavailable(): boolean {
+    return this.#nowMs < this.#unavailableUntilMs;
+  }
+
+  get #nowMs(): number {
+    return (this.#options.nowMs ?? performance.now.bind(performance))();
   }
 
   /** Messages hold ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
@@ -150,6 +163,7 @@ class RequestThread<Request, Response> {
   #receive(message: Message<Response>): void {
     if ("ready" in message) {
       this.#isRunning = true;
+      this.#unavailableUntilMs = -Infinity;
       this.#unsent?.();
       this.#unsent = null;
     } else if ("response" in message) {
@@ -174,7 +188,7 @@ class RequestThread<Request, Response> {
   #lose(worker: Worker | null, why: string): void {
     if (worker !== this.#worker) return;
     const isUnavailable = !this.#isRunning && !this.#isClosed;
-    this.isUnavailable ||= isUnavailable;
+    if (isUnavailable) this.#unavailableUntilMs = this.#nowMs + START_RETRY_MS;
     clearTimeout(this.#idleTimer);
     this.#worker = null;
     this.#isRunning = false;

@@ -1,11 +1,17 @@
 /** The name of the program, and the runtime that it requires. */
 import assert from "node:assert/strict";
-import { symlink } from "node:fs/promises";
+import { readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { programName } from "../../src/commands/command_table.ts";
-import { runCli, withFolder } from "../../tools/support/program.ts";
+import { run } from "../../src/commands/run.ts";
+import {
+  type CliOptions,
+  runCli,
+  withFolder,
+  withInitialized,
+} from "../../tools/support/program.ts";
 import { absenceOf, executableOf, TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";
 
 const NAMES: [argv: string[], name: string][] = [
@@ -50,21 +56,49 @@ test(
     }),
 );
 
-test(
-  "an older Node is rejected before anything else runs, and the message gives the required version",
-  {
-    skip: TESTED_EXECUTABLE === undefined ? skip : "an executable embeds its runtime",
-  },
-  () =>
-    withFolder(async (folder) => {
-      const versions = "{ value: { ...process.versions, node: '22.17.1' } }";
-      const older = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
-      const nodeFlags = ["--import", older];
-      const { code, stdout, stderr } = await runCli(["init", folder], {
-        runtime: "node",
-        nodeFlags,
-      });
-      assert.deepEqual([code, stdout], [1, ""]);
-      assert.equal(stderr, "this program needs Node 22.18 or later; this is Node 22.17.1\n");
-    }),
-);
+/** Pretends to be an older runtime. */
+function olderFlags(name: "node" | "deno", version: string): CliOptions {
+  const versions = `{ value: { ...process.versions, ${name}: '${version}' } }`;
+  const script = "import process from 'node:process';" +
+    `Object.defineProperty(process, 'versions', ${versions});`;
+  const url = `data:text/javascript,${encodeURIComponent(script)}`;
+  return name === "node"
+    ? { runtime: "node", nodeFlags: ["--import", url] }
+    : { runtime: "deno", denoFlags: [`--preload=${url}`] };
+}
+
+const OLDER = [
+  ["node", "22.17.1", "Node 22.18 or later; this is Node 22.17.1"],
+  ["node", "20.20.0", "Node 22.18 or later; this is Node 20.20.0"],
+  ["deno", "2.8.9", "Deno 2.9 or later; this is Deno 2.8.9"],
+  ["deno", "1.46.3", "Deno 2.9 or later; this is Deno 1.46.3"],
+] as const;
+
+for (const [name, version, needed] of OLDER) {
+  test(
+    `an older runtime is rejected before anything else runs: ${name} ${version}`,
+    {
+      skip: TESTED_EXECUTABLE === undefined
+        ? executableOf(name) === null ? absenceOf(name) : false
+        : "an executable embeds its runtime",
+    },
+    () =>
+      withFolder(async (folder) => {
+        const dir = join(folder, "new");
+        const { code, stdout, stderr } = await runCli(["init", dir], olderFlags(name, version));
+        assert.deepEqual([code, stdout], [1, ""]);
+        assert.equal(stderr, `this program needs ${needed}\n`);
+        assert.deepEqual(await readdir(folder), []);
+      }),
+  );
+}
+
+test("run() reports at the start of a service that a build embeds an older runtime", () =>
+  withInitialized(async (dir) => {
+    const lines: string[] = [];
+    const terminal = { print: assert.fail, report: lines.push.bind(lines), showProgress() {} };
+    const config = join(dir, "service.toml");
+    await rm(join(dir, "data"), { recursive: true });
+    assert.equal(await run(["--config", config, "serve"], terminal, "only for tests"), 1);
+    assert.match(lines.join("\n"), /only for tests\n.*no such directory/);
+  }));

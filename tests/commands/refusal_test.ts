@@ -115,3 +115,22 @@ for (const [name, status, reason, damage] of DAMAGED) {
       assert.deepEqual(await readdir(join(dir, "data")), ["log"]);
     }));
 }
+
+/** Runs the program in a directory whose name is Latin-1. The shell passes on the raw bytes. */
+const inLatin1 = (folder: string) => [
+  "sh",
+  "-c",
+  'dir="$1/caf$(printf "\\351")"; shift; mkdir -p "$dir" && cd "$dir" && exec "$@"',
+  "sh",
+  folder,
+];
+
+for (const args of [["init"], ["init", "sub"], ["serve"], ["verify", "--config", "a/b.toml"]]) {
+  test(`${args.join(" ")} exits 2 in a directory whose name is not UTF-8`, () =>
+    withFolder(async (folder) => {
+      const { code, stderr } = await runCli(args, { wrapper: inLatin1(folder) });
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, /its absolute path is not valid UTF-8/);
+      assert.equal((await readdir(folder)).length, 1, "no other directory was created");
+    }));
+}

@@ -1,20 +1,36 @@
 /** `serve` when its socket path already exists. */
 import assert from "node:assert/strict";
-import { lstat, mkdir, readFile, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { init } from "../../src/commands/init.ts";
 import {
   runCli,
+  type ServeOptions,
   type Serving,
-  startServe,
+  signalChild,
+  spawnServe,
   untilPrinted,
   untilReady,
   untilReported,
   withFolder,
   withInitialized,
 } from "../../tools/support/program.ts";
+import { skipLoudly } from "../faults/support/skip.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { UNPRIVILEGED, whyPrivileged } from "../support/unprivileged.ts";
 
 async function listenOn(path: string): Promise<Server> {
   // Ignores errors, because a client that probes the socket disconnects before the response.
@@ -84,19 +100,52 @@ test("serve exits 1 when the directory of its socket is missing", () =>
     await writeFile(config, text.replace("data/ground.sock", "none/ground.sock"));
     const { code, stderr } = await runCli(["serve"], { cwd: dir });
     assert.equal(code, 1);
-    assert.match(stderr, /none\/ground\.sock/);
+    assert.match(
+      stderr,
+      /none\/ground\.sock: cannot be bound: .*\/none: no such directory; create/,
+    );
+    assert.doesNotMatch(stderr, /EACCES|run as/);
   }));
 
+test("serve gives the cause and the path when it may not bind its socket", async (context) => {
+  const reason = await whyPrivileged();
+  if (reason !== null) return skipLoudly(context, reason);
+  await withFolder(async (dir) => {
+    const run = join(dir, "run");
+    await mkdir(run, { mode: 0o500 });
+    const socketPath = join(run, "s.sock");
+    const serving = await spawnServeAt(dir, socketPath, { wrapper: UNPRIVILEGED });
+    const { code, stderr } = await serving.exited;
+    assert.equal(code, 1);
+    assert.match(stderr, /run\/s\.sock: cannot be bound: .*EACCES.*run\/s\.sock; run as the user/);
+  });
+});
+
 /** Serves a new deployment in `dir`, with its socket at an absolute path. */
-async function serveAt(dir: string, socketPath: string): Promise<Serving> {
+async function serveAt(
+  dir: string,
+  socketPath: string,
+  options: ServeOptions = {},
+): Promise<Serving> {
+  const serving = await spawnServeAt(dir, socketPath, options);
+  await untilReady(serving);
+  return serving;
+}
+
+async function spawnServeAt(
+  dir: string,
+  socketPath: string,
+  options: ServeOptions = {},
+): Promise<Serving> {
   const deployment = join(dir, "deployment");
   await init(deployment, () => {});
   const config = join(deployment, "service.toml");
   const text = await readFile(config, "utf8");
   await writeFile(config, text.replace("data/ground.sock", socketPath));
-  return await startServe(deployment, {
+  return spawnServe(deployment, {
     socketPath,
     permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
+    ...options,
   });
 }
 
@@ -124,4 +173,53 @@ test("serve binds its socket again after the file or its directory was removed",
     await untilReady(serving);
     const { code, stderr } = await serving.stop();
     assert.deepEqual([code, stderr.split("was removed").length], [0, 3], stderr);
+  }));
+
+/** Regression: on Node, nothing kept a process without a socket running, so it exited with 13. */
+test("serve keeps running while the directory of its socket is missing", () =>
+  withFolder(async (dir) => {
+    const run = join(dir, "run");
+    await mkdir(run);
+    // Clients would keep the process running, so none is connected.
+    const socketPath = join(run, "s.sock");
+    const serving = await spawnServeAt(dir, socketPath);
+    await untilReported(serving, "serving ");
+    while ((await readdir(run)).length === 0) await setTimeout(1);
+    const connection = await RawConnection.open(socketPath);
+    await connection.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    await connection.ended();
+    await rm(run, { recursive: true });
+    await untilReported(serving, "was removed; reopening the socket\n");
+    for (let lines = 1; lines <= 3; lines++) {
+      signalChild(serving.child, "SIGUSR2");
+      await untilPrinted(serving, ({ stderr }) => stderr.split('"batches"').length > lines);
+    }
+    await mkdir(run);
+    await untilReady(serving);
+    assert.equal((await serving.stop()).code, 0);
+  }));
+
+/** Regression: the socket file could not be removed, which skipped the graceful shutdown. */
+test("serve completes a half-sent append when its socket's directory is not writable", (context) =>
+  withFolder(async (dir) => {
+    const reason = await whyPrivileged();
+    if (reason !== null) return skipLoudly(context, reason);
+    const run = join(dir, "run");
+    await mkdir(run);
+    const socketPath = join(run, "s.sock");
+    const serving = await serveAt(dir, socketPath, { wrapper: UNPRIVILEGED });
+    const connection = await RawConnection.open(socketPath);
+    const event = { stream: "a", record_key: "1", kind: "upserted", payload: 1 };
+    const body = JSON.stringify({ source: "s", batch_id: "1", events: [event] });
+    const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n`;
+    await connection.write(`${head}Expect: 100-continue\r\n\r\n`);
+    await connection.receive("HTTP/1.1 100 Continue\r\n\r\n".length);
+    await chmod(run, 0o500);
+    const exit = serving.stop();
+    await untilReported(serving, "s.sock: the socket file cannot be removed: EACCES");
+    await connection.write(body);
+    assert.match((await connection.readResponse())!.body, /"committed"/);
+    const { code, stderr } = await exit;
+    await chmod(run, 0o700);
+    assert.equal(code, 0, stderr);
   }));

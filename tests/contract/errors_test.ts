@@ -184,10 +184,17 @@ test("an uncertain write gives 503 writer_poisoned for mutations until a restart
     assertError(await ingest(socketPath, "{"), "invalid_request");
     assert.equal((await allEvents(socketPath)).length, 1);
     assert.equal((await streamsPage(socketPath)).streams[0]!.event_count, 1);
+    for (const path of ["/v1/streams", "/v1/events"]) {
+      for (const method of ["GET", "HEAD"]) {
+        const { status, headers } = await request(socketPath, { method, path });
+        assert.deepEqual([status, headers["writer-state"]], [200, "poisoned"]);
+      }
+    }
     await shutDown();
     await withServedLog(async (restarted) => {
       const retried = await ingest(restarted.socketPath, batchWith({ batch_id: "2" }));
       assert.equal(retried.status, 200);
+      assert.equal(retried.headers["writer-state"], undefined);
       assert.equal((await allEvents(restarted.socketPath)).length, 2);
     }, { storage });
   }));

@@ -97,6 +97,8 @@ const MEDIA_TYPES: Record<number, string[]> = {
     'application/json; charset="utf-8',
     "application/json; profile=x",
     "application/json; charset=utf-8; v=1",
+    "application/json; charset=utf-8; charset=utf-8",
+    "application/json charset=utf-8",
     "application/json\u00a0",
     `application/json;${" ".repeat(60_000)}x`,
   ],

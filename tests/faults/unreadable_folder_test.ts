@@ -4,19 +4,14 @@
  * drops that capability for the commands.
  */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
 import { type CliExit, runCli, withFolder } from "../../tools/support/program.ts";
 import { configOf, makeWhole, runOn, type WholeDeployment } from "./support/hostile_deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
+import { UNPRIVILEGED, whyPrivileged } from "../support/unprivileged.ts";
 
-/** Drops root's capability to bypass file permissions. */
-const WRAPPER = process.getuid?.() === 0
-  ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
-  : [];
 const EVENTS = 3;
 
 interface Case {
@@ -43,17 +38,6 @@ const CASES: Case[] = [
   { title: "a configuration", path: () => "service.toml", mode: 0o000, seal: 2, verify: 2 },
 ];
 
-/** The reason why commands cannot run without root's capability, or null if they can. */
-async function absence(): Promise<string | null> {
-  if (WRAPPER.length === 0) return null;
-  const { error } = spawnSync(WRAPPER[0]!, ["--version"]);
-  if (error !== undefined) {
-    return `cannot run setpriv to drop root's capabilities: ${error.message}`;
-  }
-  const { code, stderr } = await runCli(["--version"], { wrapper: WRAPPER });
-  return code === 0 ? null : `root's capabilities cannot be dropped here: ${stderr.trim()}`;
-}
-
 function assertEnd({ code, stdout, stderr }: CliExit, status: number): void {
   assert.equal(code, status, stderr);
   if (status === 0) return;
@@ -62,7 +46,7 @@ function assertEnd({ code, stdout, stderr }: CliExit, status: number): void {
   assert.doesNotMatch(stderr, /defect/);
 }
 
-const reason = await absence();
+const reason = await whyPrivileged();
 for (const { title, path, mode, seal, verify } of CASES) {
   test(`seal and verify exit as documented without access to ${title}`, async (context) => {
     if (reason !== null) return skipLoudly(context, reason);
@@ -72,7 +56,7 @@ for (const { title, path, mode, seal, verify } of CASES) {
       await chmod(target, mode);
       for (const [command, status] of [["seal", seal], ["verify", verify]] as const) {
         const args = [command, "--config", configOf(whole.dir)];
-        assertEnd(await runCli(args, { wrapper: WRAPPER }), status);
+        assertEnd(await runCli(args, { wrapper: UNPRIVILEGED }), status);
       }
       await chmod(target, 0o700);
       const { status, stdout } = await runOn(whole.dir, ["verify", "--chain"]);

@@ -115,3 +115,13 @@ test("openLog() accepts a tail that was rotated after its truncation was lost", 
   await rotateOnly(disk);
   assert.deepEqual(await batchIdsOf(disk.crash()), ["a", "b", "c"]);
 });
+
+/** Regression: the error from close() replaced the cause. */
+test("openLog() reports why it failed even if it cannot close its files", async () => {
+  const storage = new SimulatedDisk(await logTree([["a"]]));
+  storage.hook = ({ kind, path }) => {
+    if (kind === "close" && path === TAIL_FILE) return { errno: "EIO" };
+    return kind === "truncate" ? { errno: "EROFS" } : null;
+  };
+  await assert.rejects(openTestLog(storage), /EROFS/);
+});

@@ -11,6 +11,7 @@ export function stubLog(members: Partial<EventLog>): EventLog {
     replay: unexpected,
     follow: unexpected,
     streams: unexpected,
+    isPoisoned: false,
     ...members,
   };
 }
@@ -18,7 +19,10 @@ export function stubLog(members: Partial<EventLog>): EventLog {
 /** A log in which some properties are replaced. */
 export function alteredLog(log: EventLog, members: Partial<EventLog>): EventLog {
   return new Proxy(log, {
-    get: (_log, name) => Reflect.get(members, name) ?? Reflect.get(log, name).bind(log),
+    get(_log, name) {
+      const member = Reflect.get(members, name) ?? Reflect.get(log, name);
+      return typeof member === "function" ? member.bind(log) : member;
+    },
   });
 }
 

@@ -18,6 +18,7 @@ export function stubRequest(options: StubRequestOptions = {}): HttpRequest {
   return {
     method,
     target,
+    isHttp11: true,
     header: (name) => headers[name] ?? null,
     // deno-lint-ignore require-await -- errors thrown by `pieces` must reject
     async read() {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test, type TestContext } from "node:test";
 import { Worker } from "node:worker_threads";
-import { ThreadLostError, ThreadPool } from "../../src/threads/thread_pool.ts";
+import { START_RETRY_MS, ThreadLostError, ThreadPool } from "../../src/threads/thread_pool.ts";
 import type { Order } from "../support/obeying_worker.ts";
 
 const MODULE = new URL("../support/obeying_worker.ts", import.meta.url);
@@ -37,7 +37,7 @@ class FakeWorker extends EventEmitter {
 }
 
 /** A pool with one thread that uses these workers one after another. */
-function fakePool(count: number, options: { idleMs?: number } = {}) {
+function fakePool(count: number, options: { idleMs?: number; nowMs?: () => number } = {}) {
   const workers = Array.from({ length: count }, () => new FakeWorker());
   let started = 0;
   const start = () => {
@@ -112,6 +112,22 @@ test("ThreadPool fails requests when no worker can be started and after it is cl
   assert.ok(pool.isUnavailable);
   await pool.close();
   await assert.rejects(pool.request("1"), ThreadLostError);
+});
+
+test("ThreadPool is available again some time after a worker did not start", async () => {
+  let nowMs = 0;
+  const { pool, workers } = fakePool(2, { nowMs: () => nowMs });
+  const request = pool.request("1");
+  workers[0]!.emit("error", new Error("out of memory"));
+  await assert.rejects(request, ThreadLostError);
+  nowMs = START_RETRY_MS - 1;
+  assert.ok(pool.isUnavailable);
+  nowMs = START_RETRY_MS;
+  assert.ok(!pool.isUnavailable);
+  await ask(pool, workers[1]!);
+  nowMs = 0;
+  assert.ok(!pool.isUnavailable, "a worker has started since");
+  await pool.close();
 });
 
 test("ThreadPool reuses a worker after a request could not be sent to it", async () => {

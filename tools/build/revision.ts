@@ -24,7 +24,15 @@ export function revisionOf(root: string): string {
   return revision.stdout.trim() + (changes.stdout === "" ? "" : "-dirty");
 }
 
-/** Generates the replacement for `src/revision.ts`. */
-export function revisionModule(revision: string): { path: string; text: string } {
-  return { path: REVISION_FILE, text: `export const REVISION = ${JSON.stringify(revision)};\n` };
+/**
+ * Generates the replacement for `src/revision.ts`.
+ * @param isTestBuild whether the build may run on a runtime that is too old.
+ */
+export function revisionModule(
+  revision: string,
+  isTestBuild: boolean,
+): { path: string; text: string } {
+  const text = `export const REVISION = ${JSON.stringify(revision)};\n` +
+    `export const IS_TEST_BUILD = ${isTestBuild};\n`;
+  return { path: REVISION_FILE, text };
 }

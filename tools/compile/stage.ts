@@ -22,13 +22,17 @@ interface Package {
   main: string;
 }
 
-/**
- * Copies the program at `root` to `folder`.
- * @param revision the revision that `--version` appends to the version.
- */
-export function stage(root: string, folder: string, revision: string): void {
+export interface Build {
+  /** The revision that `--version` appends to the version. */
+  revision: string;
+  /** Whether it may run on a runtime that is too old. */
+  isTestBuild: boolean;
+}
+
+/** Copies the program at `root` to `folder`. */
+export function stage(root: string, folder: string, { revision, isTestBuild }: Build): void {
   writeJavaScript(root, folder, ["cli.ts", "src"]);
-  const { path, text } = revisionModule(revision);
+  const { path, text } = revisionModule(revision, isTestBuild);
   writeText(join(folder, path), text);
   // Packages may import built-in modules without the `node:` prefix.
   const imports = Object.fromEntries(builtinModules.map((name) => [name, `node:${name}`]));

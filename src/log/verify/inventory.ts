@@ -76,7 +76,7 @@ export async function takeInventory(storage: Storage): Promise<Inventory> {
 }
 
 export async function closeFiles(files: readonly ListedFile[]): Promise<void> {
-  for (const { file } of files) await file.close();
+  await Promise.allSettled(files.map(({ file }) => file.close()));
 }
 
 interface Names {
@@ -116,14 +116,16 @@ function isSame(before: Names, after: Names): boolean {
 }
 
 async function openListed(storage: Storage, path: string): Promise<ListedFile | null> {
+  let file: StorageFile | null = null;
   try {
-    const file = await storage.open(path, "read");
+    file = await storage.open(path, "read");
     const sizeBytes = await file.size();
     if (path !== TAIL_FILE) return { path, file, sizeBytes };
     // Computed now, while the end is between two commits. The tail is read again, so that a disk
     // error is reported in its turn.
     return { path, file, sizeBytes: await usedBytes(file, sizeBytes).catch(() => sizeBytes) };
   } catch (error) {
+    await file?.close().catch(() => {});
     if (isNotFound(error)) return null;
     throw error;
   }

@@ -82,7 +82,7 @@ async function createSynced(storage: Storage, path: string): Promise<StorageFile
     await file.sync();
     return file;
   } catch (error) {
-    await file.close();
+    await file.close().catch(() => {});
     throw error;
   }
 }

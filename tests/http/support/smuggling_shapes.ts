@@ -127,7 +127,7 @@ const IN_BODIES: Shape[] = [
       HIDDEN + HIDDEN,
     ),
   }),
-  ...shapes([429], [], {
+  ...shapes([400], [], {
     "a request within the declared but unsent length of another": post(
       `Content-Length: ${OUTER.length + HIDDEN.length + 1}\r\n`,
       OUTER + HIDDEN,
@@ -224,7 +224,7 @@ const BROKEN_HEADS: Record<string, string> = {
   "no version": request(`GET ${PATH}`, ""),
   "a version with zeros": request(`GET ${PATH} HTTP/01.1`, ""),
   "a version in lowercase": request(`GET ${PATH} http/1.1`, ""),
-  "an unsupported version": request(`GET ${PATH} HTTP/1.2`, ""),
+  "an unsupported version": request(`GET ${PATH} HTTP/3.1`, ""),
   "HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
   "HTTP/0.9": `GET ${PATH}\r\n\r\n`,
   "lines that end with LF alone": `${GET}\nHost: a\n\n`,

@@ -179,6 +179,26 @@ for (const [name, fail, told, isLasting] of CAUSES) {
   });
 }
 
+/** Regression: the second attempt reported an EEXIST for the file that the first one had left. */
+test("a seal that cannot remove its partial segment reports why, also when it is retried", async () => {
+  const { log, storage, steps, reports } = await opened();
+  await append(log, "a");
+  storage.hook = ({ kind, path }) => {
+    if (path !== SEGMENT_TEMPORARY_FILE) return null;
+    return kind === "write" || kind === "remove" ? { errno: "EIO" } : null;
+  };
+  const paused = steps.nextPause();
+  await append(log, "b");
+  await paused;
+  const pausedAgain = steps.nextPause();
+  steps.resume();
+  await pausedAgain;
+  assert.equal(reports.length, 2);
+  for (const line of reports) assert.match(line, /not sealed, retrying in \d+ s: EIO/);
+  storage.hook = null;
+  await log.close();
+});
+
 test("a sealed file that cannot be removed is removed by the next startup", async () => {
   const { log, storage, steps, reports } = await opened();
   await append(log, "a");

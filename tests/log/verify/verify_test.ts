@@ -144,6 +144,18 @@ test("verifyLog() rethrows disk errors", async () => {
   assert.equal(storage.openFiles, 0);
 });
 
+/** Regression: a file whose size could not be read stayed open. */
+test("verifyLog() closes every file after a disk error, which it reports", async () => {
+  const tree = await fullLog();
+  for (const path of [...pendingPaths(tree), TAIL_FILE]) {
+    const storage = new SimulatedDisk(tree);
+    storage.hook = (operation) =>
+      operation.kind === "size" && operation.path === path ? { errno: "EIO" } : null;
+    await assert.rejects(verifyLog(storage, { chain: false }), /EIO/);
+    assert.equal(storage.openFiles, 0, path);
+  }
+});
+
 test("verifyLog() reports its progress", async () => {
   const seen: number[] = [];
   const storage = new SimulatedDisk(await logOf({ segments: true, tailCommits: 1 }));

@@ -51,10 +51,11 @@ test("revisionOf() is empty without a commit, without git and inside a different
   }));
 
 test("revisionModule() replaces the module in the source tree", async () => {
-  const { path, text } = revisionModule("abc-dirty");
+  const isTestBuild = true;
+  const { path, text } = revisionModule("abc-dirty", isTestBuild);
   const ofTree = await import(
     new URL(`../../../${path.replace(/js$/, "ts")}`, import.meta.url).href
   );
-  assert.deepEqual({ ...ofTree }, { REVISION: "" });
-  assert.equal(text, 'export const REVISION = "abc-dirty";\n');
+  assert.deepEqual({ ...ofTree }, { REVISION: "", IS_TEST_BUILD: false });
+  assert.equal(text, 'export const REVISION = "abc-dirty";\nexport const IS_TEST_BUILD = true;\n');
 });

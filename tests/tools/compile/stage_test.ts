@@ -25,7 +25,7 @@ test("workersOf() finds every worker module", () => {
 
 test("stage() copies the program, its revision and its packages' JavaScript", () =>
   withFolder((folder) => {
-    stage(ROOT, folder, "abc");
+    stage(ROOT, folder, { revision: "abc", isTestBuild: false });
     const files = globSync("**/*", { cwd: folder }).filter((path) => /\.\w+$/.test(path));
     const own = files.filter((path) => !path.startsWith("vendor/"));
     const scripts = globSync("src/**/*.ts", { cwd: ROOT }).map(scriptOf);
