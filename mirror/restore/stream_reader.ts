@@ -143,7 +143,9 @@ class Pulls {
    */
   async #confirm({ first, end }: { first: number; end: number }): Promise<void> {
     const { manager, name } = this.#stream;
-    const held = await manager.streams.getMessage(name, { seq: first, next_by_subj: ">" });
+    // The server returns the first message from `seq` on. The library's type lacks this member.
+    const query = { seq: first, next_by_subj: ">" };
+    const held = await manager.streams.getMessage(name, query);
     if (held === null || held.seq >= end) return;
     throw new Error(`the consumer skipped message ${held.seq}, which the stream contains`);
   }
