@@ -1,5 +1,6 @@
 /**
- * The NATS stream that mirrors a log. Each message body is an event, byte for byte. The headers
+ * The NATS stream that mirrors a log. Each message body is an event, byte for byte, unless it is
+ * larger than the server accepts: then its companion stream holds the parts. The headers
  * name the event and its predecessor, so that the server stores messages only in log order:
  *
  *     Nats-Msg-Id: <event id>
@@ -7,6 +8,7 @@
  *     Ground-After: <id of the preceding event, or start>   instead, in the first message of a
  *                                                           session and in atomic batches
  *     Ground-Batch: end                                     on the last event in a batch
+ *     Ground-Parts: <uuid> <parts> <bytes>                  instead of a body (`companion.ts`)
  *
  * If a message names a predecessor other than the event in the preceding message, the messages
  * between that predecessor and this message belong to a batch that was lost with its log.
@@ -173,7 +175,7 @@ async function streamInfo(
   try {
     return await streams.info(name);
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (!isStreamNotFound(error)) throw error;
   }
   if (!isCreated) {
     throw new StreamNotReadyError(`stream ${name} does not exist; run push first, or set --stream`);
@@ -192,7 +194,7 @@ export async function hasAtomicBatches(manager: JetStreamManager): Promise<boole
   return ((await manager.getAccountInfo()).api.level ?? 0) >= API_LEVEL_OF_ATOMIC_BATCHES;
 }
 
-function isNotFound(error: unknown): boolean {
+export function isStreamNotFound(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
 }
 

@@ -26,6 +26,7 @@ import {
   type MirrorStream,
   START,
 } from "../nats/stream.ts";
+import { PARTS, storeParts } from "../nats/companion.ts";
 import { subjectOf } from "../nats/subject.ts";
 import type { LogEvent } from "./follow.ts";
 import type { StreamEnd } from "./stream_end.ts";
@@ -43,6 +44,8 @@ const ACK_TIMEOUT_MS = 5000;
 const ATOMIC_MESSAGES_MAX = 1000;
 /** Upper bound on the size of a message's headers, which count toward the server's limit. */
 const HEADER_BYTES_MAX = 512;
+const PART_BYTES_MAX = 512 * 1024;
+const NO_BODY = new Uint8Array();
 
 /** A message that requested an acknowledgement. */
 interface Asked {
@@ -107,17 +110,17 @@ export class Publisher {
    * Sends an event. The outcome is visible in `stored` or `failed`. Messages that are published in
    * one turn of the event loop are sent together, which takes half the CPU time.
    * @param isLast whether no other event is ready to be sent.
-   * @throws {CommandError} if the event exceeds the server's limit.
+   * @param parts the result of `storeParts()` for an event that exceeds the server's limit.
    */
-  publish(event: LogEvent, endsBatch: boolean, isLast: boolean): void {
-    if (this.isTooLarge(event)) throw tooLarge(event, this.#limitBytes);
+  publish(event: LogEvent, endsBatch: boolean, isLast: boolean, parts?: string): void {
     this.#sent.messages += 1;
     this.#sent.bytes += event.data.length;
     const { connection, name } = this.#stream;
     const isAsked = isLast || this.#isAckDue();
     const headers = this.#headersOf(event, endsBatch, isAsked);
+    if (parts !== undefined) headers.set(PARTS, parts);
     const options = isAsked ? { headers, reply: this.#ask(event) } : { headers };
-    connection.publish(subjectOf(name, event), event.data, options);
+    connection.publish(subjectOf(name, event), parts === undefined ? event.data : NO_BODY, options);
     this.#lastId = event.eventId;
   }
 
@@ -143,10 +146,16 @@ export class Publisher {
 
   /** Whether an event exceeds the server's message size limit. */
   isTooLarge({ data }: LogEvent): boolean {
-    return data.length + HEADER_BYTES_MAX > this.#limitBytes;
+    return data.length + HEADER_BYTES_MAX > this.limitBytes;
   }
 
-  get #limitBytes(): number {
+  /** Stores an event that exceeds the server's limit in the companion stream. */
+  storeParts({ data }: LogEvent): Promise<string> {
+    return storeParts(this.#stream, data, Math.min(PART_BYTES_MAX, this.limitBytes / 2));
+  }
+
+  /** The server's limit on the size of a message. */
+  get limitBytes(): number {
     return this.#stream.connection.info?.max_payload ?? Infinity;
   }
 
@@ -233,12 +242,4 @@ export class Publisher {
     this.#answered.resolve();
     this.#answered = Promise.withResolvers();
   }
-}
-
-function tooLarge({ eventId, source, stream, data }: LogEvent, limitBytes: number): Error {
-  return operationalError(
-    `event ${eventId} of ${source}/${stream} is ${data.length} bytes, but the server's limit is ` +
-      `${limitBytes}, including ${HEADER_BYTES_MAX} for headers: raise its max_payload and run ` +
-      "push again; it resumes with this event",
-  );
 }

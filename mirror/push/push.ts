@@ -4,8 +4,9 @@
  */
 import { EventLogClient, unixFetch } from "../../mod.ts";
 import { operationalError } from "../../src/commands/exit.ts";
+import { createCompanion, sayEnd } from "../nats/companion.ts";
 import { type MirrorStream, openStream, type StreamOptions } from "../nats/stream.ts";
-import { runSessions } from "../sessions.ts";
+import { ONCE_IDLE_MS_MAX, runSessions } from "../sessions.ts";
 import { followLog, type LogEvent, type LogRecord, type ServiceAddress } from "./follow.ts";
 import { Publisher } from "./publisher.ts";
 import { findStreamEnd } from "./stream_end.ts";
@@ -24,23 +25,28 @@ export interface PushOptions extends StreamOptions, ServiceAddress {
 
 /** Pushes until `stop` is aborted. @throws an error that a retry cannot fix. */
 export async function push(options: PushOptions): Promise<void> {
-  const session = async () => {
+  const session = async (onProgress: () => void) => {
     const stream = await openStream(options, { isCreated: true });
     try {
-      await pushOver(stream, options);
+      await pushOver(stream, options, onProgress);
     } finally {
       await stream.close();
     }
   };
-  await runSessions(session, options.stop, options.report);
+  await runSessions(session, { ...options, idleMsMax: options.once ? ONCE_IDLE_MS_MAX : Infinity });
 }
 
 /** Runs one session. It ends on `stop`, on a failure or, with `once`, after catching up. */
-async function pushOver(stream: MirrorStream, options: PushOptions): Promise<void> {
+async function pushOver(
+  stream: MirrorStream,
+  options: PushOptions,
+  onProgress: () => void,
+): Promise<void> {
   const { socket, token, after, stop } = options;
   // Make a single attempt, since `runSessions` retries the session if the service is down.
   const client = new EventLogClient(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
   const start = await findStreamEnd(stream, { client, after, stop });
+  await createCompanion(stream);
   const failed = new AbortController();
   const signal = AbortSignal.any([stop, failed.signal]);
   const fail = (error: unknown) => failed.abort(error);
@@ -49,9 +55,13 @@ async function pushOver(stream: MirrorStream, options: PushOptions): Promise<voi
     fail,
   );
   const publisher = new Publisher(stream, start, failed);
-  const reporting = reportProgress(publisher, options.print);
+  options.report(
+    `the server accepts messages of ${publisher.limitBytes} bytes; larger events are split`,
+  );
+  const reporting = reportProgress(stream, publisher, options.print, onProgress);
   try {
-    await publishRecords(followLog(options, start.resumeAfter, signal), publisher, options);
+    const records = followLog(options, start.resumeAfter, signal);
+    await publishRecords(records, publisher, options, reporting.read);
     await publisher.drain();
   } catch (error) {
     failed.signal.throwIfAborted();
@@ -67,6 +77,7 @@ async function publishRecords(
   records: AsyncIterable<LogRecord>,
   publisher: Publisher,
   { once, stop }: PushOptions,
+  onRead: (eventId: string | null | undefined) => void,
 ): Promise<void> {
   /** Last event in the previous record, if its batch may continue in the next one. */
   let held: LogEvent | null = null;
@@ -76,6 +87,8 @@ async function publishRecords(
       if (once) return;
       continue;
     }
+    onRead(record.snapshot_through_event_id);
+    onRead(record.events.at(-1)?.eventId);
     const events: LogEvent[] = held === null ? record.events : [held, ...record.events];
     const isWhole = events.at(-1)?.eventId === record.snapshot_through_event_id;
     held = isWhole ? null : events.pop() ?? null;
@@ -85,7 +98,8 @@ async function publishRecords(
       const next = following ?? held;
       const isLast = following === undefined || publisher.isTooLarge(following);
       while (!publisher.hasRoom(event)) await publisher.progress();
-      publisher.publish(event, event.batch !== next?.batch, isLast);
+      const parts = publisher.isTooLarge(event) ? await publisher.storeParts(event) : undefined;
+      publisher.publish(event, event.batch !== next?.batch, isLast, parts);
     }
   }
 }
@@ -98,16 +112,28 @@ function ended({ reason, detail }: Extract<LogRecord, { type: "end" }>): Error {
   return FINAL_REASONS.includes(reason) ? operationalError(text) : new Error(text);
 }
 
-/** Prints the number of newly stored events, periodically and at the end. */
-function reportProgress(publisher: Publisher, print: PushOptions["print"]) {
+/** Reports stored events, and tells restores how far the log was read: periodically, and last. */
+function reportProgress(
+  stream: MirrorStream,
+  publisher: Publisher,
+  print: PushOptions["print"],
+  onProgress: () => void,
+) {
   let printed = 0;
+  let [read, said] = ["", ""];
   const tell = () => {
     const { events, eventId } = publisher.stored;
     if (events > printed) print(`${events - printed} events, through ${eventId}\n`);
+    if (events > printed) onProgress();
     printed = events;
+    if (read !== said) sayEnd(stream, said = read);
   };
   const timer = setInterval(tell, REPORT_INTERVAL_MS);
   return {
+    read(eventId: string | null | undefined) {
+      if (eventId && eventId > read) read = eventId;
+      if (said === "") tell();
+    },
     end() {
       clearInterval(timer);
       tell();

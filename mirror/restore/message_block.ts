@@ -29,16 +29,18 @@ export class BlockBuilder {
     return this.#length >= BLOCK_BYTES / 2;
   }
 
-  add(seq: number, message: Msg): void {
+  /** @param body the body, if the message has none. */
+  add(seq: number, message: Msg, body?: Uint8Array): void {
     // Internal properties of the library, whose version is pinned: encoded headers and body.
     const { _rdata: bytes, _msg: { hdr } } = message as MsgImpl;
-    const end = this.#length + bytes.length;
+    const end = this.#length + bytes.length + (body?.length ?? 0);
     if (end > this.#bytes.length) {
       const larger = new Uint8Array(2 * end);
       larger.set(this.#bytes);
       this.#bytes = larger;
     }
     this.#bytes.set(bytes, this.#length);
+    if (body !== undefined) this.#bytes.set(body, this.#length + bytes.length);
     this.#index.push(seq, this.#length + Math.max(hdr, 0), end);
     this.#length = end;
   }

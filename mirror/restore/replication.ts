@@ -43,8 +43,8 @@ export class Replication {
     return this.#block.isFull;
   }
 
-  add(seq: number, message: Msg): void {
-    this.#block.add(seq, message);
+  add(seq: number, message: Msg, body?: Uint8Array): void {
+    this.#block.add(seq, message, body);
   }
 
   /**

@@ -16,6 +16,7 @@ import { TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { type Log, openLog } from "../../src/log/log.ts";
 import { sealThread } from "../../src/log/sealing/seal_thread.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { PARTS, readParts } from "../nats/companion.ts";
 import {
   type MirrorStream,
   openStream,
@@ -23,8 +24,9 @@ import {
   type StreamOptions,
 } from "../nats/stream.ts";
 import { fetchSegments } from "../segments/fetch.ts";
-import { runSessions } from "../sessions.ts";
+import { ONCE_IDLE_MS_MAX, RESTORE_IDLE_MS_MAX, runSessions } from "../sessions.ts";
 import { HeadWatch } from "./head_watch.ts";
+import { BEHIND_MS_MAX, PusherEnd } from "./pusher_end.ts";
 import { Replication } from "./replication.ts";
 import { findStart } from "./start_sequence.ts";
 import { readStream } from "./stream_reader.ts";
@@ -33,6 +35,7 @@ import { readStream } from "./stream_reader.ts";
 const COMMIT_INTERVAL_MS = 200;
 
 export interface RestoreOptions extends StreamOptions {
+  command: "restore" | "standby";
   /** Directory of the deployment, which is initialized if it does not exist. */
   dir: string;
   /** A chain head that the log must reach, as 64 lowercase hex digits. */
@@ -71,14 +74,21 @@ export async function restore(options: RestoreOptions): Promise<void> {
     try {
       const watch = await HeadWatch.over(log, options.head);
       let isComplete = false;
-      const session = async () => {
-        await followStream(log, watch, options, stop.signal).catch((error) => {
+      const pusher = new PusherEnd(log, report);
+      const session = async (onProgress: () => void) => {
+        const onHead = (head: string) => {
+          watch.see(head);
+          onProgress();
+        };
+        await followStream(log, pusher, onHead, options, stop.signal).catch((error) => {
           const isFinal = options.once && error instanceof StreamNotReadyError;
           throw isFinal ? operationalError(error.message) : error;
         });
         isComplete = true;
       };
-      await runSessions(session, stop.signal, report);
+      const onceIdleMsMax = options.command === "restore" ? RESTORE_IDLE_MS_MAX : ONCE_IDLE_MS_MAX;
+      const idleMsMax = options.once ? onceIdleMsMax : Infinity;
+      await runSessions(session, { stop: stop.signal, report, idleMsMax });
       report(`the log ends with event ${log.snapshot.frontier}, head ${log.head}`);
       if (isComplete) watch.conclude(log);
       else if (options.once) throw operationalError("interrupted; run the same command again");
@@ -91,16 +101,20 @@ export async function restore(options: RestoreOptions): Promise<void> {
 /** Runs one session. It ends on `stop`, on a failure or, with `once`, after catching up. */
 async function followStream(
   log: Log,
-  watch: HeadWatch,
+  pusher: PusherEnd,
+  onHead: (head: string) => void,
   options: RestoreOptions,
   stop: AbortSignal,
 ): Promise<void> {
   const stream = await openStream(options, { isCreated: false });
-  const replication = new Replication(log, options.stream, (head) => watch.see(head));
+  const replication = new Replication(log, options.stream, onHead);
   const progress = startProgress(options.terminal, "restored");
+  const watching = setInterval(() => void pusher.watch(stream).catch(() => {}), BEHIND_MS_MAX);
   try {
+    await pusher.ask(stream);
     await replicate(stream, log, replication, options, stop, progress.update);
   } finally {
+    clearInterval(watching);
     progress.end();
     await stream.close();
     await replication.finish();
@@ -111,6 +125,7 @@ async function followStream(
       `the stream ends within a batch: the last ${openEvents} events were not restored`,
     );
   }
+  if (options.once && !stop.aborted) pusher.conclude();
 }
 
 async function replicate(
@@ -129,7 +144,10 @@ async function replicate(
   let flushedMs = performance.now();
   for await (const messages of readStream(stream, { startSeq, lastSeq }, stop)) {
     for (const { seq, message } of messages) {
-      replication.add(seq, message);
+      const isInParts = message.data.length === 0;
+      const header = isInParts ? message.headers?.get(PARTS) : undefined;
+      const body = header ? await readParts(stream, header) : undefined;
+      replication.add(seq, message, body);
       if (seq >= targetSeq) return;
     }
     const { pending } = messages.at(-1)!;

@@ -46,7 +46,8 @@ export interface StreamMessage {
 /**
  * Yields messages from `startSeq` on, in groups as they arrive. It never returns on its own.
  * @param lastSeq the stream's last message, as far as the caller knows.
- * @throws {Error} if the connection, the consumer, a message or the stream's end is lost.
+ * @throws {Error} if the connection, the consumer, a message or the stream's end is lost, or if
+ *   the consumer skips a message that the stream contains. Reading again may succeed.
  * @throws the signal's abort reason.
  */
 export async function* readStream(
@@ -95,6 +96,8 @@ class Pulls {
   #resume: (() => void) | null = null;
   /** Sequence of the next message. */
   #nextSeq: number;
+  /** Sequences before messages in `#arrived` that were not delivered, though maybe stored. */
+  #gaps: { first: number; end: number }[] = [];
   /** Whether anything has arrived since the last check. */
   #isHeard = true;
   /** `#nextSeq` as of the last check; 0 if the reader was busy. */
@@ -126,9 +129,25 @@ class Pulls {
       if (this.#arrived.length > 0) break;
       await new Promise<void>((resolve) => this.#resume = resolve);
     }
-    const arrived = this.#arrived;
+    const [arrived, gaps] = [this.#arrived, this.#gaps];
     this.#arrived = [];
+    this.#gaps = [];
+    for (const gap of gaps) await this.#confirm(gap);
     return arrived;
+  }
+
+  /**
+   * Asks the stream's leader about a gap. The consumer may be on a server whose replica is still
+   * catching up, and such a server skips what it does not have.
+   * @throws {Error} if the stream holds messages in the gap.
+   */
+  async #confirm({ first, end }: { first: number; end: number }): Promise<void> {
+    const { manager, name } = this.#stream;
+    // The server returns the first message from `seq` on. The library's type lacks this member.
+    const query = { seq: first, next_by_subj: ">" };
+    const held = await manager.streams.getMessage(name, query);
+    if (held === null || held.seq >= end) return;
+    throw new Error(`the consumer skipped message ${held.seq}, which the stream contains`);
   }
 
   fail(error: unknown): void {
@@ -164,12 +183,15 @@ class Pulls {
     const deliveredStart = nextToken(reply, seqStart);
     const pendingStart = nextToken(reply, nextToken(reply, deliveredStart));
     const seq = integerAt(reply, seqStart);
+    // A repeated delivery.
+    if (seq < this.#nextSeq) return;
     this.#delivered += 1;
     if (
       integerAt(reply, deliveredStart) !== this.#delivered || !reply.startsWith(this.#replyPrefix)
     ) {
       return this.fail(new Error(`message ${this.#delivered} to the stream's consumer was lost`));
     }
+    if (seq > this.#nextSeq) this.#gaps.push({ first: this.#nextSeq, end: seq });
     this.#nextSeq = seq + 1;
     this.#outstanding -= 1;
     this.#arrived.push({ seq, message, pending: integerAt(reply, pendingStart) });

@@ -2,11 +2,10 @@
 import { lstat, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { operationalError } from "../../src/commands/exit.ts";
-import { type Manifest, readManifest } from "../../src/log/segment/manifest.ts";
+import { encodeManifest, readManifest } from "../../src/log/segment/manifest.ts";
 import {
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
-  parseSegmentName,
   PENDING_FOLDER,
   SEGMENTS_FOLDER,
   TAIL_FILE,
@@ -14,12 +13,15 @@ import {
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { replaceFile, type Storage } from "../../src/log/storage/storage.ts";
 import { createTail } from "../../src/log/wal/rotation.ts";
-import { copyVerified, openStore, orNull, readStored } from "./store.ts";
+import { HistoryCheck } from "../../src/log/verify/history_check.ts";
+import { verifySegment } from "../../src/log/verify/segment_verifier.ts";
+import { copyVerified, openStore, orNull, readStoredManifest } from "./store.ts";
 
 /**
- * Copies all segments from a store, then the manifest. After an interruption, the next run
- * resumes. A log that contains events is left unchanged.
- * @throws {CommandError} if the store has no manifest, or a segment is missing or damaged.
+ * Copies all segments from a store, verifies every event in them, then copies the manifest. After
+ * an interruption, the next run resumes. A log that contains events is left unchanged. The store is
+ * not trusted: a valid manifest names only files in `segments/`, and none may exceed its entry.
+ * @throws {CommandError} if the store has no valid manifest, or a segment is missing or damaged.
  */
 export async function fetchSegments(
   url: string,
@@ -29,14 +31,11 @@ export async function fetchSegments(
   const storage = fileStorage(logDir);
   if (await holdsEvents(storage, logDir)) return;
   const store = openStore(url);
-  const bytes = await readStored(store, MANIFEST_FILE);
-  if (bytes === null) throw operationalError(`${url} has no ${MANIFEST_FILE}`);
-  const { segments } = JSON.parse(bytes.toString()) as Manifest;
+  const manifest = await readStoredManifest(store, url);
+  if (manifest === null) throw operationalError(`${url} has no ${MANIFEST_FILE}`);
+  const { segments } = manifest;
   await mkdir(join(logDir, SEGMENTS_FOLDER), { recursive: true, mode: 0o700 });
   for (const { path, bytes, sha256 } of segments) {
-    if (parseSegmentName(path.slice(SEGMENTS_FOLDER.length + 1)) === null) {
-      throw operationalError(`${url}: ${path} in ${MANIFEST_FILE} is not a segment name`);
-    }
     // Comparing sizes suffices, since only verified copies are renamed and names contain the hash.
     if (await sizeOf(join(logDir, path)) === bytes) continue;
     const content = await store.get(path);
@@ -45,8 +44,19 @@ export async function fetchSegments(
     }
     await copyVerified(content, join(logDir, path), { bytes, sha256 });
   }
+  const history = new HistoryCheck({ chain: true });
+  for (const segment of segments) {
+    await verifySegment(storage, segment, history).catch((error) => {
+      throw operationalError(`${url} holds an invalid log: ${error.message}`);
+    });
+  }
   if (await sizeOf(join(logDir, TAIL_FILE)) === null) await createTail(storage);
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
+  await replaceFile(
+    storage,
+    MANIFEST_FILE,
+    MANIFEST_TEMPORARY_FILE,
+    encodeManifest(manifest),
+  );
   report(`copied ${segments.length} segments from ${url}`);
 }
 

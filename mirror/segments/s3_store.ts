@@ -22,13 +22,25 @@ const DEFAULT_REGION = "us-east-1";
 const STALL_TIMEOUT_MS = 60_000;
 const OK = 200;
 const NOT_FOUND = 404;
-/** Maximum length of the response body quoted in an error message. */
-const ERROR_CHARS_MAX = 500;
+/** Maximum size of the response body quoted in an error message. */
+const ERROR_BYTES_MAX = 500;
 
 interface Content {
   bytes: number;
   sha256: string;
   read: () => Readable;
+}
+
+/** Reads up to `limitBytes`, and closes the stream. */
+export async function readStart(content: Readable, limitBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of content) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes >= limitBytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, limitBytes);
 }
 
 /** @param url `s3://<bucket>[/<prefix>]` */
@@ -83,7 +95,7 @@ class Bucket {
     const response = await exchange(signed, content);
     const status = response.statusCode ?? 0;
     if (status === OK || status === NOT_FOUND && method !== "PUT") return response;
-    const text = Buffer.concat(await response.toArray()).toString().slice(0, ERROR_CHARS_MAX);
+    const text = await readStart(response, ERROR_BYTES_MAX);
     throw new Error(`${method} ${signed.url.origin}${signed.url.pathname}: ${status} ${text}`);
   }
 

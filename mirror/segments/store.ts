@@ -1,15 +1,17 @@
 /** Storage for copies of sealed segments: a directory or an S3-compatible object store. */
-import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, open, rename, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { operationalError, usageError } from "../../src/commands/exit.ts";
+import { MANIFEST_BYTES_MAX } from "../../src/limits.ts";
+import { decodeManifest, type Manifest } from "../../src/log/segment/manifest.ts";
+import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
 import { isNotFound } from "../../src/log/storage/storage.ts";
-import { s3Store } from "./s3_store.ts";
+import { readStart, s3Store } from "./s3_store.ts";
 
 /** A local file to copy, with its expected size and hash. */
 export interface SourceFile {
@@ -38,10 +40,23 @@ export function openStore(url: string): SegmentStore {
   return folderStore(url);
 }
 
-/** Reads a small file into memory. Returns null if it does not exist. */
-export async function readStored(store: SegmentStore, name: string): Promise<Buffer | null> {
-  const content = await store.get(name);
-  return content === null ? null : Buffer.concat(await content.toArray());
+/**
+ * Reads and validates a store's manifest. Returns null if there is none.
+ * @throws {CommandError} if it is too large, or not a valid manifest.
+ */
+export async function readStoredManifest(
+  store: SegmentStore,
+  url: string,
+): Promise<Manifest | null> {
+  const content = await store.get(MANIFEST_FILE);
+  if (content === null) return null;
+  const bytes = await readStart(content, MANIFEST_BYTES_MAX + 1);
+  try {
+    if (bytes.length <= MANIFEST_BYTES_MAX) return decodeManifest(bytes);
+  } catch (error) {
+    throw operationalError(`${url}: ${(error as Error).message}`);
+  }
+  throw operationalError(`${url}: ${MANIFEST_FILE} exceeds ${MANIFEST_BYTES_MAX} bytes`);
 }
 
 /**
@@ -56,19 +71,24 @@ export async function copyVerified(
   const asidePath = `${path}.tmp`;
   const hash = createHash("sha256");
   let copied = 0;
+  const mismatch = () =>
+    operationalError(
+      `${path}: copied ${copied} bytes with SHA-256 ${hash.digest("hex")}, ` +
+        `expected ${bytes} with ${sha256}`,
+    );
   await pipeline(content, async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
       hash.update(chunk);
       copied += chunk.length;
+      // Don't write or read the rest of a file that is too long.
+      if (copied > bytes) throw mismatch();
       yield chunk;
     }
-  }, createWriteStream(asidePath, { mode: 0o600 }));
-  const found = hash.digest("hex");
-  if (found !== sha256 || copied !== bytes) {
-    throw operationalError(
-      `${path}: copied ${copied} bytes with SHA-256 ${found}, expected ${bytes} with ${sha256}`,
-    );
-  }
+    if (copied !== bytes || hash.copy().digest("hex") !== sha256) throw mismatch();
+  }, createWriteStream(asidePath, { mode: 0o600 })).catch(async (error) => {
+    await rm(asidePath, { force: true });
+    throw error;
+  });
   await publish(asidePath, path);
 }
 

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { loadConfig } from "../../src/commands/config.ts";
 import { CONFIG_FILE } from "../../src/commands/deployment.ts";
 import { operationalError } from "../../src/commands/exit.ts";
-import { encodeManifest, type Manifest, readManifest } from "../../src/log/segment/manifest.ts";
+import { encodeManifest, readManifest } from "../../src/log/segment/manifest.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
-import { openStore, readStored } from "./store.ts";
+import { openStore, readStoredManifest } from "./store.ts";
 import { sumOf } from "../../src/sum.ts";
 
 /**
@@ -27,8 +27,7 @@ export async function uploadSegments(
   const manifest = await readManifest(fileStorage(logDir), "read");
   if (manifest === null) throw operationalError(`${logDir} has no ${MANIFEST_FILE}`);
   const store = openStore(url);
-  const bytes = await readStored(store, MANIFEST_FILE);
-  const stored = bytes === null ? [] : (JSON.parse(`${bytes}`) as Manifest).segments;
+  const stored = (await readStoredManifest(store, url))?.segments ?? [];
   stored.forEach(({ path }, index) => {
     if (manifest.segments[index]?.path === path) return;
     throw operationalError(

@@ -13,7 +13,7 @@ import {
   testWithNats,
 } from "./support/mirrored.ts";
 import type { NatsServer } from "./support/nats_server.ts";
-import { assertMirrors, lastSequence, STREAM } from "./support/nats_stream.ts";
+import { lastSequence, STREAM } from "./support/nats_stream.ts";
 import { untilPrinted } from "../../tools/support/program.ts";
 import { withDeployment, withServing } from "../../tests/support/deployment.ts";
 
@@ -28,22 +28,6 @@ async function purge(nats: NatsServer): Promise<void> {
   const { streams } = await jetstreamManager(await nats.connect());
   await streams.purge(STREAM);
 }
-
-testWithNats("push reports an oversized event and does not skip it", async (mirrored) => {
-  const { nats } = mirrored;
-  await appendPayloads(mirrored, "b1", [1, 2]);
-  const large = await appendPayloads(mirrored, "b2", ["x".repeat(4096)]);
-  await appendPayloads(mirrored, "b3", [4]);
-  const told = await refusal(mirrored);
-  assert.match(told, new RegExp(`^event ${large.first_event_id} of shop/orders is 4\\d{3} b`));
-  assert.match(told, /the server's limit is 4096, .*: raise its max_payload/);
-  assert.equal(await lastSequence(nats), 2);
-
-  await nats.stop("SIGTERM");
-  await nats.start("max_payload: 8192");
-  await pushAll(mirrored);
-  await assertMirrors(mirrored);
-}, { config: "max_payload: 4096" });
 
 testWithNats("push refuses a stream that holds a different log", async (mirrored) => {
   await appendPayloads(mirrored, "b1", [1, 2]);

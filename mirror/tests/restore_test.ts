@@ -11,6 +11,7 @@ import { observe } from "../../tests/support/observation.ts";
 import { openTestService } from "../../tests/support/test_service.ts";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { isRunning, signalChild, untilReported } from "../../tools/support/program.ts";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { AFTER, EXPECTED_LAST_MESSAGE_ID } from "../nats/stream.ts";
 import { copyStream } from "./support/copied_stream.ts";
 import {
@@ -22,10 +23,11 @@ import {
   refusalOf,
   runMirror,
   startMirror,
+  startPush,
   testWithNats,
   withRestored,
 } from "./support/mirrored.ts";
-import { pause } from "./support/nats_stream.ts";
+import { pause, STREAM } from "./support/nats_stream.ts";
 
 const seed = testSeed();
 /** Number of events in the log whose restore is killed. */
@@ -170,6 +172,54 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
   const missing = await refusalOf(restoring(mirrored, "--stream", "missing"));
   assert.match(missing, new RegExp(`^event ${last_event_id} in the stream follows event`, "m"));
 });
+
+testWithNats(
+  "an event larger than the server's limit comes back byte for byte",
+  async (mirrored) => {
+    const { served, nats } = mirrored;
+    await appendPayloads(mirrored, "b1", [1, "x".repeat(4096)]);
+    await appendPayloads(mirrored, "b2", ["y".repeat(1e6), "é".repeat(20_000), 4]);
+    const { stderr } = await startPush(mirrored, nats.url, ["--once"]).exited;
+    assert.match(stderr, /^the server accepts messages of 4096 bytes; larger events are split$/m);
+    await appendPayloads(mirrored, "b3", ["z".repeat(5000)]);
+    await pushAll(mirrored);
+    await runMirror(restoring(mirrored));
+    await withRestored(served.folder, copyOf(served), async (copy) => {
+      await copy.start();
+      assert.deepEqual(await allEvents(copy.socketPath), await allEvents(served.socketPath));
+      await copy.stop();
+      await served.stop();
+      assert.equal(await sealedHead(copy), await sealedHead(served));
+    });
+    const { streams } = await jetstreamManager(await nats.connect());
+    await streams.purge(`${STREAM}-mirror`, { filter: `${STREAM}-mirror.part.>`, keep: 1 });
+    const running = startMirror(["standby", "--nats", nats.url, join(served.folder, "late")]);
+    await untilReported(running, "of a message is missing; reconnecting");
+    await end(running, "SIGKILL");
+  },
+  { config: "max_payload: 4096" },
+);
+
+testWithNats(
+  "restore and standby report a stream that its pusher left behind",
+  async (mirrored) => {
+    const { served, nats } = mirrored;
+    const { last_event_id: stored } = await appendPayloads(mirrored, "b1", [1, 2]);
+    await pushAll(mirrored);
+    const { last_event_id: read } = await appendPayloads(mirrored, "b2", [3]);
+    const said = JSON.stringify({ event_id: read, at: "2026-01-01T00:00:00.000Z" });
+    (await nats.connect()).publish(`${STREAM}-mirror.end`, said);
+    const incomplete = new RegExp(
+      `^the stream is incomplete: it ends with event ${stored}, .* through event ${read};`,
+      "m",
+    );
+    const standby = startMirror(["standby", "--nats", nats.url, join(served.folder, "standby")]);
+    assert.match(await refusalOf(restoring(mirrored)), incomplete);
+    await untilReported(standby, "the stream is incomplete");
+    assert.match(standby.output.stderr, incomplete);
+    await end(standby, "SIGKILL");
+  },
+);
 
 testWithNats("restore omits an incomplete batch at the end of the stream", async (mirrored) => {
   const { served, nats } = mirrored;

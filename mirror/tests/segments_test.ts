@@ -3,8 +3,10 @@
  * All tests with an S3-compatible store are in this file, since they share environment variables.
  */
 import assert from "node:assert/strict";
-import { readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -22,6 +24,9 @@ import {
 } from "./support/mirrored.ts";
 import { lastSequence, STREAM } from "./support/nats_stream.ts";
 import { NEEDS_S3, withS3 } from "./support/s3_server.ts";
+import { encodeManifest, readManifest, type SegmentEntry } from "../../src/log/segment/manifest.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { fetchSegments } from "../segments/fetch.ts";
 import { openStore } from "../segments/store.ts";
 
 const SCRIPT = new URL("../../examples/duckdb.sql", import.meta.url);
@@ -126,6 +131,81 @@ test(
       })
     ),
 );
+
+/** What a store tells about its second segment; a lie changes it. */
+interface Told {
+  entry: { -readonly [Name in keyof SegmentEntry]: SegmentEntry[Name] };
+  file: Buffer;
+  /** Changes the manifest's text. */
+  edit: (text: string) => string;
+}
+
+function damage({ file }: Told): void {
+  file[file.length >> 1]! ^= 1;
+}
+
+/** Lists a segment's file as it is. */
+function list({ entry, file }: Told): void {
+  const sha256 = createHash("sha256").update(file).digest("hex");
+  const path = entry.path.replace(entry.sha256, sha256);
+  Object.assign(entry, { bytes: file.length, sha256, path });
+}
+
+const COPIED = /copied \d+ bytes with SHA-256/;
+const ID = "01900000-0000-7000-8000-000000000000";
+const LIES: [lie: (told: Told) => void, refused?: RegExp][] = [
+  ...["", "tail.ndjson", "/tmp/escaped", "../../../escaped", "segments/../../../../escaped"].map(
+    (path): [(told: Told) => void] => [({ entry }) => entry.path = path],
+  ),
+  [({ entry }) => entry.path = `segments/${ID}_${ID}_${"0".repeat(64)}.parquet`],
+  [({ entry }) => entry.path = entry.path.replace("segments/", "segments/../../../../")],
+  [({ entry }) => entry.bytes -= 1, COPIED],
+  [({ entry }) => entry.bytes += 1, COPIED],
+  [({ entry }) => entry.bytes = -1],
+  [({ entry }) => entry.events += 1, /holds an invalid log/],
+  [({ entry }) => entry.head = "0".repeat(64), /holds an invalid log/],
+  [({ entry }) => entry.previous_head = "0".repeat(64)],
+  [(told) => told.edit = (text) => `{"a":1,${text.slice(1)}`],
+  [(told) => told.edit = () => "<html>", /manifest\.json/],
+  [(told) => told.edit = (text) => text.replace('reader":1', 'reader":2'), /min_reader is 2/],
+  [(told) => told.edit = (text) => text.padEnd(2 ** 26 + 1), /exceeds 67108864 bytes/],
+  [(told) => told.file = told.file.subarray(1), COPIED],
+  [(told) => told.file = Buffer.concat([told.file, told.file]), COPIED],
+  [damage, COPIED],
+  [(told) => [damage, list].forEach((change) => change(told)), /holds an invalid log/],
+  [(told) => [() => told.file = Buffer.alloc(1), list].forEach((f) => f(told)), /invalid log/],
+];
+
+test("restore --segments refuses a store's lies, and writes only in its folder", () =>
+  withDeployment(async (deployment) => {
+    const { folder } = deployment;
+    for (const batchId of ["b1", "b2"]) await addSegment(deployment, batchId);
+    const store = join(folder, "store");
+    await runMirror(["segments", "--to", store, deployment.dir]);
+    const manifest = await readManifest(fileStorage(store));
+    const [first, second] = manifest!.segments;
+    const file = await readFile(join(store, second!.path));
+    for (const [number, [lie, refused = /not (a|the) manifest of/]] of LIES.entries()) {
+      const told: Told = { entry: { ...second! }, file: Buffer.from(file), edit: (text) => text };
+      lie(told);
+      const text = encodeManifest({ ...manifest!, segments: [first!, told.entry] }).toString();
+      await writeFile(join(store, "manifest.json"), told.edit(text));
+      // A store can return any bytes for any path.
+      for (const path of [second!.path, told.entry.path || "x"]) {
+        const inStore = join(store, path.replaceAll("../", ""));
+        await mkdir(dirname(inStore), { recursive: true });
+        await writeFile(inStore, told.file);
+      }
+      const inside = join(folder, `copy${number}`);
+      await mkdir(join(inside, "a/b/log"), { recursive: true });
+      await assert.rejects(fetchSegments(store, join(inside, "a/b/log"), () => {}), refused);
+      const names = await readdir(inside, { recursive: true });
+      assert.ok(
+        names.every((name) => /^(a|a\/b|a\/b\/log(\/segments(\/.*t)?)?)$/.test(name)),
+        `${names}`,
+      );
+    }
+  }));
 
 async function restoresExpired(mirrored: Mirrored, store: string): Promise<void> {
   const { served, nats } = mirrored;

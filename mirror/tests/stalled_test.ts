@@ -22,6 +22,31 @@ const PUSH_MS_MAX = 15_000;
 
 /** Start of the reply subject of a message in the stream. */
 const STREAM_MESSAGE = " $JS.ACK.ground.";
+/** The stream sequence and the consumer sequence in that subject. */
+const SEQUENCES = /( \$JS\.ACK\.ground\.\w+\.1)\.(\d+)\.(\d+)/;
+
+/** Acts like a consumer whose server does not have these messages. */
+function skip(first: number, last: number): Change {
+  return (message) => {
+    const seq = Number(SEQUENCES.exec(message)?.[2]);
+    if (seq >= first && seq <= last) return "";
+    return message.replace(SEQUENCES, (_, start: string, seq: string, delivered: string) => {
+      const skipped = Number(seq) > last ? last - first + 1 : 0;
+      return `${start}.${seq}.${Number(delivered) - skipped}`;
+    });
+  };
+}
+
+/** Delivers each pair of messages in the opposite order. */
+function swap(): Change {
+  let held = "";
+  return (message) => {
+    if (!SEQUENCES.test(message)) return message;
+    const [earlier, isHeld] = [held, held === ""];
+    held = isHeld ? message : "";
+    return isHeld ? "" : message + earlier;
+  };
+}
 
 interface Stall {
   name: string;
@@ -73,6 +98,31 @@ const STALLS: Stall[] = [
       };
     },
     reported: /the stream's consumer is stuck at message 7; reconnecting/,
+  },
+  {
+    name: "the first messages are skipped",
+    change: () => skip(1, 2),
+    reported: /the consumer skipped message 1, which the stream contains; reconnecting/,
+  },
+  {
+    name: "messages in the middle are skipped",
+    change: () => skip(3, 4),
+    reported: /the consumer skipped message 3, which the stream contains; reconnecting/,
+  },
+  {
+    name: "a message is lost on the way",
+    change: () => (message) => SEQUENCES.exec(message)?.[2] === "3" ? "" : message,
+    reported: /message 3 to the stream's consumer was lost; reconnecting/,
+  },
+  {
+    name: "messages arrive in the wrong order",
+    change: swap,
+    reported: /message 1 to the stream's consumer was lost; reconnecting/,
+  },
+  {
+    name: "messages are delivered twice",
+    change: () => (message) => SEQUENCES.test(message) ? message + message : message,
+    reported: /^(?!.*reconnecting)/s,
   },
 ];
 

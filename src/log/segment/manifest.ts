@@ -61,6 +61,11 @@ export async function readManifest(
     if (isNotFound(error)) return null;
     throw error;
   }
+  return decodeManifest(bytes, access);
+}
+
+/** Decodes and validates the bytes of a manifest. @throws like `readManifest()`. */
+export function decodeManifest(bytes: Uint8Array, access: "read" | "write" = "write"): Manifest {
   const value = parseManifest(bytes);
   assertSupported(value, access === "read" ? ["min_reader"] : ["min_reader", "min_writer"]);
   return assertManifest(value, bytes);
