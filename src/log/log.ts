@@ -23,7 +23,7 @@ import {
 } from "./sealing/segment_maker.ts";
 import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
-import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
+import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import { OwnedStorage } from "./storage/owned_storage.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -87,7 +87,7 @@ export class Log {
   #rotateAtBytes: number;
   #head: string;
   #appending = false;
-  #confirmDueMs = 0;
+  #ownershipDueMs: number = performance.now() + OWNERSHIP_CHECK_MS;
   /** Stays true after `seal()` fails, since the tail may already be a pending file. */
   #sealing = false;
   #closed = false;
@@ -147,26 +147,20 @@ export class Log {
     return this.#writer.poison;
   }
 
-  /** What was found in place of the log's files if they are gone; see `OwnedStorage`. */
+  /** Returns what was found if the files of the log are gone; see `OwnedStorage`. */
   findLoss(): Promise<string | null> {
     return this.#storage.findLoss();
   }
 
-  /** The last result of `findLoss()`. */
-  get loss(): string | null {
-    return this.#storage.loss;
+  /** Whether `confirmOwned()` must be called before another receipt. */
+  get isOwnershipDue(): boolean {
+    return this.#storage.loss !== null || performance.now() >= this.#ownershipDueMs;
   }
 
-  /**
-   * Called after a commit and before its receipt. Looks at the files if that was not done here for
-   * OWNERSHIP_CHECK_MS.
-   * @throws {WriterPoisonedError} if the files of the log are gone.
-   */
+  /** @throws {WriterPoisonedError} if the files of the log are gone. */
   async confirmOwned(): Promise<void> {
-    const nowMs = performance.now();
-    if (nowMs < this.#confirmDueMs && this.loss === null) return;
     await this.#storage.assertOwned();
-    this.#confirmDueMs = nowMs + OWNERSHIP_CHECK_MS;
+    this.#ownershipDueMs = performance.now() + OWNERSHIP_CHECK_MS;
   }
 
   /**
@@ -192,8 +186,8 @@ export class Log {
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
     assert(commit.batches.length > 0, "a commit must have at least one batch");
+    if (this.isOwnershipDue) await this.confirmOwned();
     await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
-    await this.confirmOwned();
   }
 
   async #commit(build: () => Promise<BuiltCommit>): Promise<readonly BatchEntry[]> {
@@ -207,6 +201,8 @@ export class Log {
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit must follow the frontier");
       await this.#writer.append(built);
+      const { loss } = this.#storage;
+      if (loss !== null) throw new WriterPoisonedError(loss);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
       return built.commit.batches;
@@ -260,7 +256,7 @@ export class Log {
     await this.#background?.close();
     try {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
-      if (changed && this.poison === null && this.loss === null && !this.#sealing) {
+      if (changed && this.poison === null && this.#storage.loss === null && !this.#sealing) {
         await this.#writer.trim();
         await this.#writer.append(buildCleanEnd(this.#head));
       }

@@ -193,7 +193,8 @@ async function orphanSegments(
     isUnlistedSegment(name, segments.at(-1)?.last_event_id, unsealed)
   );
   if (next === undefined) return orphans;
-  throw new CorruptLogError(`${MANIFEST_FILE}: does not list ${SEGMENTS_FOLDER}/${next}`);
+  const what = `does not list the next segment, ${SEGMENTS_FOLDER}/${next}`;
+  throw new CorruptLogError(`${MANIFEST_FILE}: ${what}`);
 }
 
 /** Removes the orphans that a pending file replaces, and reports the others. */

@@ -114,13 +114,12 @@ export class EventLogService {
     await this.#log.close();
   }
 
-  async #submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
-    const answer = await this.#queue.submit(mutation);
-    await this.#log.confirmOwned().catch(() => {
+  #submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
+    if (!this.#log.isOwnershipDue) return this.#queue.submit(mutation);
+    return this.#log.confirmOwned().then(() => this.#queue.submit(mutation), () => {
       const what = "the files of the log were moved, replaced or removed";
       throw new ApiError("writer_poisoned", `${what}; retry the same batch after a restart`);
     });
-    return answer;
   }
 
   #followEnd(): ReturnType<FollowHub["ended"]> {

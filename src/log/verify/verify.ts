@@ -171,7 +171,7 @@ class LogVerifier {
     if (next === undefined) return;
     // Writers never remove segments from the manifest, so an older manifest was restored. Other
     // files may not continue from its last segment.
-    const what = `does not list ${next}`;
+    const what = `does not list the next segment, ${next}`;
     if (this.#failure !== null) this.#others.unshift(this.#failure);
     this.#failure = new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE });
   }
