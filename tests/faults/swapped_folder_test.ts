@@ -5,7 +5,7 @@
  * everything acknowledged.
  */
 import assert from "node:assert/strict";
-import { cp, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
@@ -57,8 +57,13 @@ async function batchIdsOf(socketPath: string): Promise<string[]> {
 
 /** The contents of the data directory's replacement, following a link. */
 async function stateOf({ data, older }: Folders): Promise<string> {
-  const trees = await Promise.all([data, older].map((folder) => treeOf(folder).catch(() => null)));
-  return JSON.stringify(trees);
+  // The time of a change tells of files that have appeared and disappeared.
+  const stateOf = async (folder: string) => [
+    String((await stat(folder, { bigint: true })).mtimeNs),
+    await treeOf(folder),
+  ];
+  const states = [data, older].map((folder) => stateOf(folder).catch(() => null));
+  return JSON.stringify(await Promise.all(states));
 }
 
 /** Calls `use` while a service with the batch "before" runs, whose socket is in its data folder. */
