@@ -70,11 +70,11 @@ export const MANIFEST_BYTES_MAX = 64 * MIB;
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /**
- * Zeros reserved after a small commit in the tail. Overwriting them changes neither the file's size
+ * Space reserved after a small commit in the tail. Overwriting it changes neither the file's size
  * nor its blocks, so fdatasync(2) writes no metadata: a single client commits a fifth faster.
  */
 export const RESERVED_BYTES = 1 * MIB;
-/** A smaller tail reserves nothing, so that a small log does not consist mostly of zeros. */
+/** A smaller tail reserves nothing, so that a small log does not consist mostly of this space. */
 export const RESERVING_TAIL_BYTES_MIN = 256 * KIB;
 /** Default for `limit` in `GET /v1/streams`. */
 export const STREAMS_LIMIT_DEFAULT = 100;

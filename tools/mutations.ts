@@ -179,7 +179,7 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/recovery.ts",
-        "    if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);\n",
+        "  if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);\n",
       ),
     ],
     tests: ["tests/log/recovery_test.ts"],
@@ -195,7 +195,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "the chain restarts after a segment",
-    edits: [edit("log/recovery.ts", "?? manifest.segments.at(-1)?.head ?? GENESIS", "?? GENESIS")],
+    edits: [edit("log/recovery.ts", "manifest.segments.at(-1)?.head ?? GENESIS", "GENESIS")],
     tests: [CRASHES, HISTORIES],
   },
   {
@@ -304,6 +304,82 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a commit is acknowledged before the names of a rotation are durable",
     edits: [edit("log/wal/rotation.ts", "    await syncNames(storage);\n")],
     tests: [SEALING_CRASHES],
+  },
+  {
+    name: "the name of a new tail's temporary file is not synced before the tail is renamed",
+    edits: [edit(
+      "log/wal/rotation.ts",
+      '    await storage.syncFolder(".");\n    // A pending file',
+      "    // A pending file",
+    )],
+    tests: ["tests/log/recovery_missing_files_test.ts", CRASHES],
+  },
+  {
+    name: "a rotation opens the directories after its first rename",
+    edits: [edit("log/storage/file_storage.ts", "      folders.set(path, fd);\n")],
+    tests: ["tests/log/wal/rotation_test.ts"],
+  },
+  {
+    name: "a lost tail is taken for an interrupted rotation",
+    edits: [edit(
+      "log/recovery.ts",
+      "  throw new CorruptLogError(`${TAIL_FILE} is missing`);\n",
+      '  return { path: TAIL_FILE, file: await storage.open(TAIL_FILE, "create") };\n',
+    )],
+    tests: ["tests/log/recovery_missing_files_test.ts"],
+  },
+  {
+    name: "a file need not continue the chain",
+    edits: [edit(
+      "log/wal/commit_file.ts",
+      "if (target.head === null && headAfter(",
+      "if (target.head !== null && headAfter(",
+    )],
+    tests: ["tests/log/recovery_missing_files_test.ts"],
+  },
+  {
+    name: "an older manifest is accepted",
+    edits: [edit("log/recovery.ts", "if (next === undefined) return", "if (true) return")],
+    tests: ["tests/log/recovery_missing_files_test.ts"],
+  },
+  {
+    name: "zeros are taken for reserved space",
+    edits: [edit(
+      "log/wal/reserved_space.ts",
+      "byte !== pattern[at]",
+      "byte !== pattern[at] && byte !== 0",
+    )],
+    tests: ["tests/log/wal/reserved_space_test.ts"],
+  },
+  {
+    name: "reserved space is the same in every block",
+    edits: [edit("log/wal/reserved_space.ts", "digits | 0x80808080", "0x80808080 | 0")],
+    tests: ["tests/log/wal/reserved_space_test.ts"],
+  },
+  {
+    name: "reserved space is the same in every tail",
+    edits: [edit("log/wal/reserved_space.ts", "  await file.read(start, 0);\n")],
+    tests: ["tests/log/wal/reserved_space_test.ts"],
+  },
+  {
+    name: "a receipt after a rest does not look at the files",
+    edits: [
+      edit("service/event_log.ts", "if (!this.#log.isOwnershipDue) return", "if (true) return"),
+    ],
+    tests: ["tests/log/storage/owned_storage_test.ts"],
+  },
+  {
+    name: "names are changed in a directory that replaced the log's",
+    edits: [edit(
+      "log/storage/owned_storage.ts",
+      "    if (loss !== null) throw new WriterPoisonedError(loss);\n",
+    )],
+    tests: ["tests/log/storage/owned_storage_test.ts"],
+  },
+  {
+    name: "a service whose files are gone puts a socket into their place",
+    edits: [edit("http/server.ts", "    await options.mayReopen?.();\n")],
+    tests: ["tests/faults/swapped_folder_test.ts"],
   },
   {
     name: "a tail is rotated regardless of the number of pending files",

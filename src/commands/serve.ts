@@ -6,10 +6,12 @@ import { randomFillSync } from "node:crypto";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
+import { clearInterval, setInterval } from "node:timers";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
 import type { HttpServer } from "../http/message.ts";
 import { TAIL_ROTATE_BYTES } from "../limits.ts";
+import { OWNERSHIP_CHECK_MS } from "../log/log.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { decodeThread } from "../log/segment/decode_thread.ts";
 import { sealThread } from "../log/sealing/seal_thread.ts";
@@ -70,6 +72,14 @@ async function serveFolder(
     sealing: { maker: sealThread(logDir), rotateBytes },
   });
   counters.state = () => log.size;
+  const lost = Promise.withResolvers<void>();
+  const findLoss = async () => {
+    const loss = await log.findLoss();
+    if (loss === null) return;
+    lost.resolve();
+    throw operationalError(`${logDir}/${loss}; stopped, nothing more was acknowledged`);
+  };
+  const lossTimer = setInterval(() => void findLoss().catch(() => {}), OWNERSHIP_CHECK_MS);
   try {
     if (signals.isRequested) return;
     report(opened(log.size, performance.now() - startedAtMs));
@@ -77,17 +87,21 @@ async function serveFolder(
     const admission = new Admission();
     const prepare = (body: Uint8Array) => preparer.prepare(body);
     log.append = counters.ofAppends(log.append.bind(log));
-    const options = { log, token, replay, admission, prepare, report };
-    const handler = counters.ofResponses(createHandler(options));
+    const api = { log, token, replay, admission, prepare, report };
+    const handler = counters.ofResponses(createHandler(api));
+    await findLoss();
     await clearSocketPath(path);
     report(`serving ${path}`);
-    const server = await bind({ path, handler, refusal: refusalResponse, report });
+    const options = { path, handler, refusal: refusalResponse, report, mayReopen: findLoss };
+    const server = await bind(options);
     onReady?.();
-    await signals.requested;
+    await Promise.race([signals.requested, lost.promise]);
     report("shutting down");
     log.endFollowers();
     await server.close();
+    await findLoss();
   } finally {
+    clearInterval(lossTimer);
     try {
       await log.close();
     } finally {

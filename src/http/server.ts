@@ -29,6 +29,8 @@ export interface ListenOptions {
   headersTimeoutMs?: number;
   /** Interval of the accept probe; default `ACCEPT_PROBE_INTERVAL_MS`. */
   acceptProbeMs?: number;
+  /** Called before the socket is reopened, which waits and is retried if this rejects. */
+  mayReopen?: () => Promise<void>;
 }
 
 /**
@@ -56,6 +58,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   };
   let isReopening = false;
   const reopen = async () => {
+    await options.mayReopen?.();
     const reason = existsSync(path) ? "does not accept connections" : "was removed";
     // Retries are not reported.
     if (!isReopening) report(`${path}: ${reason}; reopening the socket`);

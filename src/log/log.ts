@@ -23,8 +23,9 @@ import {
 } from "./sealing/segment_maker.ts";
 import type { Manifest, SegmentEntry } from "./segment/manifest.ts";
 import type { SealedHistory } from "./segment/sealed_history.ts";
-import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
+import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
+import { OwnedStorage } from "./storage/owned_storage.ts";
 import { buildCleanEnd, buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { CommitFile, growthOf } from "./wal/commit_file.ts";
 import { viewOf } from "./wal/commit_file_view.ts";
@@ -34,6 +35,9 @@ import { TailWriter } from "./wal/tail_writer.ts";
 
 /** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
 export const PENDING_FILES_MAX: number = 8;
+
+/** A writer looks at least this often whether the files of its log are still in place. */
+export const OWNERSHIP_CHECK_MS = 1000;
 
 /** `storage` is the log directory. */
 export interface LogOptions extends RecoveryOptions {
@@ -58,7 +62,8 @@ export interface SealingOptions {
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function openLog(options: LogOptions): Promise<Log> {
-  return new Log(options, await recover(options));
+  const storage = new OwnedStorage(options.storage);
+  return new Log(options, storage, await recover(storage, options));
 }
 
 class SealStopped extends Error {}
@@ -66,6 +71,7 @@ class SealStopped extends Error {}
 export class Log {
   readonly sealed: SealedHistory;
   readonly #options: LogOptions;
+  readonly #storage: OwnedStorage;
   readonly #report: Report;
   readonly #ids: EventIdSource;
   readonly #background: BackgroundSealing | null;
@@ -78,12 +84,14 @@ export class Log {
   #rotateAtBytes: number;
   #head: string;
   #appending = false;
+  #ownershipDueMs: number = performance.now() + OWNERSHIP_CHECK_MS;
   /** Stays true after `seal()` fails, since the tail may already be a pending file. */
   #sealing = false;
   #closed = false;
 
-  constructor(options: LogOptions, recovered: RecoveredLog) {
+  constructor(options: LogOptions, storage: OwnedStorage, recovered: RecoveredLog) {
     this.#options = options;
+    this.#storage = storage;
     this.#report = options.report;
     this.#ids = new EventIdSource(options.clockMs, options.randomBytes, recovered.lastEventId);
     this.sealed = recovered.sealed;
@@ -136,6 +144,22 @@ export class Log {
     return this.#writer.poison;
   }
 
+  /** Returns what was found if the files of the log are gone; see `OwnedStorage`. */
+  findLoss(): Promise<string | null> {
+    return this.#storage.findLoss();
+  }
+
+  /** Whether `confirmOwned()` must be called before another receipt. */
+  get isOwnershipDue(): boolean {
+    return this.#storage.loss !== null || performance.now() >= this.#ownershipDueMs;
+  }
+
+  /** @throws {WriterPoisonedError} if the files of the log are gone. */
+  async confirmOwned(): Promise<void> {
+    await this.#storage.assertOwned();
+    this.#ownershipDueMs = performance.now() + OWNERSHIP_CHECK_MS;
+  }
+
   /**
    * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
    * @returns each batch's entry, in order.
@@ -159,6 +183,7 @@ export class Log {
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
     assert(commit.batches.length > 0, "a commit must have at least one batch");
+    if (this.isOwnershipDue) await this.confirmOwned();
     await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
   }
 
@@ -173,6 +198,8 @@ export class Log {
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit must follow the frontier");
       await this.#writer.append(built);
+      const { loss } = this.#storage;
+      if (loss !== null) throw new WriterPoisonedError(loss);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
       return built.commit.batches;
@@ -201,8 +228,7 @@ export class Log {
       if (isStopped()) throw new SealStopped();
       settings.onEvents?.(events);
     };
-    const { storage } = this.#options;
-    const make = (task: SegmentTask) => makeSegment(storage, task, { ...settings, onEvents });
+    const make = (task: SegmentTask) => makeSegment(this.#storage, task, { ...settings, onEvents });
     if (this.#tail.lastEventId !== null) await this.#rotate();
     try {
       for (const file of this.#pending) {
@@ -227,7 +253,7 @@ export class Log {
     await this.#background?.close();
     try {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
-      if (changed && this.poison === null && !this.#sealing) {
+      if (changed && this.poison === null && this.#storage.loss === null && !this.#sealing) {
         await this.#writer.trim();
         await this.#writer.append(buildCleanEnd(this.#head));
       }
@@ -261,12 +287,14 @@ export class Log {
   async #sealOldest(make: MakeSegment): Promise<readonly SegmentEntry[]> {
     const pending = this.#pending[0];
     assert(pending !== undefined, "a pending file must exist");
-    const { storage, clockMs } = this.#options;
+    const storage = this.#storage;
     // If an earlier attempt could not remove its files, the reason is reported, not an EEXIST.
     await removeUnfinished(storage);
     try {
+      // A thread writes the segment on its own.
+      await storage.assertOwned();
       const backlogBytes = () => sumOf(this.unsealed, ({ endBytes }) => endBytes);
-      const options = { storage, clockMs, make, backlogBytes };
+      const options = { storage, clockMs: this.#options.clockMs, make, backlogBytes };
       this.#manifest = await sealPending(pending, this.#manifest, options);
     } catch (cause) {
       await removeUnfinished(storage).catch((left: Error) => {
@@ -293,7 +321,7 @@ export class Log {
   /** Closes a sealed file once its active reads finish, then removes it. */
   async #remove({ file, path }: CommitFile): Promise<void> {
     await file.close();
-    await removePending(this.#options.storage, path);
+    await removePending(this.#storage, path);
   }
 
   get #rotateBytes(): number {
@@ -326,10 +354,9 @@ export class Log {
 
   /** Rotates a tail that has events. @throws {RotationError} @throws {WriterPoisonedError} */
   async #rotate(): Promise<void> {
-    const { storage } = this.#options;
     const pending = this.#tail;
     await this.#writer.trim();
-    const rotated = await rotateTail(storage, pending);
+    const rotated = await rotateTail(this.#storage, pending);
     const writable = pending.moveTo(rotated.path, rotated.pending);
     this.#pending = [...this.#pending, pending];
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);

@@ -7,9 +7,14 @@ import { READ_CHUNK_BYTES } from "../limits.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { committedTwice } from "./wal/batch_index.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
-import { CommitFile, corruptAt, loadCommits, usedBytes } from "./wal/commit_file.ts";
+import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
+import { usedBytes } from "./wal/reserved_space.ts";
+import type { OwnedStorage } from "./storage/owned_storage.ts";
 import {
+  isUnlistedSegment,
   isWithinPending,
+  LOCK_FILE,
+  MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
   PENDING_FOLDER,
@@ -54,8 +59,10 @@ export interface RecoveryOptions {
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function recover(
-  { storage, report, decoder }: RecoveryOptions,
+  storage: OwnedStorage,
+  { report, decoder }: Omit<RecoveryOptions, "storage">,
 ): Promise<RecoveredLog> {
+  await storage.hold(LOCK_FILE);
   const manifest = await prepareFolder(storage);
   const opened: Closable[] = [];
   try {
@@ -74,7 +81,7 @@ interface Closable {
 
 /** @param opened receives every file that stays open. */
 async function recoverFiles(
-  storage: Storage,
+  storage: OwnedStorage,
   manifest: Manifest,
   report: Report,
   sealed: SealedHistory,
@@ -91,27 +98,31 @@ async function recoverFiles(
     lastEventId = entry.last_event_id;
   };
   const names = await pendingNames(storage, sealed.lastEventId);
+  let head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
   for (const name of names.uncovered) {
     const path = `${PENDING_FOLDER}/${name}`;
     const file = await storage.open(path, "read");
     opened.push(file);
-    pending.push(await recoverPending(file, path, onBatch(path)));
+    const loaded = await recoverPending(file, path, head, onBatch(path));
+    pending.push(loaded);
+    head = loaded.head ?? head;
   }
-  const file = await openTail(storage, pending.length > 0);
+  const { path, file } = await openTail(storage, pending.length > 0);
   opened.push(file);
-  const tail = await recoverTail(file, onBatch(TAIL_FILE), report);
+  const tail = new CommitFile(TAIL_FILE, file);
+  const usedEnd = await loadTail(tail, head, onBatch(TAIL_FILE));
+  const orphans = await orphanSegments(storage, manifest, [...pending, tail]);
+  // Up to here, nothing was changed.
+  if (usedEnd > tail.endBytes) await removeRemnant(tail, usedEnd, report);
   await makeDurable(tail);
+  if (path !== TAIL_FILE) await storage.rename(path, TAIL_FILE);
   await syncNames(storage);
-  await removeLeftovers(storage, manifest, names, report);
-  const head = [tail, ...pending.toReversed()].find((file) => file.head !== null)?.head;
-  return {
-    manifest,
-    sealed,
-    pending,
-    tail,
-    lastEventId,
-    head: head ?? manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
-  };
+  await removeLeftovers(storage, manifest, names.covered);
+  await removeOrphans(storage, orphans, names.uncovered, report);
+  const newest = manifest.segments.slice(-1);
+  const files = [TAIL_FILE, MANIFEST_FILE, ...[...pending, ...newest].map(({ path }) => path)];
+  await storage.hold(...files, PENDING_FOLDER, SEGMENTS_FOLDER);
+  return { manifest, sealed, pending, tail, lastEventId, head: tail.head ?? head };
 }
 
 /** Names in the pending directory. */
@@ -144,10 +155,11 @@ async function pendingNames(
 async function recoverPending(
   file: StorageFile,
   path: string,
+  previousHead: string,
   onBatch: (entry: BatchEntry) => void,
 ): Promise<CommitFile> {
   const target = new CommitFile(path, file);
-  const fault = await loadCommits(target, await file.size(), onBatch);
+  const fault = await loadCommits(target, await file.size(), previousHead, onBatch);
   if (fault !== null) throw corruptAt(target, fault);
   const { firstEventId, lastEventId } = target;
   const isNamed = firstEventId !== null && lastEventId !== null &&
@@ -160,33 +172,56 @@ async function recoverPending(
   return target;
 }
 
-/**
- * Removes the leftovers from an interrupted seal. A segment that the manifest does not list is
- * removed only if a pending file holds its events. Otherwise the segment may be the only copy, for
- * example after an older manifest was restored.
- */
+/** Removes the temporary files and the sealed pending files that an interrupted seal left. */
 async function removeLeftovers(
   storage: Storage,
   manifest: Manifest,
-  names: PendingNames,
-  report: Report,
+  covered: readonly string[],
 ): Promise<void> {
   await removeTemporaryFiles(storage);
   // After a failed fsync the page cache may hold a manifest that is not on disk. Rewrite it before
   // removing the files that it covers.
-  if (names.covered.length > 0) await writeManifest(storage, manifest);
-  for (const name of names.covered) await storage.remove(`${PENDING_FOLDER}/${name}`);
-  const listed = new Set(manifest.segments.map(({ path }) => path));
-  for (const name of await storage.list(SEGMENTS_FOLDER) ?? []) {
+  if (covered.length > 0) await writeManifest(storage, manifest);
+  for (const name of covered) await storage.remove(`${PENDING_FOLDER}/${name}`);
+  await storage.syncFolder(PENDING_FOLDER);
+}
+
+/**
+ * Returns the names in the segments directory that the manifest does not list.
+ * @throws {CorruptLogError} if a segment follows the listed ones and no other file has its events,
+ *   as after an older manifest was restored.
+ */
+async function orphanSegments(
+  storage: Storage,
+  { segments }: Manifest,
+  unsealed: readonly CommitFile[],
+): Promise<string[]> {
+  const listed = new Set(segments.map(({ path }) => path));
+  const names = await storage.list(SEGMENTS_FOLDER) ?? [];
+  const orphans = names.filter((name) => !listed.has(`${SEGMENTS_FOLDER}/${name}`));
+  const next = orphans.find((name) =>
+    isUnlistedSegment(name, segments.at(-1)?.last_event_id, unsealed)
+  );
+  if (next === undefined) return orphans;
+  const what = `does not list the next segment, ${SEGMENTS_FOLDER}/${next}`;
+  throw new CorruptLogError(`${MANIFEST_FILE}: ${what}`);
+}
+
+/** Removes the orphans that a pending file replaces, and reports the others. */
+async function removeOrphans(
+  storage: Storage,
+  orphans: readonly string[],
+  pendingNames: readonly string[],
+  report: Report,
+): Promise<void> {
+  for (const name of orphans) {
     const path = `${SEGMENTS_FOLDER}/${name}`;
-    if (listed.has(path)) continue;
-    if (path === SEGMENT_TEMPORARY_FILE || isWithinPending(name, names.uncovered)) {
+    if (path === SEGMENT_TEMPORARY_FILE || isWithinPending(name, pendingNames)) {
       await storage.remove(path);
     } else {
       report(`${path}: not in the manifest, left in place`);
     }
   }
-  await storage.syncFolder(PENDING_FOLDER);
   await storage.syncFolder(SEGMENTS_FOLDER);
 }
 
@@ -233,24 +268,26 @@ async function assertNeverWritten(storage: Storage, names: string[]): Promise<vo
   }
 }
 
-async function recoverTail(
-  file: StorageFile,
+/** Reads the tail. Returns the end of its commits and of the remnant of another, if there is one. */
+async function loadTail(
+  tail: CommitFile,
+  previousHead: string,
   onBatch: (entry: BatchEntry) => void,
-  report: Report,
-): Promise<CommitFile> {
-  const sizeBytes = await usedBytes(file, await file.size());
-  const tail = new CommitFile(TAIL_FILE, file);
-  const fault = await loadCommits(tail, sizeBytes, onBatch);
-  if (fault !== null) {
-    const corruption = await remnantFault(file, sizeBytes, tail.endBytes);
-    if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
-    await file.truncate(tail.endBytes);
-    report(
-      `${TAIL_FILE}: removed ${sizeBytes - tail.endBytes} bytes of an unfinished commit after ` +
-        (tail.lastEventId === null ? "the start of the file" : `event ${tail.lastEventId}`),
-    );
-  }
-  return tail;
+): Promise<number> {
+  const { file } = tail;
+  const usedEnd = await usedBytes(file, await file.size());
+  const fault = await loadCommits(tail, usedEnd, previousHead, onBatch);
+  const corruption = fault && await remnantFault(file, usedEnd, tail.endBytes);
+  if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
+  return usedEnd;
+}
+
+async function removeRemnant(tail: CommitFile, usedEnd: number, report: Report): Promise<void> {
+  await tail.file.truncate(tail.endBytes);
+  report(
+    `${TAIL_FILE}: removed ${usedEnd - tail.endBytes} bytes of an unfinished commit after ` +
+      (tail.lastEventId === null ? "the start of the file" : `event ${tail.lastEventId}`),
+  );
 }
 
 /**
@@ -271,16 +308,22 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   await file.sync();
 }
 
-/** @param mayBeMissing whether a rotation may have been interrupted before it created the tail. */
-async function openTail(storage: Storage, mayBeMissing: boolean): Promise<StorageFile> {
-  try {
-    return await storage.open(TAIL_FILE, "write");
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    if (!mayBeMissing) throw new CorruptLogError(`${TAIL_FILE} is missing`, { cause: error });
+/**
+ * Opens the tail or, if a rotation was interrupted between its renames, the temporary file that is
+ * to become the tail.
+ */
+async function openTail(
+  storage: Storage,
+  hasPending: boolean,
+): Promise<{ path: string; file: StorageFile }> {
+  for (const path of hasPending ? [TAIL_FILE, TAIL_TEMPORARY_FILE] : [TAIL_FILE]) {
+    try {
+      return { path, file: await storage.open(path, "write") };
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   }
-  await createTail(storage);
-  return await storage.open(TAIL_FILE, "write");
+  throw new CorruptLogError(`${TAIL_FILE} is missing`);
 }
 
 /** Checks that ids increase across all files in the log. */

@@ -8,6 +8,7 @@ import { appendMutation } from "./append.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import { type FollowHub, FollowSession } from "./follow.ts";
 import { LivePages } from "./follow_page.ts";
+import type { Mutation } from "./mutation.ts";
 import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
@@ -75,7 +76,7 @@ export class EventLogService {
    *   `source_lineage_conflict`, `storage_full`, `writer_poisoned`.
    */
   append(batch: PreparedBatch): Promise<Receipt> {
-    return this.#queue.submit(appendMutation(batch));
+    return this.#submit(appendMutation(batch));
   }
 
   /**
@@ -83,7 +84,7 @@ export class EventLogService {
    * @throws {ApiError} `source_not_found`, `storage_full`, `writer_poisoned`.
    */
   retire(source: string): Promise<RetirementReceipt> {
-    return this.#queue.submit(retireMutation(source));
+    return this.#submit(retireMutation(source));
   }
 
   replay(query: ReplayQuery): Replay {
@@ -110,11 +111,24 @@ export class EventLogService {
     this.#changes.fire();
   }
 
+  /** See `Log.findLoss()`. */
+  findLoss(): Promise<string | null> {
+    return this.#log.findLoss();
+  }
+
   /** Closes the log once all submitted mutations have completed. */
   async close(): Promise<void> {
     this.endFollowers();
     await this.#queue.close();
     await this.#log.close();
+  }
+
+  #submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
+    if (!this.#log.isOwnershipDue) return this.#queue.submit(mutation);
+    return this.#log.confirmOwned().then(() => this.#queue.submit(mutation), () => {
+      const what = "the files of the log were moved, replaced or removed";
+      throw new ApiError("writer_poisoned", `${what}; retry the same batch after a restart`);
+    });
   }
 
   #followEnd(): ReturnType<FollowHub["ended"]> {

@@ -28,6 +28,7 @@ import {
 } from "../../src/log/storage/file_names.ts";
 import type { Manifest } from "../../src/log/segment/manifest.ts";
 import type { OpenMode, Storage, StorageFile } from "../../src/log/storage/storage.ts";
+import { LF } from "../../src/log/line/line_bytes.ts";
 import { folderOf } from "./simulated_names.ts";
 
 /** Thrown when operations occur in an order that a crash could expose. */
@@ -165,6 +166,10 @@ export class OrderMonitor implements Storage {
     this.#names = this.#names.filter(({ folders }) => folders.size > 0);
   }
 
+  identity(path: string): Promise<string | null> {
+    return this.#inner.identity(path);
+  }
+
   #renamed(path: string, paths: readonly string[], isReplaced = false): void {
     this.#names.push({ path, folders: new Set(paths.map(folderOf)), isReplaced });
   }
@@ -224,8 +229,9 @@ export class OrderMonitor implements Storage {
         if (watched.path === MANIFEST_TEMPORARY_FILE) keep(watched, bytes, position);
         watched.isSynced = false;
         if (watched.path === TAIL_FILE) watched.unsynced.push(Buffer.from(bytes));
-        // Reserved space may be overwritten.
-        const usedBytes = bytes.findLastIndex((byte) => byte !== 0) + 1;
+        // Reserved space, which contains no LF, may be overwritten.
+        const isTail = watched.path === TAIL_FILE;
+        const usedBytes = isTail ? bytes.lastIndexOf(LF) + 1 : bytes.length;
         watched.writtenEnd = Math.max(watched.writtenEnd, position + usedBytes);
         await file.write(bytes, position, mode);
       },

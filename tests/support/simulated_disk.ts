@@ -86,6 +86,9 @@ export class SimulatedDisk implements Storage {
   /** Free space in bytes. A write that needs more fails with ENOSPC. */
   roomBytes = Infinity;
   readonly #names: SimulatedNames<SimulatedFile>;
+  /** Inode numbers. */
+  readonly #numbers = new WeakMap<SimulatedFile, number>();
+  #files = 0;
 
   /**
    * Creates a disk with the contents of `tree`, all durable, and any missing parent directories.
@@ -193,6 +196,16 @@ export class SimulatedDisk implements Storage {
     await this.enter({ kind: "syncFolder", path: folder });
     this.#assertFolder(folder);
     this.#names.sync(folder);
+  }
+
+  /** Not recorded, since it neither fails nor changes anything. */
+  identity(path: string): Promise<string | null> {
+    const file = this.#names.entries.get(path);
+    if (file === undefined) return Promise.resolve(null);
+    if (file === null) return Promise.resolve(`directory ${path}`);
+    const number = this.#numbers.get(file) ?? ++this.#files;
+    this.#numbers.set(file, number);
+    return Promise.resolve(`file ${number}`);
   }
 
   /** Records an operation and calls the hook. */

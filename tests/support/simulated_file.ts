@@ -120,7 +120,7 @@ export class SimulatedFile {
     if (this.isDurable) return this.#durable;
     const sizes = this.#sizes(this.#changes);
     const versions = [...this.#versions(this.#changes)].sort(([a], [b]) => a - b);
-    let left = this.#durable;
+    const left: [sector: number, content: Buffer][] = [];
     versions.forEach(([sector, contents], place) => {
       const newer = choice.version({
         path,
@@ -128,10 +128,9 @@ export class SimulatedFile {
         count: versions.length,
         versions: contents.length + 1,
       });
-      const position = sector * SECTOR_BYTES;
-      if (newer > 0) left = changed(left, { position, bytes: contents[newer - 1]! });
+      if (newer > 0) left.push([sector, contents[newer - 1]!]);
     });
-    return resized(left, choice.sizeBytes(sizes, path));
+    return resized(withSectors(this.#durable, left), choice.sizeBytes(sizes, path));
   }
 
   /** Every size that the file may have on the disk, beginning with the durable one. */
@@ -148,10 +147,8 @@ export class SimulatedFile {
   /** Possible contents besides the durable one: those from failed syncs, then unsynced ones. */
   #versions(changes: readonly Change[]): Versions {
     const versions: Versions = new Map([...this.#lost].map(([sector, all]) => [sector, [...all]]));
-    let bytes = this.#durable;
-    for (const [sector, contents] of versions) {
-      bytes = changed(bytes, { position: sector * SECTOR_BYTES, bytes: contents.at(-1)! });
-    }
+    const lost = [...versions].map(([sector, all]): [number, Buffer] => [sector, all.at(-1)!]);
+    let bytes = withSectors(this.#durable, lost);
     for (const change of changes) {
       const before = bytes;
       bytes = changed(before, change);
@@ -175,6 +172,17 @@ function changed(before: Buffer, { position, bytes }: Change): Buffer {
   if (bytes === null) return resized(before, position);
   const after = resized(before, Math.max(before.length, position + bytes.length));
   after.set(bytes, position);
+  return after;
+}
+
+/** A copy with other contents in some sectors, and extended if necessary. */
+function withSectors(
+  before: Buffer,
+  sectors: readonly [sector: number, content: Buffer][],
+): Buffer {
+  const ends = sectors.map(([sector, { length }]) => sector * SECTOR_BYTES + length);
+  const after = resized(before, ends.reduce((a, b) => Math.max(a, b), before.length));
+  for (const [sector, content] of sectors) after.set(content, sector * SECTOR_BYTES);
   return after;
 }
 

@@ -134,8 +134,8 @@ export async function joinPieces(
 export function commitOffsets(tail: Uint8Array): number[] {
   const bytes = Buffer.from(tail);
   const offsets = [0];
-  // Zeros are reserved space.
-  for (let offset = 0; offset < bytes.length && bytes[offset] !== 0;) {
+  // Only reserved space has no LF.
+  for (let offset = 0; offset < bytes.length && bytes.includes("\n", offset);) {
     const lineEnd = bytes.indexOf("\n", offset);
     const { commit } = JSON.parse(bytes.toString("utf8", offset, lineEnd));
     offset = lineEnd + 1 + commit.bytes;

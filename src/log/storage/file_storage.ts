@@ -10,7 +10,7 @@ import {
   type StorageFile,
 } from "./storage.ts";
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants;
 
 /** O_NONBLOCK keeps open(2) from blocking on a pipe; regular files ignore it. */
 const OPEN_FLAGS: Record<OpenMode, number> = {
@@ -22,19 +22,31 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
 /** Maximum number of attempts to open a file that is being replaced. */
 const OPEN_ATTEMPTS_MAX = 10;
 
+/** Error codes for a path at which there is nothing. */
+const ABSENT_CODES = new Set(["ENOENT", "ENOTDIR"]);
+
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
 /** Returns storage in the directory `root`, which must exist. */
 export function fileStorage(root: string): Storage {
   const at = (path: string) => join(root, path);
+  /** Descriptors of synced directories. They stay open, so that a later sync needs no new one. */
+  const folders = new Map<string, number>();
   return {
     open: (path, mode) => openFile(at(path), mode),
     list: (folder) => listFolder(at(folder)),
     rename: (from, to) => fs.promises.rename(at(from), at(to)),
     remove: (path) => fs.promises.unlink(at(path)),
     makeFolder: (path) => fs.promises.mkdir(at(path), { mode: FOLDER_MODE }).then(() => {}),
-    syncFolder: (path) => syncFolder(at(path)),
+    async syncFolder(path) {
+      const flags = O_RDONLY | O_DIRECTORY;
+      const fd = folders.get(path) ??
+        await called<number>((done) => fs.open(at(path), flags, done));
+      folders.set(path, fd);
+      await called((done) => fs.fsync(fd, done));
+    },
+    identity: (path) => identityOf(at(path)),
   };
 }
 
@@ -111,12 +123,15 @@ async function listFolder(path: string): Promise<string[] | null> {
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
-  const folder = await fs.promises.open(path, O_RDONLY);
+async function identityOf(path: string): Promise<string | null> {
   try {
-    await folder.sync();
-  } finally {
-    await folder.close();
+    const { dev, ino } = await called<fs.BigIntStats>((done) =>
+      fs.lstat(path, { bigint: true }, done)
+    );
+    return `${dev}:${ino}`;
+  } catch (error) {
+    if (ABSENT_CODES.has(errorCode(error))) return null;
+    throw error;
   }
 }
 

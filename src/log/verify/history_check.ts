@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../event/chain.ts";
 import { isEventIdBytes } from "../../event/event_id.ts";
-import { sha256Hex } from "../../event/hash.ts";
+import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
 import { takeUuid, UUID_BYTES, uuidText, viewOf } from "../line/line_bytes.ts";
 import { BatchDigester, EventHasher } from "../line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
@@ -49,6 +49,8 @@ export class HistoryCheck {
   #path = "";
   #invalid: FailureCode = "segment_invalid";
   #batch: OpenBatch | null = null;
+  /** Whether the chain is followed even without `chain`, to check that a file continues it. */
+  #followsChain = false;
   /** Id of the last event; zeros before the first one. */
   #lastId = new Uint8Array(UUID_BYTES);
   #nextId = new Uint8Array(UUID_BYTES);
@@ -74,6 +76,7 @@ export class HistoryCheck {
   ): void {
     this.#path = path;
     this.#invalid = invalid;
+    this.#followsChain = invalid !== "segment_invalid";
   }
 
   /** Checks the next commit, with all its event lines. @throws {VerifyFailure} */
@@ -89,6 +92,7 @@ export class HistoryCheck {
     }
     if (at < lines.length) throw this.failure("the commit has more lines than events");
     this.checkHead(head);
+    this.#followsChain = false;
   }
 
   /** Starts the batch to which the following lines belong. */
@@ -96,7 +100,7 @@ export class HistoryCheck {
     assert(this.#batch === null, "a batch must end before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
     this.#batch = { source, batch_id, batch_digest, spelling, events: 0, firstEventId: "" };
-    if (!this.chain) this.#history = null;
+    if (!this.chain && !this.#followsChain) this.#history = null;
   }
 
   /**
@@ -115,9 +119,9 @@ export class HistoryCheck {
       throw this.failure("the event belongs to a different batch", { eventId: event.eventId });
     }
     this.#checkId(event);
-    if (this.chain) {
-      this.#checkHashes(event);
-      this.#history?.append(event.eventHash);
+    if (this.chain) this.#checkHashes(event);
+    if (this.#history !== null && (this.chain || isSha256Hex(event.eventHash))) {
+      this.#history.append(event.eventHash);
     }
     this.#digester.add(event);
     if (batch.events === 0) batch.firstEventId = event.eventId;

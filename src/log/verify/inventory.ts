@@ -4,7 +4,6 @@
  * even if the files are renamed.
  */
 import {
-  isWithinPending,
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
@@ -17,7 +16,7 @@ import {
 } from "../storage/file_names.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest } from "../segment/manifest.ts";
-import { usedBytes } from "../wal/commit_file.ts";
+import { usedBytes } from "../wal/reserved_space.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
 import { VerifyFailure } from "./failure.ts";
 
@@ -43,8 +42,6 @@ export interface Inventory {
   opened: readonly ListedFile[];
   /** Files that are not part of the log, sorted. */
   orphans: string[];
-  /** Orphan segments that follow the last listed segment according to their names. */
-  unlisted: string[];
   /** Leftovers from an interrupted first startup. */
   remnants: string[];
 }
@@ -87,12 +84,12 @@ interface Names {
 }
 
 async function readNames(storage: Storage): Promise<Names> {
-  return {
-    manifest: await readListing(storage),
-    root: await storage.list(".") ?? [],
-    pending: await storage.list(PENDING_FOLDER) ?? [],
-    segments: await storage.list(SEGMENTS_FOLDER) ?? [],
-  };
+  const manifest = await readListing(storage);
+  const pending = await storage.list(PENDING_FOLDER) ?? [];
+  // Listed after the pending files, so that a running rotation shows its new tail or that file.
+  const root = await storage.list(".") ?? [];
+  const segments = await storage.list(SEGMENTS_FOLDER) ?? [];
+  return { manifest, root, pending, segments };
 }
 
 async function readListing(storage: Storage): Promise<Manifest | null> {
@@ -158,14 +155,13 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
     tail,
     opened,
     remnants: steps.filter((name) => root.includes(name)),
-    ...namedLeftovers(names),
+    orphans: orphansOf(names),
   };
 }
 
 /** Leftovers from interrupted writers. The next one keeps segments that no pending file covers. */
-function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
+function orphansOf(names: Names): string[] {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
-  const unlisted: string[] = [];
   const temporary = [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE];
   const orphans: string[] = names.root.filter((name) => temporary.includes(name));
   for (const name of names.pending) {
@@ -175,10 +171,8 @@ function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
   }
   for (const name of names.segments) {
     const path = `${SEGMENTS_FOLDER}/${name}`;
-    const range = listed.has(path) ? null : parseSegmentName(name);
-    if (range !== null || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
-    const follows = range !== null && range.firstEventId > lastSealedOf(names);
-    if (follows && !isWithinPending(name, names.pending)) unlisted.push(path);
+    const isSegment = parseSegmentName(name) !== null && !listed.has(path);
+    if (isSegment || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
   }
-  return { orphans: orphans.sort(), unlisted };
+  return orphans.sort();
 }

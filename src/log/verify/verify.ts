@@ -7,7 +7,14 @@
  */
 import { quoteString } from "../../event/json/quote_string.ts";
 import { sumOf } from "../../sum.ts";
-import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
+import {
+  isUnlistedSegment,
+  MANIFEST_FILE,
+  nameOf,
+  parsePendingName,
+  TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
+} from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { batchHash, repeatedIn } from "./batch_hashes.ts";
 import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
@@ -134,6 +141,7 @@ class LogVerifier {
 
   async #checkUnsealed(inventory: Inventory): Promise<void> {
     const { manifest, pending, tail, isStarted } = inventory;
+    const isSealedDamaged = this.#failure !== null;
     const last = manifest.segments.at(-1);
     const history = new HistoryCheck({
       chain: this.#options.chain,
@@ -147,14 +155,25 @@ class LogVerifier {
     const verified = await this.#checkCommits(TAIL_FILE, history, async (history) => {
       return tail === null ? assertMayMissTail(inventory) : await verifyTail(tail, history);
     });
-    if (this.#failure !== null) return;
-    if (isStarted && verified?.isRemnant) this.#report.remnants.push(TAIL_FILE);
-    const [next] = inventory.unlisted;
-    if (next !== undefined && pending.length === 0 && verified?.isEmpty) {
-      // Writers never remove segments from the manifest, so an older manifest was restored.
-      const what = `does not list the next segment, ${next}`;
-      this.#addFailure(new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }));
+    if (isSealedDamaged) return;
+    if (this.#failure === null && isStarted && verified?.isRemnant) {
+      this.#report.remnants.push(TAIL_FILE);
     }
+    const firstEventId = verified?.firstEventId ?? null;
+    const ranges = [...pending.map(({ path }) => parsePendingName(nameOf(path))), {
+      firstEventId,
+      lastEventId: history.lastEventId,
+    }]
+      .filter((range) => range !== null);
+    const next = inventory.orphans.find((path) =>
+      isUnlistedSegment(nameOf(path), last?.last_event_id, ranges)
+    );
+    if (next === undefined) return;
+    // Writers never remove segments from the manifest, so an older manifest was restored. Other
+    // files may not continue from its last segment.
+    const what = `does not list the next segment, ${next}`;
+    if (this.#failure !== null) this.#others.unshift(this.#failure);
+    this.#failure = new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE });
   }
 
   /** Checks a file as the continuation of `next`; after the first failure, checks it on its own. */
@@ -233,10 +252,10 @@ function spelled(text: string): string {
   return quoteString(text.toWellFormed());
 }
 
-/** Allows a missing tail only if a rotation was interrupted before it created the next one. */
-function assertMayMissTail({ isStarted, pending }: Inventory): VerifiedTail {
-  if (isStarted && pending.length === 0) {
+/** Allows a missing tail only if a rotation was interrupted between its renames. */
+function assertMayMissTail({ isStarted, pending, orphans }: Inventory): VerifiedTail {
+  if (isStarted && (pending.length === 0 || !orphans.includes(TAIL_TEMPORARY_FILE))) {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
   }
-  return { isRemnant: true, isEmpty: false };
+  return { isRemnant: true, firstEventId: null };
 }

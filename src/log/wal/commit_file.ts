@@ -7,10 +7,11 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { RESERVED_BYTES, RESERVING_TAIL_BYTES_MIN } from "../../limits.ts";
+import { HistoryChain } from "../../event/chain.ts";
+import { isSha256Hex } from "../../event/hash.ts";
 import { sumOf } from "../../sum.ts";
 import { LF } from "../line/line_bytes.ts";
-import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
+import { lineEventHash, lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
@@ -94,18 +95,24 @@ export class CommitFile {
 /**
  * Loads commits from the start of a file up to the first invalid one. Returns why that commit is
  * invalid; null if all are valid.
+ * @param previousHead chain head at the end of the previous file, which the first commit continues.
  * @param onBatch called before a batch is added; throws if it cannot follow the previous ones.
- * @throws {CorruptLogError} if a valid commit has events out of order or repeats a batch.
+ * @throws {CorruptLogError} if a valid commit has events out of order, repeats a batch or does not
+ *   follow the previous file.
  */
 export async function loadCommits(
   target: CommitFile,
   sizeBytes: number,
+  previousHead: string,
   onBatch: (entry: BatchEntry) => void,
 ): Promise<string | null> {
   const reader = new CommitReader(target.file, 0, sizeBytes);
   for (let next = await reader.next(); next !== null; next = await reader.next()) {
     const { commit, frame, lines } = next;
     for (const entry of commit.batches) onBatch(entry);
+    if (target.head === null && headAfter(lines, previousHead) !== commit.head) {
+      throw corruptAt(target, "the chain does not continue; the file before this one is missing");
+    }
     try {
       target.add(commit, frame, growthOf(lines));
     } catch (error) {
@@ -116,23 +123,25 @@ export async function loadCommits(
   return reader.fault;
 }
 
+/** Returns the chain head after these events; null if one has no hash. */
+function headAfter(lines: Buffer, previousHead: string): string | null {
+  const chain = new HistoryChain(previousHead);
+  for (let start = 0; start < lines.length;) {
+    const end = lines.indexOf(LF, start);
+    const eventHash = lineEventHash(lines, end);
+    if (!isSha256Hex(eventHash)) return null;
+    chain.append(eventHash);
+    start = end + 1;
+  }
+  return chain.head;
+}
+
 /** Yields the stream growth for each event line. */
 export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   for (let start = 0; start < lines.length; start = lines.indexOf(LF, start) + 1) {
     const lastEventId = lineEventId(lines, start);
     yield { ...lineSourceAndStream(lines, start), events: 1, lastEventId };
   }
-}
-
-/** Returns the end of the bytes in [0, sizeBytes) of a tail that are not reserved space. */
-export async function usedBytes(file: StorageFile, sizeBytes: number): Promise<number> {
-  // A commit precedes reserved space, and ends with an LF.
-  const start = Math.max(RESERVING_TAIL_BYTES_MIN, sizeBytes - RESERVED_BYTES - 1);
-  if (start >= sizeBytes) return sizeBytes;
-  const end = Buffer.alloc(sizeBytes - start);
-  await file.read(end, start);
-  const last = end.findLastIndex((byte) => byte !== 0);
-  return last < 0 ? sizeBytes : start + last + 1;
 }
 
 /** Creates the error for a file that is invalid after its last added commit. */

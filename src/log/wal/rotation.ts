@@ -53,6 +53,8 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
     await removeIfThere(storage, TAIL_TEMPORARY_FILE);
     const next = await createSynced(storage, TAIL_TEMPORARY_FILE);
     opened.push(next);
+    // After a crash, this name tells a log between the renames from one that has lost its tail.
+    await storage.syncFolder(".");
     // A pending file is never open for writing.
     const pending = await storage.open(TAIL_FILE, "read");
     opened.push(pending);

@@ -8,6 +8,7 @@ import { freeOwnMemory } from "../../free_memory.ts";
 import { RESERVED_BYTES, RESERVING_TAIL_BYTES_MIN } from "../../limits.ts";
 import type { BuiltCommit } from "./commit_builder.ts";
 import type { CommitFile } from "./commit_file.ts";
+import { reservedKey, reservedSpace } from "./reserved_space.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
 import { type CallMode, isNoRoom } from "../storage/storage.ts";
 import { sumOf } from "../../sum.ts";
@@ -16,10 +17,9 @@ import { sumOf } from "../../sum.ts";
 const QUICK_COMMIT_MS = 1;
 /**
  * The largest commit that may block or reserve space. How fast small commits are says little about
- * large ones, and with large ones, zeros would double what is written.
+ * large ones, and with large ones, reserved space would double what is written.
  */
 const SMALL_COMMIT_BYTES_MAX = 64 * 1024;
-const RESERVED = Buffer.alloc(RESERVED_BYTES);
 /** One in this many commits is pooled. Only then can batches from other clients queue up. */
 const COMMITS_PER_PROBE = 16;
 
@@ -30,6 +30,7 @@ export class TailWriter {
   #quickRun = 0;
   /** End of the reserved space; 0 if nothing was reserved. */
   #reservedEnd = 0;
+  #reservedKey: Uint8Array | null = null;
 
   constructor(tail: CommitFile) {
     this.#tail = tail;
@@ -51,8 +52,8 @@ export class TailWriter {
     const offset = this.#tail.endBytes;
     const bytes = joined([header, ...lines]);
     // A clean-shutdown marker reserves nothing.
-    const isReserving = commit.batches.length > 0 && this.#reserves(offset, bytes.length);
-    const written = isReserving ? joined([bytes, RESERVED]) : bytes;
+    const isDue = commit.batches.length > 0 && this.#isReservationDue(offset, bytes.length);
+    const written = isDue ? await this.#withReserve(offset, bytes) : bytes;
     const isLone = commit.batches.length === 1 && written.length <= SMALL_COMMIT_BYTES_MAX;
     const mode = isLone ? this.#loneMode() : "pooled";
     const startMs = performance.now();
@@ -61,8 +62,8 @@ export class TailWriter {
     } catch (error) {
       if (!isNoRoom(error)) throw this.poisonBy("a write to the tail failed", error);
       await this.#undo(offset);
-      // The commit may fit without the zeros. They count as reserved, so they are not tried again.
-      if (isReserving) return await this.append(built);
+      // The commit may fit without the space. It counts as reserved, so it is not tried again.
+      if (written !== bytes) return await this.append(built);
       throw new StorageFullError(`no space for a ${bytes.length}-byte commit`, { cause: error });
     }
     // The commit is indexed while the sync runs.
@@ -90,13 +91,19 @@ export class TailWriter {
     if (this.#reservedEnd > 0) await this.#undo(this.#tail.endBytes);
   }
 
-  /** Whether to reserve space with the next commit. */
-  #reserves(offset: number, sizeBytes: number): boolean {
-    const endBytes = offset + sizeBytes;
-    const isDue = sizeBytes <= SMALL_COMMIT_BYTES_MAX && offset >= RESERVING_TAIL_BYTES_MIN &&
-      endBytes > this.#reservedEnd;
-    if (isDue) this.#reservedEnd = endBytes + RESERVED_BYTES;
-    return isDue;
+  #isReservationDue(offset: number, sizeBytes: number): boolean {
+    return sizeBytes <= SMALL_COMMIT_BYTES_MAX && offset >= RESERVING_TAIL_BYTES_MIN &&
+      offset + sizeBytes > this.#reservedEnd;
+  }
+
+  /** Returns a commit followed by reserved space, or without it if the tail cannot be read. */
+  async #withReserve(offset: number, bytes: Buffer): Promise<Buffer> {
+    this.#reservedKey ??= await reservedKey(this.#tail.file).catch(() => null);
+    if (this.#reservedKey === null) return bytes;
+    const written = reservedSpace(this.#reservedKey, offset, bytes.length + RESERVED_BYTES);
+    written.set(bytes);
+    this.#reservedEnd = offset + written.length;
+    return written;
   }
 
   /** Applies a written commit to the in-memory state. A failure poisons the writer. */

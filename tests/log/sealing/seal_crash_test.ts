@@ -19,7 +19,7 @@ import { CRASHES } from "../../support/simulated_crash.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../../support/sealing.ts";
-import { logTree, openTestLog, readBack } from "../../support/test_log.ts";
+import { logTree, openTestLog, readBack, withTail } from "../../support/test_log.ts";
 
 /** A log with a segment, a pending file and a tail. */
 async function mixedTree(): Promise<Tree> {
@@ -95,14 +95,17 @@ for (const [name, crash] of Object.entries(CRASHES)) {
 }
 
 /** A log whose only pending file has been sealed, but whose manifest does not list the segment. */
-async function unlistedTree(): Promise<{ tree: Tree; segment: string; pending: string }> {
+async function unlistedTree(): Promise<
+  { tree: Tree; segment: string; pending: string; sealed: Tree }
+> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
   await rotateOnly(storage);
   const before = storage.tree();
   const [sealed] = await sealAll(storage);
   const segment = sealed!.path;
   const pending = [...before.keys()].find((path) => path.startsWith("pending/"))!;
-  return { tree: new Map(before).set(segment, storage.contents(segment)), segment, pending };
+  const tree = new Map(before).set(segment, storage.contents(segment));
+  return { tree, segment, pending, sealed: storage.tree() };
 }
 
 test("openLog() removes segments that are incomplete or covered by a pending file", async () => {
@@ -115,16 +118,15 @@ test("openLog() removes segments that are incomplete or covered by a pending fil
   assert.ok(!left.has(segment) && !left.has(SEGMENT_TEMPORARY_FILE));
 });
 
-test("openLog() keeps and reports an unlisted segment that no pending file covers", async () => {
-  const { tree, segment, pending } = await unlistedTree();
+test("openLog() keeps and reports an unlisted segment that it does not need", async () => {
+  const { tree, segment, pending, sealed } = await unlistedTree();
   const name = parseSegmentName(segment.slice("segments/".length))!;
-  const later = segment.replace(name.lastEventId, "ffffffff-ffff-7fff-bfff-ffffffffffff");
   const earlier = segment.replace(name.firstEventId, "00000000-0000-7000-8000-000000000000");
   const bytes = Buffer.from("x");
+  const inTail = withTail(without(tree, pending), Buffer.from(tree.get(pending)!));
   const cases: [Tree, string][] = [
-    [without(tree, pending), segment],
-    [withFile(tree, later, bytes), later],
-    [withFile(tree, earlier, bytes), earlier],
+    [inTail, segment],
+    [withFile(sealed, earlier, bytes), earlier],
     [withFile(tree, "segments/unknown", bytes), "segments/unknown"],
   ];
   for (const [held, path] of cases) {

@@ -242,7 +242,12 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     [
       "the tail is missing",
       /^tail\.ndjson: is missing$/,
-      ...[await logOf({}), SEALED, await logOf({ tailCommits: 1 })]
+      ...[
+        await logOf({}),
+        SEALED,
+        await logOf({ tailCommits: 1 }),
+        await logOf({ pendingFiles: 1 }),
+      ]
         .map((tree) => without(tree, TAIL_FILE)),
     ],
     [
@@ -314,18 +319,24 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
     [
       "the head of a commit is wrong",
       CHAIN_HEAD,
-      withCommits(FULL, PENDING_1, ([first]) => void (first!.commit.head = ZEROS)),
-      withCommits(FULL, TAIL_FILE, ([first]) => void (first!.commit.head = ZEROS)),
+      withCommits(FULL, TAIL_FILE, ([, second]) => void (second!.commit.head = ZEROS)),
     ],
     ["the head of a segment is wrong", CHAIN_HEAD, await withForgedHead()],
-    [
-      "events are missing",
-      CHAIN_HEAD,
-      without(FULL, PENDING_1),
-      withCommits(FULL, TAIL_FILE, ([, ...rest]) => rest),
-      await withRows(FULL, 1, (rows) => rows.slice(3)),
-    ],
+    ["events are missing", CHAIN_HEAD, await withRows(FULL, 1, (rows) => rows.slice(3))],
   ]],
+  ["chain_head_mismatch", "pending_invalid", [[
+    "a pending file does not continue the chain",
+    CHAIN_HEAD,
+    without(FULL, PENDING_1),
+    withCommits(FULL, PENDING_1, ([first]) => void (first!.commit.head = ZEROS)),
+  ]]],
+  ["chain_head_mismatch", "tail_invalid", [[
+    "the tail does not continue the chain",
+    CHAIN_HEAD,
+    without(FULL, PENDING_2),
+    withCommits(FULL, TAIL_FILE, ([first]) => void (first!.commit.head = ZEROS)),
+    withCommits(FULL, TAIL_FILE, ([, ...rest]) => rest),
+  ]]],
   ["chain_head_mismatch", "tail_invalid", [[
     "the chain head of a clean shutdown is wrong",
     CHAIN_HEAD,

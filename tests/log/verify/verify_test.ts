@@ -5,6 +5,7 @@ import {
   MANIFEST_TEMPORARY_FILE,
   SEGMENT_TEMPORARY_FILE,
   TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
 } from "../../../src/log/storage/file_names.ts";
 import { UnsupportedFormatError } from "../../../src/log/storage/errors.ts";
 import { verifyLog, type VerifyReport } from "../../../src/log/verify/verify.ts";
@@ -90,8 +91,13 @@ const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
   ],
   [
     "a rotation that has not created its tail",
-    withFiles(PENDING_LOG, {}, TAIL_FILE),
-    { pending_checked: 1, events_checked: 10, remnants: [TAIL_FILE] },
+    withFiles(PENDING_LOG, { [TAIL_TEMPORARY_FILE]: "" }, TAIL_FILE),
+    {
+      pending_checked: 1,
+      events_checked: 10,
+      orphans: [TAIL_TEMPORARY_FILE],
+      remnants: [TAIL_FILE],
+    },
   ],
   [
     "sealing interrupted after its manifest",

@@ -1,0 +1,140 @@
+/**
+ * Files that do not belong together, because one was lost or an older copy was restored. Each was
+ * once taken for a log that a crash had left: history then forked or had a hole.
+ */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { test } from "node:test";
+import { MANIFEST_FILE, TAIL_FILE, TAIL_TEMPORARY_FILE } from "../../src/log/storage/file_names.ts";
+import { pendingPaths, withFile, without } from "../support/forged_log.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../support/sealing.ts";
+import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
+import { verifyTree } from "../support/verifying.ts";
+import { assertRefused, eventsOf, openTestLog, withTail } from "../support/test_log.ts";
+
+async function append(storage: SimulatedDisk, ...batchIds: string[]): Promise<void> {
+  const { log } = await openTestLog(storage);
+  for (const batchId of batchIds) await log.append([preparedBatch(batchId)]);
+  await log.close();
+}
+
+/** Asserts that a writer and `verify`, with and without `chain`, refuse a log. */
+async function assertBothRefuse(
+  tree: Tree,
+  codes: { byDefault: string; byChain: string },
+  label: string,
+): Promise<void> {
+  await assertRefused(tree, label);
+  for (const [chain, code] of [[false, codes.byDefault], [true, codes.byChain]] as const) {
+    const { report } = await verifyTree(tree, { chain });
+    assert.equal(report.failure, code, `${label}, ${chain ? "with" : "without"} chain`);
+  }
+}
+
+const OLD_MANIFEST = { byDefault: "manifest_invalid", byChain: "manifest_invalid" };
+
+test("openLog() and verifyLog() refuse a manifest older than the segments beside it", async () => {
+  const storage = new SimulatedDisk();
+  const manifests: Uint8Array[] = [];
+  for (const batchId of ["a", "b", "c"]) {
+    await append(storage, batchId);
+    manifests.push(storage.contents(MANIFEST_FILE));
+    await sealAll(storage);
+  }
+  const ends: [string, () => Promise<void>][] = [
+    ["an empty tail", () => Promise.resolve()],
+    ["a tail", () => append(storage, "d")],
+    ["a pending file", () => rotateOnly(storage)],
+    ["a pending file and a tail", () => append(storage, "e")],
+  ];
+  for (const [end, go] of ends) {
+    await go();
+    for (const [number, manifest] of manifests.entries()) {
+      const older = withFile(storage.tree(), MANIFEST_FILE, manifest);
+      await assertBothRefuse(older, OLD_MANIFEST, `manifest ${number}, then ${end}`);
+    }
+    await eventsOf(new SimulatedDisk(storage.tree()));
+  }
+});
+
+test("openLog() and verifyLog() refuse a segment that the tail holds only in part", async () => {
+  const storage = new SimulatedDisk();
+  await append(storage, "a");
+  const { tail, manifest } = {
+    tail: storage.contents(TAIL_FILE),
+    manifest: storage.contents(MANIFEST_FILE),
+  };
+  await append(storage, "b");
+  await sealAll(storage);
+  const mixed = withFile(withTail(storage.tree(), tail), MANIFEST_FILE, manifest);
+  await assertBothRefuse(mixed, OLD_MANIFEST, "the segment has more");
+});
+
+/** A log with two segments, three pending files and a tail. */
+async function fullTree(): Promise<Tree> {
+  const storage = new SimulatedDisk();
+  await append(storage, "s1", "s2", "s3", "s4");
+  await sealAll(storage, SMALL_SEGMENTS);
+  for (const batchId of ["p1", "p2", "p3"]) {
+    await append(storage, batchId);
+    await rotateOnly(storage);
+  }
+  await append(storage, "t");
+  return storage.tree();
+}
+
+test("openLog() and verifyLog() refuse a log from which a pending file is missing", async () => {
+  const tree = await fullTree();
+  const paths = pendingPaths(tree);
+  assert.equal(paths.length, 3);
+  for (const [place, path] of paths.entries()) {
+    const code = place < 2 ? "pending_invalid" : "tail_invalid";
+    const codes = { byDefault: code, byChain: "chain_head_mismatch" };
+    await assertBothRefuse(without(tree, path), codes, `pending file ${place}`);
+  }
+});
+
+test("openLog() and verifyLog() refuse the tail of another log with later ids", async () => {
+  const other = new SimulatedDisk();
+  await append(other, ...Array.from({ length: 20 }, (_, number) => `o${number}`));
+  await rotateOnly(other);
+  await append(other, "x");
+  const mixed = withTail(await fullTree(), other.contents(TAIL_FILE));
+  const codes = { byDefault: "tail_invalid", byChain: "chain_head_mismatch" };
+  await assertBothRefuse(mixed, codes, "another tail");
+});
+
+test("openLog() and verifyLog() refuse a log without a tail, unless a rotation was interrupted", async () => {
+  const tree = without(await fullTree(), TAIL_FILE);
+  const codes = { byDefault: "tail_invalid", byChain: "tail_invalid" };
+  await assertBothRefuse(tree, codes, "no tail");
+  const sealed = new Map([...tree].filter(([path]) => !path.startsWith("pending/")));
+  for (const held of [sealed, withFile(sealed, TAIL_TEMPORARY_FILE, Buffer.alloc(0))]) {
+    await assertBothRefuse(held, codes, "no tail and no pending file");
+  }
+
+  const storage = new SimulatedDisk(withFile(tree, TAIL_TEMPORARY_FILE, Buffer.alloc(0)));
+  assert.equal((await eventsOf(storage)).length, 7);
+  assert.deepEqual(
+    [...storage.crash().tree().keys()].filter((path) => path.startsWith("tail")),
+    [TAIL_FILE],
+  );
+});
+
+test("a rotation syncs the name of the new tail's file before it renames the tail", async () => {
+  const storage = new SimulatedDisk();
+  await append(storage, "a");
+  const before = storage.operations.length;
+  await rotateOnly(storage);
+  const steps = storage.operations.slice(before).map(({ kind, path, mode }) =>
+    `${kind} ${path} ${mode ?? ""}`.trim()
+  );
+  const places = [
+    steps.indexOf(`open ${TAIL_TEMPORARY_FILE} create`),
+    steps.indexOf("syncFolder .", steps.indexOf(`open ${TAIL_TEMPORARY_FILE} create`)),
+    steps.indexOf(`rename ${TAIL_FILE}`),
+  ];
+  assert.ok(!places.includes(-1), steps.join("\n"));
+  assert.deepEqual(places, places.toSorted((a, b) => a - b));
+});

@@ -1,0 +1,145 @@
+/** The files of an open log on a real disk are moved, replaced or removed. */
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { type Log, openLog } from "../../../src/log/log.ts";
+import { WriterPoisonedError } from "../../../src/log/storage/errors.ts";
+import { fileStorage } from "../../../src/log/storage/file_storage.ts";
+import { withFolder } from "../../../tools/support/program.ts";
+import { openEventLog } from "../../../src/service/event_log.ts";
+import { treeOf } from "../../faults/support/hostile_entry.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { testTime } from "../../support/test_log.ts";
+
+/** A log with a segment, a pending file and a tail, in a directory that can be moved. */
+function withOpenLog(
+  use: (log: Log, folder: string, parent: string) => Promise<void>,
+): Promise<void> {
+  return withFolder(async (parent) => {
+    const folder = join(parent, "log");
+    await mkdir(folder);
+    await writeFile(join(folder, ".lock"), "");
+    const open = () => openLog({ ...testTime(), storage: fileStorage(folder), report() {} });
+    const sealed = await open();
+    await sealed.append([preparedBatch("sealed")]);
+    await sealed.seal(() => {});
+    await sealed.append([preparedBatch("pending")]);
+    await rotate(sealed);
+    await sealed.close();
+    const log = await open();
+    await log.append([preparedBatch("tail")]);
+    assert.equal(await log.findLoss(), null);
+    await use(log, folder, parent);
+    await log.close();
+  });
+}
+
+/** Rotates the tail and leaves it pending. */
+async function rotate(log: Log): Promise<void> {
+  assert.equal(await log.seal(() => {}, { isStopped: () => true }), false);
+}
+
+/** Replaces a file by a copy with the same bytes. */
+async function replace(path: string): Promise<void> {
+  await cp(path, `${path}.copy`);
+  await rename(`${path}.copy`, path);
+}
+
+const only = (folder: string) => join(folder, fs.readdirSync(folder)[0]!);
+
+const TAKES: [what: string, found: RegExp, take: (folder: string) => Promise<void>][] = [
+  ["the lock is removed", /^\.lock: was removed/, (at) => rm(join(at, ".lock"))],
+  ["the lock is replaced", /^\.lock: is not the file/, (at) => replace(join(at, ".lock"))],
+  ["the tail is removed", /^tail\.ndjson: was removed/, (at) => rm(join(at, "tail.ndjson"))],
+  ["the tail is replaced", /^tail\.ndjson: is not/, (at) => replace(join(at, "tail.ndjson"))],
+  ["the manifest is removed", /^manifest\.json: was/, (at) => rm(join(at, "manifest.json"))],
+  ["a pending file is removed", /^pending\/.+: was/, (at) => rm(only(join(at, "pending")))],
+  ["the last segment is removed", /^segments\/.+: was/, (at) => rm(only(join(at, "segments")))],
+  [
+    "pending/ is replaced by a copy",
+    /^pending\/.+: is not the file/,
+    async (at) => {
+      await rename(join(at, "pending"), join(at, "old"));
+      await cp(join(at, "old"), join(at, "pending"), { recursive: true });
+    },
+  ],
+  [
+    "segments/ is removed",
+    /^segments\/.+: was removed/,
+    (at) => rm(join(at, "segments"), { recursive: true }),
+  ],
+  ["the directory is removed", /^\.lock: was removed/, (at) => rm(at, { recursive: true })],
+  [
+    "a file takes the place of the directory",
+    /^\.lock: was removed/,
+    async (at) => {
+      await rename(at, `${at}.old`);
+      await writeFile(at, "");
+    },
+  ],
+];
+
+for (const [what, found, take] of TAKES) {
+  test(`Log.findLoss() tells that ${what}`, () =>
+    withOpenLog(async (log, folder) => {
+      await take(folder);
+      assert.match(await log.findLoss() ?? "nothing", found);
+      await assert.rejects(log.confirmOwned(), WriterPoisonedError);
+      await assert.rejects(log.append([preparedBatch("more")]), WriterPoisonedError);
+    }));
+}
+
+test("Log.findLoss() finds nothing while the log itself moves its files", () =>
+  withOpenLog(async (log) => {
+    let isOver = false;
+    const looking = (async () => {
+      let looks = 0;
+      for (; !isOver || looks < 10; looks++) assert.equal(await log.findLoss(), null);
+    })();
+    for (let number = 0; number < 20; number++) {
+      await log.seal(() => {});
+      await log.append([preparedBatch(`${number}`)]);
+    }
+    isOver = true;
+    await looking;
+  }));
+
+test("a log whose directory was replaced changes no name in the replacement", () =>
+  withOpenLog(async (log, folder, parent) => {
+    await cp(folder, join(parent, "copy"), { recursive: true });
+    await rename(folder, join(parent, "away"));
+    await rename(join(parent, "copy"), folder);
+    const before = await treeOf(folder);
+    await assert.rejects(log.seal(() => {}), /the log's files were moved/);
+    assert.deepEqual(await treeOf(folder), before);
+  }));
+
+/** Lets time pass for everything that measures it with `performance.now()`. */
+function passTime(context: TestContext, ms: number): void {
+  const now = performance.now.bind(performance);
+  performance.now = () => now() + ms;
+  context.after(() => void (performance.now = now));
+}
+
+test("append() and retire() acknowledge nothing after a rest if the tail is gone", (context) =>
+  withFolder(async (folder) => {
+    const service = await openEventLog({
+      ...testTime(),
+      storage: fileStorage(folder),
+      report() {},
+    });
+    const batch = preparedBatch("a");
+    await service.append(batch);
+    await rename(join(folder, "tail.ndjson"), join(folder, "taken"));
+    const sizeBytes = fs.statSync(join(folder, "taken")).size;
+    passTime(context, 1000);
+    const refused = { code: "writer_poisoned" };
+    await assert.rejects(service.append(preparedBatch("a")), refused, "a duplicate");
+    await assert.rejects(service.append(preparedBatch("b")), refused);
+    await assert.rejects(service.retire(batch.source), refused);
+    await service.close();
+    assert.equal(fs.statSync(join(folder, "taken")).size, sizeBytes, "nothing was written");
+    assert.ok(!fs.existsSync(join(folder, "tail.ndjson")));
+  }));
