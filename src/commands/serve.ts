@@ -9,6 +9,7 @@ import { refusalResponse } from "../api/responses.ts";
 import type { HttpServer } from "../http/message.ts";
 import { TAIL_ROTATE_BYTES } from "../limits.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
+import { indexThread } from "../log/sealing/index_thread.ts";
 import { sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
@@ -65,7 +66,7 @@ async function serveFolder(
     clockMs: Date.now,
     randomBytes: (into) => void randomFillSync(into),
     report,
-    sealing: { maker: sealThread(logDir), rotateBytes },
+    sealing: { maker: sealThread(logDir), indexMaker: indexThread(logDir), rotateBytes },
   });
   counters.state = () => log.size;
   try {

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { SegmentIndex } from "../../src/log/segment/segment_index.ts";
-import type { EventFacts, IndexRecord } from "../../src/log/segment/segment_metadata.ts";
+import { IndexBuilder } from "../../src/log/index/index_builder.ts";
+import type { EventFacts } from "../../src/log/segment/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
 import { FileSink } from "../../src/log/parquet/file_sink.ts";
@@ -24,8 +24,8 @@ export interface Forgery {
   groups: ForgedRow[][];
   /** Overrides the correct metadata in the footer and manifest. */
   metadata?: Partial<EventFacts>;
-  /** Overrides the correct streams, sources and keys in the index. */
-  index?: Partial<IndexRecord<Buffer>>;
+  /** Replaces the correct index. */
+  index?: Buffer;
 }
 
 export interface ForgedSegment {
@@ -48,9 +48,9 @@ export async function forgeSegment({ groups, metadata, index }: Forgery): Promis
     await writer.write(rows);
     rows.clear();
   }
-  const described = describeRows(groups.flat());
+  const described = await describeRows(groups);
   const facts = { ...described.facts, ...metadata };
-  await writer.finish(facts, { ...described.index, ...index });
+  await writer.finish(facts, index ?? described.index);
   await file.close();
   return { storage, entry: { path: "0.parquet", ...facts, ...fileFacts(storage) } };
 }
@@ -62,18 +62,27 @@ export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes"
 }
 
 /** The correct metadata and index of a segment with these rows. */
-export function describeRows(rows: ForgedRow[]): { facts: EventFacts; index: IndexRecord<Buffer> } {
+export async function describeRows(
+  groups: ForgedRow[][],
+): Promise<{ facts: EventFacts; index: Buffer }> {
+  const rows = groups.flat();
   const chain = new HistoryChain();
   const previous_head = chain.head;
-  const index = new SegmentIndex();
-  const entries = new Set(rows.map(({ entry }) => entry));
-  for (const { source, batch_id } of entries) index.addBatch(source, batch_id);
-  const ids = rows.map(({ line }) => {
-    const { event_id, source, stream, event_hash } = JSON.parse(line.toString());
-    chain.append(event_hash);
-    index.addEvents(source, stream, 1, event_id);
-    return event_id as string;
-  });
+  const index = new IndexBuilder();
+  const entries = new Set<BatchEntry>();
+  const ids: string[] = [];
+  for (const group of groups) {
+    for (const { line, entry } of group) {
+      const { event_id, source, stream, record_key, event_hash } = JSON.parse(line.toString());
+      chain.append(event_hash);
+      if (!entries.has(entry)) index.addBatch(entry.source, entry.batch_id);
+      entries.add(entry);
+      index.addEvents(source, stream, 1, event_id);
+      index.addRecordKey(record_key);
+      ids.push(event_id);
+    }
+    index.endRowGroup();
+  }
   const facts = {
     events: rows.length,
     batches: entries.size,
@@ -82,5 +91,5 @@ export function describeRows(rows: ForgedRow[]): { facts: EventFacts; index: Ind
     previous_head,
     head: chain.head,
   };
-  return { facts, index: index.finish() };
+  return { facts, index: await index.finish() };
 }

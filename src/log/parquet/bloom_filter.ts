@@ -27,7 +27,7 @@ const SALT = Int32Array.of(
   0x5c6bfb31,
 );
 const WORD_BYTES = 4;
-export const BLOOM_BLOCK_BYTES: number = SALT.length * WORD_BYTES;
+const BLOOM_BLOCK_BYTES: number = SALT.length * WORD_BYTES;
 
 /** Size of the CRC-32 of header and filter. It follows the filter, so other engines ignore it. */
 export const BLOOM_CRC_BYTES = 4;
@@ -70,11 +70,11 @@ function blockStart(filter: BloomFilter, hash: Hash64): number {
 }
 
 /** Returns the index of the block, out of `blocks`, that a hash selects. */
-export function bloomBlock(blocks: number, { high }: Hash64): number {
+function bloomBlock(blocks: number, { high }: Hash64): number {
   return Math.floor(high * blocks / 2 ** 32);
 }
 
-export function addToBlock(bytes: Uint8Array, start: number, hash: Hash64): void {
+function addToBlock(bytes: Uint8Array, start: number, hash: Hash64): void {
   for (let word = 0; word < SALT.length; word++) {
     const bit = bitAt(hash, word);
     bytes[start + (bit >>> 3)]! |= 1 << (bit & 7);
@@ -82,7 +82,7 @@ export function addToBlock(bytes: Uint8Array, start: number, hash: Hash64): void
 }
 
 /** Whether the block at `start` has all bits of a hash set. */
-export function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64): boolean {
+function blockMayContain(bytes: Uint8Array, start: number, hash: Hash64): boolean {
   for (let word = 0; word < SALT.length; word++) {
     const bit = bitAt(hash, word);
     if ((bytes[start + (bit >>> 3)]! >>> (bit & 7) & 1) === 0) return false;

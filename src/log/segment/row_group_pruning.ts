@@ -1,11 +1,10 @@
 /**
- * Prunes row groups: uses Bloom filters and min/max statistics to skip row groups that cannot
+ * Prunes row groups: uses the segment's index and min/max statistics to skip row groups that cannot
  * contain a match.
  */
 import { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
-import { mayContain } from "../parquet/bloom_filter.ts";
-import { xxhash64 } from "../parquet/xxhash64.ts";
+import { valueHash } from "../index/key_hash.ts";
 import type { LinesWanted } from "../read/snapshot.ts";
 import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
 import type { Segment } from "./segment_reader.ts";
@@ -18,21 +17,19 @@ export async function pruneRowGroups(
   segment: Segment,
   { after, filter }: Pick<LinesWanted, "after" | "filter">,
 ): Promise<number[]> {
-  const tests: ((number: number) => boolean)[] = [];
+  let numbers = null as readonly number[] | null;
   const sought = [["record_key", filter.recordKey], ["stream", filter.stream]] as const;
   for (const [column, value] of sought) {
     if (value === undefined) continue;
-    const hash = xxhash64(Buffer.from(value));
-    const filters = await segment.filters(column);
-    // Most segments of a large log are skipped here. With cached filters, no footer is read.
-    if (!filters.some((filter) => mayContain(filter, hash))) return [];
-    tests.push((number) => mayContain(filters[number]!, hash));
+    const found = await segment.rowGroupsWith("locations", valueHash(column, value));
+    numbers = numbers?.filter((number) => found.includes(number)) ?? found;
+    if (numbers.length === 0) return [];
   }
   const rowGroups = await segment.rowGroups();
-  return [...rowGroups.keys()].filter((number) => {
+  return (numbers ?? [...rowGroups.keys()]).filter((number) => {
     const rowGroup = rowGroups[number]!;
     const isLater = after === undefined || rowGroup.lastEventId > after;
-    return isLater && isWithinBounds(rowGroup, filter) && tests.every((test) => test(number));
+    return isLater && isWithinBounds(rowGroup, filter);
   });
 }
 

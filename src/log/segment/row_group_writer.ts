@@ -19,13 +19,7 @@ import { encodeFooter, MAGIC } from "../parquet/footer.ts";
 import type { ColumnChunk, ParquetRowGroup, Statistics } from "../parquet/parquet_format.ts";
 import { PlainValues, plainValues } from "../parquet/plain_values.ts";
 import { canonicalize } from "../../event/json/canonical_json.ts";
-import {
-  type EventFacts,
-  INDEX_NAMES,
-  type IndexRecord,
-  METADATA_KEY,
-  type SegmentMetadata,
-} from "./segment_metadata.ts";
+import { type EventFacts, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import {
   BLOOM_FILTERS,
@@ -67,16 +61,11 @@ export class RowGroupWriter {
     await this.#sink.flush();
   }
 
-  /** Writes the indexes and the footer. @param indexes indexes for all rows written. */
-  async finish(facts: EventFacts, indexes: IndexRecord<Buffer>): Promise<void> {
+  /** Writes the indexes and the footer. @param index the segment's own index, over all rows. */
+  async finish(facts: EventFacts, index: Buffer): Promise<void> {
     this.#writeIndexes();
-    for (const name of INDEX_NAMES) this.#sink.append(indexes[name]);
-    const metadata: SegmentMetadata = {
-      ...facts,
-      key_filter_bytes: indexes.key_filter.length,
-      stream_blocks_bytes: indexes.stream_blocks.length,
-      stream_index_bytes: indexes.stream_index.length,
-    };
+    this.#sink.append(index);
+    const metadata: SegmentMetadata = { ...facts, index_bytes: index.length };
     this.#sink.append(encodeFooter({
       version: FORMAT_VERSION,
       schema: SEGMENT_SCHEMA,
@@ -155,7 +144,6 @@ function idStatistics({ event_id: { values } }: RowGroupRows): Statistics {
 }
 
 function bloomFilterOf(name: ColumnName, rows: RowGroupRows): Buffer | null {
-  if (name !== "stream" && name !== "batch_id" && name !== "record_key") return null;
-  const values = name === "record_key" ? plainValues(rows[name].values) : rows[name].values;
-  return encodeBloomFilter(buildBloomFilter(values, BLOOM_FILTERS[name]));
+  if (name !== "record_key") return null;
+  return encodeBloomFilter(buildBloomFilter(plainValues(rows[name].values), BLOOM_FILTERS[name]));
 }

@@ -10,9 +10,8 @@ import {
   uuidAt,
 } from "../parquet/column_values.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import { mayContain } from "../parquet/bloom_filter.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { xxhash64 } from "../parquet/xxhash64.ts";
+import { batchHash } from "../index/key_hash.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /** Rows from one batch in one row group; the batch may continue in the next. */
@@ -67,7 +66,7 @@ function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number,
 
 /**
  * Returns the entry for a committed batch; null if the segment does not contain it. Decodes four
- * columns in the row groups whose Bloom filters match the batch.
+ * columns in the row group where the batch starts, and in those where it continues.
  * @throws {SegmentError}
  */
 export async function findBatch(
@@ -76,26 +75,26 @@ export async function findBatch(
   batchId: string,
 ): Promise<BatchEntry | null> {
   let entry = null as BatchEntry | null;
-  const hash = xxhash64(Buffer.from(batchId));
-  const filters = await segment.filters("batch_id");
   const rowGroups = await segment.rowGroups();
-  for (const [number, { rows: groupRows }] of rowGroups.entries()) {
-    if (!mayContain(filters[number]!, hash)) continue;
-    const columns = await segment.readColumns(number, ENTRY_COLUMNS);
-    const rows = rowsOfBatch(columns, source, batchId);
-    const [first] = rows;
-    if (first === undefined) continue;
-    const last = rows.at(-1)!;
-    entry = {
-      batch_digest: hexAt(columns.batch_digest, first),
-      batch_id: batchId,
-      events: (entry?.events ?? 0) + rows.length,
-      first_event_id: entry?.first_event_id ?? uuidAt(columns.event_id, first),
-      last_event_id: uuidAt(columns.event_id, last),
-      source,
-    };
-    // A batch continues in the next row group only if it reaches the end of this one.
-    if (last + 1 < groupRows) break;
+  for (let start of await segment.rowGroupsWith("identities", batchHash(source, batchId))) {
+    for (; start < rowGroups.length; start++) {
+      const columns = await segment.readColumns(start, ENTRY_COLUMNS);
+      const rows = rowsOfBatch(columns, source, batchId);
+      const [first] = rows;
+      if (first === undefined) break;
+      const last = rows.at(-1)!;
+      entry = {
+        batch_digest: hexAt(columns.batch_digest, first),
+        batch_id: batchId,
+        events: (entry?.events ?? 0) + rows.length,
+        first_event_id: entry?.first_event_id ?? uuidAt(columns.event_id, first),
+        last_event_id: uuidAt(columns.event_id, last),
+        source,
+      };
+      // A batch continues in the next row group only if it reaches the end of this one.
+      if (last + 1 < rowGroups[start]!.rows) break;
+    }
+    if (entry !== null) break;
   }
   return entry;
 }

@@ -1,7 +1,7 @@
 /**
  * Checks a single segment, row group by row group: its bytes, footer and lines, and the structures
- * whose damage would hide events (column statistics, Bloom filters, stream index, key filter). Used
- * by `verify` and by the read-back after sealing.
+ * whose damage would hide events (column statistics, Bloom filters, index). Used by
+ * `verify` and by the read-back after sealing.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -12,6 +12,7 @@ import {
   type ColumnValues,
   constantValues,
   distinctValues,
+  textAt,
   uuidAt,
 } from "../parquet/column_values.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
@@ -20,8 +21,8 @@ import type { Storage, StorageFile } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import { BOUNDED_COLUMNS, type RowGroup } from "./segment_footer.ts";
-import { SegmentIndex } from "./segment_index.ts";
-import { type ExpectedSegment, INDEX_NAMES } from "./segment_metadata.ts";
+import { IndexBuilder } from "../index/index_builder.ts";
+import type { ExpectedSegment } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName, type FilteredColumn } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
@@ -90,7 +91,7 @@ export class SegmentRowsCheck {
   readonly #segment: Segment;
   readonly #isFull: boolean;
   /** The expected stream index and key filter. */
-  readonly #index = new SegmentIndex();
+  readonly #index = new IndexBuilder();
   #lastRun: BatchRun | null = null;
   #batches = 0;
   /** Reusable buffer with the previous lines. */
@@ -125,14 +126,11 @@ export class SegmentRowsCheck {
   /** Checks the segment's indexes and batch count. Called after the last row group. */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { metadata, indexes } = await segment.footer();
-    const expected = this.#index.finish();
-    for (const name of INDEX_NAMES) {
-      const { start, end } = indexes[name];
-      const bytes = await segment.readBytes(start, end);
-      if (!bytes.equals(expected[name])) {
-        throw new SegmentError(`the ${name} of the file does not match its rows`);
-      }
+    const { metadata, index: { start, end } } = await segment.footer();
+    const expected = await this.#index.finish();
+    const bytes = await segment.readBytes(start, end);
+    if (!bytes.equals(expected)) {
+      throw new SegmentError("the index of the file does not match its rows");
     }
     if (this.#batches === metadata.batches) return;
     throw new SegmentError(
@@ -171,12 +169,14 @@ export class SegmentRowsCheck {
   ): Promise<void> {
     checkIds(`${this.#segment.path}: row group ${number}`, rowGroup, columns.event_id);
     for (const name of BOUNDED_COLUMNS) checkStatistics(rowGroup, name, columns[name]);
-    await this.#checkFilter("batch_id", number, columns.batch_id);
-    await this.#checkFilter("stream", number, columns.stream);
     if (this.#isFull) await this.#checkFilter("record_key", number, columns.record_key);
     countRows(columns, rowGroup.rows, (source, stream, events, lastRow) => {
       this.#index.addEvents(source, stream, events, uuidAt(columns.event_id, lastRow));
     });
+    for (let row = 0; row < rowGroup.rows; row++) {
+      this.#index.addRecordKey(textAt(columns.record_key, row));
+    }
+    this.#index.endRowGroup();
   }
 
   async #checkFilter(

@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { isDeepStrictEqual } from "node:util";
 import { isEventId } from "../../event/event_id.ts";
-import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
+import { COMMIT_BODY_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { BLOOM_CRC_BYTES } from "../parquet/bloom_filter.ts";
 import { MAGIC, readFileMetaData } from "../parquet/footer.ts";
 import {
@@ -17,15 +17,9 @@ import {
   type ParquetRowGroup,
 } from "../parquet/parquet_format.ts";
 import type { FileRange } from "../parquet/read_range.ts";
-import { KEY_PAGE_BYTES } from "./key_filter.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import {
-  decodeMetadata,
-  type IndexRecord,
-  METADATA_KEY,
-  type SegmentMetadata,
-} from "./segment_metadata.ts";
+import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import {
   COLUMN_NAMES,
   type ColumnName,
@@ -66,46 +60,37 @@ export interface RowGroup {
 
 export interface SegmentFooter {
   metadata: SegmentMetadata;
-  indexes: IndexRecord<FileRange>;
+  /** The segment's own index. */
+  index: FileRange;
 }
 
 /**
- * Reads a segment's footer without its row groups. The check for a new batch needs only the key
- * filter. @throws {SegmentError} if the file is not a segment.
+ * Reads a segment's footer without its row groups. The check for a new batch needs only the index.
+ * @throws {SegmentError} if the file is not a segment.
  */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
   const { value, start: footerStart } = await readFileMetaData(FILE_KEY_VALUES, file, sizeBytes);
   const { key_value_metadata: [first] } = value;
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY} metadata`);
   const metadata = decodeMetadata(first.value);
-  const { key_filter_bytes, stream_blocks_bytes, stream_index_bytes } = metadata;
-  const indexStart = footerStart - stream_index_bytes;
-  const blocksStart = indexStart - stream_blocks_bytes;
-  const filterStart = blocksStart - key_filter_bytes;
-  const isFilter = key_filter_bytes % KEY_PAGE_BYTES === 0 &&
-    key_filter_bytes <= KEY_FILTER_BYTES_MAX;
-  if (!isFilter || filterStart < MAGIC.length) {
-    throw new SegmentError(`invalid key filter: ${key_filter_bytes} bytes at byte ${filterStart}`);
+  const start = footerStart - metadata.index_bytes;
+  if (start < MAGIC.length) {
+    throw new SegmentError(`invalid index: ${metadata.index_bytes} bytes at byte ${start}`);
   }
-  const indexes = {
-    key_filter: { start: filterStart, end: blocksStart },
-    stream_blocks: { start: blocksStart, end: indexStart },
-    stream_index: { start: indexStart, end: footerStart },
-  };
-  return { metadata, indexes };
+  return { metadata, index: { start, end: footerStart } };
 }
 
 /** Reads the row groups from a footer, oldest first. @throws {SegmentError} */
 export async function readRowGroups(
   reader: FileReader,
   sizeBytes: number,
-  { metadata, indexes }: SegmentFooter,
+  { metadata, index }: SegmentFooter,
 ): Promise<RowGroup[]> {
   const { value: file } = await readFileMetaData(FILE_META_DATA, reader, sizeBytes);
   if (!isDeepStrictEqual(file.schema, SEGMENT_SCHEMA)) {
     throw new SegmentError("the schema differs from the segment schema");
   }
-  const rowGroups = checkRowGroups(file, indexes.key_filter.start);
+  const rowGroups = checkRowGroups(file, index.start);
   checkCounts(metadata, rowGroups, file.num_rows);
   return rowGroups;
 }
@@ -162,11 +147,7 @@ function checkRowGroup(
     lastEventId: eventId(ids.max),
     columns,
     bounds: { source: boundsOf("source"), stream: boundsOf("stream"), kind: boundsOf("kind") },
-    filters: {
-      stream: filterOf("stream"),
-      record_key: filterOf("record_key"),
-      batch_id: filterOf("batch_id"),
-    },
+    filters: { record_key: filterOf("record_key") },
   };
 }
 

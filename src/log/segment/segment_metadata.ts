@@ -31,13 +31,10 @@ const FACT_CHECKS: Record<keyof EventFacts, (value: unknown) => boolean> = {
 };
 const EVENT_FACTS = Object.keys(FACT_CHECKS) as (keyof EventFacts)[];
 
-/** The indexes between the row groups and the footer, in file order. */
-export const INDEX_NAMES = ["key_filter", "stream_blocks", "stream_index"] as const;
-
-type IndexName = typeof INDEX_NAMES[number];
-export type IndexRecord<Value> = Record<IndexName, Value>;
-
-export type SegmentMetadata = EventFacts & Record<`${IndexName}_bytes`, number>;
+export interface SegmentMetadata extends EventFacts {
+  /** Size of the segment's own index, which lies between the row groups and the footer. */
+  index_bytes: number;
+}
 
 /** The manifest's metadata about a segment file, without its path and seal time. */
 export interface SegmentFacts extends EventFacts {
@@ -55,9 +52,8 @@ export interface ExpectedSegment extends SegmentFacts {
 /** Parses the JSON under METADATA_KEY. @throws {SegmentError} if it is invalid or not canonical. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
-  const sizes = INDEX_NAMES.map((name) => `${name}_bytes`);
-  const isMetadata = hasEventFacts(value, sizes) && value.batches <= value.events &&
-    sizes.every((name) => isCount(value[name]));
+  const isMetadata = hasEventFacts(value, ["index_bytes"]) && value.batches <= value.events &&
+    isCount(value.index_bytes);
   if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: invalid segment metadata`);
   if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical JSON`);
   return value as unknown as SegmentMetadata;

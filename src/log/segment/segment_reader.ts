@@ -3,17 +3,18 @@
  * lines that were sealed; `row_group_pruning.ts` selects the row groups that a filter needs.
  */
 import { Buffer } from "node:buffer";
-import { blockMayContain, decodeBloomFilter } from "../parquet/bloom_filter.ts";
+import { type BloomFilter, decodeBloomFilter } from "../parquet/bloom_filter.ts";
 import { decodeColumn } from "../parquet/column_decoder.ts";
 import { type ColumnValues, isValueAt } from "../parquet/column_values.ts";
-import { type FileRange, readRange, readRanges } from "../parquet/read_range.ts";
+import { readRange, readRanges } from "../parquet/read_range.ts";
 import { SegmentError } from "../parquet/segment_error.ts";
-import { type Hash64, xxhash64Loaded } from "../parquet/xxhash64.ts";
-import type { StreamEntry } from "../read/stream_counts.ts";
+import { xxhash64Loaded } from "../parquet/xxhash64.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
-import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
+import { IndexError } from "../index/index_error.ts";
+import { IndexReader, type TableName } from "../index/index_reader.ts";
+import type { KeyHash } from "../index/key_hash.ts";
 import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
-import { type ColumnFilters, type ListedFile, SegmentCaches } from "./segment_caches.ts";
+import { type ListedFile, SegmentCaches } from "./segment_caches.ts";
 import { readFooter, readRowGroups, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
 import { checkFacts, type EventFacts } from "./segment_metadata.ts";
 import {
@@ -23,22 +24,16 @@ import {
   columnNumber,
   type FilteredColumn,
 } from "./segment_schema.ts";
-import {
-  type BlockPlace,
-  decodeStreamBlock,
-  decodeStreamIndex,
-  STREAM_BLOCK_BYTES_MAX,
-  type StreamIndex,
-} from "./stream_index.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
 
 /** A segment's file, opened by the caller. */
 type SegmentFile = Pick<StorageFile, "read" | "close">;
 
 /** Reads a segment's file on demand. Methods may be called concurrently. */
-export class Segment implements StreamIndex {
+export class Segment {
   readonly path: string;
-  readonly #listed: ListedFile & Partial<EventFacts>;
+  readonly index: IndexReader;
+  readonly #listed: Required<ListedFile> & Partial<EventFacts>;
   readonly #file: SegmentFile;
   readonly #caches: SegmentCaches;
   readonly #report: (line: string) => void;
@@ -47,10 +42,10 @@ export class Segment implements StreamIndex {
   /**
    * @param listed expected file size and footer metadata.
    * @param caches caches shared by the segments in a log.
-   * @param report called once if a page of the key filter is damaged.
+   * @param report called once if the index is damaged.
    */
   constructor(
-    listed: ListedFile & Partial<EventFacts>,
+    listed: Required<ListedFile> & Partial<EventFacts>,
     file: SegmentFile,
     caches: SegmentCaches = new SegmentCaches(),
     report: (line: string) => void = () => {},
@@ -60,6 +55,8 @@ export class Segment implements StreamIndex {
     this.#file = file;
     this.#caches = caches;
     this.#report = report;
+    const place = async () => ({ file, ...(await this.footer()).index });
+    this.index = new IndexReader(this.path, place, caches.indexes);
   }
 
   /** @throws {SegmentError} if the file is not a segment or not the expected one. */
@@ -136,37 +133,38 @@ export class Segment implements StreamIndex {
   }
 
   /** Returns the Bloom filters for a column, one per row group. @throws {SegmentError} */
-  filters(name: FilteredColumn): Promise<ColumnFilters> {
-    return this.#caches.filters.load(`${this.path} ${name}`, async () => {
-      const rowGroups = await this.rowGroups();
-      const ranges = rowGroups.map(({ filters }) => filters[name]);
-      return await this.#named(async () =>
-        (await readRanges(this.#file, ranges)).map((bytes, number) => {
-          const { start, end } = ranges[number]!;
-          return within(`${name} in bytes [${start}, ${end})`, () => decodeBloomFilter(bytes));
-        })
-      );
-    });
+  async filters(name: FilteredColumn): Promise<BloomFilter[]> {
+    const rowGroups = await this.rowGroups();
+    const ranges = rowGroups.map(({ filters }) => filters[name]);
+    return await this.#named(async () =>
+      (await readRanges(this.#file, ranges)).map((bytes, number) => {
+        const { start, end } = ranges[number]!;
+        return within(`${name} in bytes [${start}, ${end})`, () => decodeBloomFilter(bytes));
+      })
+    );
   }
 
-  /** @throws {SegmentError} */
-  readStreamIndex(): Promise<readonly BlockPlace[]> {
-    return this.#caches.streamIndexes.load(this.path, async () => {
-      const { indexes } = await this.footer();
-      return await this.#readStreams(indexes.stream_index, decodeStreamIndex);
+  /**
+   * Returns the row groups that the index has for a key, in order; all of them if the index is
+   * damaged. @throws {SegmentError}
+   */
+  async rowGroupsWith(table: TableName, hash: KeyHash): Promise<readonly number[]> {
+    const found = await this.index.find(table, hash).catch((error) => {
+      this.reportDamage(error);
+      return null;
     });
+    if (found?.length === 0) return found;
+    const { length } = await this.rowGroups();
+    // A crafted index could name others.
+    if (found?.every((number) => number < length)) return found;
+    return Array.from({ length }, (_, number) => number);
   }
 
-  /** @throws {SegmentError} */
-  readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]> {
-    return this.#caches.streamBlocks.load(`${this.path} ${start}`, async () => {
-      const { stream_blocks: blocks } = (await this.footer()).indexes;
-      const range = { start: blocks.start + start, end: blocks.start + end };
-      const isPossible = start < end && end - start <= STREAM_BLOCK_BYTES_MAX &&
-        range.end <= blocks.end;
-      if (isPossible) return await this.#readStreams(range, decodeStreamBlock);
-      throw new SegmentError(`${this.path}: invalid stream index block [${start}, ${end})`);
-    });
+  /** Reports the first damage of the index. @throws the error if it is another one. */
+  reportDamage(error: unknown): void {
+    if (!(error instanceof IndexError)) throw error;
+    if (!this.#hasReported) this.#report(`${error.message}; lookups read the rows instead`);
+    this.#hasReported = true;
   }
 
   /** Reads bytes [start, end) of the file. @throws {SegmentError} */
@@ -174,39 +172,8 @@ export class Segment implements StreamIndex {
     return this.#named(() => readRange(this.#file, start, end));
   }
 
-  /** Reads bytes [start, end) of the key filter. Damaged pages match all. @throws {SegmentError} */
-  async readKeyPages(start: number, end: number): Promise<Buffer> {
-    const { key_filter } = (await this.footer()).indexes;
-    const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
-    const damaged = openDamagedPages(pages);
-    if (damaged !== null && !this.#hasReported) {
-      this.#hasReported = true;
-      const page = `the key filter page at byte ${key_filter.start + start + damaged}`;
-      this.#report(
-        `${this.path}: ${page} does not match its CRC-32; lookups read the rows instead`,
-      );
-    }
-    return pages;
-  }
-
-  /** Whether the segment may contain a key. Reads one key filter page. @throws {SegmentError} */
-  async mayHoldKey(hash: Hash64): Promise<boolean> {
-    const { metadata } = await this.footer();
-    const { page, block } = keyPlace(metadata.key_filter_bytes, hash);
-    return blockMayContain(await this.readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
-  }
-
   async close(): Promise<void> {
     await this.#file.close();
-  }
-
-  async #readStreams<Block>(
-    { start, end }: FileRange,
-    decode: (block: Buffer) => Block,
-  ): Promise<Block> {
-    const bytes = await this.readBytes(start, end);
-    const where = `a block of the stream index, ${bytes.length} bytes at byte ${start}`;
-    return within(`${this.path}: ${where}`, () => decode(bytes));
   }
 
   /** Prefixes a SegmentError from `read` with the path. */

@@ -93,14 +93,10 @@ export const SEGMENT_SCHEMA: readonly SchemaElement[] = [
 /**
  * Columns with a Bloom filter per row group, and the maximum false-positive rate for each. Filter
  * sizes are powers of two, so most filters have a lower rate.
- *
- * A `record_key` lookup probes every row group, thousands in a large log. A batch lookup probes
- * only segments whose key filter matches, but each false positive there decodes four columns.
+ * They are for other engines, since our own lookups use the segment's index.
  */
 export const BLOOM_FILTERS = {
-  stream: 1e-3,
   record_key: 1e-3,
-  batch_id: 1e-4,
 } satisfies Partial<Record<ColumnName, number>>;
 
 export type FilteredColumn = keyof typeof BLOOM_FILTERS;

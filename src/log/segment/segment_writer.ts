@@ -17,7 +17,7 @@ import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { FileSink } from "../parquet/file_sink.ts";
 import { xxhash64Loaded } from "../parquet/xxhash64.ts";
-import { SegmentIndex } from "./segment_index.ts";
+import { IndexBuilder } from "../index/index_builder.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./row_group_writer.ts";
 import { RowGroupRows } from "./segment_rows.ts";
@@ -93,7 +93,7 @@ class SegmentWriter {
   readonly #throttle: () => void;
   readonly #previousHead: string;
   readonly #chain: HistoryChain;
-  readonly #index = new SegmentIndex();
+  readonly #index = new IndexBuilder();
   readonly #event = new StoredEvent();
   readonly #rows = new RowGroupRows();
   #rowsBytes = 0;
@@ -141,7 +141,7 @@ class SegmentWriter {
       previous_head: this.#previousHead,
       head: this.#chain.head,
     };
-    await this.#rowGroups.finish(metadata, this.#index.finish());
+    await this.#rowGroups.finish(metadata, await this.#index.finish());
     return {
       facts: { ...metadata, sha256: this.#sink.digest(), bytes: this.#sink.offset },
       linesCrc: this.#linesCrc,
@@ -152,7 +152,6 @@ class SegmentWriter {
   async #addBatch(entry: BatchEntry, lines: Buffer, start: number): Promise<number> {
     const { source, events, batch_id, last_event_id } = entry;
     const spelling = new SpelledBatch(entry);
-    this.#index.addBatch(source, batch_id);
     let at = start;
     for (let event = 0; event < events; event++) {
       if (at === lines.length) throw new CorruptLogError(`batch ${batch_id} lacks a line`);
@@ -163,6 +162,7 @@ class SegmentWriter {
         );
       }
       if (this.#rowGroupEnds(end - at)) await this.#writeRowGroup();
+      if (event === 0) this.#index.addBatch(source, batch_id);
       this.#addEvent(this.#event, entry);
       this.#rowsBytes += end - at;
       at = end;
@@ -185,6 +185,7 @@ class SegmentWriter {
     const stream = this.#rows.add(event, batch);
     this.#chain.append(event.eventHash);
     this.#index.addEvents(batch.source, stream, 1, eventId);
+    this.#index.addRecordKey(event.recordKey);
     this.#firstEventId ??= eventId;
     this.#lastEventId = eventId;
     this.#events += 1;
@@ -199,6 +200,7 @@ class SegmentWriter {
   async #writeRowGroup(): Promise<void> {
     await this.#rowGroups.write(this.#rows);
     this.#rows.clear();
+    this.#index.endRowGroup();
     this.#rowsBytes = 0;
     this.#throttle();
   }

@@ -4,6 +4,8 @@
  * even if the files are renamed.
  */
 import {
+  INDEX_FOLDER,
+  isIndexName,
   isWithinPending,
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
@@ -15,6 +17,7 @@ import {
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "../storage/file_names.ts";
+import { chooseRuns, type Run } from "../index/run_plan.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest } from "../segment/manifest.ts";
 import { usedBytes } from "../wal/commit_file.ts";
@@ -45,6 +48,8 @@ export interface Inventory {
   orphans: string[];
   /** Orphan segments that follow the last listed segment according to their names. */
   unlisted: string[];
+  /** The runs whose indexes are in use. */
+  runs: readonly Run[];
   /** Leftovers from an interrupted first startup. */
   remnants: string[];
 }
@@ -84,6 +89,8 @@ interface Names {
   root: string[];
   pending: string[];
   segments: string[];
+  /** Names that an index file can have. */
+  indexes: string[];
 }
 
 async function readNames(storage: Storage): Promise<Names> {
@@ -92,6 +99,7 @@ async function readNames(storage: Storage): Promise<Names> {
     root: await storage.list(".") ?? [],
     pending: await storage.list(PENDING_FOLDER) ?? [],
     segments: await storage.list(SEGMENTS_FOLDER) ?? [],
+    indexes: (await storage.list(INDEX_FOLDER) ?? []).filter(isIndexName),
   };
 }
 
@@ -161,7 +169,7 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
 }
 
 /** Leftovers from interrupted writers. The next one keeps segments that no pending file covers. */
-function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
+function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted" | "runs"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const unlisted: string[] = [];
   const temporary = [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE];
@@ -178,5 +186,8 @@ function namedLeftovers(names: Names): Pick<Inventory, "orphans" | "unlisted"> {
     const follows = range !== null && range.firstEventId > lastSealedOf(names);
     if (follows && !isWithinPending(name, names.pending)) unlisted.push(path);
   }
-  return { orphans: orphans.sort(), unlisted };
+  const unused = new Set(names.indexes.map((name) => `${INDEX_FOLDER}/${name}`));
+  const runs = chooseRuns(names.manifest?.segments ?? [], unused);
+  for (const { path } of runs) unused.delete(path);
+  return { orphans: [...orphans, ...unused].sort(), unlisted, runs };
 }

@@ -133,10 +133,13 @@ async function addSegment(path: string, bytes: Buffer, tree: Tree, add: AddPlace
     }
     for (const { start, end } of Object.values(filters)) add("Bloom filter", path, start, end);
   }
-  const { key_filter, stream_blocks, stream_index } = (await segment.footer()).indexes;
-  add("key filter", path, key_filter.start, key_filter.end);
-  add("stream block", path, stream_blocks.start, stream_blocks.end);
-  add("stream index", path, stream_index.start, stream_index.end);
+  const { start, end } = (await segment.footer()).index;
+  const open = await segment.index.open();
+  const starts = [0, open.identitiesStart, open.filterStart, open.locationsStart];
+  const ends = [...starts.slice(1), open.directoriesStart];
+  const names = ["stream block", "identity page", "key filter", "location page"];
+  names.forEach((name, place) => add(name, path, start + starts[place]!, start + ends[place]!));
+  add("index trailer", path, start + open.directoriesStart, end);
   const trailerStart = bytes.length - TRAILER_BYTES;
   const footerStart = trailerStart - bytes.readUInt32LE(trailerStart);
   add("footer", path, footerStart, trailerStart);

@@ -143,7 +143,7 @@ test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", 
     assert.deepEqual([...new Set(chunks.map((chunk) => chunk.compression))], ["SNAPPY"]);
     const filtered = chunks.filter((chunk) => chunk.bloom_filter_offset !== null);
     assert.deepEqual([...new Set(filtered.map((chunk) => chunk.path_in_schema))], [
-      ...["stream", "record_key", "batch_id"],
+      ...["record_key"],
     ]);
     const bounded = chunks.filter((chunk) => chunk.stats_min_value !== null);
     assert.deepEqual([...new Set(bounded.map((chunk) => chunk.path_in_schema))].sort(), [

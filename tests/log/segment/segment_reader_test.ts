@@ -55,7 +55,7 @@ test("Segment.footer() describes the segment's content", async () => {
   assert.deepEqual([count, batches], [2500, 2500]);
   assert.deepEqual([first_event_id, lastHead], [entries[0]!.first_event_id, head]);
   const last = (stream: string) => events.findLast((event) => event.stream === stream)!.event_id;
-  assert.deepEqual(await readEntries(segment), [
+  assert.deepEqual(await readEntries(segment.index), [
     { key: "shop ", events: 2500, lastEventId: events.at(-1)!.event_id },
     ...["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"].map((stream) => ({
       key: `shop ${stream}`,
