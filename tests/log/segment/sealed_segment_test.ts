@@ -6,8 +6,6 @@ import { type EventFilter, lineMatcher } from "../../../src/log/line/stored_line
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 import type { LogFile } from "../../../src/log/read/snapshot.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
-import { preparedBatch } from "../../support/prepared.ts";
-import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import {
   historyOf,
   hostileBatch,
