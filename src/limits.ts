@@ -106,8 +106,6 @@ export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
 /** Largest footer that a reader accepts. Holds the offsets of a few hundred row groups. */
 export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
-/** Largest key filter that a reader accepts. */
-export const KEY_FILTER_BYTES_MAX = 4 * MIB;
 /** Size of the smallest stored event: member names, id, time and hashes. */
 export const EVENT_BYTES_MIN = 330;
 
@@ -145,10 +143,3 @@ assert(
 assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body must be drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload nested too deeply must be reported");
 assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "two records of any size must fit");
-/** A segment ends with a complete commit, so it can exceed the soft limit by the largest commit. */
-const SEGMENT_EVENTS_MAX = SEGMENT_EVENTS_SOFT_MAX +
-  Math.max(BATCH_EVENTS_MAX, COMMIT_BYTES_SOFT_MAX / EVENT_BYTES_MIN);
-assert(
-  KEY_FILTER_BYTES_MAX >= SEGMENT_EVENTS_MAX * 3 * 3,
-  "three 3-byte keys per event must fit in a segment's filter",
-);

@@ -14,6 +14,7 @@ import { TAIL_ROTATE_BYTES } from "../limits.ts";
 import { OWNERSHIP_CHECK_MS } from "../log/log.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { decodeThread } from "../log/segment/decode_thread.ts";
+import { indexThread } from "../log/sealing/index_thread.ts";
 import { sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
@@ -69,7 +70,7 @@ async function serveFolder(
     randomBytes: (into) => void randomFillSync(into),
     report,
     decoder: decodeThread(),
-    sealing: { maker: sealThread(logDir), rotateBytes },
+    sealing: { maker: sealThread(logDir), indexMaker: indexThread(logDir), rotateBytes },
   });
   counters.state = () => log.size;
   const lost = Promise.withResolvers<void>();

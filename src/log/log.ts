@@ -14,6 +14,8 @@ import {
   type BackgroundSealingOptions,
   type SegmentMaker,
 } from "./sealing/background_sealing.ts";
+import type { IndexMaker } from "./sealing/index_maker.ts";
+import { indexMerging } from "./sealing/index_merging.ts";
 import { removePending, removeUnfinished, sealPending } from "./sealing/seal.ts";
 import {
   type MakerSettings,
@@ -51,6 +53,8 @@ export interface LogOptions extends RecoveryOptions {
 
 export interface SealingOptions {
   maker: SegmentMaker;
+  /** Merges indexes; if absent, those of single segments are used. */
+  indexMaker?: IndexMaker;
   rotateBytes: number;
   /** See `BackgroundSealingOptions`. */
   pause?: BackgroundSealingOptions["pause"];
@@ -75,6 +79,7 @@ export class Log {
   readonly #report: Report;
   readonly #ids: EventIdSource;
   readonly #background: BackgroundSealing | null;
+  readonly #merging: BackgroundSealing | null;
   #manifest: Manifest;
   /** Rotated tails that are not yet sealed, oldest first. */
   #pending: readonly CommitFile[];
@@ -104,6 +109,8 @@ export class Log {
     this.#head = recovered.head;
     this.#background = options.sealing === undefined ? null : this.#sealingBy(options.sealing);
     this.#background?.start();
+    this.#merging = options.sealing === undefined ? null : this.#mergingBy(options.sealing);
+    this.#merging?.start();
   }
 
   get snapshot(): LogSnapshot {
@@ -251,6 +258,7 @@ export class Log {
     assert(!this.#appending && !this.#closed, "close() must not run twice or during an append");
     this.#closed = true;
     await this.#background?.close();
+    await this.#merging?.close();
     try {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
       if (changed && this.poison === null && this.#storage.loss === null && !this.#sealing) {
@@ -283,6 +291,12 @@ export class Log {
     });
   }
 
+  #mergingBy({ indexMaker: maker, pause }: SealingOptions): BackgroundSealing | null {
+    if (maker === undefined) return null;
+    const { storage, report } = this.#options;
+    return indexMerging({ storage, sealed: this.sealed, maker, report, pause });
+  }
+
   /** Seals the oldest pending file and switches its readers to the segments. */
   async #sealOldest(make: MakeSegment): Promise<readonly SegmentEntry[]> {
     const pending = this.#pending[0];
@@ -312,6 +326,7 @@ export class Log {
     const known = this.sealed.files.length;
     const segments = this.#manifest.segments.slice(known);
     this.sealed.add(segments);
+    this.#merging?.start();
     this.#pending = this.#pending.slice(1);
     pending.sealInto(this.sealed.files.slice(known));
     this.#snapshot = this.#takeSnapshot();

@@ -8,22 +8,14 @@ import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
 import type { Log } from "../log/log.ts";
 import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
+import { isSourceKey } from "../log/index/stream_blocks.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
-import {
-  namesOf,
-  type StreamBlocks,
-  StreamCounts,
-  type StreamEntry,
-  streamKey,
-  type StreamSource,
-} from "../log/read/stream_counts.ts";
+import { mergedStreams } from "../log/read/merged_streams.ts";
+import { namesOf, StreamCounts, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
 import { sumOf } from "../sum.ts";
-
-/** Maximum parts of the log searched concurrently for a page. */
-const STREAM_SEEKS_MAX = 32;
 
 /** Maximum cached listings as of an earlier event. Any other listing is recounted from the log. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
@@ -97,7 +89,7 @@ export class StreamPages {
     const counts = unsealed.map(({ batches }) => batches.streams.copy());
     const lastUnsealed = unsealed.findLast(({ lastEventId }) => lastEventId !== null);
     return {
-      sources: [...sealed.files.map(({ streams }) => streams), ...counts],
+      sources: [...sealed.streamSources(), ...counts],
       sizeBytes: sumOf(counts, ({ sizeBytes }) => sizeBytes),
       throughEventId: lastUnsealed?.lastEventId ?? sealed.lastEventId,
     };
@@ -111,26 +103,29 @@ export class StreamPages {
 
   /** Counts up to `through` in the file that contains it. Earlier files have stored counts. */
   async #countThrough(through: string): Promise<StreamsAt> {
-    const sealed = this.#log.sealed.files.map(({ streams, lastEventId }) => ({
-      lastEventId,
-      streams,
-      countThrough: () => streams.countThrough(through),
-    }));
+    const sealed = this.#log.sealed.streamsThrough(through);
+    if (sealed !== null) return listingAt(through, sealed.before, await sealed.count());
+    const all = this.#log.sealed.streamSources();
     const unsealed = this.#log.unsealed.map((file) => ({
       lastEventId: file.lastEventId ?? "",
       streams: file.batches.streams,
       countThrough: () => countUnsealed(file, through),
     }));
-    const files = [...sealed, ...unsealed];
-    const place = files.findIndex(({ lastEventId }) => through <= lastEventId);
-    const counts = await files[place]?.countThrough() ?? null;
-    if (counts === null) throw anchorUnavailable(through);
-    return {
-      sources: [...files.slice(0, place).map(({ streams }) => streams), counts],
-      sizeBytes: counts.sizeBytes,
-      throughEventId: through,
-    };
+    const place = unsealed.findIndex(({ lastEventId }) => through <= lastEventId);
+    const counts = await unsealed[place]?.countThrough() ?? null;
+    const before = unsealed.slice(0, place).map(({ streams }) => streams);
+    return listingAt(through, [...all, ...before], counts);
   }
+}
+
+/** @throws {ApiError} if the event was not found, so that nothing could be counted. */
+function listingAt(
+  throughEventId: string,
+  before: readonly StreamSource[],
+  counts: StreamCounts | null,
+): StreamsAt {
+  if (counts === null) throw anchorUnavailable(throughEventId);
+  return { sources: [...before, counts], sizeBytes: counts.sizeBytes, throughEventId };
 }
 
 /** Counts the events in a file up to `through`; null if the file does not contain that event. */
@@ -162,15 +157,6 @@ export interface RowsWanted {
   limit: number;
 }
 
-/** A part of the log, and the place reached in its streams. */
-interface Part {
-  readonly blocks: StreamBlocks;
-  /** The current block; empty at the end. */
-  block: readonly StreamEntry[];
-  /** Place of the next stream in the block. */
-  place: number;
-}
-
 /**
  * Merges at most `limit` streams, ordered by source, then stream.
  * @param sources parts of the log, from oldest to newest.
@@ -181,53 +167,14 @@ export async function mergeStreams(
 ): Promise<StreamSummary[]> {
   const prefix = source === undefined ? "" : streamKey(source, "");
   const start = afterKey < prefix ? prefix : afterKey;
-  const parts = sources.map((streams): Part => ({
-    blocks: streams.blocks(start),
-    block: [],
-    place: 0,
-  }));
-  for (let place = 0; place < parts.length; place += STREAM_SEEKS_MAX) {
-    const seeks = parts.slice(place, place + STREAM_SEEKS_MAX).map(enterNextBlock);
-    // Wait for all seeks, so that no segment is still being read after the page has failed.
-    await Promise.allSettled(seeks);
-    await Promise.all(seeks);
-  }
   const rows: StreamSummary[] = [];
-  while (rows.length < limit) {
-    const key = leastKey(parts);
-    if (key === null || !key.startsWith(prefix)) break;
-    const row = await takeStream(parts, key);
-    if (key !== afterKey) rows.push(row);
+  for await (const entries of mergedStreams(sources, start)) {
+    for (const { key, events, lastEventId } of entries) {
+      if (!key.startsWith(prefix) || rows.length === limit) return rows;
+      const [source, stream] = namesOf(key);
+      if (key === afterKey || isSourceKey(key)) continue;
+      rows.push({ source, stream, frontier_event_id: lastEventId, event_count: events });
+    }
   }
   return rows;
-}
-
-async function enterNextBlock(part: Part): Promise<void> {
-  part.block = (await part.blocks.next()).value ?? [];
-  part.place = 0;
-}
-
-function leastKey(parts: readonly Part[]): string | null {
-  let least: string | null = null;
-  for (const { block, place } of parts) {
-    const key = block[place]?.key;
-    if (key !== undefined && (least === null || key < least)) least = key;
-  }
-  return least;
-}
-
-/** Sums a stream's counts and advances its parts. The newest part has the last event. */
-async function takeStream(parts: readonly Part[], key: string): Promise<StreamSummary> {
-  const [source, stream] = namesOf(key);
-  let frontier = "";
-  let events = 0;
-  for (const part of parts) {
-    const entry = part.block[part.place];
-    if (entry?.key !== key) continue;
-    events += entry.events;
-    frontier = entry.lastEventId;
-    part.place += 1;
-    if (part.place === part.block.length) await enterNextBlock(part);
-  }
-  return { source, stream, frontier_event_id: frontier, event_count: events };
 }

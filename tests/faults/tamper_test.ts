@@ -20,6 +20,7 @@ import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import type { FailureCode } from "../../src/log/verify/failure.ts";
 import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
+import { mergedStreams } from "../../src/log/read/merged_streams.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import { flipBit, truncateAt } from "../support/corrupt.ts";
 import {
@@ -88,7 +89,7 @@ async function replayOf(tree: Tree): Promise<string[]> {
   }
   const pages = [all];
   for (const filter of filters.values()) pages.push(await replay(log.snapshot, filter));
-  const { streams } = log.sealed.files[0]!;
+  const streams = await Array.fromAsync(mergedStreams(log.sealed.streamSources(), ""));
   await log.close();
   return [...pages, JSON.stringify(streams)];
 }

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { type BuiltIndexes, SegmentIndex } from "../../src/log/segment/segment_index.ts";
-import type { EventFacts, IndexRecord } from "../../src/log/segment/segment_metadata.ts";
+import { IndexBuilder } from "../../src/log/index/index_builder.ts";
+import type { EventFacts } from "../../src/log/segment/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
 import { FileWriter } from "../../src/log/segment/file_writer.ts";
@@ -24,8 +24,8 @@ export interface Forgery {
   groups: ForgedRow[][];
   /** Overrides the correct metadata in the footer and manifest. */
   metadata?: Partial<EventFacts>;
-  /** Overrides the correct streams, sources and keys in the index. */
-  index?: Partial<IndexRecord<Buffer>>;
+  /** Replaces the correct index. */
+  index?: Buffer;
 }
 
 export interface ForgedSegment {
@@ -48,10 +48,9 @@ export async function forgeSegment({ groups, metadata, index }: Forgery): Promis
     await writer.write(rows);
     rows.clear();
   }
-  const described = describeRows(groups);
+  const described = await describeRows(groups);
   const facts = { ...described.facts, ...metadata };
-  const { indexes, rowFilterBytes } = described.built;
-  await writer.finish(facts, { indexes: { ...indexes, ...index }, rowFilterBytes });
+  await writer.finish(facts, index ?? described.index);
   await file.close();
   return { storage, entry: { path: "0.parquet", ...facts, ...fileFacts(storage) } };
 }
@@ -62,33 +61,37 @@ export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes"
   return { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
-/** The correct metadata and indexes of a segment with these row groups. */
-export function describeRows(groups: ForgedRow[][]): { facts: EventFacts; built: BuiltIndexes } {
+/** The correct metadata and index of a segment with these rows. */
+export async function describeRows(
+  groups: ForgedRow[][],
+): Promise<{ facts: EventFacts; index: Buffer }> {
   const chain = new HistoryChain();
   const previous_head = chain.head;
-  const index = new SegmentIndex();
+  const index = new IndexBuilder();
+  const entries = new Set<BatchEntry>();
   const ids: string[] = [];
-  const known = new Set<BatchEntry>();
   for (const group of groups) {
-    for (const entry of new Set(group.map((row) => row.entry))) {
-      index.addBatch(entry.source, entry.batch_id, !known.has(entry));
-      known.add(entry);
-    }
-    const events = group.map(({ line }) => JSON.parse(line.toString()));
-    for (const { event_id, source, stream, event_hash } of events) {
+    for (const { line, entry } of group) {
+      const { event_id, source, stream, record_key, kind, event_hash } = JSON.parse(
+        line.toString(),
+      );
       chain.append(event_hash);
+      if (!entries.has(entry)) index.addBatch(entry.source, entry.batch_id);
+      entries.add(entry);
       index.addEvents(source, stream, 1, event_id);
+      index.addValue("record_key", record_key);
+      index.addValue("kind", kind);
       ids.push(event_id);
     }
-    index.endRowGroup((column) => events.map((event) => event[column]));
+    index.endRowGroup();
   }
   const facts = {
     events: ids.length,
-    batches: known.size,
+    batches: entries.size,
     first_event_id: ids[0]!,
     last_event_id: ids.at(-1)!,
     previous_head,
     head: chain.head,
   };
-  return { facts, built: index.finish() };
+  return { facts, index: await index.finish() };
 }

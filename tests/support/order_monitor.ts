@@ -9,6 +9,8 @@
  * - A pending file is removed only after a manifest that covers it and the segments listed there
  *   are durable under their names. An unlisted segment is removed only while a pending file covers
  *   it. The tail and the manifest are never removed.
+ * - An index is removed only after the indexes written before are durable under their names. No
+ *   receipt needs an index.
  * - A segment, a pending file or the manifest is never written to or opened for writing.
  * - Synced bytes are neither overwritten nor truncated.
  * - After a failed sync, a file is never written to or synced.
@@ -16,6 +18,8 @@
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers";
 import {
+  INDEX_FOLDER,
+  INDEX_TEMPORARY_FILE,
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
@@ -68,7 +72,9 @@ interface NameChange {
   isReplaced: boolean;
 }
 
-const TEMPORARY_FILES = [MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_TEMPORARY_FILE];
+const TEMPORARY_FILES = [
+  ...[MANIFEST_TEMPORARY_FILE, SEGMENT_TEMPORARY_FILE, TAIL_TEMPORARY_FILE, INDEX_TEMPORARY_FILE],
+];
 const EVENT_ID = /"(?:first|last)_event_id":"([^"]+)"/g;
 
 export class OrderMonitor implements Storage {
@@ -95,9 +101,10 @@ export class OrderMonitor implements Storage {
     if (isNew && !this.#syncedIds.has(eventId)) {
       this.#fail(`a receipt is sent for event ${eventId}, which was not written`);
     }
-    const change = this.#names.find(({ path, isReplaced }) =>
-      !isReplaced && !TEMPORARY_FILES.includes(path) && folderOf(path) !== SEGMENTS_FOLDER
-    );
+    const isNeeded = (path: string) =>
+      !TEMPORARY_FILES.includes(path) && folderOf(path) !== SEGMENTS_FOLDER &&
+      path !== INDEX_FOLDER && folderOf(path) !== INDEX_FOLDER;
+    const change = this.#names.find(({ path, isReplaced }) => !isReplaced && isNeeded(path));
     if (change !== undefined) {
       this.#fail(`a receipt for event ${eventId} is sent before the name ${change.path} is synced`);
     }
@@ -181,6 +188,13 @@ export class OrderMonitor implements Storage {
   /** Checks that a file's replacement is durable before the file is removed. */
   #assertReplaced(path: string): void {
     if (TEMPORARY_FILES.includes(path)) return;
+    if (folderOf(path) === INDEX_FOLDER) {
+      const unsynced = this.#names.find(({ path }) =>
+        folderOf(path) === INDEX_FOLDER && !TEMPORARY_FILES.includes(path)
+      );
+      if (unsynced === undefined) return;
+      this.#fail(`${path} is removed before ${unsynced.path} is durable`);
+    }
     const name = path.slice(path.lastIndexOf("/") + 1);
     const pending = folderOf(path) === PENDING_FOLDER ? parsePendingName(name) : null;
     const segment = folderOf(path) === SEGMENTS_FOLDER ? parseSegmentName(name) : null;

@@ -5,6 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { SealingOptions } from "../../src/log/log.ts";
 import type { SegmentMaker } from "../../src/log/sealing/background_sealing.ts";
+import { makeIndex } from "../../src/log/sealing/index_maker.ts";
 import { type MakerSettings, makeSegment } from "../../src/log/sealing/segment_maker.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { Gate } from "./gate.ts";
@@ -68,6 +69,7 @@ export class SealingSteps {
   on(): (storage: Storage) => SealingOptions {
     return (storage) => ({
       maker: this.#maker(storage),
+      indexMaker: { make: (plan) => makeIndex(storage, plan), close: async () => {} },
       rotateBytes: this.#options.rotateBytes ?? 1,
       pause: async (ms, signal) => {
         this.pausesMs.push(ms);

@@ -1,14 +1,8 @@
-/** Reads the whole stream index of a segment. */
+/** Reads all streams and sources of an index. */
+import type { IndexReader } from "../../src/log/index/index_reader.ts";
 import type { StreamEntry } from "../../src/log/read/stream_counts.ts";
-import type { StreamIndex } from "../../src/log/segment/stream_index.ts";
 
 /** Entries for sources and streams, in file order. */
-export async function readEntries(streams: StreamIndex): Promise<StreamEntry[]> {
-  const entries: StreamEntry[] = [];
-  let start = 0;
-  for (const { end } of await streams.readStreamIndex()) {
-    entries.push(...await streams.readStreamBlock(start, end));
-    start = end;
-  }
-  return entries;
+export async function readEntries(index: IndexReader): Promise<StreamEntry[]> {
+  return (await Array.fromAsync(index.blocks(""))).flat();
 }

@@ -2,7 +2,7 @@
 import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
 import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/segment_caches.ts";
-import { ROW_FILTER_CACHE_BYTES_MAX } from "../../src/log/segment/segment_caches.ts";
+import { FILTERS_BYTES_MAX } from "../../src/log/segment/sealed_history.ts";
 import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
 
 const MIB = 1024 * 1024;
@@ -56,7 +56,7 @@ export const SAMPLES_MAX = 20_000;
 /** Memory of a runtime with the program loaded and one second's worth of garbage. */
 const RUNTIME_BYTES = 256 * MIB;
 /** Total size of the service's caches when full. */
-const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + ROW_FILTER_CACHE_BYTES_MAX +
+const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + FILTERS_BYTES_MAX +
   LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
 /** Batch identities in a full round. Each has a digest, two ids and a name. */
 const STATE_BYTES = 512 * ROUND_BATCHES_MAX;

@@ -8,7 +8,7 @@ type Read = (path: string) => string;
 
 /** Layers of `src/log/`, from bottom to top. A file may import only from its own and lower ones. */
 export const LOG_LAYERS = [
-  ...["storage", "line", "read", "parquet", "wal", "segment", "verify", "sealing"],
+  ...["storage", "line", "read", "parquet", "wal", "index", "segment", "verify", "sealing"],
 ];
 const FOLDER_FILES_MAX = 25;
 

@@ -9,6 +9,7 @@ import {
   spelledText,
   stringEnd,
   stringStart,
+  unescapedText,
   UUID_CHARS,
   viewFor,
 } from "./line_bytes.ts";
@@ -66,6 +67,11 @@ export class StoredEvent {
 
   get contentHash(): string {
     return this.bytes.toString("latin1", this.contentHashStart, this.contentHashStart + HASH_CHARS);
+  }
+
+  /** The decoded `record_key` of an event in canonical form. */
+  get recordKey(): string {
+    return unescapedText(this.bytes, this.recordKeyStart, this.recordKeyEnd)!.toString();
   }
 
   get eventHash(): string {

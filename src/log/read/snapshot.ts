@@ -2,7 +2,6 @@
 import type { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
 import type { ScanMemory } from "./scan_memory.ts";
-import type { StreamCounts, StreamSource } from "./stream_counts.ts";
 
 /** The events that a reader wants from a file. The file may return others as well. */
 export interface LinesWanted {
@@ -12,12 +11,6 @@ export interface LinesWanted {
   /** Estimates the bytes still wanted, to size reads. */
   wantedBytes: () => number;
   memory: ScanMemory;
-}
-
-/** The streams in a segment, read from its index. */
-export interface FileStreams extends StreamSource {
-  /** Counts events up to and including `eventId`; null if the segment does not contain it. */
-  countThrough(eventId: string): Promise<StreamCounts | null>;
 }
 
 /** A segment, a pending file, or the tail up to the snapshot's end. */

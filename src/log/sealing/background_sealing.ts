@@ -18,7 +18,9 @@ export interface SegmentMaker {
 }
 
 export interface BackgroundSealingOptions {
-  maker: SegmentMaker;
+  maker: Pick<SegmentMaker, "close">;
+  /** Says in reports what failed. */
+  failure?: string;
   /** The pending file to seal next; null if there is none. */
   nextPath: () => string | null;
   /** Seals that file. Leaves no temporary files if it fails. */
@@ -51,7 +53,7 @@ export class BackgroundSealing {
   }
 
   async #run(): Promise<void> {
-    const { nextPath, sealNext, report } = this.#options;
+    const { nextPath, sealNext, report, failure = "not sealed" } = this.#options;
     const { pause = (ms, signal) => setTimeout(ms, undefined, { signal }) } = this.#options;
     const { signal } = this.#closing;
     let pauseMs = SEAL_RETRY_MS;
@@ -62,7 +64,7 @@ export class BackgroundSealing {
       } catch (error) {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
-        report(`${path}: not sealed, retrying in ${pauseMs / 1000} s: ${reason}`);
+        report(`${path}: ${failure}, retrying in ${pauseMs / 1000} s: ${reason}`);
         // The pause rejects only when sealing is closed.
         await pause(pauseMs, signal).catch(() => {});
         pauseMs = Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX);

@@ -1,8 +1,6 @@
-/** Prunes row groups: skips those whose key filters show that they cannot contain a match. */
-import type { Hash64 } from "../line/bloom_block.ts";
-import type { EventFilter } from "../line/stored_line.ts";
+/** Prunes row groups: skips those that, by the segment's index, cannot contain a match. */
+import { filterHashes } from "../index/key_hash.ts";
 import type { LinesWanted } from "../read/snapshot.ts";
-import { mayHoldKey, valueKeyHash } from "./key_filter.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /**
@@ -13,23 +11,14 @@ export async function pruneRowGroups(
   segment: Segment,
   { after, filter }: Pick<LinesWanted, "after" | "filter">,
 ): Promise<number[]> {
-  const hashes = hashesOf(filter);
-  const filters = hashes.length > 0 ? await segment.rowFilters() : [];
-  const mayMatch = (number: number) => hashes.every((hash) => mayHoldKey(filters[number]!, hash));
-  // Most segments of a large log are skipped here. With cached filters, no footer is read.
-  if (hashes.length > 0 && !filters.some((_, number) => mayMatch(number))) return [];
+  let numbers = null as readonly number[] | null;
+  for (const hash of filterHashes(filter)) {
+    const found = await segment.rowGroupsWith("locations", hash);
+    numbers = numbers?.filter((number) => found.includes(number)) ?? found;
+    if (numbers.length === 0) return [];
+  }
   const rowGroups = await segment.rowGroups();
-  return [...rowGroups.keys()].filter((number) => {
-    const isLater = after === undefined || rowGroups[number]!.lastEventId > after;
-    return isLater && mayMatch(number);
-  });
-}
-
-/** Returns the keys that all row groups with a match contain. */
-function hashesOf({ source, stream, recordKey, kind }: EventFilter): Hash64[] {
-  const values = [["source", source], ["stream", stream], ["kind", kind]] as const;
-  const sought = [...values, ["record_key", recordKey] as const];
-  return sought.flatMap(([column, value]) =>
-    value === undefined ? [] : [valueKeyHash(column, value)]
+  return (numbers ?? [...rowGroups.keys()]).filter((number) =>
+    after === undefined || rowGroups[number]!.lastEventId > after
   );
 }

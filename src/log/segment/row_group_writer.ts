@@ -1,17 +1,11 @@
-/** Writes row groups, then the segment's indexes and its footer, through `hyparquet-writer`. */
+/** Writes row groups, then the segment's index and its footer, through `hyparquet-writer`. */
 import { crc32 } from "node:zlib";
 import { type ColumnSource, ParquetWriter } from "hyparquet-writer";
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import { VERSION } from "../../version.ts";
 import type { FileWriter } from "./file_writer.ts";
-import {
-  type EventFacts,
-  INDEX_NAMES,
-  METADATA_KEY,
-  type SegmentMetadata,
-} from "./segment_metadata.ts";
+import { type EventFacts, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import { RepeatedColumn } from "./row_columns.ts";
-import type { BuiltIndexes } from "./segment_index.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 
@@ -44,18 +38,15 @@ export class RowGroupWriter {
     });
   }
 
-  /** Writes the indexes and the footer. @param indexes indexes for all rows written. */
-  async finish(facts: EventFacts, { indexes, rowFilterBytes }: BuiltIndexes): Promise<void> {
+  /** Writes the index and the footer. @param index the segment's own index, over all rows. */
+  async finish(facts: EventFacts, index: Uint8Array): Promise<void> {
     const metadata: SegmentMetadata = {
       ...facts,
       chunk_crcs: this.#chunkCrcs,
       index_start: this.#file.offset,
-      key_filter_bytes: indexes.key_filter.length,
-      row_filter_bytes: rowFilterBytes,
-      stream_blocks_bytes: indexes.stream_blocks.length,
-      stream_index_bytes: indexes.stream_index.length,
+      index_bytes: index.length,
     };
-    for (const name of INDEX_NAMES) this.#file.appendBytes(indexes[name]);
+    this.#file.appendBytes(index);
     this.#parquet.kvMetadata = [{ key: METADATA_KEY, value: canonicalize(metadata) }];
     await this.#parquet.finish();
   }
@@ -83,7 +74,7 @@ export class RowGroupWriter {
 
 /**
  * Other engines prune row groups by id and time, and find a record by its key. Our own lookups use
- * the segment's indexes.
+ * the segment's index.
  */
 function columnOf(name: ColumnName, rows: RowGroupRows): ColumnSource {
   const column = rows[name];

@@ -1,36 +1,80 @@
 /**
- * All segments in a log. Finds batches and frontiers, using key filters to skip segments. Files are
+ * All segments in a log. Batches, frontiers, streams and keys are found through the indexes of runs
+ * of segments, and through the segments' own indexes where no run has been merged yet. Files are
  * opened on first use, and the memory of filters and caches is bounded.
+ *
+ * Invariant: the parts cover each segment once. An index of a run that can't be read is replaced by
+ * those of its segments, and the lookup starts again.
  */
-import type { Hash64 } from "../line/bloom_block.ts";
+import { firstIndex } from "../../first_index.ts";
+import { sumOf } from "../../sum.ts";
+import type { EventFilter } from "../line/stored_line.ts";
+import type { MergeInput } from "../index/index_merge.ts";
+import { IndexReader, type TableName } from "../index/index_reader.ts";
+import { batchHash, filterHashes, type KeyHash, streamHash } from "../index/key_hash.ts";
+import { chooseRuns, nextToMerge, type Run, runOf } from "../index/run_plan.ts";
+import { sourceKey } from "../index/stream_blocks.ts";
+import { mergedStreams } from "../read/merged_streams.ts";
+import type { LinesWanted } from "../read/snapshot.ts";
+import {
+  type StreamCounts,
+  type StreamEntry,
+  streamKey,
+  type StreamSource,
+} from "../read/stream_counts.ts";
+import { INDEX_FOLDER, isIndexName } from "../storage/file_names.ts";
+import { removeIfThere, type Storage } from "../storage/storage.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import { streamKey } from "../read/stream_counts.ts";
-import type { Storage } from "../storage/storage.ts";
-import { batchKeyHash, mayHoldKey, streamKeyHash } from "./key_filter.ts";
 import type { RowGroupDecoder } from "./decode_thread.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { type SealedSegment, sealedSegment } from "./sealed_segment.ts";
 import { findBatch } from "./segment_batches.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 import { Segment } from "./segment_reader.ts";
-import { findEntry, sourceKey } from "./stream_index.ts";
+import { countThrough } from "./segment_streams.ts";
 
 /** Number of files whose sizes are checked concurrently. The checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;
 
-/**
- * Memory for key filters. Ten million single-event batches and their streams need 57 MiB. Filters
- * beyond this limit stay on disk, and a lookup reads one page from each.
- */
-const KEY_FILTERS_BYTES_MAX = 60 * 1024 * 1024;
+/** Memory for filters: those of 130 million keys. Without one, a lookup reads a page. */
+export const FILTERS_BYTES_MAX: number = 128 * 1024 * 1024;
+/** A filter up to this size is loaded while the lookup waits, a larger one beside it. */
+const AWAITED_FILTER_BYTES_MAX = 1024 * 1024;
+/** Memory that only the small filters of new segments and runs may use. */
+const SMALL_FILTERS_BYTES = FILTERS_BYTES_MAX / 8;
 
 export interface SealedHistoryOptions {
-  /** Reports the first damaged page of each key filter. */
+  /** Reports each damaged index once. */
   report?: (line: string) => void;
-  keyFiltersBytesMax?: number;
+  filtersBytesMax?: number;
   openFilesMax?: number;
   /** Decodes row groups into lines; closed with the history. */
   decoder?: RowGroupDecoder | undefined;
+}
+
+/** Consecutive segments with one index: a run, or a single segment at level 0. */
+interface Part {
+  level: number;
+  first: number;
+  count: number;
+  index: IndexReader;
+}
+
+/** The index of a run can't be read. */
+class RunLost extends Error {
+  readonly part: Part;
+
+  constructor(part: Part, cause: unknown) {
+    super((cause as Error).message, { cause });
+    this.part = part;
+  }
+}
+
+/** Indexes to merge into that of a run. Can be sent between threads. */
+export interface MergePlan {
+  run: Run;
+  /** `ordinal` is that of an input's first segment in the run; for `coverage`, see `Trailer`. */
+  inputs: { path: string; ordinal: number; coverage: string }[];
 }
 
 export class SealedHistory {
@@ -38,27 +82,27 @@ export class SealedHistory {
   readonly #openFiles: OpenFiles;
   readonly #caches: SegmentCaches;
   readonly #report: (line: string) => void;
-  readonly #keyFiltersBytesMax: number;
-  /** Oldest first. */
+  readonly #filtersBytesMax: number;
+  /** Oldest first, as are the arrays below, which are replaced and never changed. */
   readonly #segments: Segment[] = [];
-  /**
-   * The key filters in memory by segment number, up to the limit. None is evicted, because a lookup
-   * probes all segments and so uses all filters equally often.
-   */
-  readonly #keyFilters: (Uint8Array | undefined)[] = [];
-  #keyFiltersBytes = 0;
+  #entries: readonly SegmentEntry[] = [];
   #files: readonly SealedSegment[] = [];
+  #parts: readonly Part[] = [];
+  /** For each scan, the segments that may match, by part. */
+  readonly #located = new WeakMap<EventFilter, Map<Part, Promise<ReadonlySet<number>>>>();
+  /** Index files that are not in use. */
+  #leftovers: readonly string[] = [];
 
   constructor(
     storage: Storage,
-    { report = () => {}, keyFiltersBytesMax = KEY_FILTERS_BYTES_MAX, openFilesMax, decoder }:
+    { report = () => {}, filtersBytesMax = FILTERS_BYTES_MAX, openFilesMax, decoder }:
       SealedHistoryOptions = {},
   ) {
     this.#caches = new SegmentCaches(decoder);
     this.#storage = storage;
     this.#report = report;
     this.#openFiles = new OpenFiles(storage, openFilesMax);
-    this.#keyFiltersBytesMax = keyFiltersBytesMax;
+    this.#filtersBytesMax = filtersBytesMax;
   }
 
   /** The segments as readers see them, oldest first. `add()` replaces the array. */
@@ -72,13 +116,17 @@ export class SealedHistory {
   }
 
   add(entries: readonly SegmentEntry[]): void {
-    const files = entries.map((entry) => {
+    const first = this.#segments.length;
+    const files = entries.map((entry, place) => {
       const file = this.#openFiles.fileOf(entry);
       const segment = new Segment(entry, file, this.#caches, this.#report);
       this.#segments.push(segment);
-      return sealedSegment(segment, entry.last_event_id);
+      const mayMatch = (wanted: LinesWanted) => this.#mayMatch(first + place, wanted.filter);
+      return sealedSegment(segment, entry.last_event_id, mayMatch);
     });
+    this.#entries = [...this.#entries, ...entries];
     this.#files = [...this.#files, ...files];
+    this.#parts = [...this.#parts, ...this.#segmentParts(first, files.length)];
   }
 
   /**
@@ -97,24 +145,95 @@ export class SealedHistory {
     }
     this.add(entries);
     await this.#segments.at(-1)?.footer();
+    await this.#openRuns();
   }
 
-  /** Returns the last sealed event from a source; null if it has none. @throws {SegmentError} */
+  /** Returns the last sealed event from a source; null if it has none. @throws {CorruptLogError} */
   sourceFrontier(source: string): Promise<string | null> | null {
     return this.#findFrontier(sourceKey(source));
   }
 
-  /** Returns the last sealed event in a stream; null if it has none. @throws {SegmentError} */
+  /** Returns the last sealed event in a stream; null if it has none. @throws {CorruptLogError} */
   streamFrontier(source: string, stream: string): Promise<string | null> | null {
     return this.#findFrontier(streamKey(source, stream));
   }
 
-  /** Returns the sealed batch with this identity; null if there is none. @throws {SegmentError} */
+  /** Returns the sealed batch with this identity, or null. @throws {CorruptLogError} */
   findBatch(source: string, batchId: string): Promise<BatchEntry | null> | null {
-    const hash = batchKeyHash(source, batchId);
-    return this.#isNew(hash)
-      ? null
-      : this.#findNewest(hash, (segment) => findBatch(segment, source, batchId));
+    const hash = batchHash(source, batchId);
+    if (this.#isNew(hash)) return null;
+    return this.#findNewest(hash, async (part) => {
+      for (const number of await this.#segmentsWith(part, "identities", hash)) {
+        const entry = await findBatch(this.#segments[number]!, source, batchId);
+        if (entry !== null) return entry;
+      }
+      return null;
+    });
+  }
+
+  /** The streams of all segments, in parts. They also list sources; see `isSourceKey()`. */
+  streamSources(): StreamSource[] {
+    return this.#sourcesOf(this.#parts);
+  }
+
+  /**
+   * Returns the streams of all segments before the one with an event, and a function that counts
+   * them in that one; null if all sealed events precede the event.
+   */
+  streamsThrough(eventId: string): {
+    before: StreamSource[];
+    count: () => Promise<StreamCounts | null>;
+  } | null {
+    const files = this.#files;
+    const number = firstIndex(files.length, (place) => files[place]!.lastEventId >= eventId);
+    if (number === files.length) return null;
+    const parts = this.#parts.filter(({ first, count }) => first + count <= number);
+    const last = parts.at(-1);
+    const first = last === undefined ? 0 : last.first + last.count;
+    const before = this.#sourcesOf([...parts, ...this.#segmentParts(first, number - first)]);
+    return { before, count: () => countThrough(this.#segments[number]!, eventId) };
+  }
+
+  /** An index file to remove, of which no lookup needs anything; null if there is none. */
+  get leftover(): string | null {
+    return this.#leftovers[0] ?? null;
+  }
+
+  async removeLeftover(): Promise<void> {
+    const [path, ...others] = this.#leftovers;
+    this.#leftovers = others;
+    this.#openFiles.forget(path!);
+    await removeIfThere(this.#storage, path!);
+  }
+
+  /** Returns the next merge that is due; null if there is none. */
+  nextMerge(): MergePlan | null {
+    const parts = nextToMerge(this.#parts);
+    if (parts.length === 0) return null;
+    const { level, first } = parts[0]!;
+    const inputs = parts.map(({ index, first: number }) => ({
+      path: index.name,
+      ordinal: number - first,
+      coverage: index.coverage,
+    }));
+    return { run: runOf(this.#entries, level + 1, first), inputs };
+  }
+
+  /** Switches lookups to the index of a run, which is durable. Its inputs become leftovers. */
+  useRun(run: Run): void {
+    const isCovered = ({ first }: Part) => first >= run.first && first < run.first + run.count;
+    const covered = this.#parts.filter(isCovered);
+    const place = this.#parts.findIndex(isCovered);
+    this.#parts = this.#parts.toSpliced(place, covered.length, this.#runPart(run));
+    const paths = covered.filter(({ level }) => level > 0).map(({ index }) => index.name);
+    this.#leftovers = [...this.#leftovers, ...paths];
+  }
+
+  /** The own indexes of the segments in a run. */
+  indexesOf({ first, count }: Run): MergeInput[] {
+    return this.#segmentParts(first, count).map(({ index }, ordinal) => (
+      { index, ordinal, isSegment: true }
+    ));
   }
 
   async close(): Promise<void> {
@@ -122,50 +241,169 @@ export class SealedHistory {
     await this.#caches.decoder.close();
   }
 
-  #findFrontier(key: string): Promise<string | null> | null {
-    const hash = streamKeyHash(key);
-    if (this.#isNew(hash)) return null;
-    return this.#findNewest(hash, (segment) => findEntry(segment, key))
-      .then((entry) => entry?.lastEventId ?? null);
+  async #openRuns(): Promise<void> {
+    const names = (await this.#storage.list(INDEX_FOLDER) ?? []).filter(isIndexName);
+    const paths = new Set(names.map((name) => `${INDEX_FOLDER}/${name}`));
+    for (const run of chooseRuns(this.#entries, paths)) {
+      this.useRun(run);
+      paths.delete(run.path);
+    }
+    this.#leftovers = [...paths];
   }
 
-  /** Whether the filters in memory rule out every segment, which needs no promise. */
-  #isNew(hash: Hash64): boolean {
-    return this.#segments.every((_, number) => {
-      const filter = this.#keyFilters[number];
-      return filter !== undefined && !mayHoldKey(filter, hash);
+  #segmentParts(first: number, count: number): Part[] {
+    const segments = this.#segments.slice(first, first + count);
+    return segments.map(({ index }, place) => ({
+      level: 0,
+      first: first + place,
+      count: 1,
+      index,
+    }));
+  }
+
+  #runPart({ level, first, count, coverage, path }: Run): Part {
+    const file = this.#openFiles.fileOf({ path });
+    const place = async () => ({ file, start: 0, end: await file.size() });
+    const index = new IndexReader(path, place, this.#caches.indexes, coverage);
+    return { level, first, count, index };
+  }
+
+  #sourcesOf(parts: readonly Part[]): StreamSource[] {
+    return parts.map((part) => ({ blocks: (from) => this.#streamsOf(part, from) }));
+  }
+
+  async *#streamsOf(part: Part, from: string): AsyncGenerator<readonly StreamEntry[], void> {
+    let next = from;
+    try {
+      for await (const block of part.index.blocks(from)) {
+        yield block;
+        next = block.at(-1)!.key + "\0";
+      }
+      return;
+    } catch (cause) {
+      if (part.level === 0) throw cause;
+      this.#lose(new RunLost(part, cause));
+    }
+    yield* mergedStreams(this.#sourcesOf(this.#segmentParts(part.first, part.count)), next);
+  }
+
+  /** Whether the filters in memory rule out every part, which needs no promise. */
+  #isNew(hash: KeyHash): boolean {
+    return this.#parts.every(({ index }) => index.mayHold(hash) === false);
+  }
+
+  #findFrontier(key: string): Promise<string | null> | null {
+    const hash = streamHash(key);
+    if (this.#isNew(hash)) return null;
+    return this.#findNewest(hash, async (part) => {
+      const entry = await this.#ask(part, ({ index }) => index.entry(key));
+      return entry?.lastEventId ?? null;
     });
   }
 
-  /** Returns the first result of `find` that is not null, searching the newest segment first. */
+  /** Returns the first result of `find` that is not null, searching the newest part first. */
   async #findNewest<Found>(
-    hash: Hash64,
-    find: (segment: Segment) => Promise<Found | null>,
+    hash: KeyHash,
+    find: (part: Part) => Promise<Found | null>,
   ): Promise<Found | null> {
-    for (let number = this.#segments.length - 1; number >= 0; number--) {
-      const filter = this.#keyFilters[number];
-      // Don't await if the filter is in memory, since a new batch probes every segment.
-      const mayHold = filter === undefined
-        ? await this.#mayHold(number, hash)
-        : mayHoldKey(filter, hash);
-      const found = mayHold ? await find(this.#segments[number]!) : null;
-      if (found !== null) return found;
+    for (;;) {
+      const parts = this.#parts;
+      try {
+        for (let place = parts.length - 1; place >= 0; place--) {
+          const part = parts[place]!;
+          // Don't await if the filter is in memory, since a new batch probes every part.
+          const mayHold = part.index.mayHold(hash) ?? await this.#mayHold(part, hash);
+          const found = mayHold ? await find(part) : null;
+          if (found !== null) return found;
+        }
+        return null;
+      } catch (error) {
+        this.#lose(error);
+      }
     }
-    return null;
   }
 
-  /** Loads the key filter for a segment into memory, or reads one page if the limit is reached. */
-  async #mayHold(number: number, hash: Hash64): Promise<boolean> {
-    const segment = this.#segments[number]!;
-    const { key_filter_bytes: bytes } = (await segment.footer()).metadata;
-    const hasRoom = () => this.#keyFiltersBytes + bytes <= this.#keyFiltersBytesMax;
-    if (!hasRoom()) return await segment.mayHoldKey(hash);
-    const filter = await segment.readKeyPages(0, bytes);
-    // A concurrent lookup may have loaded the filter or exhausted the limit.
-    if (this.#keyFilters[number] === undefined && hasRoom()) {
-      this.#keyFilters[number] = filter;
-      this.#keyFiltersBytes += bytes;
+  /** Loads the filter of a part into memory if there is room; true if none is loaded in time. */
+  async #mayHold(part: Part, hash: KeyHash): Promise<boolean> {
+    const { index } = part;
+    const open = await this.#ask(part, () => index.open(), null);
+    if (open === null || index.loadedBytes > 0) return true;
+    const { filterBytes } = open;
+    const isSmall = filterBytes <= AWAITED_FILTER_BYTES_MAX;
+    const roomBytes = this.#filtersBytesMax - (isSmall ? 0 : SMALL_FILTERS_BYTES);
+    const usedBytes = sumOf(this.#parts, ({ index }) => index.loadedBytes);
+    if (filterBytes === 0 || usedBytes + filterBytes > roomBytes) return true;
+    const loaded = this.#ask(part, () => index.loadFilter(open), undefined);
+    // A failure shows again in the lookup that needs the index.
+    if (!isSmall) void loaded.catch(() => {});
+    else await loaded;
+    return index.mayHold(hash) ?? true;
+  }
+
+  /** Returns the segments of a part that may have a key, newest first. */
+  async #segmentsWith(part: Part, table: TableName, hash: KeyHash): Promise<number[]> {
+    if (part.level === 0) return [part.first];
+    const ordinals = await this.#ask(part, ({ index }) => index.find(table, hash));
+    return ordinals.filter((ordinal) => ordinal < part.count).map((ordinal) => part.first + ordinal)
+      .reverse();
+  }
+
+  /**
+   * Asks the index of a part.
+   * @param otherwise the answer if the index of a segment is damaged; else it throws.
+   */
+  async #ask<Answer>(
+    part: Part,
+    ask: (part: Part) => Promise<Answer>,
+    otherwise?: Answer,
+  ): Promise<Answer> {
+    try {
+      return await ask(part);
+    } catch (cause) {
+      if (part.level > 0) throw new RunLost(part, cause);
+      if (arguments.length < 3) throw cause;
+      this.#segments[part.first]!.reportDamage(cause);
+      return otherwise!;
     }
-    return mayHoldKey(filter, hash);
+  }
+
+  /** Replaces the index of a run by those of its segments. @throws any other error. */
+  #lose(error: unknown): void {
+    if (!(error instanceof RunLost)) throw error;
+    const { part, message } = error;
+    const place = this.#parts.indexOf(part);
+    // A lookup may have begun before the run was merged into a larger one.
+    if (place < 0) return;
+    this.#parts = this.#parts.toSpliced(place, 1, ...this.#segmentParts(part.first, part.count));
+    this.#leftovers = [...this.#leftovers, part.index.name];
+    this.#report(`${message}; lookups read the segments' own indexes until it is made again`);
+  }
+
+  /** Whether a segment may have matches, according to the index of its run. */
+  async #mayMatch(number: number, filter: EventFilter): Promise<boolean> {
+    const parts = this.#parts;
+    const part = parts[firstIndex(parts.length, (place) => parts[place]!.first > number) - 1]!;
+    if (part.level === 0) return true;
+    const located = this.#located.get(filter) ?? new Map();
+    this.#located.set(filter, located);
+    const locating = located.get(part) ?? this.#locate(part, filter);
+    located.set(part, locating);
+    try {
+      const found: ReadonlySet<number> | null = await locating;
+      return found?.has(number) ?? true;
+    } catch (error) {
+      this.#lose(error);
+      return true;
+    }
+  }
+
+  /** Returns the segments of a part that may have matches; null if all may. */
+  async #locate(part: Part, filter: EventFilter): Promise<ReadonlySet<number> | null> {
+    let found = null as ReadonlySet<number> | null;
+    for (const hash of filterHashes(filter)) {
+      const more = new Set(await this.#segmentsWith(part, "locations", hash));
+      found = found?.intersection(more) ?? more;
+    }
+    return found;
   }
 }

@@ -6,24 +6,27 @@ import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LF } from "../line/line_bytes.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
-import type { FileStreams, LinesWanted, LogFile } from "../read/snapshot.ts";
+import type { LinesWanted, LogFile } from "../read/snapshot.ts";
 import { pruneRowGroups } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
-import { countThrough } from "./segment_streams.ts";
-import { streamBlocks } from "./stream_index.ts";
 
-export type SealedSegment = LogFile & { readonly streams: FileStreams };
+export type SealedSegment = LogFile;
 
-/** Returns a reader's view of a segment that ends with `lastEventId`. */
-export function sealedSegment(segment: Segment, lastEventId: string): SealedSegment {
+/**
+ * Returns a reader's view of a segment that ends with `lastEventId`.
+ * @param mayMatch whether the segment may have lines that a reader wants.
+ */
+export function sealedSegment(
+  segment: Segment,
+  lastEventId: string,
+  mayMatch: (wanted: LinesWanted) => Promise<boolean>,
+): SealedSegment {
   return {
     path: segment.path,
     lastEventId,
-    streams: {
-      blocks: (key) => streamBlocks(segment, key),
-      countThrough: (eventId) => countThrough(segment, eventId),
+    async *lines(wanted) {
+      if (await mayMatch(wanted)) yield* readChunks(segment, wanted);
     },
-    lines: (wanted) => readChunks(segment, wanted),
   };
 }
 

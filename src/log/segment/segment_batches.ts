@@ -11,7 +11,7 @@ import {
 } from "./column_values.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import { SegmentError } from "../storage/segment_error.ts";
-import { batchKeyHash, mayHoldKey } from "./key_filter.ts";
+import { batchHash } from "../index/key_hash.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /** Rows from one batch in one row group; the batch may continue in the next. */
@@ -66,7 +66,7 @@ function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number,
 
 /**
  * Returns the entry for a committed batch; null if the segment does not contain it. Decodes four
- * columns in the row groups whose filters match the batch.
+ * columns in the row group where the batch starts, and in those where it continues.
  * @throws {SegmentError}
  */
 export async function findBatch(
@@ -75,26 +75,26 @@ export async function findBatch(
   batchId: string,
 ): Promise<BatchEntry | null> {
   let entry = null as BatchEntry | null;
-  const hash = batchKeyHash(source, batchId);
-  const filters = await segment.rowFilters();
   const rowGroups = await segment.rowGroups();
-  for (const [number, { rows: groupRows }] of rowGroups.entries()) {
-    if (!mayHoldKey(filters[number]!, hash)) continue;
-    const columns = await segment.readColumns(number, ENTRY_COLUMNS);
-    const rows = rowsOfBatch(columns, source, batchId);
-    const [first] = rows;
-    if (first === undefined) continue;
-    const last = rows.at(-1)!;
-    entry = {
-      batch_digest: hexAt(columns.batch_digest, first),
-      batch_id: batchId,
-      events: (entry?.events ?? 0) + rows.length,
-      first_event_id: entry?.first_event_id ?? uuidAt(columns.event_id, first),
-      last_event_id: uuidAt(columns.event_id, last),
-      source,
-    };
-    // A batch continues in the next row group only if it reaches the end of this one.
-    if (last + 1 < groupRows) break;
+  for (let start of await segment.rowGroupsWith("identities", batchHash(source, batchId))) {
+    for (; start < rowGroups.length; start++) {
+      const columns = await segment.readColumns(start, ENTRY_COLUMNS);
+      const rows = rowsOfBatch(columns, source, batchId);
+      const [first] = rows;
+      if (first === undefined) break;
+      const last = rows.at(-1)!;
+      entry = {
+        batch_digest: hexAt(columns.batch_digest, first),
+        batch_id: batchId,
+        events: (entry?.events ?? 0) + rows.length,
+        first_event_id: entry?.first_event_id ?? uuidAt(columns.event_id, first),
+        last_event_id: uuidAt(columns.event_id, last),
+        source,
+      };
+      // A batch continues in the next row group only if it reaches the end of this one.
+      if (last + 1 < rowGroups[start]!.rows) break;
+    }
+    if (entry !== null) break;
   }
   return entry;
 }

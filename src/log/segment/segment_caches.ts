@@ -1,42 +1,25 @@
 /**
- * Bounded caches shared by the segments in a log: open files, footers, filters, stream
- * indexes, and the lines in row groups.
+ * Bounded caches shared by the segments in a log: open files, footers, indexes, and the
+ * lines in row groups.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { LruCache } from "../../lru_cache.ts";
-import type { StreamEntry } from "../read/stream_counts.ts";
+import { IndexCaches } from "../index/index_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
 import { INLINE_DECODER, type RowGroupDecoder } from "./decode_thread.ts";
 import type { SegmentFooter } from "./segment_footer.ts";
-import type { BlockPlace } from "./stream_index.ts";
-import { sumOf } from "../../sum.ts";
 
 /** Maximum open files and cached footers; a decoded footer takes up to 0.5 MiB. */
 const OPEN_SEGMENTS_MAX = 128;
-/** Limit on cached filters of row groups. Those of ten million record keys take 30 MiB. */
-export const ROW_FILTER_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
-/** Maximum entries in each of two caches, of stream indexes and of their blocks: about 8 MiB. */
-const STREAM_ENTRIES_MAX = 40_000;
 /** Limit on cached lines: twenty typical row groups. */
 export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
 
 /** Caches keyed by segment path and, if a segment has several items, the item. */
 export class SegmentCaches {
   readonly footers = new LruCache<SegmentFooter>(OPEN_SEGMENTS_MAX);
-  readonly rowFilters = new LruCache<readonly Buffer[]>(
-    ROW_FILTER_CACHE_BYTES_MAX,
-    (filters) => sumOf(filters, ({ length }) => length),
-  );
-  readonly streamIndexes = new LruCache<readonly BlockPlace[]>(
-    STREAM_ENTRIES_MAX,
-    ({ length }) => length,
-  );
-  readonly streamBlocks = new LruCache<readonly StreamEntry[]>(
-    STREAM_ENTRIES_MAX,
-    ({ length }) => length,
-  );
+  readonly indexes = new IndexCaches();
   readonly lines = new RowGroupCache();
   readonly decoder: RowGroupDecoder;
 
@@ -96,7 +79,8 @@ export class RowGroupCache {
 
 export interface ListedFile {
   path: string;
-  bytes: number;
+  /** Undefined if the size is not known from elsewhere. */
+  bytes?: number;
 }
 
 /** Opens a segment file. @throws {CorruptLogError} if it is missing or has the wrong size. */
@@ -106,11 +90,12 @@ export async function openListedFile(
 ): Promise<StorageFile> {
   const file = await storage.open(path, "read").catch((cause) => {
     if (!isNotFound(cause)) throw cause;
-    throw new CorruptLogError(`${path}: listed in the manifest, but missing`, { cause });
+    const what = bytes === undefined ? "missing" : "listed in the manifest, but missing";
+    throw new CorruptLogError(`${path}: ${what}`, { cause });
   });
   try {
     const sizeBytes = await file.size();
-    if (sizeBytes === bytes) return file;
+    if (bytes === undefined || sizeBytes === bytes) return file;
     throw new CorruptLogError(`${path}: has ${sizeBytes} bytes, but the manifest says ${bytes}`);
   } catch (error) {
     await file.close();
@@ -137,14 +122,21 @@ export class OpenFiles {
    * Returns a file that is opened on demand; its `close()` does nothing. `read()` throws
    * CorruptLogError if the file is missing or has the wrong size.
    */
-  fileOf(listed: ListedFile): Pick<StorageFile, "read" | "close"> {
+  fileOf(listed: ListedFile): Pick<StorageFile, "read" | "size" | "close"> {
+    const use = <Result>(call: (file: StorageFile) => Promise<Result>) => {
+      assert(!this.#isClosed, "segments must not be read after the log is closed");
+      return this.#track(this.#use(listed, call));
+    };
     return {
-      read: (into, position) => {
-        assert(!this.#isClosed, "segments must not be read after the log is closed");
-        return this.#track(this.#read(listed, into, position));
-      },
+      read: (into, position, mode) => use((file) => file.read(into, position, mode)),
+      size: () => use((file) => file.size()),
       close: () => Promise.resolve(),
     };
+  }
+
+  /** Closes a file that was removed, once its reads finish. */
+  forget(path: string): void {
+    this.#files.delete(path);
   }
 
   /** Closes all files once active reads finish. No read may start afterwards. */
@@ -155,11 +147,14 @@ export class OpenFiles {
     await Promise.allSettled(this.#pending);
   }
 
-  async #read(listed: ListedFile, into: Uint8Array, position: number): Promise<number> {
+  async #use<Result>(
+    listed: ListedFile,
+    call: (file: StorageFile) => Promise<Result>,
+  ): Promise<Result> {
     for (;;) {
       const file = this.#files.get(listed.path);
       // A concurrent close waits for active reads.
-      if (file !== undefined) return await file.read(into, position);
+      if (file !== undefined) return await call(file);
       await this.#files.load(listed.path, () => openListedFile(this.#storage, listed));
     }
   }

@@ -1,6 +1,6 @@
 /**
  * Checks a single segment, row group by row group: its bytes, footer and lines, and the structures
- * whose damage would hide events (ids of row groups, key filters, stream index). Used by `verify`
+ * whose damage would hide events (ids of row groups, index). Used by `verify`
  * and by the read-back after sealing.
  */
 import { Buffer } from "node:buffer";
@@ -13,8 +13,8 @@ import { CachedReads } from "../wal/cached_reads.ts";
 import { type ColumnValues, constantValues, distinctValues, uuidAt } from "./column_values.ts";
 import { type BatchRun, batchRuns } from "./segment_batches.ts";
 import type { RowGroup } from "./segment_footer.ts";
-import { SegmentIndex } from "./segment_index.ts";
-import { type ExpectedSegment, INDEX_NAMES } from "./segment_metadata.ts";
+import { IndexBuilder } from "../index/index_builder.ts";
+import type { ExpectedSegment } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { countRows } from "./segment_streams.ts";
@@ -82,8 +82,8 @@ const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 export class SegmentRowsCheck {
   readonly #segment: Segment;
   readonly #isFull: boolean;
-  /** The indexes that the rows should have. */
-  readonly #index = new SegmentIndex();
+  /** The index that the rows should have. */
+  readonly #index = new IndexBuilder();
   #lastRun: BatchRun | null = null;
   #batches = 0;
   /** Reusable buffer with the previous lines. */
@@ -98,7 +98,7 @@ export class SegmentRowsCheck {
   }
 
   /**
-   * Yields the row groups in log order. A row group's indexes are checked after the caller has
+   * Yields the row groups in log order. A row group's ids and names are checked after the caller has
    * checked its rows, since errors in rows are more specific.
    * @throws {SegmentError}
    */
@@ -114,17 +114,13 @@ export class SegmentRowsCheck {
     }
   }
 
-  /** Checks the segment's indexes and batch count. Called after the last row group. */
+  /** Checks the segment's index and batch count. Called after the last row group. */
   async finish(): Promise<void> {
     const segment = this.#segment;
-    const { metadata, indexes } = await segment.footer();
-    const { indexes: expected } = this.#index.finish();
-    for (const name of INDEX_NAMES) {
-      const { start, end } = indexes[name];
-      const bytes = await segment.readBytes(start, end);
-      if (!bytes.equals(expected[name])) {
-        throw new SegmentError(`the ${name} of the file does not match its rows`);
-      }
+    const { metadata, index: { start, end } } = await segment.footer();
+    const expected = await this.#index.finish();
+    if (!(await segment.readBytes(start, end)).equals(expected)) {
+      throw new SegmentError("the index of the file does not match its rows");
     }
     await this.#checkEnds();
     if (this.#batches === metadata.batches) return;
@@ -149,8 +145,10 @@ export class SegmentRowsCheck {
       throw new SegmentError(`${this.#segment.path}: batch ${batch_id} has two digests`);
     }
     this.#lastRun = run;
-    if (isStart) this.#batches += 1;
-    this.#index.addBatch(source, batch_id, isStart);
+    if (isStart) {
+      this.#batches += 1;
+      this.#index.addBatch(source, batch_id);
+    }
     return { ...run, isStart };
   }
 
@@ -166,7 +164,7 @@ export class SegmentRowsCheck {
     );
   }
 
-  /** Checks a row group's statistics and names, and adds its rows to the expected indexes. */
+  /** Checks a row group's statistics and names, and adds its rows to the expected index. */
   #checkRows(number: number, rowGroup: RowGroup, columns: Record<ColumnName, ColumnValues>): void {
     checkIds(`${this.#segment.path}: row group ${number}`, rowGroup, columns.event_id);
     checkNames("source", columns.source);
@@ -174,7 +172,10 @@ export class SegmentRowsCheck {
     countRows(columns, rowGroup.rows, (source, stream, events, lastRow) => {
       this.#index.addEvents(source, stream, events, uuidAt(columns.event_id, lastRow));
     });
-    this.#index.endRowGroup((name) => textsIn(columns[name]));
+    for (const name of ["record_key", "kind"] as const) {
+      for (const text of textsIn(columns[name])) this.#index.addValue(name, text);
+    }
+    this.#index.endRowGroup();
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Reads a segment's footer: its metadata, and the location of each column chunk and index. Accepts
+ * Reads a segment's footer: its metadata, and the location of each column chunk and of its index. Accepts
  * only what the writer produces: this schema, contiguous row groups from the start of the file, and
  * sizes within their limits. `hyparquet` reads no more than what was accepted here.
  */
@@ -10,7 +10,7 @@ import type {
   SchemaElement,
 } from "hyparquet";
 import { isEventId } from "../../event/event_id.ts";
-import { COMMIT_BODY_BYTES_MAX, KEY_FILTER_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
+import { COMMIT_BODY_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import type { ChunkPlace } from "../parquet/column_reader.ts";
@@ -18,13 +18,7 @@ import type { FileRange } from "../storage/read_range.ts";
 import { SegmentError } from "../storage/segment_error.ts";
 import type { FileReader } from "../storage/storage.ts";
 import { MAGIC, readFileMetaData } from "./footer.ts";
-import { KEY_PAGE_BYTES } from "./key_filter.ts";
-import {
-  decodeMetadata,
-  type IndexRecord,
-  METADATA_KEY,
-  type SegmentMetadata,
-} from "./segment_metadata.ts";
+import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 
 /** Maximum expansion by Snappy: 64 bytes from a three-byte copy. */
@@ -42,7 +36,8 @@ export interface RowGroup {
 
 export interface SegmentFooter {
   metadata: Omit<SegmentMetadata, "chunk_crcs">;
-  indexes: IndexRecord<FileRange>;
+  /** The segment's own index. */
+  index: FileRange;
   /** Oldest first. */
   rowGroups: readonly RowGroup[];
 }
@@ -53,36 +48,17 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
   const [first] = parquet.key_value_metadata ?? [];
   if (first?.key !== METADATA_KEY) throw new SegmentError(`no ${METADATA_KEY} metadata`);
   const { chunk_crcs, ...metadata } = decodeMetadata(first.value ?? "");
-  const indexes = indexesOf(metadata, footerStart);
+  const { index_start: start, index_bytes } = metadata;
+  const index = { start, end: start + index_bytes };
+  if (start < MAGIC.length || index.end > footerStart) {
+    throw new SegmentError(`invalid index in bytes [${start}, ${index.end})`);
+  }
   if (schemaText(parquet.schema) !== schemaText(SEGMENT_SCHEMA)) {
     throw new SegmentError("the schema differs from the segment schema");
   }
   const rowGroups = checkRowGroups(parquet, chunk_crcs, metadata.index_start);
   checkCounts(metadata, rowGroups, Number(parquet.num_rows));
-  return { metadata, indexes, rowGroups };
-}
-
-function indexesOf(
-  metadata: SegmentFooter["metadata"],
-  footerStart: number,
-): IndexRecord<FileRange> {
-  const { index_start, key_filter_bytes, row_filter_bytes } = metadata;
-  const filters = [key_filter_bytes, ...row_filter_bytes];
-  const isValid = filters.every((sizeBytes) =>
-    sizeBytes % KEY_PAGE_BYTES === 0 && sizeBytes <= KEY_FILTER_BYTES_MAX
-  );
-  const key_filter = { start: index_start, end: index_start + key_filter_bytes };
-  const row_filters = after(key_filter, sumOf(row_filter_bytes, (sizeBytes) => sizeBytes));
-  const stream_blocks = after(row_filters, metadata.stream_blocks_bytes);
-  const stream_index = after(stream_blocks, metadata.stream_index_bytes);
-  if (!isValid || index_start < MAGIC.length || stream_index.end > footerStart) {
-    throw new SegmentError(`invalid indexes in bytes [${index_start}, ${stream_index.end})`);
-  }
-  return { key_filter, row_filters, stream_blocks, stream_index };
-}
-
-function after({ end }: FileRange, sizeBytes: number): FileRange {
-  return { start: end, end: end + sizeBytes };
+  return { metadata, index, rowGroups };
 }
 
 /** Returns the elements with their members in one order, without those that are undefined. */
@@ -177,8 +153,7 @@ function checkCounts(
   rows: number,
 ): void {
   const counted = sumOf(rowGroups, (rowGroup) => rowGroup.rows);
-  const filters = metadata.row_filter_bytes.length;
-  if (counted !== rows || counted !== metadata.events || filters !== rowGroups.length) {
+  if (counted !== rows || counted !== metadata.events) {
     const found = `the footer has ${rows} rows and its row groups have ${counted}`;
     throw new SegmentError(`${found}, but ${METADATA_KEY} says ${metadata.events} events`);
   }

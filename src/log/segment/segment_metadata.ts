@@ -31,24 +31,13 @@ const FACT_CHECKS: Record<keyof EventFacts, (value: unknown) => boolean> = {
 };
 const EVENT_FACTS = Object.keys(FACT_CHECKS) as (keyof EventFacts)[];
 
-/** The indexes after the row groups, in file order. */
-export const INDEX_NAMES = ["key_filter", "row_filters", "stream_blocks", "stream_index"] as const;
-
-export type IndexRecord<Value> = Record<typeof INDEX_NAMES[number], Value>;
-
 export interface SegmentMetadata extends EventFacts {
   /** Per row group, the CRC-32 of each column chunk: 8 lowercase hex digits, in schema order. */
   chunk_crcs: readonly string[];
-  /** File offset of the first index. */
+  /** Where the segment's own index is in the file. */
   index_start: number;
-  key_filter_bytes: number;
-  /** Size of each row group's filter. */
-  row_filter_bytes: readonly number[];
-  stream_blocks_bytes: number;
-  stream_index_bytes: number;
+  index_bytes: number;
 }
-
-const SIZES = ["index_start", "key_filter_bytes", "stream_blocks_bytes", "stream_index_bytes"];
 
 /** The manifest's metadata about a segment file, without its path and seal time. */
 export interface SegmentFacts extends EventFacts {
@@ -68,10 +57,9 @@ const CHUNK_CRCS = /^(?:[0-9a-f]{8})+$/;
 /** Parses the JSON under METADATA_KEY. @throws {SegmentError} if it is invalid or not canonical. */
 export function decodeMetadata(text: string): SegmentMetadata {
   const value = parse(text);
-  const isMetadata = hasEventFacts(value, ["chunk_crcs", "row_filter_bytes", ...SIZES]) &&
-    value.batches <= value.events && SIZES.every((name) => isCount(value[name])) &&
-    isListOf(value.chunk_crcs, (crcs) => typeof crcs === "string" && CHUNK_CRCS.test(crcs)) &&
-    isListOf(value.row_filter_bytes, isCount);
+  const isMetadata = hasEventFacts(value, ["chunk_crcs", "index_start", "index_bytes"]) &&
+    value.batches <= value.events && isCount(value.index_start) && isCount(value.index_bytes) &&
+    Array.isArray(value.chunk_crcs) && value.chunk_crcs.every(isChunkCrcs);
   if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: invalid segment metadata`);
   if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical JSON`);
   return value as unknown as SegmentMetadata;
@@ -107,8 +95,8 @@ export function hasEventFacts(
     members.first_event_id <= members.last_event_id;
 }
 
-function isListOf(value: unknown, test: (element: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(test);
+function isChunkCrcs(value: unknown): boolean {
+  return typeof value === "string" && CHUNK_CRCS.test(value);
 }
 
 /** Whether a value is a positive integer. */

@@ -3,35 +3,29 @@
  * lines that were sealed; `row_group_pruning.ts` selects the row groups that a filter needs.
  */
 import type { Buffer } from "node:buffer";
-import { blockMayContain, type Hash64 } from "../line/bloom_block.ts";
-import type { StreamEntry } from "../read/stream_counts.ts";
-import { type FileRange, readRange } from "../storage/read_range.ts";
+import { IndexError } from "../index/index_error.ts";
+import { IndexReader, type TableName } from "../index/index_reader.ts";
+import type { KeyHash } from "../index/key_hash.ts";
+import { readRange } from "../storage/read_range.ts";
 import { SegmentError } from "../storage/segment_error.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
 import type { ColumnValues } from "./column_values.ts";
-import { KEY_PAGE_BYTES, keyPlace, openDamagedPages } from "./key_filter.ts";
 import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
 import { decodeColumns } from "./row_group_decoder.ts";
 import { type ListedFile, SegmentCaches } from "./segment_caches.ts";
 import { readFooter, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
 import { checkFacts, type EventFacts } from "./segment_metadata.ts";
 import { type ColumnName, columnNumber } from "./segment_schema.ts";
-import {
-  type BlockPlace,
-  decodeStreamBlock,
-  decodeStreamIndex,
-  STREAM_BLOCK_BYTES_MAX,
-  type StreamIndex,
-} from "./stream_index.ts";
 
 /** A segment's file, opened by the caller. */
 type SegmentFile = Pick<StorageFile, "read" | "close">;
 
 /** Reads a segment's file on demand. Methods may be called concurrently. */
-export class Segment implements StreamIndex {
+export class Segment {
   readonly path: string;
-  readonly #listed: ListedFile & Partial<EventFacts>;
+  readonly index: IndexReader;
+  readonly #listed: Required<ListedFile> & Partial<EventFacts>;
   readonly #file: SegmentFile;
   readonly #caches: SegmentCaches;
   readonly #report: (line: string) => void;
@@ -40,10 +34,10 @@ export class Segment implements StreamIndex {
   /**
    * @param listed expected file size and footer metadata.
    * @param caches caches shared by the segments in a log.
-   * @param report called once if a page of the key filter is damaged.
+   * @param report called once if the index is damaged.
    */
   constructor(
-    listed: ListedFile & Partial<EventFacts>,
+    listed: Required<ListedFile> & Partial<EventFacts>,
     file: SegmentFile,
     caches: SegmentCaches = new SegmentCaches(),
     report: (line: string) => void = () => {},
@@ -53,6 +47,8 @@ export class Segment implements StreamIndex {
     this.#file = file;
     this.#caches = caches;
     this.#report = report;
+    const place = async () => ({ file, ...(await this.footer()).index });
+    this.index = new IndexReader(this.path, place, caches.indexes);
   }
 
   /** @throws {SegmentError} if the file is not a segment or not the expected one. */
@@ -112,58 +108,32 @@ export class Segment implements StreamIndex {
     });
   }
 
-  /** Returns the key filter of each row group. Damaged pages match all. @throws {SegmentError} */
-  rowFilters(): Promise<readonly Buffer[]> {
-    return this.#caches.rowFilters.load(this.path, async () => {
-      const { metadata, indexes: { row_filters: { start, end } } } = await this.footer();
-      const bytes = await this.readBytes(start, end);
-      this.#reportDamage(openDamagedPages(bytes), start);
-      let filterStart = 0;
-      return metadata.row_filter_bytes.map((sizeBytes) => {
-        filterStart += sizeBytes;
-        return bytes.subarray(filterStart - sizeBytes, filterStart);
-      });
+  /**
+   * Returns the row groups that the index has for a key, in order; all of them if the index is
+   * damaged. @throws {SegmentError}
+   */
+  async rowGroupsWith(table: TableName, hash: KeyHash): Promise<readonly number[]> {
+    const found = await this.index.find(table, hash).catch((error) => {
+      this.reportDamage(error);
+      return null;
     });
+    if (found?.length === 0) return found;
+    const { length } = await this.rowGroups();
+    // A crafted index could name others.
+    if (found?.every((number) => number < length)) return found;
+    return Array.from({ length }, (_, number) => number);
   }
 
-  /** @throws {SegmentError} */
-  readStreamIndex(): Promise<readonly BlockPlace[]> {
-    return this.#caches.streamIndexes.load(this.path, async () => {
-      const { indexes } = await this.footer();
-      return await this.#readStreams(indexes.stream_index, decodeStreamIndex);
-    });
-  }
-
-  /** @throws {SegmentError} */
-  readStreamBlock(start: number, end: number): Promise<readonly StreamEntry[]> {
-    return this.#caches.streamBlocks.load(`${this.path} ${start}`, async () => {
-      const { stream_blocks: blocks } = (await this.footer()).indexes;
-      const range = { start: blocks.start + start, end: blocks.start + end };
-      const isPossible = start < end && end - start <= STREAM_BLOCK_BYTES_MAX &&
-        range.end <= blocks.end;
-      if (isPossible) return await this.#readStreams(range, decodeStreamBlock);
-      throw new SegmentError(`${this.path}: invalid stream index block [${start}, ${end})`);
-    });
+  /** Reports the first damage of the index. @throws the error if it is another one. */
+  reportDamage(error: unknown): void {
+    if (!(error instanceof IndexError)) throw error;
+    if (!this.#hasReported) this.#report(`${error.message}; lookups read the rows instead`);
+    this.#hasReported = true;
   }
 
   /** Reads bytes [start, end) of the file. @throws {SegmentError} */
   readBytes(start: number, end: number): Promise<Buffer> {
     return this.#named(() => readRange(this.#file, start, end));
-  }
-
-  /** Reads bytes [start, end) of the key filter. Damaged pages match all. @throws {SegmentError} */
-  async readKeyPages(start: number, end: number): Promise<Buffer> {
-    const { key_filter } = (await this.footer()).indexes;
-    const pages = await this.readBytes(key_filter.start + start, key_filter.start + end);
-    this.#reportDamage(openDamagedPages(pages), key_filter.start + start);
-    return pages;
-  }
-
-  /** Whether the segment may contain a key. Reads one key filter page. @throws {SegmentError} */
-  async mayHoldKey(hash: Hash64): Promise<boolean> {
-    const { metadata } = await this.footer();
-    const { page, block } = keyPlace(metadata.key_filter_bytes, hash);
-    return blockMayContain(await this.readKeyPages(page, page + KEY_PAGE_BYTES), block, hash);
   }
 
   async close(): Promise<void> {
@@ -184,23 +154,6 @@ export class Segment implements StreamIndex {
     });
   }
 
-  /** @param damaged the damaged page's offset from `start`; null if there is none. */
-  #reportDamage(damaged: number | null, start: number): void {
-    if (damaged === null || this.#hasReported) return;
-    this.#hasReported = true;
-    const page = `the key filter page at byte ${start + damaged}`;
-    this.#report(`${this.path}: ${page} does not match its CRC-32; lookups read the rows instead`);
-  }
-
-  async #readStreams<Block>(
-    { start, end }: FileRange,
-    decode: (block: Buffer) => Block,
-  ): Promise<Block> {
-    const bytes = await this.readBytes(start, end);
-    const where = `a block of the stream index, ${bytes.length} bytes at byte ${start}`;
-    return within(`${this.path}: ${where}`, () => decode(bytes));
-  }
-
   /** Prefixes a SegmentError from `read` with the path. */
   async #named<Result>(read: () => Result | Promise<Result>): Promise<Result> {
     try {
@@ -208,15 +161,6 @@ export class Segment implements StreamIndex {
     } catch (error) {
       throw nameError(this.path, error);
     }
-  }
-}
-
-/** Prefixes a SegmentError thrown by `decode` with `where`. */
-function within<Result>(where: string, decode: () => Result): Result {
-  try {
-    return decode();
-  } catch (error) {
-    throw nameError(where, error);
   }
 }
 

@@ -18,7 +18,6 @@ import { CorruptLogError } from "../storage/errors.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
 import { FixedColumn, RepeatedColumn, TextColumn } from "./row_columns.ts";
 import type { StoredEvent } from "../line/stored_event.ts";
-import type { FilteredColumn } from "./key_filter.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 
 export class RowGroupRows {
@@ -68,7 +67,7 @@ export class RowGroupRows {
   }
 
   /** Returns the texts in a column, repeated ones once. */
-  *textsOf(name: FilteredColumn): Iterable<string> {
+  *textsOf(name: "record_key" | "kind"): Iterable<string> {
     const column = this[name];
     const values = column instanceof TextColumn ? column.values() : column.distinct();
     for (const value of values) yield utf8(value!);

@@ -16,7 +16,7 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { FileWriter } from "./file_writer.ts";
-import { SegmentIndex } from "./segment_index.ts";
+import { IndexBuilder } from "../index/index_builder.ts";
 import type { SegmentFacts } from "./segment_metadata.ts";
 import { RowGroupWriter } from "./row_group_writer.ts";
 import { RowGroupRows } from "./segment_rows.ts";
@@ -91,7 +91,7 @@ class SegmentWriter {
   readonly #throttle: () => void;
   readonly #previousHead: string;
   readonly #chain: HistoryChain;
-  readonly #index = new SegmentIndex();
+  readonly #index = new IndexBuilder();
   readonly #event = new StoredEvent();
   readonly #rows = new RowGroupRows();
   #rowsBytes = 0;
@@ -139,7 +139,7 @@ class SegmentWriter {
       previous_head: this.#previousHead,
       head: this.#chain.head,
     };
-    await this.#rowGroups.finish(metadata, this.#index.finish());
+    await this.#rowGroups.finish(metadata, await this.#index.finish());
     return {
       facts: { ...metadata, sha256: this.#file.digest(), bytes: this.#file.sizeBytes },
       linesCrc: this.#linesCrc,
@@ -160,7 +160,7 @@ class SegmentWriter {
         );
       }
       if (this.#rowGroupEnds(end - at)) await this.#writeRowGroup();
-      if (event === 0 || this.#rows.rows === 0) this.#index.addBatch(source, batch_id, event === 0);
+      if (event === 0) this.#index.addBatch(source, batch_id);
       this.#addEvent(this.#event, entry);
       this.#rowsBytes += end - at;
       at = end;
@@ -195,7 +195,10 @@ class SegmentWriter {
   }
 
   async #writeRowGroup(): Promise<void> {
-    this.#index.endRowGroup((column) => this.#rows.textsOf(column));
+    for (const column of ["record_key", "kind"] as const) {
+      for (const text of this.#rows.textsOf(column)) this.#index.addValue(column, text);
+    }
+    this.#index.endRowGroup();
     await this.#rowGroups.write(this.#rows);
     this.#rows.clear();
     this.#rowsBytes = 0;

@@ -10,9 +10,11 @@ export const TAIL_FILE = "tail.ndjson";
 export const TAIL_TEMPORARY_FILE = "tail.ndjson.tmp";
 export const PENDING_FOLDER = "pending";
 export const SEGMENTS_FOLDER = "segments";
+export const INDEX_FOLDER = "index";
 
 const EVENT_ID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
 const PENDING_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})\\.ndjson$`);
+const INDEX_NAME = new RegExp(`^\\d_${EVENT_ID}_${EVENT_ID}_[0-9a-f]{64}\\.index$`);
 const SEGMENT_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})_[0-9a-f]{64}\\.parquet$`);
 
 /** Returns the path for a rotated tail. */
@@ -45,6 +47,22 @@ export function segmentPath(
 
 /** A segment being written; ignored until it is renamed. */
 export const SEGMENT_TEMPORARY_FILE = `${SEGMENTS_FOLDER}/new.parquet.tmp`;
+
+/** Returns the path for the index of a run. @param coverage identifies its segments. */
+export function indexPath(
+  run: { level: number; firstEventId: string; lastEventId: string; coverage: string },
+): string {
+  const { level, firstEventId, lastEventId, coverage } = run;
+  return `${INDEX_FOLDER}/${level}_${firstEventId}_${lastEventId}_${coverage}.index`;
+}
+
+/** An index being written; ignored until it is renamed. */
+export const INDEX_TEMPORARY_FILE = `${INDEX_FOLDER}/new.index.tmp`;
+
+/** Whether a name in the index folder is one that the service makes. */
+export function isIndexName(name: string): boolean {
+  return INDEX_NAME.test(name) || `${INDEX_FOLDER}/${name}` === INDEX_TEMPORARY_FILE;
+}
 
 /** Returns the id range in a segment's name; null for any other name. */
 export function parseSegmentName(name: string): IdRange | null {

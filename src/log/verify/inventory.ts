@@ -4,6 +4,8 @@
  * even if the files are renamed.
  */
 import {
+  INDEX_FOLDER,
+  isIndexName,
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
   parsePendingName,
@@ -14,6 +16,7 @@ import {
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "../storage/file_names.ts";
+import { chooseRuns, type Run } from "../index/run_plan.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest } from "../segment/manifest.ts";
 import { usedBytes } from "../wal/reserved_space.ts";
@@ -42,6 +45,8 @@ export interface Inventory {
   opened: readonly ListedFile[];
   /** Files that are not part of the log, sorted. */
   orphans: string[];
+  /** The runs whose indexes are in use. */
+  runs: readonly Run[];
   /** Leftovers from an interrupted first startup. */
   remnants: string[];
 }
@@ -81,6 +86,8 @@ interface Names {
   root: string[];
   pending: string[];
   segments: string[];
+  /** Names that an index file can have. */
+  indexes: string[];
 }
 
 async function readNames(storage: Storage): Promise<Names> {
@@ -89,7 +96,8 @@ async function readNames(storage: Storage): Promise<Names> {
   // Listed after the pending files, so that a running rotation shows its new tail or that file.
   const root = await storage.list(".") ?? [];
   const segments = await storage.list(SEGMENTS_FOLDER) ?? [];
-  return { manifest, root, pending, segments };
+  const indexes = (await storage.list(INDEX_FOLDER) ?? []).filter(isIndexName);
+  return { manifest, root, pending, segments, indexes };
 }
 
 async function readListing(storage: Storage): Promise<Manifest | null> {
@@ -155,12 +163,12 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
     tail,
     opened,
     remnants: steps.filter((name) => root.includes(name)),
-    orphans: orphansOf(names),
+    ...leftoversOf(names),
   };
 }
 
 /** Leftovers from interrupted writers. The next one keeps segments that no pending file covers. */
-function orphansOf(names: Names): string[] {
+function leftoversOf(names: Names): Pick<Inventory, "orphans" | "runs"> {
   const listed = new Set(names.manifest?.segments.map(({ path }) => path));
   const temporary = [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE];
   const orphans: string[] = names.root.filter((name) => temporary.includes(name));
@@ -174,5 +182,8 @@ function orphansOf(names: Names): string[] {
     const isSegment = parseSegmentName(name) !== null && !listed.has(path);
     if (isSegment || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
   }
-  return orphans.sort();
+  const unused = new Set(names.indexes.map((name) => `${INDEX_FOLDER}/${name}`));
+  const runs = chooseRuns(names.manifest?.segments ?? [], unused);
+  for (const { path } of runs) unused.delete(path);
+  return { orphans: [...orphans, ...unused].sort(), runs };
 }

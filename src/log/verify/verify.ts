@@ -21,6 +21,8 @@ import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_veri
 import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
+import { SealedHistory } from "../segment/sealed_history.ts";
+import { checkRun } from "./run_check.ts";
 import { startSegmentThreads } from "./segment_threads.ts";
 import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 
@@ -110,6 +112,7 @@ class LogVerifier {
     this.#eventsSealed = sumOf(inventory.manifest.segments, ({ events }) => events);
     await this.#checkSegments(inventory);
     await this.#checkUnsealed(inventory);
+    if (this.#failure === null) await this.#checkRuns(inventory);
     const repeated = repeatedIn(this.#hashes);
     if (repeated.size > 0) await this.#checkDuplicates(inventory, repeated);
   }
@@ -128,6 +131,16 @@ class LogVerifier {
     } finally {
       await threads?.close();
     }
+  }
+
+  async #checkRuns({ manifest, runs }: Inventory): Promise<void> {
+    const sealed = new SealedHistory(this.#storage);
+    sealed.add(manifest.segments);
+    for (const run of runs) {
+      const isIntact = await this.#check(run.path, () => checkRun(this.#storage, run, sealed));
+      if (isIntact === false) this.#report.remnants.push(run.path);
+    }
+    await sealed.close();
   }
 
   #addSegment({ events, hashes, failure }: CheckedSegment): void {

@@ -134,14 +134,16 @@ async function addSegment(path: string, bytes: Buffer, tree: Tree, add: AddPlace
       }
     }
   }
-  const { key_filter, row_filters, stream_blocks, stream_index } = (await segment.footer()).indexes;
-  add("key filter", path, key_filter.start, key_filter.end);
-  add("row group filter", path, row_filters.start, row_filters.end);
-  add("stream block", path, stream_blocks.start, stream_blocks.end);
-  add("stream index", path, stream_index.start, stream_index.end);
+  const { start, end } = (await segment.footer()).index;
+  const open = await segment.index.open();
+  const starts = [0, open.identitiesStart, open.filterStart, open.locationsStart];
+  const ends = [...starts.slice(1), open.directoriesStart];
+  const names = ["stream block", "identity page", "key filter", "location page"];
+  names.forEach((name, place) => add(name, path, start + starts[place]!, start + ends[place]!));
+  add("index trailer", path, start + open.directoriesStart, end);
   const trailerStart = bytes.length - TRAILER_BYTES;
   const footerStart = trailerStart - bytes.readUInt32LE(trailerStart);
-  add("Bloom filter", path, stream_index.end, footerStart - FOOTER_CRC_BYTES);
+  add("Bloom filter", path, end, footerStart - FOOTER_CRC_BYTES);
   add("footer", path, footerStart, trailerStart);
   add("trailer", path, trailerStart, bytes.length);
   add("footer CRC-32", path, footerStart - FOOTER_CRC_BYTES, footerStart);

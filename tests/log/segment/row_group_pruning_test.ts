@@ -7,7 +7,7 @@ import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealCommits, smallBatches } from "../../support/test_segment.ts";
 
-test("pruneRowGroups() prunes by ids and key filters", async () => {
+test("pruneRowGroups() prunes by ids and the index", async () => {
   const batches = [
     ...smallBatches(ROW_GROUP_EVENTS_MAX),
     preparedBatch("last", { source: "zoo", events: [{ stream: "rare", kind: "deleted" }] }),

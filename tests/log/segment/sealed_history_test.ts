@@ -3,7 +3,6 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { PreparedBatch } from "../../../src/event/types.ts";
-import { KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { flipBit } from "../../support/corrupt.ts";
@@ -102,10 +101,11 @@ test("SealedHistory.open() checks every file, and the footer of the last one", a
   await history.close();
 });
 
-test("SealedHistory caches key filters up to its limit and reads single pages of the others", async () => {
+test("SealedHistory caches filters up to its limit, and reads a page of the other tables", async () => {
   const { storage, segments, entries } = await openHistory();
+  const { filterBytes } = await (await openSegment(storage, "0.parquet")).index.open();
   for (const fitting of [0, 2, 4]) {
-    const history = historyOf(storage, segments, { keyFiltersBytesMax: fitting * KEY_PAGE_BYTES });
+    const history = historyOf(storage, segments, { filtersBytesMax: fitting * filterBytes });
     const newBatch = () => history.findBatch("a", "new");
     assert.deepEqual(await Promise.all([newBatch(), newBatch()]), [null, null]);
     const before = storage.operations.length;
@@ -130,12 +130,10 @@ test("SealedHistory decides without a promise that no segment holds a new key", 
 
 test("SealedHistory serves nothing from a damaged segment and reports the position of the damage", async () => {
   const { storage, segments, entries } = await openHistory();
-  const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
-  const { stream_blocks, stream_index } = indexes;
+  const { index } = await (await openSegment(storage, "0.parquet")).footer();
   const footerEnd = storage.contents("0.parquet").length - 8;
   const cases: [place: number, message: RegExp][] = [
-    [stream_blocks.start + 9, /^0\.parquet: a block of the stream index, .* CRC-32$/],
-    [stream_index.start + 9, /^0\.parquet: a block of the stream index, .* CRC-32$/],
+    [index.start + 9, /^0\.parquet: the block of streams at byte 0: does not match its CRC-32$/],
     [footerEnd - 9, /^0\.parquet: the footer at byte \d+ does not match its CRC-32$/],
   ];
   for (const [place, message] of cases) {
@@ -144,7 +142,7 @@ test("SealedHistory serves nothing from a damaged segment and reports the positi
     const last = entries.at(-1)!;
     for (let time = 0; time < 2; time++) {
       const frontier = history.streamFrontier("a", "s");
-      await assert.rejects(frontier!, { name: "SegmentError", message });
+      await assert.rejects(frontier!, { name: /^(Index|Segment)Error$/, message });
       // Queries that do not need the damaged segment still succeed.
       assert.deepEqual(await history.findBatch(last.source, last.batch_id), last);
       assert.equal(await history.streamFrontier("b", "s"), last.last_event_id);
@@ -154,24 +152,28 @@ test("SealedHistory serves nothing from a damaged segment and reports the positi
   }
 });
 
-test("SealedHistory finds batches despite a damaged key filter, and reports the damage once", async () => {
+test("SealedHistory finds batches despite a damaged index, and reports the damage once", async () => {
   const { storage, segments, entries } = await openHistory();
-  const { indexes } = await (await openSegment(storage, "0.parquet")).footer();
-  const damaged = damagedAt(storage, indexes.key_filter.start + 9);
-  for (const keyFiltersBytesMax of [0, Infinity]) {
-    const reports: string[] = [];
-    const report = (line: string) => void reports.push(line);
-    const history = historyOf(damaged, segments, { keyFiltersBytesMax, report });
-    for (const entry of entries) {
-      assert.deepEqual(await history.findBatch(entry.source, entry.batch_id), entry);
+  const segment = await openSegment(storage, "0.parquet");
+  const { index: { start, end } } = await segment.footer();
+  const { identitiesStart, filterStart } = await segment.index.open();
+  for (const place of [start + identitiesStart + 9, start + filterStart + 9, end - 9]) {
+    const damaged = damagedAt(storage, place);
+    for (const filtersBytesMax of [0, Infinity]) {
+      const reports: string[] = [];
+      const report = (line: string) => void reports.push(line);
+      const history = historyOf(damaged, segments, { filtersBytesMax, report });
+      for (const entry of entries) {
+        assert.deepEqual(await history.findBatch(entry.source, entry.batch_id), entry);
+      }
+      assert.equal(await history.findBatch("a", "new"), null);
+      const isRead = place !== start + filterStart + 9 || filtersBytesMax > 0;
+      assert.equal(reports.length, isRead ? 1 : 0, JSON.stringify(reports));
+      if (isRead) {
+        assert.match(reports[0]!, /^0\.parquet: .*CRC-32; lookups read the rows instead$/);
+      }
+      await history.close();
     }
-    assert.equal(await history.findBatch("a", "new"), null);
-    assert.equal(await history.sourceFrontier("new"), null);
-    assert.equal(await history.streamFrontier("a", "s"), entries[0]!.first_event_id);
-    const page = `the key filter page at byte ${indexes.key_filter.start}`;
-    const line = `0.parquet: ${page} does not match its CRC-32; lookups read the rows instead`;
-    assert.deepEqual(reports, [line]);
-    await history.close();
   }
 });
 

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
-import { batchKeyHash } from "../../../src/log/segment/key_filter.ts";
+import { IndexError } from "../../../src/log/index/index_error.ts";
+import { batchHash } from "../../../src/log/index/key_hash.ts";
 import { countThrough } from "../../../src/log/segment/segment_streams.ts";
 import { SegmentError } from "../../../src/log/storage/segment_error.ts";
 import { findBatch } from "../../../src/log/segment/segment_batches.ts";
@@ -58,9 +59,10 @@ async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): 
     }
     for (const { source, batch_id } of sealed.entries.slice(-20)) {
       answers.push(JSON.stringify(await findBatch(segment, source, batch_id)));
-      assert.ok(await segment.mayHoldKey(batchKeyHash(source, batch_id)));
+      await segment.index.loadFilter(await segment.index.open());
+      assert.ok(segment.index.mayHold(batchHash(source, batch_id)));
     }
-    answers.push(JSON.stringify(await readEntries(segment)));
+    answers.push(JSON.stringify(await readEntries(segment.index)));
     const { last_event_id } = sealed.entries.at(-2)!;
     const counts = await countThrough(segment, last_event_id);
     answers.push(JSON.stringify([...counts?.entries() ?? []]));
@@ -76,7 +78,7 @@ async function attempt(act: () => Promise<unknown>): Promise<unknown> {
   } catch (error) {
     // Any other error is a bug, such as a crash of the decoder.
     const isTold = error instanceof SegmentError || error instanceof VerifyFailure ||
-      error instanceof SyntaxError;
+      error instanceof IndexError || error instanceof SyntaxError;
     assert.ok(isTold, String((error as Error).stack));
     return error;
   }

@@ -56,7 +56,7 @@ test("Segment.footer() describes the segment's content", async () => {
   assert.deepEqual([count, batches], [10_000, 10_000]);
   assert.deepEqual([first_event_id, lastHead], [entries[0]!.first_event_id, head]);
   const last = (stream: string) => events.findLast((event) => event.stream === stream)!.event_id;
-  assert.deepEqual(await readEntries(segment), [
+  assert.deepEqual(await readEntries(segment.index), [
     { key: "shop ", events: 10_000, lastEventId: events.at(-1)!.event_id },
     ...["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"].map((stream) => ({
       key: `shop ${stream}`,

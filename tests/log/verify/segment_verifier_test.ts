@@ -1,20 +1,14 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { crc32 } from "node:zlib";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { ParquetWriter } from "hyparquet-writer";
 import { Table, writeParquet } from "parquet-wasm";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import { batchHash } from "../../../src/log/verify/batch_hashes.ts";
 import { FileWriter } from "../../../src/log/segment/file_writer.ts";
-import { buildKeyFilter, KEY_PAGE_BYTES } from "../../../src/log/segment/key_filter.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
-import {
-  decodeStreamBlock,
-  encodeStreamIndex,
-  isSourceKey,
-} from "../../../src/log/segment/stream_index.ts";
+import { isSourceKey } from "../../../src/log/index/stream_blocks.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { checkSegment } from "../../../src/log/verify/segment_verifier.ts";
 import type { FailureCode } from "../../../src/log/verify/failure.ts";
@@ -26,6 +20,7 @@ import {
   type Forgery,
   forgeSegment,
 } from "../../support/forged_segment.ts";
+import { type IndexChange, rewriteIndex } from "../../support/forged_index.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import {
@@ -119,7 +114,7 @@ function changeLine(row: ForgedRow, change: (line: string) => string): ForgedRow
 const withPayload = (line: string) => line.replace('"payload":null', '"payload":1');
 const withContent = (line: string) => withPayload(line).replace(sha256Hex("null"), sha256Hex("1"));
 
-type Forge = (rows: ForgedRow[]) => Forgery;
+type Forge = (rows: ForgedRow[]) => Forgery | Promise<Forgery>;
 
 /** Changes the line in the first row. */
 function forgeLine(change: (line: string) => string): Forge {
@@ -131,15 +126,16 @@ function forgeOrder(order: readonly number[]): Forge {
   return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
 }
 
-function forgeIndex(index: NonNullable<Forgery["index"]>): Forge {
-  return (rows) => ({ groups: [rows], index });
+/** Forges the index of a segment with the rows. */
+function forgeIndex(change: IndexChange): Forge {
+  return async (rows) => {
+    const { index } = await describeRows([rows]);
+    return { groups: [rows], index: await rewriteIndex(index, change) };
+  };
 }
 
-function forgeStreams(change: (entries: StreamEntry[]) => StreamEntry[]): Forge {
-  return (rows) => {
-    const entries = decodeStreamBlock(describeRows([rows]).built.indexes.stream_blocks);
-    return forgeIndex(encodeStreamIndex(change(entries)))(rows);
-  };
+function forgeStreams(streams: NonNullable<IndexChange["streams"]>): Forge {
+  return forgeIndex({ streams });
 }
 
 function forgeMetadata(metadata: NonNullable<Forgery["metadata"]>): Forge {
@@ -189,28 +185,21 @@ const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Fo
       metadata: { first_event_id: idsOf(rows.slice(1)).first_event_id },
     }),
     "stream counts": forgeStreams((entries) => changed(entries, isStream, { events: 9 })),
-    "the order of streams": forgeStreams((entries) => entries.toReversed()),
     "two streams with swapped counts": forgeStreams((entries) => {
       const [first, second, ...rest] = entries as [StreamEntry, StreamEntry];
       return [{ ...second, key: first.key }, { ...first, key: second.key }, ...rest];
     }),
-    "a repeated stream": forgeStreams((entries) => [entries[0]!, ...entries]),
     "the last event of a source": forgeStreams((entries) =>
       changed(entries, isSource, { lastEventId: entries[2]!.lastEventId })
     ),
     "an omitted source": forgeStreams((entries) => entries.filter(isStream)),
-    "a filter with a missing key": forgeIndex({ key_filter: buildKeyFilter([]) }),
-    "a filter that matches every key": forgeIndex({ key_filter: fullFilter() }),
-    "a row group filter with a missing key": forgeIndex({ row_filters: buildKeyFilter([]) }),
+    "an omitted batch": forgeIndex({ identities: (entries) => entries.slice(1) }),
+    "an omitted key": forgeIndex({ locations: (entries) => entries.slice(1) }),
+    "a batch that does not exist": forgeIndex({
+      identities: (entries) => BigUint64Array.of(...entries, 2n ** 64n - 1n),
+    }),
   }],
 ];
-
-/** A key filter of one page in which all bits are set. */
-function fullFilter(): Buffer {
-  const page = Buffer.alloc(KEY_PAGE_BYTES, 0xff);
-  page.writeUInt32LE(crc32(page.subarray(0, -4)), KEY_PAGE_BYTES - 4);
-  return page;
-}
 
 function isSource({ key }: StreamEntry): boolean {
   return isSourceKey(key);
@@ -238,7 +227,7 @@ function idsOf(rows: ForgedRow[]): { first_event_id: string; last_event_id: stri
 for (const [byDefault, byChain, forgeries] of FORGERIES) {
   for (const [name, forge] of Object.entries(forgeries)) {
     test(`checkSegment() reports forged rows despite a valid file hash: ${name}`, async () => {
-      const { storage, entry } = await forgeSegment(forge(await someRows()));
+      const { storage, entry } = await forgeSegment(await forge(await someRows()));
       assert.equal(await findFailure(storage, entry, { chain: false }), byDefault);
       assert.equal(await findFailure(storage, entry, { chain: true }), byChain);
     });

@@ -1,0 +1,83 @@
+/**
+ * The layout of an index (docs/format.md): the blocks of the stream tree, the pages of the first
+ * table, its filter, the pages of the second table, the directories of both, and a trailer that
+ * says how much there is of each. The trailer determines the size of the index.
+ */
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
+import { ENTRY_BYTES } from "./entries.ts";
+import { IndexError } from "./index_error.ts";
+
+/** A page: entries, four zero bytes, and the CRC-32 of both. */
+export const PAGE_BYTES = 4 * 1024;
+export const CRC_BYTES = 4;
+export const PAGE_CRC_START: number = PAGE_BYTES - CRC_BYTES;
+export const PAGE_ENTRIES: number = Math.floor(PAGE_CRC_START / ENTRY_BYTES);
+/** A directory has the upper 32 bits of the first entry of each page. */
+export const DIRECTORY_ENTRY_BYTES = 4;
+
+const MAGIC = "svindex1";
+const NUMBERS = [
+  ...["batches", "streams", "treeBytes", "rootBytes", "height"] as const,
+  ...["identities", "locations", "filterBytes", "filterCrc", "directoriesCrc"] as const,
+];
+const NUMBER_BYTES = 8;
+const COVERAGE_BYTES = 32;
+const NUMBERS_START = MAGIC.length + COVERAGE_BYTES;
+const TRAILER_CRC_START = NUMBERS_START + NUMBER_BYTES * NUMBERS.length;
+export const TRAILER_BYTES: number = TRAILER_CRC_START + CRC_BYTES;
+
+/** Which segments a run index covers, as in its name; zeros in a segment's own index. */
+export const NO_COVERAGE: string = "0".repeat(2 * COVERAGE_BYTES);
+
+/** `height` is the number of levels of the stream tree, and its last block is the root. */
+export type Trailer = Record<typeof NUMBERS[number], number> & { coverage: string };
+
+export function encodeTrailer(trailer: Trailer): Buffer {
+  const bytes = Buffer.alloc(TRAILER_BYTES);
+  bytes.write(MAGIC, "latin1");
+  bytes.write(trailer.coverage, MAGIC.length, "hex");
+  NUMBERS.forEach((name, place) => {
+    bytes.writeBigUInt64LE(BigInt(trailer[name]), NUMBERS_START + NUMBER_BYTES * place);
+  });
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, TRAILER_CRC_START)), TRAILER_CRC_START);
+  return bytes;
+}
+
+/** Where the parts of an index start, relative to its start. */
+export interface Layout extends Trailer {
+  identitiesStart: number;
+  filterStart: number;
+  locationsStart: number;
+  directoriesStart: number;
+}
+
+export function pagesOf(entries: number): number {
+  return Math.ceil(entries / PAGE_ENTRIES);
+}
+
+/** @param sizeBytes size of the index. @throws {IndexError} */
+export function decodeTrailer(bytes: Buffer, sizeBytes: number): Layout {
+  const isOurs = bytes.length === TRAILER_BYTES &&
+    bytes.toString("latin1", 0, MAGIC.length) === MAGIC &&
+    bytes.readUInt32LE(TRAILER_CRC_START) === crc32(bytes.subarray(0, TRAILER_CRC_START));
+  if (!isOurs) throw new IndexError("the trailer does not match its CRC-32");
+  const numbers = NUMBERS.map((name, place) =>
+    [name, Number(bytes.readBigUInt64LE(NUMBERS_START + NUMBER_BYTES * place))] as const
+  );
+  const coverage = bytes.toString("hex", MAGIC.length, NUMBERS_START);
+  const trailer: Trailer = {
+    ...Object.fromEntries(numbers) as Omit<Trailer, "coverage">,
+    coverage,
+  };
+  const { treeBytes, identities, filterBytes, locations } = trailer;
+  const identitiesStart = treeBytes;
+  const filterStart = identitiesStart + PAGE_BYTES * pagesOf(identities);
+  const locationsStart = filterStart + filterBytes;
+  const directoriesStart = locationsStart + PAGE_BYTES * pagesOf(locations);
+  const directoriesBytes = DIRECTORY_ENTRY_BYTES * (pagesOf(identities) + pagesOf(locations));
+  if (directoriesStart + directoriesBytes + TRAILER_BYTES !== sizeBytes) {
+    throw new IndexError(`has ${sizeBytes} bytes, which its trailer does not account for`);
+  }
+  return { ...trailer, identitiesStart, filterStart, locationsStart, directoriesStart };
+}

@@ -1,0 +1,83 @@
+/**
+ * Merges indexes of consecutive segments or runs into the index of their run. The result depends
+ * only on the segments, so that `verify` can make it again.
+ */
+import { mergedStreams } from "../read/merged_streams.ts";
+import { sumOf } from "../../sum.ts";
+import { joined, sortDistinct } from "./entries.ts";
+import type { IndexReader, TableName } from "./index_reader.ts";
+import { type WriteBytes, writeIndex } from "./index_writer.ts";
+import { hashBound } from "./key_hash.ts";
+
+/** Entries sorted at once: 4 MiB. */
+const STEP_ENTRIES = 512 * 1024;
+/** With many inputs, more entries are sorted at once, so that few pages are read twice. */
+const STEP_PAGE_ENTRIES = 2048;
+
+export interface MergeInput {
+  index: IndexReader;
+  /** Its first segment's ordinal in the run. */
+  ordinal: number;
+  /** Whether it is a segment's own index, whose ordinals are row groups. */
+  isSegment: boolean;
+}
+
+/**
+ * @param coverage see `Trailer`.
+ * @param throttle called after each step; may block.
+ * @throws {IndexError} if an input is damaged.
+ */
+export async function mergeIndexes(
+  inputs: readonly MergeInput[],
+  coverage: string,
+  write: WriteBytes,
+  throttle: () => void = () => {},
+): Promise<void> {
+  const opened = [];
+  for (const { index } of inputs) opened.push(await index.open());
+  await writeIndex({
+    coverage,
+    batches: sumOf(opened, ({ batches }) => batches),
+    streams: streamsOf(inputs, throttle),
+    identities: entriesOf(inputs, "identities", throttle),
+    locations: entriesOf(inputs, "locations", throttle),
+  }, write);
+}
+
+async function* streamsOf(inputs: readonly MergeInput[], throttle: () => void) {
+  for await (const entries of mergedStreams(inputs.map(({ index }) => index), "")) {
+    yield entries;
+    throttle();
+  }
+}
+
+/** Yields the entries of all inputs, one range of hashes after another. */
+async function* entriesOf(
+  inputs: readonly MergeInput[],
+  table: TableName,
+  throttle: () => void,
+): AsyncGenerator<BigUint64Array, void> {
+  let count = 0;
+  for (const { index } of inputs) count += (await index.open())[table];
+  const stepEntries = Math.max(STEP_ENTRIES, STEP_PAGE_ENTRIES * inputs.length);
+  const steps = Math.max(1, Math.ceil(count / stepEntries));
+  for (let step = 0; step < steps; step++) {
+    const [from, to] = [hashBound(step, steps), hashBound(step + 1, steps)];
+    const parts = [];
+    for (const input of inputs) {
+      const entries = await input.index.readEntries(table, from, to);
+      parts.push(renumbered(entries, input));
+    }
+    yield sortDistinct(joined(parts));
+    throttle();
+  }
+}
+
+/** Replaces the ordinals in an input by those of the segments in the run. */
+function renumbered(entries: BigUint64Array, { ordinal, isSegment }: MergeInput): BigUint64Array {
+  const halves = new Uint16Array(entries.buffer, entries.byteOffset, 4 * entries.length);
+  for (let at = 0; at < halves.length; at += 4) {
+    halves[at] = isSegment ? ordinal : ordinal + halves[at]!;
+  }
+  return entries;
+}

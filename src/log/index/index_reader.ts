@@ -1,0 +1,268 @@
+/**
+ * Reads an index, of a segment or of a run of segments. Its trailer and directories are cached, and
+ * a lookup then reads one page, or the blocks of one path through the stream tree. Every part is
+ * checked against its CRC-32.
+ */
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
+import { firstIndex } from "../../first_index.ts";
+import { LruCache } from "../../lru_cache.ts";
+import type { StreamEntry, StreamSource } from "../read/stream_counts.ts";
+import type { FileReader } from "../storage/storage.ts";
+import { CachedReads } from "../wal/cached_reads.ts";
+import { ENTRY_BYTES, highWord, joined, ORDINALS_MAX } from "./entries.ts";
+import { IndexError } from "./index_error.ts";
+import {
+  CRC_BYTES,
+  decodeTrailer,
+  type Layout,
+  NO_COVERAGE,
+  PAGE_BYTES,
+  PAGE_CRC_START,
+  PAGE_ENTRIES,
+  pagesOf,
+  TRAILER_BYTES,
+} from "./index_format.ts";
+import { KeyFilter } from "./key_filter.ts";
+import { hashBound, KEY_HASHES, type KeyHash } from "./key_hash.ts";
+import {
+  type ChildRow,
+  decodeChildren,
+  decodeStreams,
+  STREAM_BLOCK_BYTES_MAX,
+  type StreamBlock,
+} from "./stream_blocks.ts";
+
+/** `identities`: batches, streams of a source and sources. `locations`: keys, streams of any. */
+export type TableName = "identities" | "locations";
+
+/** Where an index is: bytes [start, end) of a file. */
+export interface IndexPlace {
+  file: FileReader;
+  start: number;
+  end: number;
+}
+
+interface OpenIndex extends Layout {
+  place: IndexPlace;
+  /** The first word of each page. */
+  directories: Record<TableName, Uint32Array>;
+}
+
+/** Memory for directories: those of 10^9 keys, or of the indexes of a thousand segments. */
+const DIRECTORIES_BYTES_MAX = 32 * 1024 * 1024;
+const OPEN_INDEX_BYTES = 1024;
+/** Maximum rows of cached stream blocks: about 8 MiB. */
+const STREAM_ROWS_MAX = 40_000;
+/** A filter is read in pieces, so that other clients can run. */
+const FILTER_PIECE_BYTES = 1024 * 1024;
+/** Pages that a check reads at once. */
+const CHECKED_PAGES = 256;
+
+/** Caches shared by the indexes of a log, keyed by name. */
+export class IndexCaches {
+  readonly reads = new CachedReads();
+  readonly open = new LruCache<OpenIndex>(
+    DIRECTORIES_BYTES_MAX,
+    ({ directories: { identities, locations } }) =>
+      OPEN_INDEX_BYTES + identities.byteLength + locations.byteLength,
+  );
+  readonly leaves = new LruCache<readonly StreamEntry[]>(STREAM_ROWS_MAX, ({ length }) => length);
+  readonly inner = new LruCache<readonly ChildRow[]>(STREAM_ROWS_MAX, ({ length }) => length);
+}
+
+export class IndexReader implements StreamSource {
+  /** The path of the file. */
+  readonly name: string;
+  readonly #find: () => Promise<IndexPlace>;
+  readonly #caches: IndexCaches;
+  readonly coverage: string;
+  #filter: KeyFilter | null = null;
+  #loading: Promise<void> | null = null;
+  #loadedBytes = 0;
+
+  /**
+   * @param find locates the index.
+   * @param coverage the segments that it must cover; see `Trailer`.
+   */
+  constructor(
+    name: string,
+    find: () => Promise<IndexPlace>,
+    caches: IndexCaches,
+    coverage: string = NO_COVERAGE,
+  ) {
+    this.name = name;
+    this.#find = find;
+    this.#caches = caches;
+    this.coverage = coverage;
+  }
+
+  /** Returns the sizes and places of the parts. @throws {IndexError} */
+  open(): Promise<OpenIndex> {
+    return this.#caches.open.load(this.name, async () => {
+      const place = await this.#find();
+      const bytes = await this.#read(place, place.end - place.start - TRAILER_BYTES, TRAILER_BYTES);
+      const layout = this.#named(() => decodeTrailer(bytes, place.end - place.start));
+      const { directoriesStart, identities, directoriesCrc, coverage } = layout;
+      if (coverage !== this.coverage) {
+        throw new IndexError(`${this.name}: covers other segments, ${coverage}`);
+      }
+      const directoriesEnd = place.end - place.start - TRAILER_BYTES;
+      const words = await this.#read(place, directoriesStart, directoriesEnd - directoriesStart);
+      if (crc32(words) !== directoriesCrc) throw this.#damaged("the directory", directoriesStart);
+      const all = new Uint32Array(words.buffer, words.byteOffset, words.length / 4);
+      const split = pagesOf(identities);
+      const directories = { identities: all.subarray(0, split), locations: all.subarray(split) };
+      return { ...layout, place, directories };
+    });
+  }
+
+  /** Memory of the filter, also while it is being loaded. */
+  get loadedBytes(): number {
+    return this.#loadedBytes;
+  }
+
+  /** Whether `identities` may contain a key; undefined if no filter is in memory. */
+  mayHold(hash: KeyHash): boolean | undefined {
+    return this.#filter?.mayHold(highWord(hash), hash % ORDINALS_MAX * ORDINALS_MAX);
+  }
+
+  /** Loads the filter into memory, once. @throws {IndexError} */
+  loadFilter({ place, filterStart, filterBytes, filterCrc }: OpenIndex): Promise<void> {
+    return this.#loading ??= (async () => {
+      this.#loadedBytes = filterBytes;
+      const filter = Buffer.allocUnsafeSlow(filterBytes);
+      let crc = 0;
+      for (let at = 0; at < filterBytes; at += FILTER_PIECE_BYTES) {
+        const piece = filter.subarray(at, at + FILTER_PIECE_BYTES);
+        await this.#fill(place, filterStart + at, piece);
+        crc = crc32(piece, crc);
+      }
+      if (crc !== filterCrc) throw this.#damaged("the filter", filterStart);
+      this.#filter = new KeyFilter(filter);
+    })();
+  }
+
+  /** Returns the ordinals in the entries of a key, in order. @throws {IndexError} */
+  async find(table: TableName, hash: KeyHash): Promise<number[]> {
+    const entries = await this.readEntries(table, hash, hash + 1);
+    const halves = new Uint16Array(entries.buffer, entries.byteOffset, 4 * entries.length);
+    return Array.from(entries, (_, place) => halves[4 * place]!);
+  }
+
+  /** Returns the entries whose hashes are in [from, to). @throws {IndexError} */
+  async readEntries(table: TableName, from: KeyHash, to: KeyHash): Promise<BigUint64Array> {
+    const open = await this.open();
+    const words = open.directories[table];
+    const low = highWord(from);
+    // A page that starts with this word may follow one that ends with it.
+    const first = Math.max(0, firstIndex(words.length, (page) => words[page]! >= low) - 1);
+    const last = to >= KEY_HASHES
+      ? words.length
+      : firstIndex(words.length, (page) => words[page]! > highWord(to - 1));
+    if (first >= last) return new BigUint64Array();
+    const tableStart = table === "identities" ? open.identitiesStart : open.locationsStart;
+    const start = tableStart + PAGE_BYTES * first;
+    const pages = await this.#read(open.place, start, PAGE_BYTES * (last - first));
+    const found: BigUint64Array[] = [];
+    for (let page = first; page < last; page++) {
+      const at = PAGE_BYTES * (page - first);
+      const bytes = pages.subarray(at, at + PAGE_BYTES);
+      if (crc32(bytes.subarray(0, PAGE_CRC_START)) !== bytes.readUInt32LE(PAGE_CRC_START)) {
+        throw this.#damaged("the page", start + at);
+      }
+      const count = Math.min(PAGE_ENTRIES, open[table] - PAGE_ENTRIES * page);
+      const placeOf = (hash: KeyHash) =>
+        firstIndex(count, (place) => bytes.readUIntLE(ENTRY_BYTES * place + 2, 6) >= hash);
+      const entries = new BigUint64Array(bytes.buffer, bytes.byteOffset, count);
+      found.push(entries.subarray(placeOf(from), placeOf(to)));
+    }
+    return found.length === 1 ? found[0]! : joined(found);
+  }
+
+  /** Returns the entry for a stream or source; null if there is none. @throws {IndexError} */
+  async entry(key: string): Promise<StreamEntry | null> {
+    for await (const [first] of this.blocks(key)) return first?.key === key ? first : null;
+    return null;
+  }
+
+  /** Yields the streams and sources from a key on. @throws {IndexError} */
+  async *blocks(from: string): AsyncGenerator<readonly StreamEntry[], void> {
+    const { treeBytes, rootBytes, height } = await this.open();
+    const start = treeBytes - rootBytes;
+    yield* this.#walk({ start, bytes: rootBytes }, height - 1, from);
+  }
+
+  async *#walk(
+    block: StreamBlock,
+    height: number,
+    from: string,
+  ): AsyncGenerator<readonly StreamEntry[], void> {
+    if (height === 0) {
+      const rows = await this.#block(this.#caches.leaves, block, decodeStreams);
+      const first = firstIndex(rows.length, (place) => rows[place]!.key >= from);
+      if (first < rows.length) yield first === 0 ? rows : rows.slice(first);
+      return;
+    }
+    const rows = await this.#block(this.#caches.inner, block, decodeChildren);
+    const first = firstIndex(rows.length, (place) => rows[place]!.key >= from);
+    for (const child of rows.slice(first)) yield* this.#walk(child, height - 1, from);
+  }
+
+  /** Reads all of the index. @throws {IndexError} if any part does not match its CRC-32. */
+  async check(): Promise<void> {
+    const open = await this.open();
+    await this.loadFilter(open);
+    for (const table of ["identities", "locations"] as const) {
+      const steps = Math.ceil(open.directories[table].length / CHECKED_PAGES);
+      for (let step = 0; step < steps; step++) {
+        await this.readEntries(table, hashBound(step, steps), hashBound(step + 1, steps));
+      }
+    }
+    for await (const _ of this.blocks("")) { /* It is checked when it is read. */ }
+  }
+
+  #block<Rows>(
+    cache: LruCache<Rows>,
+    { start, bytes }: StreamBlock,
+    decode: (bytes: Buffer) => Rows,
+  ): Promise<Rows> {
+    return cache.load(`${this.name} ${start}`, async () => {
+      const { place, treeBytes } = await this.open();
+      if (start + bytes > treeBytes || bytes > STREAM_BLOCK_BYTES_MAX || bytes < CRC_BYTES) {
+        throw new IndexError(`${this.name}: invalid block of streams, ${bytes} bytes at ${start}`);
+      }
+      const block = await this.#read(place, start, bytes);
+      return this.#named(() => decode(block), `the block of streams at byte ${start}: `);
+    });
+  }
+
+  async #read(place: IndexPlace, start: number, sizeBytes: number): Promise<Buffer> {
+    if (start < 0) throw new IndexError(`${this.name}: too short for an index`);
+    const bytes = Buffer.allocUnsafeSlow(sizeBytes);
+    await this.#fill(place, start, bytes);
+    return bytes;
+  }
+
+  async #fill(place: IndexPlace, start: number, into: Buffer): Promise<void> {
+    const readBytes = into.length === 0
+      ? 0
+      : await this.#caches.reads.read(place.file, into, place.start + start);
+    if (readBytes !== into.length) throw new IndexError(`${this.name}: the file ends too early`);
+  }
+
+  #damaged(what: string, start: number): IndexError {
+    const where = `${what} at byte ${start} of the index`;
+    return new IndexError(`${this.name}: ${where} does not match its CRC-32`);
+  }
+
+  /** Names the file in an error that `decode` throws. */
+  #named<Decoded>(decode: () => Decoded, where = "the index: "): Decoded {
+    try {
+      return decode();
+    } catch (cause) {
+      if (!(cause instanceof IndexError)) throw cause;
+      throw new IndexError(`${this.name}: ${where}${cause.message}`, { cause });
+    }
+  }
+}

@@ -1,0 +1,142 @@
+/** Writes an index from sorted parts, in constant memory but for its filter and directories. */
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
+import { assert } from "../../assert.ts";
+import type { StreamEntry } from "../read/stream_counts.ts";
+import {
+  DIRECTORY_ENTRY_BYTES,
+  encodeTrailer,
+  PAGE_BYTES,
+  PAGE_CRC_START,
+  PAGE_ENTRIES,
+} from "./index_format.ts";
+import { ENTRY_BYTES } from "./entries.ts";
+import { filterBytes, KeyFilter } from "./key_filter.ts";
+import { BlockEncoder, type ChildRow } from "./stream_blocks.ts";
+
+type Parts<Part> = Iterable<Part> | AsyncIterable<Part>;
+
+export interface IndexContents {
+  /** Lowercase hex digits; see `Trailer`. */
+  coverage: string;
+  /** The number of batches, each of which has one key in `identities`. */
+  batches: number;
+  /** The streams and sources in order. */
+  streams: Parts<readonly StreamEntry[]>;
+  /** Sorted distinct entries of batches, streams of a source, and sources. */
+  identities: Parts<BigUint64Array>;
+  /** Sorted distinct entries of record keys, and of streams of any source. */
+  locations: Parts<BigUint64Array>;
+}
+
+/** Receives the bytes of an index in order; they don't change afterwards. */
+export type WriteBytes = (bytes: Buffer) => Promise<void> | void;
+
+export async function writeIndex(contents: IndexContents, write: WriteBytes): Promise<void> {
+  const { coverage, batches } = contents;
+  const tree = await writeTree(contents.streams, write);
+  const filter = new KeyFilter(Buffer.alloc(filterBytes(batches + tree.streams)));
+  const identities = new PageWriter(write);
+  for await (const entries of contents.identities) {
+    if (filter.bytes.length > 0) filter.add(entries);
+    await identities.add(entries);
+  }
+  await identities.finish();
+  await write(filter.bytes);
+  const locations = new PageWriter(write);
+  for await (const entries of contents.locations) await locations.add(entries);
+  await locations.finish();
+  const directories = Buffer.concat([identities.directory, locations.directory]);
+  await write(directories);
+  await write(encodeTrailer({
+    ...{ coverage, batches, ...tree },
+    ...{ identities: identities.entries, locations: locations.entries },
+    ...{ filterBytes: filter.bytes.length, filterCrc: crc32(filter.bytes) },
+    directoriesCrc: crc32(directories),
+  }));
+}
+
+/** Fills pages with entries. */
+class PageWriter {
+  readonly #write: WriteBytes;
+  readonly #firstWords: number[] = [];
+  #page = new BigUint64Array(PAGE_BYTES / ENTRY_BYTES);
+  #count = 0;
+  entries = 0;
+
+  constructor(write: WriteBytes) {
+    this.#write = write;
+  }
+
+  get directory(): Buffer {
+    const words = Uint32Array.from(this.#firstWords);
+    return Buffer.from(words.buffer, 0, DIRECTORY_ENTRY_BYTES * words.length);
+  }
+
+  async add(entries: BigUint64Array): Promise<void> {
+    this.entries += entries.length;
+    for (let at = 0; at < entries.length;) {
+      const next = entries.subarray(at, at + PAGE_ENTRIES - this.#count);
+      this.#page.set(next, this.#count);
+      this.#count += next.length;
+      at += next.length;
+      if (this.#count === PAGE_ENTRIES) await this.finish();
+    }
+  }
+
+  /** Ends the page, which the last one of a table need not fill. */
+  async finish(): Promise<void> {
+    if (this.#count === 0) return;
+    const bytes = Buffer.from(this.#page.buffer);
+    bytes.writeUInt32LE(crc32(bytes.subarray(0, PAGE_CRC_START)), PAGE_CRC_START);
+    this.#firstWords.push(bytes.readUInt32LE(ENTRY_BYTES / 2));
+    await this.#write(bytes);
+    this.#page = new BigUint64Array(this.#page.length);
+    this.#count = 0;
+  }
+}
+
+interface WrittenTree {
+  streams: number;
+  treeBytes: number;
+  rootBytes: number;
+  height: number;
+}
+
+/** Writes the leaves, then each level of inner blocks, up to a single block. */
+async function writeTree(
+  streams: IndexContents["streams"],
+  write: WriteBytes,
+): Promise<WrittenTree> {
+  const written: WrittenTree = { streams: 0, treeBytes: 0, rootBytes: 0, height: 1 };
+  const block = new BlockEncoder();
+  let places: ChildRow[] = [];
+  const endBlock = async () => {
+    const key = block.lastKey;
+    const bytes = block.finish();
+    places.push({ key, start: written.treeBytes, bytes: bytes.length });
+    written.treeBytes += bytes.length;
+    await write(bytes);
+  };
+  for await (const entries of streams) {
+    for (const entry of entries) {
+      assert(entry.key > block.lastKey, "streams must be sorted");
+      block.addStream(entry);
+      written.streams += 1;
+      if (block.isFull) await endBlock();
+    }
+  }
+  if (block.lastKey !== "" || places.length === 0) await endBlock();
+  while (places.length > 1) {
+    const children = places;
+    places = [];
+    for (const child of children) {
+      block.addChild(child);
+      if (block.isFull) await endBlock();
+    }
+    if (block.lastKey !== "") await endBlock();
+    written.height += 1;
+  }
+  written.rootBytes = places[0]!.bytes;
+  return written;
+}

@@ -1,0 +1,89 @@
+/**
+ * Which run indexes a log has, and which to merge next. A run of level n covers 8^n consecutive
+ * segments and starts at a multiple of that number in the manifest. So each segment is in one run
+ * of a level, and a log of 8^n segments has at most 7n runs. The name of an index commits to the
+ * segments that it covers: one of an older copy of the log, or of another log, has another name.
+ */
+import { createHash } from "node:crypto";
+import { indexPath } from "../storage/file_names.ts";
+
+/** Every segment is merged once a level. With 16, a log of 4,000 segments has 35 runs, not 21. */
+const RUN_FANOUT = 8;
+/** A run of 32,768 segments. Ordinals have 16 bits. */
+const LEVELS_MAX = 5;
+
+/** The members of a manifest entry that a run depends on. */
+export interface RunSegment {
+  sha256: string;
+  first_event_id: string;
+  last_event_id: string;
+}
+
+export interface Run {
+  level: number;
+  /** Number of its first segment. */
+  first: number;
+  count: number;
+  /** SHA-256 of the SHA-256s of its segments, 64 lowercase hex digits. */
+  coverage: string;
+  path: string;
+}
+
+export function runOf(segments: readonly RunSegment[], level: number, first: number): Run {
+  const count = RUN_FANOUT ** level;
+  const hash = createHash("sha256");
+  for (let number = first; number < first + count; number++) hash.update(segments[number]!.sha256);
+  const coverage = hash.digest("hex");
+  const firstEventId = segments[first]!.first_event_id;
+  const lastEventId = segments[first + count - 1]!.last_event_id;
+  return {
+    level,
+    first,
+    count,
+    coverage,
+    path: indexPath({ level, firstEventId, lastEventId, coverage }),
+  };
+}
+
+/** Returns the runs with an index among `paths` that no larger one covers, in order. */
+export function chooseRuns(segments: readonly RunSegment[], paths: ReadonlySet<string>): Run[] {
+  const runs: Run[] = [];
+  for (let first = 0; first < segments.length;) {
+    const run = largestRun(segments, first, paths);
+    if (run !== null) runs.push(run);
+    first += run?.count ?? 1;
+  }
+  return runs;
+}
+
+function largestRun(
+  segments: readonly RunSegment[],
+  first: number,
+  paths: ReadonlySet<string>,
+): Run | null {
+  for (let level = paths.size === 0 ? 0 : LEVELS_MAX; level > 0; level--) {
+    const count = RUN_FANOUT ** level;
+    if (first % count !== 0 || first + count > segments.length) continue;
+    const run = runOf(segments, level, first);
+    if (paths.has(run.path)) return run;
+  }
+  return null;
+}
+
+/** The level of an index in use, 0 for that of a segment, and its first segment. */
+export interface Leveled {
+  level: number;
+  first: number;
+}
+
+/** Returns the first eight neighbors, lowest level first, that can be merged; empty if none can. */
+export function nextToMerge<Part extends Leveled>(parts: readonly Part[]): readonly Part[] {
+  for (let level = 0; level < LEVELS_MAX; level++) {
+    for (let place = 0; place + RUN_FANOUT <= parts.length; place++) {
+      const group = parts.slice(place, place + RUN_FANOUT);
+      const isAligned = group[0]!.first % RUN_FANOUT ** (level + 1) === 0;
+      if (isAligned && group.every((part) => part.level === level)) return group;
+    }
+  }
+  return [];
+}

@@ -1,0 +1,49 @@
+/**
+ * Merges indexes beside normal service, one run after another, and removes index files that are not
+ * in use (docs/format.md, "Index files"). A crash at any step leaves files that the next start
+ * either uses or removes.
+ */
+import type { SealedHistory } from "../segment/sealed_history.ts";
+import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../storage/file_names.ts";
+import { removeIfThere, type Storage } from "../storage/storage.ts";
+import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
+import type { IndexMaker } from "./index_maker.ts";
+
+export interface IndexMergingOptions extends Pick<BackgroundSealingOptions, "report" | "pause"> {
+  storage: Storage;
+  sealed: SealedHistory;
+  maker: IndexMaker;
+}
+
+export function indexMerging(
+  { storage, sealed, maker, report, pause }: IndexMergingOptions,
+): BackgroundSealing {
+  return new BackgroundSealing({
+    maker,
+    pause,
+    report,
+    failure: "not merged",
+    nextPath: () => sealed.leftover ?? sealed.nextMerge()?.run.path ?? null,
+    sealNext: () => mergeNext(storage, sealed, maker),
+  });
+}
+
+/** Removes an index file that is not in use, or else makes the next index. */
+export async function mergeNext(
+  storage: Storage,
+  sealed: SealedHistory,
+  maker: Pick<IndexMaker, "make">,
+): Promise<void> {
+  if (sealed.leftover !== null) return await sealed.removeLeftover();
+  const plan = sealed.nextMerge();
+  if (plan === null) return;
+  if (await storage.list(INDEX_FOLDER) === null) {
+    await storage.makeFolder(INDEX_FOLDER);
+    await storage.syncFolder(".");
+  }
+  await removeIfThere(storage, INDEX_TEMPORARY_FILE);
+  await maker.make(plan);
+  await storage.rename(INDEX_TEMPORARY_FILE, plan.run.path);
+  await storage.syncFolder(INDEX_FOLDER);
+  sealed.useRun(plan.run);
+}

@@ -1,0 +1,48 @@
+/** Reads and writes whole indexes in memory, and forges ones with valid CRC-32s. */
+import { Buffer } from "node:buffer";
+import { KEY_HASHES } from "../../src/log/index/key_hash.ts";
+import { NO_COVERAGE } from "../../src/log/index/index_format.ts";
+import { IndexCaches, IndexReader } from "../../src/log/index/index_reader.ts";
+import { type IndexContents, writeIndex } from "../../src/log/index/index_writer.ts";
+import type { StreamEntry } from "../../src/log/read/stream_counts.ts";
+import { readEntries } from "./stream_entries.ts";
+
+export interface IndexChange {
+  streams?: (entries: StreamEntry[]) => StreamEntry[];
+  identities?: (entries: BigUint64Array) => BigUint64Array;
+  locations?: (entries: BigUint64Array) => BigUint64Array;
+}
+
+export function indexIn(bytes: Buffer, coverage: string = NO_COVERAGE): IndexReader {
+  const file = {
+    read: (into: Uint8Array, position: number) =>
+      Promise.resolve(bytes.copy(into, 0, position, position + into.length)),
+  };
+  const place = { file, start: 0, end: bytes.length };
+  return new IndexReader("index", () => Promise.resolve(place), new IndexCaches(), coverage);
+}
+
+export async function encodeIndex(contents: IndexContents): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  await writeIndex(contents, (bytes) => void pieces.push(bytes));
+  return Buffer.concat(pieces);
+}
+
+/** Changes what an index says. */
+export async function rewriteIndex(
+  bytes: Buffer,
+  change: IndexChange,
+  coverage?: string,
+): Promise<Buffer> {
+  const index = indexIn(bytes, coverage);
+  const keep = <Value>(value: Value) => value;
+  const { streams = keep, identities = keep, locations = keep } = change;
+  const { batches } = await index.open();
+  return await encodeIndex({
+    coverage: index.coverage,
+    batches,
+    streams: [streams(await readEntries(index))],
+    identities: [identities(await index.readEntries("identities", 0, KEY_HASHES))],
+    locations: [locations(await index.readEntries("locations", 0, KEY_HASHES))],
+  });
+}

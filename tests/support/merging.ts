@@ -1,0 +1,21 @@
+/** Merges the indexes of a closed log, as its writer does while it serves. */
+import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
+import { readManifest } from "../../src/log/segment/manifest.ts";
+import { makeIndex } from "../../src/log/sealing/index_maker.ts";
+import { mergeNext } from "../../src/log/sealing/index_merging.ts";
+import type { Storage } from "../../src/log/storage/storage.ts";
+
+/** Makes the indexes that are due, and removes those not in use. */
+export async function mergeAll(storage: Storage, sealed: SealedHistory): Promise<void> {
+  const maker = { make: (plan: Parameters<typeof makeIndex>[1]) => makeIndex(storage, plan) };
+  while (sealed.leftover !== null || sealed.nextMerge() !== null) {
+    await mergeNext(storage, sealed, maker);
+  }
+}
+
+export async function mergeLog(storage: Storage): Promise<void> {
+  const sealed = new SealedHistory(storage);
+  await sealed.open((await readManifest(storage))!.segments);
+  await mergeAll(storage, sealed);
+  await sealed.close();
+}
