@@ -40,6 +40,9 @@ const PAIRS = 5;
 /** The rest of a window is measured. */
 const WARMUP_SHARE = 0.2;
 
+/** Requests, one after another, after which the server has closed what clients have closed. */
+const SETTLING_REQUESTS = 100;
+
 /** Clients that each append single events to a stream of their own. */
 function clients(count: number, workloadOf: WorkloadOf, source = "bench"): Form {
   return (window) =>
@@ -74,6 +77,8 @@ function besideIdleFollowers(count: number, measured: Form): Form {
       return await Promise.race([followers.failed, measured(window)]);
     } finally {
       followers.close();
+      // The server must not close them during the next window.
+      for (let look = 0; look < SETTLING_REQUESTS; look++) await frontier(window.socketPath);
     }
   };
 }
@@ -125,6 +130,8 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
         "ratio": rounded(middle((pair) => perSecond(pair.shaped) / perSecond(pair.plain)), 2),
         "plain p99 ms": rounded(middle((pair) => pair.plain.latencies.quantileMs(0.99)), 2),
         "shaped p99 ms": rounded(middle((pair) => pair.shaped.latencies.quantileMs(0.99)), 2),
+        "plain µs CPU/event": rounded(middle((pair) => cpuPerEvent(pair.plain)), 1),
+        "shaped µs CPU/event": rounded(middle((pair) => cpuPerEvent(pair.shaped)), 1),
         "peak MB": megabytes(peakMemoryBytes(pid)),
       };
     }));
@@ -132,6 +139,11 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
 
 function perSecond({ events, seconds }: LoadResult): number {
   return events / seconds;
+}
+
+/** Includes the CPU time that the server spends on what is not counted. */
+function cpuPerEvent({ serverCpuSeconds, events }: LoadResult): number {
+  return (serverCpuSeconds ?? 0) / Math.max(events, 1) * 1e6;
 }
 
 await runBench(async () => {

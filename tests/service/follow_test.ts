@@ -5,6 +5,7 @@ import { FOLLOW_POSITION_INTERVAL_MS, FOLLOW_RECORD_BYTES_MAX } from "../../src/
 import type { EventLogService } from "../../src/service/event_log.ts";
 import { FOLLOW_ALL, idsOf, nextEvents, snapshotRecords } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
+import { gateAt } from "../support/storage_faults.ts";
 import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestLog } from "../support/test_log.ts";
@@ -161,6 +162,27 @@ test("follow() skips commits that do not match without a read, and reports its p
   const [, wanted] = await commit(service, "3", ["a", "b"]);
   assert.deepEqual(idsOf(await second), [wanted]);
   clearInterval(alive);
+  follow.close();
+  await service.close();
+});
+
+test("follow() delivers a commit that matches while the one before it is read", async () => {
+  const storage = new SimulatedDisk();
+  const { service } = await openTestService(storage);
+  const follow = service.follow({ ...FOLLOW_ALL, filter: { stream: "a" } });
+  await snapshotRecords(follow);
+  const first = nextEvents(follow);
+  const gate = gateAt("read");
+  storage.hook = gate.hook;
+  const receipts = [await submit(service, submittedBatch("shop", "1", ["a"]))];
+  await gate.reached;
+  for (const [batchId, stream] of [["2", "b"], ["3", "a"], ["4", "b"]] as const) {
+    receipts.push(await submit(service, submittedBatch("shop", batchId, [stream])));
+  }
+  gate.open();
+  const ids = receipts.map(({ body }) => body.last_event_id as string);
+  assert.deepEqual(idsOf(await first), [ids[0]]);
+  assert.deepEqual(idsOf(await nextEvents(follow)), [ids[2]]);
   follow.close();
   await service.close();
 });
