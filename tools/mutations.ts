@@ -446,11 +446,4 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     tests: [SEALING],
   },
-  {
-    name: "a consumer resumes after an event that its restored log has lost",
-    edits: [
-      edit("client/position.ts", "  if (event === null || !isSame) throw", "  if (!isSame) throw"),
-    ],
-    tests: ["tests/client/replay_test.ts", "tests/client/follow_test.ts"],
-  },
 ];
