@@ -43,11 +43,7 @@ export {
   PositionError,
   ProtocolError,
 } from "./src/client/errors.ts";
-export {
-  type CallOptions,
-  EventLogClient,
-  type EventLogClientOptions,
-} from "./src/client/event_log_client.ts";
+export { type CallOptions, EventLogClient } from "./src/client/event_log_client.ts";
 export type {
   FollowEvent,
   FollowItem,
@@ -56,6 +52,7 @@ export type {
   Reconnect,
 } from "./src/client/follow.ts";
 export type { ReplayFilter, ReplayOptions } from "./src/client/replay.ts";
+export type { EventLogClientOptions } from "./src/client/options.ts";
 export type { StartOptions } from "./src/client/position.ts";
 export type { StreamsOptions, StreamsSnapshot } from "./src/client/streams.ts";
 export type { Timing } from "./src/client/timing.ts";

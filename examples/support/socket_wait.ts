@@ -1,4 +1,4 @@
-/** Retries and the option `--wait`: how long to wait for the service's socket, which appears late at boot. */
+/** Retries, and the option `--wait`: how long to wait for a service that starts later. */
 import process from "node:process";
 import type { Retry } from "../../mod.ts";
 import { UsageError } from "./run_example.ts";

@@ -36,7 +36,7 @@ const UNREACHABLE: [name: string, args: string[]][] = [
   ["sqlite_view", ["--database", ":memory:"]],
 ];
 for (const [name, args] of UNREACHABLE) {
-  test(`${name} ${args.join(" ")} gives up if there is no socket, and names it in its error message`, () =>
+  test(`${name} ${args.join(" ")} names a missing socket and gives up`, () =>
     withFolder(async (folder) => {
       const socket = join(folder, "none.sock");
       const { code, stderr } = await runExample(name, ["--socket", socket, "--wait", "0", ...args]);
@@ -56,7 +56,7 @@ for (const [name, args] of UNREACHABLE) {
       assert.doesNotMatch(stderr, /retrying/);
       const long = await runExample(name, ["--socket", join(folder, "s".repeat(108)), ...args]);
       assert.equal(long.code, 1, long.stderr);
-      assert.match(long.stderr, /^unixFetch\(\) expects the path of a Unix socket, but got one of/);
+      assert.match(long.stderr, /^unixFetch\(\) expects the path of a Unix socket, .* bytes\n$/);
     }));
 }
 

@@ -170,7 +170,7 @@ test("tail_log refuses a cursor whose event the log has lost", async () => {
     const args = [served.socketPath, "--once", "--cursor", cursor];
     const { code, stdout, stderr } = await runExample("tail_log", args);
     assert.deepEqual([code, stdout], [1, ""]);
-    assert.match(stderr, /^event \S+, the position, is not in the log, which ends at /);
+    assert.match(stderr, /^position \S+ is no event in the log, which ends at /);
   });
 });
 

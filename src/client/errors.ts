@@ -113,7 +113,7 @@ export class PositionError extends Error {
   constructor(after: string, frontier: string | null) {
     const end = frontier === null ? "is empty" : `ends at ${frontier}`;
     super(
-      `event ${after}, the position, is not in the log, which ${end}; was an older backup restored?`,
+      `position ${after} is no event in the log, which ${end}; was an older backup restored?`,
     );
     this.frontier = frontier;
   }

@@ -7,40 +7,14 @@ import { type Batch, batchBody } from "./batch_body.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
 import { lookUp } from "./position.ts";
 import { type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
-import type { Retry } from "./retry.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
-import { refuseUnknown } from "./options.ts";
-import type { Timing } from "./timing.ts";
+import { type EventLogClientOptions, refuseUnknown } from "./options.ts";
 import { type ApiRequest, Transport } from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 
 /** Timeout for an append or a retirement, covering all attempts and pauses. */
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
-
-/** Options for an {@linkcode EventLogClient}. */
-export interface EventLogClientOptions {
-  /** Bearer token, if the service requires one. */
-  token?: string;
-  /** Attempts per request, including the first; default 20. Set 1 to disable retries. */
-  attemptsMax?: number;
-  /** Timeout for an append or a retirement, covering all attempts; default 60,000. */
-  writeTimeoutMs?: number;
-  /**
-   * Timeout for an attempt to read a page or a listing, and for a follow to get its response and
-   * each record up to `caught_up`; default 600,000.
-   */
-  readTimeoutMs?: number;
-  /**
-   * How long a client that has not reached the service yet waits for a socket that accepts
-   * connections, in addition to `attemptsMax`; default 1,000, or 0 if `attemptsMax` is 1.
-   */
-  socketWaitMs?: number;
-  /** Called before the pause that precedes each retry, except in `follow()`: see `onReconnect`. */
-  onRetry?: (retry: Retry) => void;
-  /** Clock, timer and randomness, for tests. */
-  timing?: Timing;
-}
 
 const CLIENT_OPTIONS = "token attemptsMax writeTimeoutMs readTimeoutMs socketWaitMs onRetry timing";
 

@@ -1,4 +1,30 @@
-/** Rejects unknown options. A misspelled filter would otherwise be ignored and match everything. */
+/** Options of the client. Unknown ones are rejected: a misspelled filter would match everything. */
+import type { Retry } from "./retry.ts";
+import type { Timing } from "./timing.ts";
+
+/** Options for an `EventLogClient`. */
+export interface EventLogClientOptions {
+  /** Bearer token, if the service requires one. */
+  token?: string;
+  /** Attempts per request, including the first; default 20. Set 1 to disable retries. */
+  attemptsMax?: number;
+  /** Timeout for an append or a retirement, covering all attempts; default 60,000. */
+  writeTimeoutMs?: number;
+  /**
+   * Timeout for an attempt to read a page or a listing, and for a follow to get its response and
+   * each record up to `caught_up`; default 600,000.
+   */
+  readTimeoutMs?: number;
+  /**
+   * How long a client that has not reached the service yet waits for a socket that accepts
+   * connections, in addition to `attemptsMax`; default 1,000, or 0 if `attemptsMax` is 1.
+   */
+  socketWaitMs?: number;
+  /** Called before the pause that precedes each retry, except in `follow()`: see `onReconnect`. */
+  onRetry?: (retry: Retry) => void;
+  /** Clock, timer and randomness, for tests. */
+  timing?: Timing;
+}
 
 /**
  * @param call Name of the method, for the message.

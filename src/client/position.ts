@@ -11,8 +11,8 @@ import { toReplayPage } from "./wire.ts";
 /** Where a read starts. */
 export interface StartOptions {
   /**
-   * Id of the event to start after, usually the last `nextAfter`; null or absent to start at `since`.
-   * The log must contain this event.
+   * Id of the event to start after, usually the last `nextAfter`. The log must contain it. If null
+   * or absent, `since` applies.
    */
   after?: string | null;
   /** `event_hash` of the event that `after` names, which the event in the log must have. */

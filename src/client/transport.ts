@@ -3,7 +3,7 @@ import { parseJsonText } from "../event/json/strict_json.ts";
 import { CLIENT_DOCUMENT_BYTES_MAX, CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { EventLogError, ProtocolError } from "./errors.ts";
-import type { EventLogClientOptions } from "./event_log_client.ts";
+import type { EventLogClientOptions } from "./options.ts";
 import { orConnectionError, textOf } from "./response_body.ts";
 import { mayRepeat, pauseMs, type Retry, systemCodeOf } from "./retry.ts";
 import { SYSTEM_TIMING, type Timing } from "./timing.ts";

@@ -113,21 +113,15 @@ export function unixFetch(socketPath: string): Fetch {
   };
 }
 
-/** @throws {TypeError} if no socket can have this path. An empty one would connect to TCP port 80. */
+/** Rejects a path that no socket can have. An empty one would connect to TCP port 80. */
 function refuseImpossible(path: unknown): void {
-  const expected = "unixFetch() expects the path of a Unix socket";
-  if (typeof path !== "string") throw new TypeError(`${expected}, but got ${typeof path}`);
-  const sizeBytes = Buffer.byteLength(path);
-  const fault = path === ""
-    ? "an empty string"
-    : path.includes("\0")
-    ? "a string with a NUL"
-    : /^[a-z][a-z0-9+.-]*:\/\/|^(unix|file|https?):/i.test(path)
-    ? "a URL"
-    : sizeBytes > SOCKET_PATH_BYTES_MAX
-    ? `one of ${sizeBytes} bytes, more than the system's limit of ${SOCKET_PATH_BYTES_MAX}: ${path}`
-    : null;
-  if (fault !== null) throw new TypeError(`${expected}, but got ${fault}`);
+  const isUrl = /^[a-z][a-z0-9+.-]*:\/\/|^(unix|file|https?):/i.test(String(path));
+  const sizeBytes = Buffer.byteLength(String(path));
+  const isPath = typeof path === "string" && path !== "" && !path.includes("\0") && !isUrl;
+  if (isPath && sizeBytes <= SOCKET_PATH_BYTES_MAX) return;
+  const given = typeof path !== "string" ? typeof path : isUrl ? "a URL" : `${sizeBytes} bytes`;
+  const expected = `the path of a Unix socket, 1 to ${SOCKET_PATH_BYTES_MAX} bytes without NUL`;
+  throw new TypeError(`unixFetch() expects ${expected}, but got ${given}`);
 }
 
 /** Reads a body to its end. An abort cancels it. */

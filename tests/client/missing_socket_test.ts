@@ -69,7 +69,7 @@ for (const code of ["EACCES", "EINVAL", "ENAMETOOLONG", "ENOTDIR", "ENOTSOCK", "
 }
 
 for (const [name, call] of Object.entries(CALLS)) {
-  test(`${name}() waits socketWaitMs for a service that is starting, beyond attemptsMax`, async () => {
+  test(`${name}() waits socketWaitMs for a service that starts, beyond attemptsMax`, async () => {
     for (const code of ["ENOENT", "ECONNREFUSED"]) {
       const timing = new FakeTiming();
       const options = { timing, attemptsMax: 1, socketWaitMs: 60_000, writeTimeoutMs: 90_000 };

@@ -146,7 +146,7 @@ test("replay() throws a PositionError when its position is not in the log, which
     lost.add(eventId(5));
     const error = await client.replayPages({ after: eventId(5) }).next().catch((error) => error);
     assert(error instanceof PositionError, String(error));
-    assert.match(error.message, /^event \S+5, the position, is not in the log, which ends at /);
+    assert.match(error.message, /^position \S+5 is no event in the log, which ends at /);
     assert.deepEqual(checked, [eventId(5)]);
     lost.clear();
     assert.deepEqual(await collect(client.replay({ after: eventId(5) })), events(6, 9));

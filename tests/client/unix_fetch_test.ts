@@ -131,26 +131,29 @@ test("unixFetch() gives each follow a connection of its own", async () => {
 });
 
 const MISTAKEN_PATHS: [path: unknown, fault: string][] = [
-  ["", "an empty string"],
+  ["", "0 bytes"],
   [undefined, "undefined"],
   [null, "object"],
   [new URL("file:///s.sock"), "object"],
   [80, "number"],
-  ["a\0b", "a string with a NUL"],
+  ["a\0b", "3 bytes"],
   ["http://127.0.0.1:80", "a URL"],
   ["HTTPS://user:secret@host/", "a URL"],
   ["unix:/run/s.sock", "a URL"],
   ["http+unix://s.sock/", "a URL"],
-  ["s".repeat(SOCKET_PATH_BYTES_MAX + 1), `one of ${SOCKET_PATH_BYTES_MAX + 1} bytes`],
-  ["é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1), "one of "],
+  ["s".repeat(SOCKET_PATH_BYTES_MAX + 1), `${SOCKET_PATH_BYTES_MAX + 1} bytes`],
+  ["é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1), `${SOCKET_PATH_BYTES_MAX + 1} bytes`],
 ];
 for (const [path, fault] of MISTAKEN_PATHS) {
   // Regression: an empty path connected to TCP port 80 of 127.0.0.1.
   test(`unixFetch() rejects the path ${JSON.stringify(path)?.slice(0, 40)} at once`, () => {
     assert.throws(() => unixFetch(path as string), (error) => {
       assert(error instanceof TypeError);
-      const expected = `unixFetch() expects the path of a Unix socket, but got ${fault}`;
-      return error.message.startsWith(expected) && !error.message.includes("secret");
+      assert.match(
+        error.message,
+        /^unixFetch\(\) expects the path of a Unix socket, 1 to 1\d\d bytes/,
+      );
+      return error.message.endsWith(`but got ${fault}`);
     });
   });
 }

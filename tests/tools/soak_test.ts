@@ -83,7 +83,7 @@ test(`runSoak() continues with a new log when the current one is full (SEED=${se
 const LOSSES = new RegExp([
   ...["is lost", "was (committed|retired) twice", "has two receipts"],
   ...["_conflict", "source_(retired|not_found)", "was reported as", "does not advance"],
-  ...["was found \\d", "saw \\d", "(did not list|listed) ", "is not in the log"],
+  ...["was found \\d", "saw \\d", "(did not list|listed) ", "is no event in the log"],
 ].join("|"));
 
 /** Size to which the tail is truncated: smaller than any commit, so that only a remnant is left. */

@@ -1,5 +1,6 @@
 /** Makes clients wait while a service is down. */
-import { EventLogClient, type EventLogClientOptions } from "../../src/client/event_log_client.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import type { EventLogClientOptions } from "../../src/client/options.ts";
 import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 

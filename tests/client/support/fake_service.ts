@@ -6,10 +6,8 @@ import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import {
-  EventLogClient,
-  type EventLogClientOptions,
-} from "../../../src/client/event_log_client.ts";
+import { EventLogClient } from "../../../src/client/event_log_client.ts";
+import type { EventLogClientOptions } from "../../../src/client/options.ts";
 import type { Timing } from "../../../src/client/timing.ts";
 import { unixFetch } from "../../../src/client/unix_fetch.ts";
 import { withFolder } from "../../../tools/support/program.ts";
