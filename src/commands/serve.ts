@@ -6,6 +6,7 @@ import { randomFillSync } from "node:crypto";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
+import { clearInterval, setInterval } from "node:timers";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
 import type { HttpServer } from "../http/message.ts";
@@ -16,6 +17,7 @@ import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
 import { BatchPreparer } from "../service/batch_preparer.ts";
 import { type EventLogService, openEventLog } from "../service/event_log.ts";
+import { watchClock } from "./clock_watch.ts";
 import type { Config } from "./config.ts";
 import { Counters } from "./counters.ts";
 import { operationalError } from "./exit.ts";
@@ -27,6 +29,8 @@ import { runAsWriter } from "./writer_lock.ts";
 
 /** The duration of a startup that takes longer than this is reported. */
 const SLOW_START_MS = 2_000;
+/** Interval between checks of the clock. */
+const CLOCK_CHECK_MS = 1_000;
 
 export interface ServeOptions {
   report: (line: string) => void;
@@ -68,9 +72,12 @@ async function serveFolder(
     sealing: { maker: sealThread(logDir), rotateBytes },
   });
   counters.state = () => log.size;
+  const lookAtClock = watchClock({ clockMs: Date.now, elapsedMs: () => performance.now() }, report);
+  const clockTimer = setInterval(() => lookAtClock(log.frontier), CLOCK_CHECK_MS);
   try {
     if (signals.isRequested) return;
     report(opened(log.size, performance.now() - startedAtMs));
+    lookAtClock(log.frontier);
     const { socketPath: path, token, replay } = config;
     const admission = new Admission();
     const prepare = (body: Uint8Array) => preparer.prepare(body);
@@ -86,6 +93,7 @@ async function serveFolder(
     log.endFollowers();
     await server.close();
   } finally {
+    clearInterval(clockTimer);
     try {
       await log.close();
     } finally {
