@@ -72,7 +72,7 @@ async function serveFolder(
     sealing: { maker: sealThread(logDir), rotateBytes },
   });
   counters.state = () => log.size;
-  const lookAtClock = watchClock({ clockMs: Date.now, elapsedMs: () => performance.now() }, report);
+  const lookAtClock = watchClock(Date.now, () => performance.now(), report);
   const clockTimer = setInterval(() => lookAtClock(log.frontier), CLOCK_CHECK_MS);
   try {
     if (signals.isRequested) return;
