@@ -239,6 +239,19 @@ test("serve reports at its start and after a commit that the clock is behind the
     assert.deepEqual([code, told?.length], [0, 1], stderr);
   }));
 
+/** Regression: on Node, any process of the same user could open the inspector and read all memory. */
+test("serve ignores SIGUSR1, which opens no inspector", () =>
+  withInitialized(async (dir) => {
+    const serving = await startServe(dir);
+    signalChild(serving.child, "SIGUSR1");
+    signalChild(serving.child, "SIGUSR2");
+    await untilReported(serving, "memory_bytes");
+    assert.equal((await post(serving, 1)).status, 200);
+    const { code, stderr } = await serving.stop();
+    assert.equal(code, 0, stderr);
+    assert.doesNotMatch(stderr, /[Dd]ebugger|inspector/);
+  }));
+
 test("serve prints its counters on SIGUSR2 as one line of JSON", () =>
   withInitialized(async (dir) => {
     const serving = await startServe(dir);
