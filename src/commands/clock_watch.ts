@@ -5,8 +5,8 @@ const JUMP_MAX_MS = 3_600_000;
 const REPORT_INTERVAL_MS = 600_000;
 
 /**
- * Returns a function that compares the clock with the last event's id and with the time passed since
- * its last call. A clock that stays behind is reported once per ten minutes, after a commit.
+ * Returns a function that compares the clock with the last event's id and with the time since its
+ * last call. A clock that stays behind is reported once per ten minutes, after a commit.
  * @param clockMs returns Unix milliseconds.
  * @param elapsedMs returns the time since some moment, unaffected by the clock.
  */

@@ -42,7 +42,7 @@ export function catchSignals(report: (line: string) => void): ShutdownSignals {
     signal,
     listener: () => onSignal(signal),
   }));
-  // By default, SIGUSR1 opens Node's inspector, or ends Deno.
+  // By default, SIGUSR1 opens Node's inspector, and ends the process otherwise.
   listeners.push({ signal: "SIGUSR1", listener: () => {} });
   for (const { signal, listener } of listeners) process.on(signal, listener);
   return {

@@ -239,7 +239,7 @@ test("serve reports at its start and after a commit that the clock is behind the
     assert.deepEqual([code, told?.length], [0, 1], stderr);
   }));
 
-/** Regression: on Node, any process of the same user could open the inspector and read all memory. */
+/** Regression: on Node, a process of the same user could open the inspector. */
 test("serve ignores SIGUSR1, which opens no inspector", () =>
   withInitialized(async (dir) => {
     const serving = await startServe(dir);
