@@ -3,8 +3,8 @@ import process from "node:process";
 import { IS_TEST_BUILD } from "./src/revision.ts";
 import { runtimeFault } from "./src/runtime/runtime_version.ts";
 
-/** Runs the program and ends the process. @param warning reported when a service starts. */
-async function main(warning: string | null): Promise<void> {
+/** Runs the program and ends the process. */
+async function main(): Promise<void> {
   const { reportFailure, run } = await import("./src/commands/run.ts");
   const { TERMINAL } = await import("./src/commands/terminal.ts");
   const { endProcess } = await import("./src/runtime/end_process.ts");
@@ -14,14 +14,12 @@ async function main(warning: string | null): Promise<void> {
     process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
   }
 
-  endProcess(await run(process.argv.slice(2), TERMINAL, warning));
+  endProcess(await run(process.argv.slice(2), TERMINAL));
 }
 
 const fault = runtimeFault();
-if (fault === null) {
-  await main(fault);
-} else if (IS_TEST_BUILD) {
-  await main(`this build is only for tests: ${fault}`);
+if (fault === null || IS_TEST_BUILD) {
+  await main();
 } else {
   process.stderr.write(`${fault}\n`);
   process.exitCode = 1;

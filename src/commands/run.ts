@@ -4,6 +4,7 @@
  */
 import { AssertionError } from "../assert.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../log/storage/errors.ts";
+import { runtimeFault } from "../runtime/runtime_version.ts";
 import { FULL_VERSION, VERSION } from "../version.ts";
 import { type Invocation, parseArguments } from "./arguments.ts";
 import { PROGRAM } from "./command_table.ts";
@@ -14,15 +15,8 @@ import { describeError } from "./system_error.ts";
 import { addTimes, type Terminal } from "./terminal.ts";
 import { manPage, usageText } from "./usage.ts";
 
-/**
- * Runs the program and returns its exit status. Reports errors and never throws.
- * @param warning reported when a service starts.
- */
-export async function run(
-  args: string[],
-  terminal: Terminal,
-  warning: string | null = null,
-): Promise<number> {
+/** Runs the program and returns its exit status. Reports errors and never throws. */
+export async function run(args: string[], terminal: Terminal): Promise<number> {
   let invocation: Invocation;
   try {
     invocation = parseArguments(args);
@@ -32,18 +26,14 @@ export async function run(
     return status;
   }
   try {
-    await runCommand(invocation, terminal, warning);
+    await runCommand(invocation, terminal);
     return EXIT_OK;
   } catch (error) {
     return reportFailure(error, terminal);
   }
 }
 
-async function runCommand(
-  invocation: Invocation,
-  terminal: Terminal,
-  warning: string | null,
-): Promise<void> {
+async function runCommand(invocation: Invocation, terminal: Terminal): Promise<void> {
   const { report } = terminal;
   switch (invocation.command) {
     case "help":
@@ -63,7 +53,9 @@ async function runCommand(
       const { serve } = await import("./serve.ts");
       const config = await loadConfig(invocation.configPath);
       addTimes(terminal);
-      if (warning !== null) terminal.report(warning);
+      // Only a build for tests gets here with a runtime that is too old.
+      const fault = runtimeFault();
+      if (fault !== null) terminal.report(`this build is only for tests: ${fault}`);
       return await serve(config, { report: terminal.report });
     }
     case "seal": {

@@ -20,6 +20,7 @@ import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
 import { BatchPreparer } from "../service/batch_preparer.ts";
 import { type EventLogService, openEventLog } from "../service/event_log.ts";
+import { watchClock } from "./clock_watch.ts";
 import type { Config } from "./config.ts";
 import { Counters } from "./counters.ts";
 import { operationalError } from "./exit.ts";
@@ -31,6 +32,8 @@ import { runAsWriter } from "./writer_lock.ts";
 
 /** The duration of a startup that takes longer than this is reported. */
 const SLOW_START_MS = 2_000;
+/** Interval between checks of the clock. */
+const CLOCK_CHECK_MS = 1_000;
 
 export interface ServeOptions {
   report: (line: string) => void;
@@ -81,9 +84,12 @@ async function serveFolder(
     throw operationalError(`${logDir}/${loss}; stopped, nothing more was acknowledged`);
   };
   const lossTimer = setInterval(() => void findLoss().catch(() => {}), OWNERSHIP_CHECK_MS);
+  const lookAtClock = watchClock(Date.now, () => performance.now(), report);
+  const clockTimer = setInterval(() => lookAtClock(log.frontier), CLOCK_CHECK_MS);
   try {
     if (signals.isRequested) return;
     report(opened(log.size, performance.now() - startedAtMs));
+    lookAtClock(log.frontier);
     const { socketPath: path, token, replay } = config;
     const admission = new Admission();
     const prepare = (body: Uint8Array) => preparer.prepare(body);
@@ -103,6 +109,7 @@ async function serveFolder(
     await findLoss();
   } finally {
     clearInterval(lossTimer);
+    clearInterval(clockTimer);
     try {
       await log.close();
     } finally {

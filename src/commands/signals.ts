@@ -1,6 +1,7 @@
 /**
  * Handles SIGINT, SIGTERM and SIGHUP: the first requests a clean shutdown, the second exits
  * immediately with status 1. The default action of these signals, termination, never applies.
+ * Ignores SIGUSR1.
  */
 import process from "node:process";
 import { endProcess } from "../runtime/end_process.ts";
@@ -37,7 +38,12 @@ export function catchSignals(report: (line: string) => void): ShutdownSignals {
     endProcess(EXIT_FAILURE);
   };
   // Deno 2.7 does not pass the signal to its listener.
-  const listeners = SIGNALS.map((signal) => ({ signal, listener: () => onSignal(signal) }));
+  const listeners: { signal: NodeJS.Signals; listener: () => void }[] = SIGNALS.map((signal) => ({
+    signal,
+    listener: () => onSignal(signal),
+  }));
+  // By default, SIGUSR1 opens Node's inspector, and ends the process otherwise.
+  listeners.push({ signal: "SIGUSR1", listener: () => {} });
   for (const { signal, listener } of listeners) process.on(signal, listener);
   return {
     get isRequested() {

@@ -14,12 +14,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** Returns an error's message on one line, followed by the advice for its code, if any. */
 export function describeError(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  const advice = adviceFor(error);
+  // The error that caused this one may have the code.
+  const causes = error instanceof Error ? [error, error.cause, (error.cause as Error)?.cause] : [];
+  const advice = causes.map((cause) => ADVICE[errorCode(cause)]).find((found) => found);
   return text.replaceAll(/\s*\n\s*/g, " ") + (advice === undefined ? "" : `; ${advice}`);
-}
-
-/** Returns the advice for an error's code, or for the code of the error that caused it. */
-function adviceFor(error: unknown): string | undefined {
-  const advice = ADVICE[errorCode(error)];
-  return advice ?? (error instanceof Error && error.cause ? adviceFor(error.cause) : undefined);
 }

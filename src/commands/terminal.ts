@@ -32,13 +32,13 @@ export const TERMINAL: Terminal = {
 
 /**
  * Prefixes reported lines with the time, unless standard error is a terminal or the journal, which
- * adds timestamps itself. Counters are JSON and contain the time.
+ * adds timestamps itself. Counters contain the time; the specification words the line `serving`.
  */
 export function addTimes(terminal: Terminal): void {
   const { report } = terminal;
   if (isatty(STDERR) || isJournal()) return;
   const now = () => new Date().toISOString();
-  terminal.report = (line) => report(line.startsWith("{") ? line : `${now()} ${line}`);
+  terminal.report = (line) => report(/^(?:\{|serving )/.test(line) ? line : `${now()} ${line}`);
 }
 
 /** Whether standard error is the journal, whose device and inode systemd passes in a variable. */

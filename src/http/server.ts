@@ -63,7 +63,9 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     // Retries are not reported.
     if (!isReopening) report(`${path}: ${reason}; reopening the socket`);
     isReopening = true;
-    await closeSocketFile(socketFile, () => Promise.resolve(void server.close()), report);
+    const closed = () => Promise.resolve(void server.close());
+    // If the old file cannot be removed, opening the new one fails and is retried.
+    await closeSocketFile(socketFile, closed, () => {});
     server = await open();
     isReopening = false;
     if (host.isClosing) server.close();

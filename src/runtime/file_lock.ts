@@ -2,7 +2,7 @@
  * Takes an exclusive flock(2) on a file, which excludes other processes in any runtime. The lock is
  * released when the process ends; the file is never deleted.
  */
-import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { globSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { lockFile as lockFileOnDeno } from "./lock_deno.ts";
 import { lockFile as lockFileOnNode } from "./lock_node.ts";
 
@@ -21,34 +21,20 @@ export async function lockFile(path: string): Promise<(() => void) | null> {
 
 /**
  * Returns the id of the process that holds the lock on `path`; null if it cannot be told. Linux
- * shows the locks of each open file, to its user and to root. `/proc/locks` would not do, since it
- * names the `flock` program that took the lock for Node.
+ * shows the locks of each open file to its user. `/proc/locks` would name the `flock` program.
  */
 export function lockHolder(path: string): number | null {
   // Deno shows /proc only to a program with all permissions, and would ask for them on a terminal.
-  const isShown = !("Deno" in globalThis) ||
-    Deno.permissions.querySync({ name: "ffi" }).state === "granted";
-  if (!isShown) return null;
-  const { dev, ino } = statSync(path);
-  const holds = (pid: string) =>
-    attempt(() => readdirSync(`/proc/${pid}/fd`))?.some((fd) =>
-      attempt(() => {
-        const opened = statSync(`/proc/${pid}/fd/${fd}`);
-        if (opened.dev !== dev || opened.ino !== ino) return false;
-        return readFileSync(`/proc/${pid}/fdinfo/${fd}`, "utf8").includes("FLOCK");
-      })
-    );
-  const pid = attempt(() => readdirSync("/proc"))?.find((name) =>
-    /^\d+$/.test(name) && holds(name)
-  );
-  return pid === undefined ? null : Number(pid);
-}
-
-/** Returns null if `look` throws, as it does for another user's or an ended process. */
-function attempt<T>(look: () => T): T | null {
-  try {
-    return look();
-  } catch {
+  if ("Deno" in globalThis && Deno.permissions.querySync({ name: "ffi" }).state !== "granted") {
     return null;
   }
+  const lock = new RegExp(`FLOCK .*:${statSync(path).ino} `);
+  for (const info of globSync("/proc/[0-9]*/fdinfo/*")) {
+    try {
+      if (lock.test(readFileSync(info, "utf8"))) return Number(info.split("/")[2]);
+    } catch {
+      // The process has ended or belongs to another user.
+    }
+  }
+  return null;
 }

@@ -65,6 +65,11 @@ export class EventLogService {
     return { followers: this.#followers, ...this.#log.size };
   }
 
+  /** The last durable event's id; null for an empty log. */
+  get frontier(): string | null {
+    return this.#log.snapshot.frontier;
+  }
+
   /** Whether mutations get `writer_poisoned` until a restart. */
   get isPoisoned(): boolean {
     return this.#queue.stopped;

@@ -26,8 +26,6 @@ export interface ThreadPoolOptions {
   idleMs?: number;
   /** Starts a worker; replaced by tests. May throw. */
   start?: (module: URL, workerData: unknown) => Worker;
-  /** Returns a monotonic time; replaced by tests. */
-  nowMs?: () => number;
 }
 
 /** Messages from a thread: `ready` once, then one per request. */
@@ -105,11 +103,7 @@ class RequestThread<Request, Response> {
   }
 
   get isUnavailable(): boolean {
-    return this.#nowMs < this.#unavailableUntilMs;
-  }
-
-  get #nowMs(): number {
-    return (this.#options.nowMs ?? performance.now.bind(performance))();
+    return performance.now() < this.#unavailableUntilMs;
   }
 
   /** Messages hold ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
@@ -188,7 +182,7 @@ class RequestThread<Request, Response> {
   #lose(worker: Worker | null, why: string): void {
     if (worker !== this.#worker) return;
     const isUnavailable = !this.#isRunning && !this.#isClosed;
-    if (isUnavailable) this.#unavailableUntilMs = this.#nowMs + START_RETRY_MS;
+    if (isUnavailable) this.#unavailableUntilMs = performance.now() + START_RETRY_MS;
     clearTimeout(this.#idleTimer);
     this.#worker = null;
     this.#isRunning = false;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { programName } from "../../src/commands/command_table.ts";
@@ -99,6 +100,15 @@ test("run() reports at the start of a service that a build embeds an older runti
     const terminal = { print: assert.fail, report: lines.push.bind(lines), showProgress() {} };
     const config = join(dir, "service.toml");
     await rm(join(dir, "data"), { recursive: true });
-    assert.equal(await run(["--config", config, "serve"], terminal, "only for tests"), 1);
-    assert.match(lines.join("\n"), /only for tests\n.*no such directory/);
+    const { versions } = process;
+    const older = { ...versions, ["deno" in versions ? "deno" : "node"]: "2.6.10" };
+    Object.defineProperty(process, "versions", { value: older, configurable: true });
+    try {
+      assert.equal(await run(["--config", config, "serve"], terminal), 1);
+    } finally {
+      Object.defineProperty(process, "versions", { value: versions, configurable: true });
+    }
+    const told = /only for tests: this program needs \w+ [\d.]+ or later; this is \w+ 2\.6\.10\n/;
+    assert.match(lines.join("\n"), told);
+    assert.match(lines.join("\n"), /no such directory/);
   }));

@@ -1,5 +1,6 @@
 /** The `serve` command: readiness, shutdown and restart. */
 import assert from "node:assert/strict";
+import { randomFillSync } from "node:crypto";
 import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import process from "node:process";
@@ -14,6 +15,10 @@ import {
   untilReported,
   withInitialized,
 } from "../../tools/support/program.ts";
+
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { openLog } from "../../src/log/log.ts";
+import { preparedBatch } from "../support/prepared.ts";
 
 const quiet = () => {};
 
@@ -90,8 +95,10 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
       const exit = await first.stop(signal);
       assert.equal(exit.code, 0, exit.stderr);
       assert.equal(exit.stdout, "");
-      // Standard error is neither a terminal nor the journal.
-      const lines = exit.stderr.trimEnd().split("\n").map((line) => line.match(TIMED_LINE)?.[1]);
+      // Standard error is neither a terminal nor the journal. The specification words one line.
+      const lines = exit.stderr.trimEnd().split("\n").map((line) =>
+        line.startsWith("serving ") ? line : line.match(TIMED_LINE)?.[1]
+      );
       const opened = "opened a log of 0 events; segments: 0, tail: 0 bytes";
       assert.deepEqual(lines, [opened, `serving ${socketPath}`, "shutting down"]);
       await assert.rejects(access(socketPath), "the socket is removed");
@@ -210,6 +217,39 @@ test("serve omits timestamps when standard error is the journal", {
     });
     const { stderr } = await serving.stop();
     assert.match(stderr, /^opened a log of 0 events;.*\nserving .*\nshutting down\n$/);
+  }));
+
+test("serve reports at its start and after a commit that the clock is behind the last event", () =>
+  withInitialized(async (dir) => {
+    const aheadMs = 7_200_000;
+    const log = await openLog({
+      storage: fileStorage(join(dir, "data", "log")),
+      clockMs: () => Date.now() + aheadMs,
+      randomBytes: (into) => void randomFillSync(into),
+      report: assert.fail,
+    });
+    await log.append([preparedBatch("1")]);
+    await log.close();
+    const serving = await startServe(dir);
+    assert.equal((await post(serving, 1)).status, 200);
+    const { code, stderr } = await serving.stop();
+    const told = stderr.match(
+      /the clock is \d+ s behind the last event \S+; .* check the clock\n/g,
+    );
+    assert.deepEqual([code, told?.length], [0, 1], stderr);
+  }));
+
+/** Regression: on Node, a process of the same user could open the inspector. */
+test("serve ignores SIGUSR1, which opens no inspector", () =>
+  withInitialized(async (dir) => {
+    const serving = await startServe(dir);
+    signalChild(serving.child, "SIGUSR1");
+    signalChild(serving.child, "SIGUSR2");
+    await untilReported(serving, "memory_bytes");
+    assert.equal((await post(serving, 1)).status, 200);
+    const { code, stderr } = await serving.stop();
+    assert.equal(code, 0, stderr);
+    assert.doesNotMatch(stderr, /[Dd]ebugger|inspector/);
   }));
 
 test("serve prints its counters on SIGUSR2 as one line of JSON", () =>

@@ -151,8 +151,8 @@ test("prepareBatch() throws an invalid_request that names the event containing a
 
 test("prepareBatch() reports the event, member and number that binary64 cannot represent", () => {
   const body = '{"events":[1,{"payload":{"total":9007199254740993}}]}';
-  const message = "events[1].payload.total: 9007199254740993 cannot be represented exactly as a " +
-    "binary64 number; send it as a string";
+  const message = "events[1].payload.total: 9007199254740993 is not how RFC 8785 writes its " +
+    "binary64 value, 9007199254740992; send it as a string";
   const error = refusal(body);
   assert.equal(error.message, message);
   assert.deepEqual(error.context.errors, [{ index: 1, code: "invalid_event", message }]);

@@ -73,7 +73,7 @@ export function numberFault(literal: string): string | null {
   if (!Number.isFinite(value)) return "is too large for a binary64 number";
   const isIntegerLiteral = !/[.eE]/.test(literal);
   if (isIntegerLiteral && Math.abs(value) > Number.MAX_SAFE_INTEGER && String(value) !== literal) {
-    return "cannot be represented exactly as a binary64 number";
+    return `is not how RFC 8785 writes its binary64 value, ${JSON.stringify(value)}`;
   }
   return null;
 }

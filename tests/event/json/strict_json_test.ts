@@ -130,7 +130,8 @@ test("parseJson() reports the byte at which a document stops being JSON", () => 
 });
 
 const UNPAIRED = "unpaired surrogate escape in a string";
-const INEXACT = "cannot be represented exactly as a binary64 number; send it as a string";
+const respelled = (value: string) =>
+  `is not how RFC 8785 writes its binary64 value, ${value}; send it as a string`;
 const RULE_FAULTS: [text: string, path: (string | number)[], message: string][] = [
   ['["\\ud800"]', [0], `[0]: ${UNPAIRED}`],
   ['["\\ud800\\ud800"]', [0], `[0]: ${UNPAIRED}`],
@@ -146,10 +147,13 @@ const RULE_FAULTS: [text: string, path: (string | number)[], message: string][] 
   [
     '{"events":[0,{"payload":{"k":[9007199254740993]}}]}',
     ["events", 1, "payload", "k", 0],
-    `events[1].payload.k[0]: 9007199254740993 ${INEXACT}`,
+    `events[1].payload.k[0]: 9007199254740993 ${respelled("9007199254740992")}`,
   ],
-  ["[-9007199254740993]", [0], `[0]: -9007199254740993 ${INEXACT}`],
-  ["1000000000000000000000", [], `1000000000000000000000 ${INEXACT}`],
+  ["[-9007199254740993]", [0], `[0]: -9007199254740993 ${respelled("-9007199254740992")}`],
+  ["1000000000000000000000", [], `1000000000000000000000 ${respelled("1e+21")}`],
+  // binary64 can represent this number, but RFC 8785 writes it differently.
+  ["9223372036854775808", [], `9223372036854775808 ${respelled("9223372036854776000")}`],
+  ["9223372036854775807", [], `9223372036854775807 ${respelled("9223372036854776000")}`],
   [
     `${"[".repeat(20)}1e999`,
     Array(16).fill(0),

@@ -1,0 +1,38 @@
+/** Reports a clock behind the last event's id, or one that jumps while the service runs. */
+
+const BEHIND_MAX_MS = 60_000;
+const JUMP_MAX_MS = 3_600_000;
+const REPORT_INTERVAL_MS = 600_000;
+
+/**
+ * Returns a function that compares the clock with the last event's id and with the time since its
+ * last call. A clock that stays behind is reported once per ten minutes, after a commit.
+ * @param clockMs returns Unix milliseconds.
+ * @param elapsedMs returns the time since some moment, unaffected by the clock.
+ */
+export function watchClock(
+  clockMs: () => number,
+  elapsedMs: () => number,
+  report: (line: string) => void,
+): (frontier: string | null) => void {
+  let offsetMs = clockMs() - elapsedMs();
+  let reportedMs = -Infinity;
+  let seen: string | null = null;
+  return (frontier) => {
+    const [nowMs, passedMs] = [clockMs(), elapsedMs()];
+    const jumpMs = nowMs - passedMs - offsetMs;
+    offsetMs += jumpMs;
+    if (Math.abs(jumpMs) > JUMP_MAX_MS) {
+      report(`the clock jumped by ${Math.round(jumpMs / 1000)} s`);
+    }
+    if (frontier === null || frontier === seen) return;
+    seen = frontier;
+    const aheadMs = parseInt(frontier.slice(0, 8) + frontier.slice(9, 13), 16) - nowMs;
+    if (aheadMs <= BEHIND_MAX_MS || passedMs - reportedMs < REPORT_INTERVAL_MS) return;
+    reportedMs = passedMs;
+    const behind = `${Math.round(aheadMs / 1000)} s behind the last event ${frontier}`;
+    report(
+      `the clock is ${behind}; until it catches up, new ids are in the future: check the clock`,
+    );
+  };
+}
