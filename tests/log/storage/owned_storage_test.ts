@@ -61,7 +61,7 @@ const TAKES: [what: string, found: RegExp, take: (folder: string) => Promise<voi
   ],
   [
     "a pending file is removed",
-    /^pending: is no longer/,
+    /^pending\/.+: is no longer/,
     (at) => rm(only(join(at, "pending"))),
   ],
   [
