@@ -107,7 +107,7 @@ for (const [title, take] of TAKES) {
       assert.equal(code, 1, stderr);
       assert.match(stderr, /data\/log\/(\.lock|tail\.ndjson): is no longer the file/);
       assert.match(stderr, /nothing more was acknowledged\n$/);
-      assert.equal((await follower.nextOf("end")).last_event_id !== null, true);
+      assert.notEqual((await follower.nextOf("end")).last_event_id, null);
       if (title.startsWith("is replaced")) {
         assert.equal(await stateOf(folders), before, "the replacement is unchanged");
         await assertHoldsAll(folders, ["before", "last"]);
