@@ -1,5 +1,6 @@
 /** Deliberate bugs, each with the tests that must detect it (see `mutate.ts`). */
 
+import { OWNERSHIP_MUTATIONS } from "./ownership_mutations.ts";
 import { SERVICE_MUTATIONS } from "./service_mutations.ts";
 import { edit, type Mutation } from "./support/mutation.ts";
 
@@ -21,6 +22,7 @@ const ADD_COMMIT =
   "    await this.#takeIn(() => this.#tail.add(commit, bytes, growth, entries));\n";
 
 export const MUTATIONS: readonly Mutation[] = [
+  ...OWNERSHIP_MUTATIONS,
   {
     name: "a segment's name is not synced",
     edits: [edit("log/sealing/seal.ts", "  await storage.syncFolder(SEGMENTS_FOLDER);\n")],
@@ -145,15 +147,12 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "recovery truncates too little",
-    edits: [
-      edit("log/recovery.ts", "truncate(tail.endBytes)", "truncate(tail.endBytes + 1)"),
-      edit("log/recovery.ts", "truncate(endBytes)", "truncate(endBytes + 1)"),
-    ],
+    edits: [edit("log/recovery.ts", "truncate(endBytes)", "truncate(endBytes + 1)")],
     tests: [CRASHES],
   },
   {
     name: "recovery truncates too much",
-    edits: [edit("log/recovery.ts", "truncate(tail.endBytes)", "truncate(tail.lastCommitOffset)")],
+    edits: [edit("log/recovery.ts", "truncate(endBytes)", "truncate(lastCommitOffset)")],
     tests: [CRASHES],
   },
   {
@@ -307,82 +306,6 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a commit is acknowledged before the names of a rotation are durable",
     edits: [edit("log/wal/rotation.ts", "    await syncNames(storage);\n")],
     tests: [SEALING_CRASHES],
-  },
-  {
-    name: "the name of a new tail's temporary file is not synced before the tail is renamed",
-    edits: [edit(
-      "log/wal/rotation.ts",
-      '    await storage.syncFolder(".");\n    // A pending file',
-      "    // A pending file",
-    )],
-    tests: ["tests/log/recovery_missing_files_test.ts", CRASHES],
-  },
-  {
-    name: "a rotation opens the directories after its first rename",
-    edits: [edit("log/storage/file_storage.ts", "      folders.set(path, fd);\n")],
-    tests: ["tests/log/wal/rotation_test.ts"],
-  },
-  {
-    name: "a lost tail is taken for an interrupted rotation",
-    edits: [edit(
-      "log/recovery.ts",
-      "  throw new CorruptLogError(`${TAIL_FILE} is missing`);\n",
-      '  return { path: TAIL_FILE, file: await storage.open(TAIL_FILE, "create") };\n',
-    )],
-    tests: ["tests/log/recovery_missing_files_test.ts"],
-  },
-  {
-    name: "a file need not continue the chain",
-    edits: [edit(
-      "log/wal/commit_file.ts",
-      "if (target.head === null && headAfter(",
-      "if (target.head !== null && headAfter(",
-    )],
-    tests: ["tests/log/recovery_missing_files_test.ts"],
-  },
-  {
-    name: "an older manifest is accepted",
-    edits: [edit("log/recovery.ts", "if (next === undefined) return", "if (true) return")],
-    tests: ["tests/log/recovery_missing_files_test.ts"],
-  },
-  {
-    name: "zeros are taken for reserved space",
-    edits: [edit(
-      "log/wal/reserved_space.ts",
-      "byte !== pattern[at]",
-      "byte !== pattern[at] && byte !== 0",
-    )],
-    tests: ["tests/log/wal/reserved_space_test.ts"],
-  },
-  {
-    name: "reserved space is the same in every block",
-    edits: [edit("log/wal/reserved_space.ts", "digits | 0x80808080", "0x80808080 | 0")],
-    tests: ["tests/log/wal/reserved_space_test.ts"],
-  },
-  {
-    name: "reserved space is the same in every tail",
-    edits: [edit("log/wal/reserved_space.ts", "  await file.read(start, 0);\n")],
-    tests: ["tests/log/wal/reserved_space_test.ts"],
-  },
-  {
-    name: "a receipt after a rest does not look at the files",
-    edits: [
-      edit("service/event_log.ts", "if (!this.#log.isOwnershipDue) return", "if (true) return"),
-    ],
-    tests: ["tests/log/storage/owned_storage_test.ts"],
-  },
-  {
-    name: "names are changed in a directory that replaced the log's",
-    edits: [edit(
-      "log/storage/owned_storage.ts",
-      "    if (loss !== null) throw new WriterPoisonedError(loss);\n",
-    )],
-    tests: ["tests/log/storage/owned_storage_test.ts"],
-  },
-  {
-    name: "a service whose files are gone puts a socket into their place",
-    edits: [edit("http/server.ts", "    await options.mayReopen?.();\n")],
-    tests: ["tests/faults/swapped_folder_test.ts"],
   },
   {
     name: "a tail is rotated regardless of the number of pending files",

@@ -38,9 +38,6 @@ import { TailWriter } from "./wal/tail_writer.ts";
 /** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
 export const PENDING_FILES_MAX: number = 8;
 
-/** A writer looks at least this often whether the files of its log are still in place. */
-export const OWNERSHIP_CHECK_MS = 1000;
-
 /** `storage` is the log directory. */
 export interface LogOptions extends RecoveryOptions {
   /** Returns Unix milliseconds. */
@@ -73,9 +70,9 @@ export async function openLog(options: LogOptions): Promise<Log> {
 class SealStopped extends Error {}
 
 export class Log {
+  readonly storage: OwnedStorage;
   readonly sealed: SealedHistory;
   readonly #options: LogOptions;
-  readonly #storage: OwnedStorage;
   readonly #report: Report;
   readonly #ids: EventIdSource;
   readonly #background: BackgroundSealing | null;
@@ -89,14 +86,13 @@ export class Log {
   #rotateAtBytes: number;
   #head: string;
   #appending = false;
-  #ownershipDueMs: number = performance.now() + OWNERSHIP_CHECK_MS;
   /** Stays true after `seal()` fails, since the tail may already be a pending file. */
   #sealing = false;
   #closed = false;
 
   constructor(options: LogOptions, storage: OwnedStorage, recovered: RecoveredLog) {
     this.#options = options;
-    this.#storage = storage;
+    this.storage = storage;
     this.#report = options.report;
     this.#ids = new EventIdSource(options.clockMs, options.randomBytes, recovered.lastEventId);
     this.sealed = recovered.sealed;
@@ -151,22 +147,6 @@ export class Log {
     return this.#writer.poison;
   }
 
-  /** Returns what was found if the files of the log are gone; see `OwnedStorage`. */
-  findLoss(): Promise<string | null> {
-    return this.#storage.findLoss();
-  }
-
-  /** Whether `confirmOwned()` must be called before another receipt. */
-  get isOwnershipDue(): boolean {
-    return this.#storage.loss !== null || performance.now() >= this.#ownershipDueMs;
-  }
-
-  /** @throws {WriterPoisonedError} if the files of the log are gone. */
-  async confirmOwned(): Promise<void> {
-    await this.#storage.assertOwned();
-    this.#ownershipDueMs = performance.now() + OWNERSHIP_CHECK_MS;
-  }
-
   /**
    * Commits batches atomically; they are durable when this resolves. Calls must not overlap.
    * @returns each batch's entry, in order.
@@ -190,7 +170,7 @@ export class Log {
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
     assert(commit.batches.length > 0, "a commit must have at least one batch");
-    if (this.isOwnershipDue) await this.confirmOwned();
+    if (this.storage.isDue) await this.storage.assertOwned();
     await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
   }
 
@@ -205,8 +185,7 @@ export class Log {
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit must follow the frontier");
       await this.#writer.append(built);
-      const { loss } = this.#storage;
-      if (loss !== null) throw new WriterPoisonedError(loss);
+      if (this.storage.loss !== null) throw new WriterPoisonedError(this.storage.loss);
       this.#head = built.commit.head;
       this.#snapshot = this.#takeSnapshot();
       return built.commit.batches;
@@ -235,7 +214,7 @@ export class Log {
       if (isStopped()) throw new SealStopped();
       settings.onEvents?.(events);
     };
-    const make = (task: SegmentTask) => makeSegment(this.#storage, task, { ...settings, onEvents });
+    const make = (task: SegmentTask) => makeSegment(this.storage, task, { ...settings, onEvents });
     if (this.#tail.lastEventId !== null) await this.#rotate();
     try {
       for (const file of this.#pending) {
@@ -261,7 +240,7 @@ export class Log {
     await this.#merging?.close();
     try {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
-      if (changed && this.poison === null && this.#storage.loss === null && !this.#sealing) {
+      if (changed && this.poison === null && this.storage.loss === null && !this.#sealing) {
         await this.#writer.trim();
         await this.#writer.append(buildCleanEnd(this.#head));
       }
@@ -301,7 +280,7 @@ export class Log {
   async #sealOldest(make: MakeSegment): Promise<readonly SegmentEntry[]> {
     const pending = this.#pending[0];
     assert(pending !== undefined, "a pending file must exist");
-    const storage = this.#storage;
+    const { storage } = this;
     // If an earlier attempt could not remove its files, the reason is reported, not an EEXIST.
     await removeUnfinished(storage);
     try {
@@ -336,7 +315,7 @@ export class Log {
   /** Closes a sealed file once its active reads finish, then removes it. */
   async #remove({ file, path }: CommitFile): Promise<void> {
     await file.close();
-    await removePending(this.#storage, path);
+    await removePending(this.storage, path);
   }
 
   get #rotateBytes(): number {
@@ -371,7 +350,7 @@ export class Log {
   async #rotate(): Promise<void> {
     const pending = this.#tail;
     await this.#writer.trim();
-    const rotated = await rotateTail(this.#storage, pending);
+    const rotated = await rotateTail(this.storage, pending);
     const writable = pending.moveTo(rotated.path, rotated.pending);
     this.#pending = [...this.#pending, pending];
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);

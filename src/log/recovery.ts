@@ -11,7 +11,7 @@ import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
 import { usedBytes } from "./wal/reserved_space.ts";
 import type { OwnedStorage } from "./storage/owned_storage.ts";
 import {
-  isUnlistedSegment,
+  findUnlisted,
   isWithinPending,
   LOCK_FILE,
   MANIFEST_FILE,
@@ -111,17 +111,21 @@ async function recoverFiles(
   opened.push(file);
   const tail = new CommitFile(TAIL_FILE, file);
   const usedEnd = await loadTail(tail, head, onBatch(TAIL_FILE));
-  const orphans = await orphanSegments(storage, manifest, [...pending, tail]);
+  const firstEventId = [...pending, tail][0]!.firstEventId;
+  const orphans = await findOrphans(storage, manifest, { firstEventId, lastEventId });
   // Up to here, nothing was changed.
-  if (usedEnd > tail.endBytes) await removeRemnant(tail, usedEnd, report);
+  if (usedEnd > tail.endBytes) {
+    report(
+      `${TAIL_FILE}: removed ${usedEnd - tail.endBytes} bytes of an unfinished commit after ` +
+        (tail.lastEventId === null ? "the start of the file" : `event ${tail.lastEventId}`),
+    );
+  }
   await makeDurable(tail);
   if (path !== TAIL_FILE) await storage.rename(path, TAIL_FILE);
   await syncNames(storage);
-  await removeLeftovers(storage, manifest, names.covered);
-  await removeOrphans(storage, orphans, names.uncovered, report);
-  const newest = manifest.segments.slice(-1);
-  const files = [TAIL_FILE, MANIFEST_FILE, ...[...pending, ...newest].map(({ path }) => path)];
-  await storage.hold(...files, PENDING_FOLDER, SEGMENTS_FOLDER);
+  await removeLeftovers(storage, manifest, { ...names, orphans }, report);
+  const files = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
+  await storage.hold(TAIL_FILE, MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, ...files);
   return { manifest, sealed, pending, tail, lastEventId, head: tail.head ?? head };
 }
 
@@ -172,57 +176,45 @@ async function recoverPending(
   return target;
 }
 
-/** Removes the temporary files and the sealed pending files that an interrupted seal left. */
+/** Removes the leftovers from an interrupted seal. */
 async function removeLeftovers(
   storage: Storage,
   manifest: Manifest,
-  covered: readonly string[],
+  { covered, uncovered, orphans }: PendingNames & { orphans: readonly string[] },
+  report: Report,
 ): Promise<void> {
   await removeTemporaryFiles(storage);
   // After a failed fsync the page cache may hold a manifest that is not on disk. Rewrite it before
   // removing the files that it covers.
   if (covered.length > 0) await writeManifest(storage, manifest);
   for (const name of covered) await storage.remove(`${PENDING_FOLDER}/${name}`);
-  await storage.syncFolder(PENDING_FOLDER);
-}
-
-/**
- * Returns the names in the segments directory that the manifest does not list.
- * @throws {CorruptLogError} if a segment follows the listed ones and no other file has its events,
- *   as after an older manifest was restored.
- */
-async function orphanSegments(
-  storage: Storage,
-  { segments }: Manifest,
-  unsealed: readonly CommitFile[],
-): Promise<string[]> {
-  const listed = new Set(segments.map(({ path }) => path));
-  const names = await storage.list(SEGMENTS_FOLDER) ?? [];
-  const orphans = names.filter((name) => !listed.has(`${SEGMENTS_FOLDER}/${name}`));
-  const next = orphans.find((name) =>
-    isUnlistedSegment(name, segments.at(-1)?.last_event_id, unsealed)
-  );
-  if (next === undefined) return orphans;
-  const what = `does not list the next segment, ${SEGMENTS_FOLDER}/${next}`;
-  throw new CorruptLogError(`${MANIFEST_FILE}: ${what}`);
-}
-
-/** Removes the orphans that a pending file replaces, and reports the others. */
-async function removeOrphans(
-  storage: Storage,
-  orphans: readonly string[],
-  pendingNames: readonly string[],
-  report: Report,
-): Promise<void> {
-  for (const name of orphans) {
-    const path = `${SEGMENTS_FOLDER}/${name}`;
-    if (path === SEGMENT_TEMPORARY_FILE || isWithinPending(name, pendingNames)) {
+  for (const path of orphans) {
+    const name = path.slice(SEGMENTS_FOLDER.length + 1);
+    if (path === SEGMENT_TEMPORARY_FILE || isWithinPending(name, uncovered)) {
       await storage.remove(path);
     } else {
       report(`${path}: not in the manifest, left in place`);
     }
   }
+  await storage.syncFolder(PENDING_FOLDER);
   await storage.syncFolder(SEGMENTS_FOLDER);
+}
+
+/**
+ * Returns the paths in the segments directory that the manifest does not list.
+ * @throws {CorruptLogError} if the manifest is older than one of them; see `findUnlisted()`.
+ */
+async function findOrphans(
+  storage: Storage,
+  { segments }: Manifest,
+  unsealed: Parameters<typeof findUnlisted>[2],
+): Promise<string[]> {
+  const listed = new Set(segments.map(({ path }) => path));
+  const orphans = (await storage.list(SEGMENTS_FOLDER) ?? [])
+    .map((name) => `${SEGMENTS_FOLDER}/${name}`).filter((path) => !listed.has(path));
+  const next = findUnlisted(orphans, segments.at(-1)?.last_event_id, unsealed);
+  if (next === undefined) return orphans;
+  throw new CorruptLogError(`${MANIFEST_FILE}: does not list the next segment, ${next}`);
 }
 
 /**
@@ -268,7 +260,7 @@ async function assertNeverWritten(storage: Storage, names: string[]): Promise<vo
   }
 }
 
-/** Reads the tail. Returns the end of its commits and of the remnant of another, if there is one. */
+/** Reads the tail. Returns the end of its bytes, which may be the remnant of another commit. */
 async function loadTail(
   tail: CommitFile,
   previousHead: string,
@@ -280,14 +272,6 @@ async function loadTail(
   const corruption = fault && await remnantFault(file, usedEnd, tail.endBytes);
   if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
   return usedEnd;
-}
-
-async function removeRemnant(tail: CommitFile, usedEnd: number, report: Report): Promise<void> {
-  await tail.file.truncate(tail.endBytes);
-  report(
-    `${TAIL_FILE}: removed ${usedEnd - tail.endBytes} bytes of an unfinished commit after ` +
-      (tail.lastEventId === null ? "the start of the file" : `event ${tail.lastEventId}`),
-  );
 }
 
 /**
@@ -308,10 +292,7 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   await file.sync();
 }
 
-/**
- * Opens the tail or, if a rotation was interrupted between its renames, the temporary file that is
- * to become the tail.
- */
+/** Opens the tail, or the file that an interrupted rotation was to rename to it. */
 async function openTail(
   storage: Storage,
   hasPending: boolean,

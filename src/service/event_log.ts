@@ -116,9 +116,9 @@ export class EventLogService {
     this.#changes.fire();
   }
 
-  /** See `Log.findLoss()`. */
+  /** See `OwnedStorage`. */
   findLoss(): Promise<string | null> {
-    return this.#log.findLoss();
+    return this.#log.storage.findLoss();
   }
 
   /** Closes the log once all submitted mutations have completed. */
@@ -129,10 +129,10 @@ export class EventLogService {
   }
 
   #submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
-    if (!this.#log.isOwnershipDue) return this.#queue.submit(mutation);
-    return this.#log.confirmOwned().then(() => this.#queue.submit(mutation), () => {
-      const what = "the files of the log were moved, replaced or removed";
-      throw new ApiError("writer_poisoned", `${what}; retry the same batch after a restart`);
+    const { storage } = this.#log;
+    if (!storage.isDue) return this.#queue.submit(mutation);
+    return storage.assertOwned().then(() => this.#queue.submit(mutation), () => {
+      throw new ApiError("writer_poisoned", "the log was moved, replaced or removed; retry later");
     });
   }
 

@@ -224,13 +224,14 @@ test("deleted or truncated files are detected", async () => {
   }
 });
 
-test("a deleted or truncated tail leaves an earlier state of the log", async () => {
+test("a truncated tail leaves an earlier state of the log, and a deleted one is detected", async () => {
+  await assertOutcome(without(FULL, TAIL_FILE), "tail_invalid", "without a tail");
   const tail = Buffer.from(FULL.get(TAIL_FILE)!);
   const starts = commitStarts(TAIL_FILE);
   const random = seededRandom(SEED);
   const sizes = [...starts];
   for (let i = 0; i < 20; i++) sizes.push(randomInteger(random, 1, tail.length - 1));
-  const trees = [{ tree: without(FULL, TAIL_FILE), remnants: [TAIL_FILE] }];
+  const trees: { tree: Tree; remnants: string[] }[] = [];
   for (const size of sizes) {
     // A truncation between two commits leaves no partial commit.
     const remnants = starts.includes(size) ? [] : [TAIL_FILE];

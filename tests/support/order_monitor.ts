@@ -173,7 +173,7 @@ export class OrderMonitor implements Storage {
     this.#names = this.#names.filter(({ folders }) => folders.size > 0);
   }
 
-  identity(path: string): Promise<string | null> {
+  identity(path: string): Promise<string> {
     return this.#inner.identity(path);
   }
 

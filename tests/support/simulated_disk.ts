@@ -199,9 +199,9 @@ export class SimulatedDisk implements Storage {
   }
 
   /** Not recorded, since it neither fails nor changes anything. */
-  identity(path: string): Promise<string | null> {
+  identity(path: string): Promise<string> {
     const file = this.#names.entries.get(path);
-    if (file === undefined) return Promise.resolve(null);
+    if (file === undefined) return Promise.resolve("nothing");
     if (file === null) return Promise.resolve(`directory ${path}`);
     const number = this.#numbers.get(file) ?? ++this.#files;
     this.#numbers.set(file, number);

@@ -3,16 +3,8 @@
  * quotes and JSON strings escape them, so the first unescaped quote ends a string.
  */
 import { Buffer } from "node:buffer";
-import {
-  HASH_CHARS,
-  LF,
-  sameBytes,
-  spelledText,
-  stringEnd,
-  UUID_CHARS,
-  viewOf,
-} from "./line_bytes.ts";
-import { CLOSING, KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
+import { LF, sameBytes, spelledText, stringEnd, UUID_CHARS, viewOf } from "./line_bytes.ts";
+import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
 
 /** Exact-match filter on an event's members; an absent property matches every event. */
 export interface EventFilter {
@@ -43,12 +35,6 @@ export function isHeaderLine(bytes: Uint8Array, offset: number): boolean {
 /** Returns the event id in the line that starts at `offset`. */
 export function lineEventId(bytes: Buffer, offset: number): string {
   return bytes.toString("latin1", offset + ID_OFFSET, offset + ID_END_OFFSET);
-}
-
-/** Returns the event hash in the line whose LF is at `end`. */
-export function lineEventHash(bytes: Buffer, end: number): string {
-  const hashEnd = end - CLOSING.sizeBytes;
-  return bytes.toString("latin1", hashEnd - HASH_CHARS, hashEnd);
 }
 
 /** Returns the source and stream in the line that starts at `offset`. */

@@ -22,11 +22,6 @@ export function pendingPath(firstEventId: string, lastEventId: string): string {
   return `${PENDING_FOLDER}/${firstEventId}_${lastEventId}.ndjson`;
 }
 
-/** Returns the name of a file, without its directory. */
-export function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
-}
-
 /** The first and last event id in a file name. */
 export interface IdRange {
   firstEventId: string;
@@ -77,29 +72,27 @@ function parseName(pattern: RegExp, name: string): IdRange | null {
 /** Whether the id range in a segment's name lies within that of one of the pending files. */
 export function isWithinPending(segmentName: string, pendingNames: readonly string[]): boolean {
   const segment = parseSegmentName(segmentName);
-  const ranges = pendingNames.map(parsePendingName).filter((range) => range !== null);
-  return segment !== null && ranges.some((range) => isWithin(segment, range));
-}
-
-function isWithin(inner: IdRange, { firstEventId, lastEventId }: IdRange): boolean {
-  return firstEventId <= inner.firstEventId && inner.lastEventId <= lastEventId;
+  return segment !== null && pendingNames.some((name) => {
+    const pending = parsePendingName(name);
+    return pending !== null && pending.firstEventId <= segment.firstEventId &&
+      segment.lastEventId <= pending.lastEventId;
+  });
 }
 
 /**
- * Whether a segment, according to its name, holds events after the last one in the manifest that
- * none of the unsealed files holds. No crash leaves that, but an older manifest does.
- * @param sealedThrough the last event in the manifest, if there is one.
- * @param unsealed the pending files and the tail; one without events has null ids.
+ * Returns the path of a segment after the last one in the manifest whose events are not all in the
+ * unsealed files. No crash leaves that, but an older manifest does. Returns undefined without one.
  */
-export function isUnlistedSegment(
-  name: string,
+export function findUnlisted(
+  paths: readonly string[],
   sealedThrough: string | undefined,
-  unsealed: readonly { [Id in keyof IdRange]: string | null }[],
-): boolean {
-  const segment = parseSegmentName(name);
-  return segment !== null && segment.lastEventId > (sealedThrough ?? "") &&
-    !unsealed.some(({ firstEventId, lastEventId }) =>
-      firstEventId !== null && lastEventId !== null &&
-      isWithin(segment, { firstEventId, lastEventId })
-    );
+  unsealed: { [Id in keyof IdRange]: string | null },
+): string | undefined {
+  const { firstEventId, lastEventId } = unsealed;
+  return paths.find((path) => {
+    const segment = parseSegmentName(path.slice(SEGMENTS_FOLDER.length + 1));
+    const isHeld = firstEventId !== null && lastEventId !== null && segment !== null &&
+      firstEventId <= segment.firstEventId && segment.lastEventId <= lastEventId;
+    return segment !== null && segment.lastEventId > (sealedThrough ?? "") && !isHeld;
+  });
 }

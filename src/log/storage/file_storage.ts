@@ -22,9 +22,6 @@ const OPEN_FLAGS: Record<OpenMode, number> = {
 /** Maximum number of attempts to open a file that is being replaced. */
 const OPEN_ATTEMPTS_MAX = 10;
 
-/** Error codes for a path at which there is nothing. */
-const ABSENT_CODES = new Set(["ENOENT", "ENOTDIR"]);
-
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
@@ -40,13 +37,16 @@ export function fileStorage(root: string): Storage {
     remove: (path) => fs.promises.unlink(at(path)),
     makeFolder: (path) => fs.promises.mkdir(at(path), { mode: FOLDER_MODE }).then(() => {}),
     async syncFolder(path) {
-      const flags = O_RDONLY | O_DIRECTORY;
-      const fd = folders.get(path) ??
-        await called<number>((done) => fs.open(at(path), flags, done));
+      const opened = folders.get(path);
+      const fd = opened ?? await called<number>((done) => fs.open(at(path), O_DIRECTORY, done));
       folders.set(path, fd);
       await called((done) => fs.fsync(fd, done));
     },
-    identity: (path) => identityOf(at(path)),
+    identity: (path) =>
+      fs.promises.lstat(at(path), { bigint: true }).then(
+        ({ dev, ino }) => `${dev}:${ino}`,
+        (error) => errorCode(error),
+      ),
   };
 }
 
@@ -119,18 +119,6 @@ async function listFolder(path: string): Promise<string[] | null> {
     return (await fs.promises.readdir(path)).sort();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
-}
-
-async function identityOf(path: string): Promise<string | null> {
-  try {
-    const { dev, ino } = await called<fs.BigIntStats>((done) =>
-      fs.lstat(path, { bigint: true }, done)
-    );
-    return `${dev}:${ino}`;
-  } catch (error) {
-    if (ABSENT_CODES.has(errorCode(error))) return null;
     throw error;
   }
 }

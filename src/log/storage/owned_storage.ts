@@ -1,18 +1,22 @@
 /**
- * The storage of an open log, which notices when someone else removes or replaces the log's files:
- * the lock, the manifest, the tail, the pending files, the newest segment and the directories. It
- * then changes no name any more, since the names may belong to another log.
+ * The storage of an open log, which notices when someone else moves, replaces or removes the log's
+ * files (docs/format.md, "Ownership"). From then on, it changes no name, since the names may belong
+ * to another log.
  */
 import { WriterPoisonedError } from "./errors.ts";
 import { SEGMENTS_FOLDER } from "./file_names.ts";
-import type { OpenMode, Storage, StorageFile } from "./storage.ts";
+import type { Storage } from "./storage.ts";
+
+/** A writer looks at least this often whether its files are in place. */
+export const OWNERSHIP_CHECK_MS = 1000;
 
 export class OwnedStorage implements Storage {
   readonly #inner: Storage;
-  /** Identities by path. */
-  readonly #held = new Map<string, string | null>();
+  /** The identities of the files and directories that are open, by path. */
+  readonly #held = new Map<string, string>();
   #loss: string | null = null;
   #checking: Promise<string | null> | null = null;
+  #dueMs: number = performance.now() + OWNERSHIP_CHECK_MS;
 
   constructor(inner: Storage) {
     this.#inner = inner;
@@ -23,23 +27,26 @@ export class OwnedStorage implements Storage {
     return this.#loss;
   }
 
-  /** Adds files or directories of the log, which the caller has just opened. */
-  async hold(...paths: string[]): Promise<void> {
-    for (const path of paths) this.#held.set(path, await this.#inner.identity(path));
+  /** Whether `assertOwned()` must be called before another receipt. */
+  get isDue(): boolean {
+    return this.#loss !== null || performance.now() >= this.#dueMs;
   }
 
-  /** Returns `loss` after looking at all held paths. */
+  /** Adds paths that the caller has just opened. */
+  async hold(...paths: string[]): Promise<void> {
+    for (const path of paths) this.#held.set(path, await this.identity(path));
+  }
+
+  /** Looks at all held paths. Returns `loss`. */
   async findLoss(): Promise<string | null> {
     return await (this.#checking ??= this.#check().finally(() => this.#checking = null));
   }
 
   async #check(): Promise<string | null> {
     for (const [path, identity] of [...this.#held]) {
-      const found = await this.#inner.identity(path).catch(({ message }: Error) => message);
       // The log itself may have moved the file in the meantime.
-      if (found === identity || this.#held.get(path) !== identity) continue;
-      const what = found === null ? "was removed" : "is not the file that was opened";
-      this.#loss ??= `${path}: ${what}; the log's files were moved, replaced or removed`;
+      if (await this.identity(path) === identity || this.#held.get(path) !== identity) continue;
+      this.#loss ??= `${path}: is no longer the file that this process has open`;
     }
     return this.#loss;
   }
@@ -48,14 +55,15 @@ export class OwnedStorage implements Storage {
   async assertOwned(): Promise<void> {
     const loss = await this.findLoss();
     if (loss !== null) throw new WriterPoisonedError(loss);
+    this.#dueMs = performance.now() + OWNERSHIP_CHECK_MS;
   }
 
-  async open(path: string, mode: OpenMode): Promise<StorageFile> {
+  open: Storage["open"] = async (path, mode) => {
     if (mode === "create") await this.assertOwned();
     return await this.#inner.open(path, mode);
-  }
+  };
 
-  async rename(from: string, to: string): Promise<void> {
+  rename: Storage["rename"] = async (from, to) => {
     await this.assertOwned();
     const released = [...this.#held].filter(([path]) => path === from || path === to);
     for (const [path] of released) this.#held.delete(path);
@@ -65,37 +73,18 @@ export class OwnedStorage implements Storage {
       for (const [path, identity] of released) this.#held.set(path, identity);
       throw error;
     }
-    if (to.startsWith(SEGMENTS_FOLDER)) this.#releaseSegments();
-    await this.hold(to);
-  }
+    // There can be ten thousand segments.
+    if (!to.startsWith(SEGMENTS_FOLDER)) await this.hold(to);
+  };
 
-  async remove(path: string): Promise<void> {
+  remove: Storage["remove"] = async (path) => {
     await this.assertOwned();
     this.#held.delete(path);
     await this.#inner.remove(path);
-  }
+  };
 
-  async makeFolder(path: string): Promise<void> {
-    await this.assertOwned();
-    await this.#inner.makeFolder(path);
-  }
-
-  list(folder: string): Promise<string[] | null> {
-    return this.#inner.list(folder);
-  }
-
-  syncFolder(path: string): Promise<void> {
-    return this.#inner.syncFolder(path);
-  }
-
-  identity(path: string): Promise<string | null> {
-    return this.#inner.identity(path);
-  }
-
-  /** Only the newest segment is held, since there can be ten thousand. */
-  #releaseSegments(): void {
-    for (const path of this.#held.keys()) {
-      if (path.startsWith(`${SEGMENTS_FOLDER}/`)) this.#held.delete(path);
-    }
-  }
+  makeFolder: Storage["makeFolder"] = (path) => this.#inner.makeFolder(path);
+  list: Storage["list"] = (folder) => this.#inner.list(folder);
+  syncFolder: Storage["syncFolder"] = (path) => this.#inner.syncFolder(path);
+  identity: Storage["identity"] = (path) => this.#inner.identity(path);
 }

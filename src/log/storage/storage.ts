@@ -43,8 +43,8 @@ export interface Storage {
   makeFolder(path: string): Promise<void>;
   /** fsync(2) of a directory: the names in it are durable once this resolves. */
   syncFolder(path: string): Promise<void>;
-  /** Returns what tells the file or directory at a path from any other; null if there is none. */
-  identity(path: string): Promise<string | null>;
+  /** Returns what tells the file or directory at a path, if there is one, from any other. */
+  identity(path: string): Promise<string>;
 }
 
 const NO_ROOM_CODES = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);

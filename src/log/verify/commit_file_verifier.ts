@@ -1,7 +1,7 @@
 /** Verifies a tail or pending file commit by commit: first its frame, then its events. */
 import { CommitReader } from "../wal/commit_reader.ts";
 import { remnantFault } from "../wal/remnant.ts";
-import { nameOf, parsePendingName } from "../storage/file_names.ts";
+import { parsePendingName } from "../storage/file_names.ts";
 import { VerifyFailure } from "./failure.ts";
 import type { HistoryCheck } from "./history_check.ts";
 import type { ListedFile } from "./inventory.ts";
@@ -12,7 +12,7 @@ import type { ListedFile } from "./inventory.ts";
  */
 export async function verifyPending(listed: ListedFile, history: HistoryCheck): Promise<void> {
   const { path, file, sizeBytes } = listed;
-  const range = parsePendingName(nameOf(path));
+  const range = parsePendingName(path.slice(path.lastIndexOf("/") + 1));
   if (range === null) {
     throw new VerifyFailure("pending_invalid", "not a valid name for a pending file", { path });
   }
@@ -25,28 +25,22 @@ export async function verifyPending(listed: ListedFile, history: HistoryCheck): 
   throw history.failure("last event differs from the file name", { expected, found });
 }
 
-export interface VerifiedTail {
-  /** Null if the file has no events. */
-  firstEventId: string | null;
-  /** Whether the file ends with an incomplete commit, torn or still being written. */
-  isRemnant: boolean;
-}
-
-/** Verifies the tail with `history`, like `verifyPending()` for a pending file. */
+/**
+ * Verifies the tail with `history`, like `verifyPending()` for a pending file. Returns whether it
+ * ends with an incomplete commit, torn or still being written.
+ */
 export async function verifyTail(
   { path, file, sizeBytes }: ListedFile,
   history: HistoryCheck,
-): Promise<VerifiedTail> {
+): Promise<boolean> {
   history.enterFile(path, "tail_invalid");
   let reader = new CommitReader(file, 0, sizeBytes);
-  let firstEventId: string | null = null;
   for (let isRetry = false;; isRetry = true) {
-    const first = await addCommits(reader, history);
-    firstEventId ??= first;
+    await addCommits(reader, history);
     const { endBytes, fault } = reader;
     const isRemnant = fault !== null;
     if (!isRemnant || await remnantFault(file, sizeBytes, endBytes) === null) {
-      return { firstEventId, isRemnant };
+      return isRemnant;
     }
     if (isRetry) throw frameFailure(reader, history);
     // While this commit was being read, a writer may have discarded it and written another.
@@ -55,7 +49,7 @@ export async function verifyTail(
 }
 
 /**
- * Checks the commits up to the end or the first malformed frame. Returns the id of the first event.
+ * Checks the commits up to the end or the first malformed frame.
  * @param expected id of the first event, if known.
  * @throws {VerifyFailure} if a valid frame has invalid content, which a torn write cannot cause.
  */
@@ -63,7 +57,7 @@ async function addCommits(
   reader: CommitReader,
   history: HistoryCheck,
   expected: string | null = null,
-): Promise<string | null> {
+): Promise<void> {
   let first: string | undefined;
   for (let next = await reader.next(); next !== null; next = await reader.next()) {
     const found = next.commit.batches[0]?.first_event_id;
@@ -74,7 +68,6 @@ async function addCommits(
     }
     history.addCommit(next.commit, next.lines);
   }
-  return first ?? null;
 }
 
 function frameFailure({ endBytes, fault }: CommitReader, history: HistoryCheck): VerifyFailure {

@@ -25,7 +25,7 @@ export interface HistoryCheckOptions {
   /** The event that precedes the first one; undefined at the start of the log. */
   lastEventId?: string;
   /** Called with each valid batch, in log order. */
-  onBatch?: (batch: BatchIdentity) => void;
+  onBatch?: (batch: BatchIdentity & { firstEventId: string }) => void;
 }
 
 export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id">;
@@ -120,7 +120,7 @@ export class HistoryCheck {
     }
     this.#checkId(event);
     if (this.chain) this.#checkHashes(event);
-    if (this.#history !== null && (this.chain || isSha256Hex(event.eventHash))) {
+    if (this.#history !== null && isSha256Hex(event.eventHash)) {
       this.#history.append(event.eventHash);
     }
     this.#digester.add(event);

@@ -8,16 +8,14 @@
 import { quoteString } from "../../event/json/quote_string.ts";
 import { sumOf } from "../../sum.ts";
 import {
-  isUnlistedSegment,
+  findUnlisted,
   MANIFEST_FILE,
-  nameOf,
-  parsePendingName,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { batchHash, repeatedIn } from "./batch_hashes.ts";
-import { type VerifiedTail, verifyPending, verifyTail } from "./commit_file_verifier.ts";
+import { verifyPending, verifyTail } from "./commit_file_verifier.ts";
 import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
 import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
@@ -156,34 +154,32 @@ class LogVerifier {
     const { manifest, pending, tail, isStarted } = inventory;
     const isSealedDamaged = this.#failure !== null;
     const last = manifest.segments.at(-1);
+    let firstEventId: string | null = null;
     const history = new HistoryCheck({
       chain: this.#options.chain,
       ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
-      onBatch: (batch) => void this.#unsealed.push(batchHash(batch)),
+      onBatch: (batch) => {
+        firstEventId ??= batch.firstEventId;
+        this.#unsealed.push(batchHash(batch));
+      },
     });
     for (const listed of pending) {
       if (this.#failure === null) this.#report.pending_checked += 1;
       await this.#checkCommits(listed.path, history, (history) => verifyPending(listed, history));
     }
-    const verified = await this.#checkCommits(TAIL_FILE, history, async (history) => {
+    const isRemnant = await this.#checkCommits(TAIL_FILE, history, async (history) => {
       return tail === null ? assertMayMissTail(inventory) : await verifyTail(tail, history);
     });
     if (isSealedDamaged) return;
-    if (this.#failure === null && isStarted && verified?.isRemnant) {
-      this.#report.remnants.push(TAIL_FILE);
-    }
-    const firstEventId = verified?.firstEventId ?? null;
-    const ranges = [...pending.map(({ path }) => parsePendingName(nameOf(path))), {
+    if (isStarted && isRemnant && this.#failure === null) this.#report.remnants.push(TAIL_FILE);
+    const { lastEventId } = history;
+    const next = findUnlisted(inventory.orphans, last?.last_event_id, {
       firstEventId,
-      lastEventId: history.lastEventId,
-    }]
-      .filter((range) => range !== null);
-    const next = inventory.orphans.find((path) =>
-      isUnlistedSegment(nameOf(path), last?.last_event_id, ranges)
-    );
+      lastEventId,
+    });
     if (next === undefined) return;
-    // Writers never remove segments from the manifest, so an older manifest was restored. Other
-    // files may not continue from its last segment.
+    // Writers never remove segments from the manifest, so an older manifest was restored. This may
+    // also be the reason for a failure in the other files.
     const what = `does not list the next segment, ${next}`;
     if (this.#failure !== null) this.#others.unshift(this.#failure);
     this.#failure = new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE });
@@ -266,9 +262,9 @@ function spelled(text: string): string {
 }
 
 /** Allows a missing tail only if a rotation was interrupted between its renames. */
-function assertMayMissTail({ isStarted, pending, orphans }: Inventory): VerifiedTail {
+function assertMayMissTail({ isStarted, pending, orphans }: Inventory): boolean {
   if (isStarted && (pending.length === 0 || !orphans.includes(TAIL_TEMPORARY_FILE))) {
     throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
   }
-  return { isRemnant: true, firstEventId: null };
+  return true;
 }

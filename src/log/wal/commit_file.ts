@@ -5,13 +5,14 @@
  * One object represents a tail from its first commit until the pending file that it becomes has
  * been sealed and is no longer read.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { HistoryChain } from "../../event/chain.ts";
 import { isSha256Hex } from "../../event/hash.ts";
 import { sumOf } from "../../sum.ts";
-import { LF } from "../line/line_bytes.ts";
-import { lineEventHash, lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
+import { HASH_CHARS, LF } from "../line/line_bytes.ts";
+import { CLOSING } from "../line/line_layout.ts";
+import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
@@ -97,8 +98,7 @@ export class CommitFile {
  * invalid; null if all are valid.
  * @param previousHead chain head at the end of the previous file, which the first commit continues.
  * @param onBatch called before a batch is added; throws if it cannot follow the previous ones.
- * @throws {CorruptLogError} if a valid commit has events out of order, repeats a batch or does not
- *   follow the previous file.
+ * @throws {CorruptLogError} if a valid commit cannot follow the previous ones.
  */
 export async function loadCommits(
   target: CommitFile,
@@ -126,12 +126,11 @@ export async function loadCommits(
 /** Returns the chain head after these events; null if one has no hash. */
 function headAfter(lines: Buffer, previousHead: string): string | null {
   const chain = new HistoryChain(previousHead);
-  for (let start = 0; start < lines.length;) {
-    const end = lines.indexOf(LF, start);
-    const eventHash = lineEventHash(lines, end);
+  for (let end = lines.indexOf(LF); end >= 0; end = lines.indexOf(LF, end + 1)) {
+    const hashEnd = end - CLOSING.sizeBytes;
+    const eventHash = lines.toString("latin1", hashEnd - HASH_CHARS, hashEnd);
     if (!isSha256Hex(eventHash)) return null;
     chain.append(eventHash);
-    start = end + 1;
   }
   return chain.head;
 }

@@ -1,6 +1,6 @@
 /** A deployment with every kind of file, and copies in which one entry is replaced. */
 import { randomFillSync } from "node:crypto";
-import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { cp, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { init } from "../../../src/commands/init.ts";
 import { run } from "../../../src/commands/run.ts";
@@ -63,6 +63,7 @@ export async function makeWhole(dir: string): Promise<WholeDeployment> {
   const { first_event_id: first, last_event_id: last } = await append(logDir, "pending");
   const pending = pendingPath(first, last);
   await rename(join(logDir, TAIL_FILE), join(logDir, pending));
+  await writeFile(join(logDir, TAIL_FILE), "");
   await append(logDir, "tail");
   const [segment] = await readdir(join(logDir, "segments"));
   return { dir, segment: `data/log/segments/${segment}`, pending: `data/log/${pending}` };

@@ -30,7 +30,7 @@ function withOpenLog(
     await sealed.close();
     const log = await open();
     await log.append([preparedBatch("tail")]);
-    assert.equal(await log.findLoss(), null);
+    assert.equal(await log.storage.findLoss(), null);
     await use(log, folder, parent);
     await log.close();
   });
@@ -38,7 +38,8 @@ function withOpenLog(
 
 /** Rotates the tail and leaves it pending. */
 async function rotate(log: Log): Promise<void> {
-  assert.equal(await log.seal(() => {}, { isStopped: () => true }), false);
+  const isDone = await log.seal(() => {}, { isStopped: () => true });
+  assert.ok(!isDone);
 }
 
 /** Replaces a file by a copy with the same bytes. */
@@ -50,16 +51,28 @@ async function replace(path: string): Promise<void> {
 const only = (folder: string) => join(folder, fs.readdirSync(folder)[0]!);
 
 const TAKES: [what: string, found: RegExp, take: (folder: string) => Promise<void>][] = [
-  ["the lock is removed", /^\.lock: was removed/, (at) => rm(join(at, ".lock"))],
-  ["the lock is replaced", /^\.lock: is not the file/, (at) => replace(join(at, ".lock"))],
-  ["the tail is removed", /^tail\.ndjson: was removed/, (at) => rm(join(at, "tail.ndjson"))],
-  ["the tail is replaced", /^tail\.ndjson: is not/, (at) => replace(join(at, "tail.ndjson"))],
-  ["the manifest is removed", /^manifest\.json: was/, (at) => rm(join(at, "manifest.json"))],
-  ["a pending file is removed", /^pending\/.+: was/, (at) => rm(only(join(at, "pending")))],
-  ["the last segment is removed", /^segments\/.+: was/, (at) => rm(only(join(at, "segments")))],
+  ["the lock is removed", /^\.lock: is no longer/, (at) => rm(join(at, ".lock"))],
+  ["the lock is replaced", /^\.lock: is no longer/, (at) => replace(join(at, ".lock"))],
+  ["the tail is removed", /^tail\.ndjson: is no longer/, (at) => rm(join(at, "tail.ndjson"))],
+  ["the tail is replaced", /^tail\.ndjson: is no longer/, (at) => replace(join(at, "tail.ndjson"))],
+  [
+    "the manifest is removed",
+    /^manifest\.json: is no longer/,
+    (at) => rm(join(at, "manifest.json")),
+  ],
+  [
+    "a pending file is removed",
+    /^pending\/.+: is no longer/,
+    (at) => rm(only(join(at, "pending"))),
+  ],
+  [
+    "the last segment is removed",
+    /^segments\/.+: is no longer/,
+    (at) => rm(only(join(at, "segments"))),
+  ],
   [
     "pending/ is replaced by a copy",
-    /^pending\/.+: is not the file/,
+    /^pending: is no longer/,
     async (at) => {
       await rename(join(at, "pending"), join(at, "old"));
       await cp(join(at, "old"), join(at, "pending"), { recursive: true });
@@ -67,13 +80,13 @@ const TAKES: [what: string, found: RegExp, take: (folder: string) => Promise<voi
   ],
   [
     "segments/ is removed",
-    /^segments\/.+: was removed/,
+    /^segments: is no longer/,
     (at) => rm(join(at, "segments"), { recursive: true }),
   ],
-  ["the directory is removed", /^\.lock: was removed/, (at) => rm(at, { recursive: true })],
+  ["the directory is removed", /^\.lock: is no longer/, (at) => rm(at, { recursive: true })],
   [
     "a file takes the place of the directory",
-    /^\.lock: was removed/,
+    /^\.lock: is no longer/,
     async (at) => {
       await rename(at, `${at}.old`);
       await writeFile(at, "");
@@ -82,21 +95,21 @@ const TAKES: [what: string, found: RegExp, take: (folder: string) => Promise<voi
 ];
 
 for (const [what, found, take] of TAKES) {
-  test(`Log.findLoss() tells that ${what}`, () =>
+  test(`OwnedStorage.findLoss() tells that ${what}`, () =>
     withOpenLog(async (log, folder) => {
       await take(folder);
-      assert.match(await log.findLoss() ?? "nothing", found);
-      await assert.rejects(log.confirmOwned(), WriterPoisonedError);
+      assert.match(await log.storage.findLoss() ?? "nothing", found);
+      await assert.rejects(log.storage.assertOwned(), WriterPoisonedError);
       await assert.rejects(log.append([preparedBatch("more")]), WriterPoisonedError);
     }));
 }
 
-test("Log.findLoss() finds nothing while the log itself moves its files", () =>
+test("OwnedStorage.findLoss() finds nothing while the log itself moves its files", () =>
   withOpenLog(async (log) => {
     let isOver = false;
     const looking = (async () => {
       let looks = 0;
-      for (; !isOver || looks < 10; looks++) assert.equal(await log.findLoss(), null);
+      for (; !isOver || looks < 10; looks++) assert.equal(await log.storage.findLoss(), null);
     })();
     for (let number = 0; number < 20; number++) {
       await log.seal(() => {});
@@ -112,7 +125,7 @@ test("a log whose directory was replaced changes no name in the replacement", ()
     await rename(folder, join(parent, "away"));
     await rename(join(parent, "copy"), folder);
     const before = await treeOf(folder);
-    await assert.rejects(log.seal(() => {}), /the log's files were moved/);
+    await assert.rejects(log.seal(() => {}), /is no longer the file/);
     assert.deepEqual(await treeOf(folder), before);
   }));
 
