@@ -17,15 +17,16 @@ import { COMMIT_STREAM } from "./support/commit_event.ts";
 import { presentCommits, readCommits, resolveCommit } from "./support/git_commits.ts";
 import { readCommitsOfTips, readImported } from "./support/imported.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
+import { readToken } from "./support/token_file.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
 
-const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--token TOKEN]
+const USAGE = `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--token-file FILE]
        git_history SOCKET REPO
 
   --socket SOCKET  socket of the service
   --repo REPO      git repository, bare or not
   --ref NAME       branch, tag or commit to import (default: HEAD)
-  --token TOKEN    bearer token, if the service requires one`;
+  --token-file FILE  file with the bearer token, if the service requires one`;
 
 interface Options {
   socket: string;
@@ -42,7 +43,7 @@ function parseOptions(args: string[]): Options {
       socket: { type: "string" },
       repo: { type: "string" },
       ref: { type: "string", default: "HEAD" },
-      token: { type: "string" },
+      "token-file": { type: "string" },
     },
   });
   const rest = [...positionals];
@@ -52,7 +53,7 @@ function parseOptions(args: string[]): Options {
     throw new UsageError("a socket and a repository are required");
   }
   refuseRest(rest);
-  return { socket, repository, ref: values.ref, token: values.token };
+  return { socket, repository, ref: values.ref, token: readToken(values["token-file"]) };
 }
 
 /** A git revision range: commits reachable from `tip` but not from `excluded`. */

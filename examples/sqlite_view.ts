@@ -19,16 +19,17 @@ import {
 } from "../mod.ts";
 import { RecordView } from "./support/record_view.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
+import { readToken } from "./support/token_file.ts";
 
 const USAGE =
-  `usage: sqlite_view --socket SOCKET --database FILE [--once] [--limit N] [--token TOKEN]
+  `usage: sqlite_view --socket SOCKET --database FILE [--once] [--limit N] [--token-file FILE]
        sqlite_view SOCKET FILE
 
   --socket SOCKET  socket of the service
   --database FILE  SQLite database, created if missing
   --once           stop at the end of the log instead of waiting for more
   --limit N        maximum events per transaction
-  --token TOKEN    bearer token, if the service requires one`;
+  --token-file FILE  file with the bearer token, if the service requires one`;
 
 interface Options {
   client: EventLogClient;
@@ -47,7 +48,7 @@ function parseOptions(args: string[]): Options {
       database: { type: "string" },
       once: { type: "boolean", default: false },
       limit: { type: "string" },
-      token: { type: "string" },
+      "token-file": { type: "string" },
     },
   });
   const operands = [...positionals];
@@ -57,7 +58,8 @@ function parseOptions(args: string[]): Options {
     throw new UsageError("a socket and a database are required");
   }
   refuseRest(operands);
-  const { once, limit, token } = values;
+  const token = readToken(values["token-file"]);
+  const { once, limit } = values;
   return {
     client: new EventLogClient(unixFetch(socket), {
       ...(token === undefined ? {} : { token }),

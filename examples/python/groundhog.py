@@ -21,7 +21,13 @@ STREAM = "customers"
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--socket", required=True, help="socket of the service")
-    parser.add_argument("--token", help="bearer token, if the service requires one")
+    parser.add_argument(
+        "--token-file",
+        type=lambda path: open(path).read().strip(),
+        dest="token",
+        metavar="FILE",
+        help="file with the bearer token, if the service requires one",
+    )
     args = parser.parse_args()
     if not pathlib.Path(args.socket).is_socket():
         sys.exit(f"{args.socket}: no such socket; is the service running?")
