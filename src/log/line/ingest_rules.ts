@@ -28,7 +28,7 @@ export class IngestRules {
   #inputEnd = 0;
   #copy: CanonicalCopy | null = null;
 
-  /** Returns the first rule that a well-formed line violates; null if ingest can have written it. */
+  /** Returns the first rule that a line violates; null if a request can have produced it. */
   faultIn(event: StoredEvent, isFirst: boolean): string | null {
     const { bytes, recordKeyStart, occurredAtStart, payloadStart, payloadEnd } = event;
     if (!isUtf8(viewOf(bytes, event.sourceStart, event.batchIdEnd))) return "it is not UTF-8";
