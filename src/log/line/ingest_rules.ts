@@ -61,7 +61,7 @@ export class IngestRules {
     scratch.bytes.set(viewOf(bytes, start, end), inputEnd - sizeBytes);
     scratch.bytes[inputEnd] = 0;
     if (this.#copy!.copy(inputEnd - sizeBytes, PAYLOAD_DEPTH_MAX) === inputEnd) {
-      return bytes.compare(scratch.bytes, inputEnd + 1, scratch.size, start, end) === 0;
+      return sameBytes(bytes, start, end, viewOf(scratch.bytes, inputEnd + 1, scratch.size));
     }
     try {
       const value = parseJson(viewOf(bytes, start, end));
