@@ -61,7 +61,8 @@ export class IngestRules {
     scratch.bytes.set(viewOf(bytes, start, end), inputEnd - sizeBytes);
     scratch.bytes[inputEnd] = 0;
     if (this.#copy!.copy(inputEnd - sizeBytes, PAYLOAD_DEPTH_MAX) === inputEnd) {
-      return sameBytes(bytes, start, end, viewOf(scratch.bytes, inputEnd + 1, scratch.size));
+      const copied = viewOf(scratch.bytes, inputEnd + 1, scratch.size);
+      return Buffer.compare(viewOf(bytes, start, end), copied) === 0;
     }
     try {
       const value = parseJson(viewOf(bytes, start, end));
