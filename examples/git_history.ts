@@ -18,17 +18,17 @@ import { presentCommits, readCommits, resolveCommit } from "./support/git_commit
 import { readCommitsOfTips, readImported } from "./support/imported.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 import { parseWait, reportRetry, WAIT_OPTION, WAIT_USAGE } from "./support/socket_wait.ts";
+import { readToken } from "./support/token_file.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
 
-const USAGE =
-  `usage: git_history --socket SOCKET --repo REPO [--ref NAME] [--wait SECONDS] [--token TOKEN]
+const USAGE = `usage: git_history --socket SOCKET --repo REPO [OPTION...]
        git_history SOCKET REPO
 
   --socket SOCKET  socket of the service
   --repo REPO      git repository, bare or not
   --ref NAME       branch, tag or commit to import (default: HEAD)
   ${WAIT_USAGE}
-  --token TOKEN    bearer token, if the service requires one`;
+  --token-file FILE  file with the bearer token, if the service requires one`;
 
 interface Options {
   socket: string;
@@ -47,7 +47,7 @@ function parseOptions(args: string[]): Options {
       repo: { type: "string" },
       ref: { type: "string", default: "HEAD" },
       wait: WAIT_OPTION,
-      token: { type: "string" },
+      "token-file": { type: "string" },
     },
   });
   const rest = [...positionals];
@@ -57,7 +57,8 @@ function parseOptions(args: string[]): Options {
     throw new UsageError("a socket and a repository are required");
   }
   refuseRest(rest);
-  const { ref, token } = values;
+  const { ref } = values;
+  const token = readToken(values["token-file"]);
   return { socket, repository, ref, socketWaitMs: parseWait(values.wait), token };
 }
 

@@ -20,6 +20,7 @@ import {
 import { RecordView } from "./support/record_view.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 import { parseWait, WAIT_OPTION, WAIT_USAGE } from "./support/socket_wait.ts";
+import { readToken } from "./support/token_file.ts";
 
 const USAGE = `usage: sqlite_view --socket SOCKET --database FILE [OPTION...]
        sqlite_view SOCKET FILE
@@ -29,7 +30,7 @@ const USAGE = `usage: sqlite_view --socket SOCKET --database FILE [OPTION...]
   --once           stop at the end of the log instead of waiting for more
   --limit N        maximum events per transaction
   ${WAIT_USAGE}
-  --token TOKEN    bearer token, if the service requires one`;
+  --token-file FILE  file with the bearer token, if the service requires one`;
 
 interface Options {
   client: EventLogClient;
@@ -49,7 +50,7 @@ function parseOptions(args: string[]): Options {
       once: { type: "boolean", default: false },
       limit: { type: "string" },
       wait: WAIT_OPTION,
-      token: { type: "string" },
+      "token-file": { type: "string" },
     },
   });
   const operands = [...positionals];
@@ -59,7 +60,8 @@ function parseOptions(args: string[]): Options {
     throw new UsageError("a socket and a database are required");
   }
   refuseRest(operands);
-  const { once, limit, token } = values;
+  const token = readToken(values["token-file"]);
+  const { once, limit } = values;
   return {
     client: new EventLogClient(unixFetch(socket), {
       ...(token === undefined ? {} : { token }),

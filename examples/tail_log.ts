@@ -19,6 +19,7 @@ import { formatEvent, formatEventJson } from "./support/event_line.ts";
 import { frontierOf } from "./support/frontier.ts";
 import { lastEvents } from "./support/last_events.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
+import { readToken } from "./support/token_file.ts";
 import { parseSince } from "./support/since.ts";
 import { parseWait, reportRetry, WAIT_OPTION } from "./support/socket_wait.ts";
 import { withoutUndefined } from "./support/without_undefined.ts";
@@ -36,7 +37,7 @@ const USAGE = `usage: tail_log --socket SOCKET [--cursor FILE | --last N | --sin
   --limit N            maximum events per request
   --json               print complete events as JSON
   --wait SECONDS       wait this long for the service to start (default: 60)
-  --token TOKEN        bearer token, if the service requires one
+  --token-file FILE    file with the bearer token, if the service requires one
 
 filters: --source NAME, --stream NAME, --record-key KEY, --kind KIND`;
 
@@ -66,7 +67,7 @@ function parseOptions(args: string[]): Options {
       limit: { type: "string" },
       json: { type: "boolean", default: false },
       wait: WAIT_OPTION,
-      token: { type: "string" },
+      "token-file": { type: "string" },
       source: { type: "string" },
       stream: { type: "string" },
       "record-key": { type: "string" },
@@ -92,7 +93,8 @@ function parseOptions(args: string[]): Options {
   }
   const since = values.since === undefined ? undefined : parseSince(values.since, Date.now());
   if (since === null) throw new UsageError(`--since must be a time, got ${values.since}`);
-  const { token, source, stream, "record-key": recordKey, kind } = values;
+  const token = readToken(values["token-file"]);
+  const { source, stream, "record-key": recordKey, kind } = values;
   const limit = values.limit === undefined ? undefined : Number(values.limit);
   return {
     client: new EventLogClient(

@@ -1,11 +1,12 @@
 /** The mirror's command line. */
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { usageError } from "../src/commands/exit.ts";
 
 /** The output of `--help`. */
 export const USAGE =
-  `usage: mirror push --socket SOCKET [--nats URL] [--stream NAME] [--token TOKEN]
+  `usage: mirror push --socket SOCKET [--nats URL] [--stream NAME] [--token-file FILE]
                    [--after EVENT_ID] [--once]
        mirror restore [--nats URL] [--stream NAME] [--segments URL] [--head HEX] DIR
        mirror standby [--nats URL] [--stream NAME] [--segments URL] [--once] DIR
@@ -17,12 +18,12 @@ standby   does the same, and then keeps following the stream
 segments  copies the sealed segments of the deployment DIR to a directory or S3-compatible store
 
   --socket SOCKET   Unix socket of the service
-  --nats URL        nats://[user:password@]host[:port], or a comma-separated list (default:
-                    NATS_URL if set, otherwise nats://127.0.0.1:4222)
+  --nats URL        nats://host[:port], or a comma-separated list (default: NATS_URL if set, which
+                    may contain user:password@, otherwise nats://127.0.0.1:4222)
   --stream NAME     NATS stream; push creates it if it does not exist (default: ground)
-  --token TOKEN     bearer token, if the service requires one
+  --token-file FILE file with the bearer token, if the service requires one
   --after EVENT_ID  the last event pushed to a stream whose messages have all expired
-  --once            exit with status 0 after catching up
+  --once            exit with status 0 after catching up, or 1 after 60 s without progress
   --head HEX        fail unless the restored log reaches this chain head
   --segments URL    first restore the segments stored at URL
   --to URL          a directory, or s3://BUCKET[/PREFIX] (endpoint: AWS_ENDPOINT_URL)
@@ -60,7 +61,7 @@ const OPTIONS = {
   socket: { type: "string" },
   nats: { type: "string" },
   stream: { type: "string" },
-  token: { type: "string" },
+  "token-file": { type: "string" },
   after: { type: "string" },
   once: { type: "boolean" },
   head: { type: "string" },
@@ -72,7 +73,7 @@ const OPTIONS = {
 type Option = keyof typeof OPTIONS;
 
 const OPTIONS_OF: Record<Exclude<Invocation["command"], "help">, readonly Option[]> = {
-  push: ["socket", "nats", "stream", "token", "after", "once"],
+  push: ["socket", "nats", "stream", "token-file", "after", "once"],
   restore: ["nats", "stream", "segments", "head"],
   standby: ["nats", "stream", "segments", "once"],
   segments: ["to"],
@@ -93,7 +94,8 @@ export function parseArguments(args: string[]): Invocation {
   if (more.length > 0) throw usageError(`${more[0]}: ${command} takes one directory`);
   if (command === "push") {
     if (dir !== undefined) throw usageError(`${dir}: push does not take a directory`);
-    const { socket, token, after, once = false } = values;
+    const { socket, after, once = false } = values;
+    const token = tokenIn(values["token-file"]);
     if (socket === undefined) throw usageError("push requires --socket");
     return { command, socket, ...(token && { token }), after, once, ...streamOf(values) };
   }
@@ -121,11 +123,22 @@ function isCommand(name: string): name is keyof typeof OPTIONS_OF {
   return Object.hasOwn(OPTIONS_OF, name);
 }
 
+function tokenIn(path: string | undefined): string | undefined {
+  try {
+    return path && readFileSync(path, "utf8").trimEnd();
+  } catch (error) {
+    throw usageError(`--token-file: ${(error as Error).message}`);
+  }
+}
+
 function streamOf({ nats, stream = "ground" }: { nats?: string; stream?: string }) {
   if (!NATS_NAME.test(stream)) throw usageError(`${stream} is not a valid NATS name`);
   const servers = nats ?? process.env.NATS_URL ?? "nats://127.0.0.1:4222";
   if (!servers.split(",").every((url) => URL.canParse(url))) {
     throw usageError("--nats must be a comma-separated list of URLs");
+  }
+  if (nats?.includes("@")) {
+    throw usageError("other users can see the password in --nats: set NATS_URL instead");
   }
   return { servers, stream };
 }

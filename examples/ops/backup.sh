@@ -24,6 +24,8 @@ refuse() {
 }
 
 lock_timeout_s=600
+manifest_bytes_max=$((64 * 1024 * 1024))
+entry='^segments/[0-9a-f-]{36}_[0-9a-f-]{36}_[0-9a-f]{64}\.parquet [0-9]+ [0-9a-f]{64}$'
 deployment='' to='' stop='systemctl stop eventlog' start='systemctl start eventlog' program=eventlog
 while (($# > 0)); do
   case $1 in
@@ -54,14 +56,35 @@ copy=$to/.partial
 rm -rf "$copy"
 mkdir -p "$copy/data/log/segments"
 
+# Copies the segments that the manifest lists and the backup does not have yet. The manifest belongs to
+# the service's user, so only `segments/<name that the entry implies>` is copied, only from a regular
+# file of the listed size. A file that is linked from the last backup is hashed first, because damage
+# to it would spoil this backup and all later ones.
 copy_segments() {
-  local paths path
-  paths=$(jq -r '.segments[].path' "$log/manifest.json")
-  while read -r path; do
+  local entries path bytes sha256 from into
+  [[ ! -L $log/segments && $(stat --format=%s "$log/manifest.json") -le $manifest_bytes_max ]] ||
+    refuse "$log/segments is a symlink, or $log/manifest.json is too large"
+  entries=$(jq -r '.segments[] | select(.path ==
+    "segments/\(.first_event_id)_\(.last_event_id)_\(.sha256).parquet") |
+    [.path, (.bytes | tostring), .sha256] | join(" ")' "$log/manifest.json" | grep -E "$entry" || true)
+  [[ $(jq '.segments | length' "$log/manifest.json") -eq $(grep -c . <<< "$entries") ]] ||
+    refuse "$log/manifest.json lists a path that is not a segment's"
+  while read -r path bytes sha256; do
     [[ -n $path && ! -e $copy/data/log/$path ]] || continue
-    ln "$last/data/log/$path" "$copy/data/log/$path" 2> /dev/null ||
-      cp --preserve=timestamps "$log/$path" "$copy/data/log/$path"
-  done <<< "$paths"
+    into=$copy/data/log/$path
+    for from in "$last/data/log/$path" "$log/$path"; do
+      [[ -f $from && ! -L $from && $(stat --format=%s "$from") == "$bytes" ]] || continue
+      if [[ $from == "$log/$path" ]]; then
+        cp --no-dereference --preserve=timestamps "$from" "$into"
+      else
+        ln "$from" "$into" 2> /dev/null || continue
+      fi
+      [[ $(sha256sum < "$into") != "$sha256  -" ]] || continue 2
+      echo "backup: $from is damaged" >&2
+      rm "$into"
+    done
+    refuse "no undamaged copy of $log/$path"
+  done <<< "$entries"
 }
 
 # Starts the service without the lock descriptors. Otherwise it would inherit the locks.

@@ -120,7 +120,13 @@ def main():
     parser.add_argument("--socket", required=True, help="socket of the service")
     parser.add_argument("--source", default="csv", help="source of the batches (default: csv)")
     parser.add_argument("--stream", required=True, help="stream of the events")
-    parser.add_argument("--token", help="bearer token, if the service requires one")
+    parser.add_argument(
+        "--token-file",
+        type=lambda path: open(path).read().strip(),
+        dest="token",
+        metavar="FILE",
+        help="file with the bearer token, if the service requires one",
+    )
     parser.add_argument("file", help="UTF-8 CSV file with a header row")
     args = parser.parse_args()
     wait_for_socket(args.socket)

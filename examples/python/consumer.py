@@ -167,7 +167,13 @@ def main():
     parser.add_argument("--socket", required=True, help="socket of the service")
     parser.add_argument("--cursor", required=True, help="file that stores the position")
     parser.add_argument("--once", action="store_true", help="stop at the end of the log")
-    parser.add_argument("--token", help="bearer token, if the service requires one")
+    parser.add_argument(
+        "--token-file",
+        type=lambda path: open(path).read().strip(),
+        dest="token",
+        metavar="FILE",
+        help="file with the bearer token, if the service requires one",
+    )
     for name in ("source", "stream", "record_key", "kind"):
         parser.add_argument(f"--{name.replace('_', '-')}", help="event filter")
     args = parser.parse_args()

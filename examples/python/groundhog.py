@@ -24,7 +24,13 @@ SOCKET_WAIT_S = 60
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--socket", required=True, help="socket of the service")
-    parser.add_argument("--token", help="bearer token, if the service requires one")
+    parser.add_argument(
+        "--token-file",
+        type=lambda path: open(path).read().strip(),
+        dest="token",
+        metavar="FILE",
+        help="file with the bearer token, if the service requires one",
+    )
     args = parser.parse_args()
     # At boot, the service may start after this program.
     deadline = time.monotonic() + SOCKET_WAIT_S

@@ -1,7 +1,17 @@
 /** Tests the scripts and systemd units in `examples/ops/`. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -196,9 +206,10 @@ test(
         return run([exampleAt("ops/backup.sh"), ...paths, "--program", program, ...args]);
       };
       /** Makes a backup and restarts the service. @returns a deployment of the copy. */
-      const copied = async () => {
+      const copied = async (told = /^$/) => {
         const { status, stdout, stderr } = backup();
         assert.equal(status, 0, stderr);
+        assert.match(stderr, told);
         assert.match(stdout, /^backup: .*, stopped for \d+\.\d{3} s\n$/);
         const copy = new Deployment(to, /^backup: (.*), stopped/.exec(stdout)![1]!);
         await served.serving.exited;
@@ -227,6 +238,28 @@ test(
       assert.ok((await second.verify()).events_checked > events_checked);
       second.receipts.push(...served.receipts);
       await second.assertContinues();
+
+      const [name] = readdirSync(join(second.logDir, "segments"));
+      const damaged = join(second.logDir, "segments", name!);
+      writeFileSync(damaged, readFileSync(damaged).with(100, 0xff));
+      const third = await copied(/^backup: .*parquet is damaged\n$/);
+      assert.notEqual(segmentOf(third).ino, segmentOf(second).ino);
+      await third.verify();
+
+      const manifest = join(served.logDir, "manifest.json");
+      const text = readFileSync(manifest, "utf8");
+      for (const path of ["../../../../etc/passwd", "tail.ndjson", "segments/x", "a\\nb"]) {
+        writeFileSync(manifest, text.replace(/segments\/[^"]*/, path));
+        const { status, stderr } = backup();
+        assert.deepEqual([status, stderr.includes("a path that is not a segment's")], [1, true]);
+      }
+      writeFileSync(manifest, text);
+      const segment = join(served.logDir, "segments", name!);
+      renameSync(segment, `${segment}.moved`);
+      symlinkSync("/etc/passwd", segment);
+      rmSync(third.dir, { recursive: true });
+      assert.match(backup().stderr, /no undamaged copy of/);
+      renameSync(`${segment}.moved`, segment);
 
       const unverified = backup("--program", "false");
       assert.equal(unverified.status, 1);

@@ -6,7 +6,8 @@
  *     deno task example:viewer demo/data/ground.sock
  *
  * The server listens on 127.0.0.1 and rejects requests for other host names, so that no other
- * website can read the log through DNS rebinding. Anyone with a login on this machine can read the
+ * website can read the log through DNS rebinding, and requests that other sites' pages make, which
+ * could otherwise start costly reads. Anyone with a login on this machine can read the
  * log.
  *
  * The sources of the page and of `event.ts` are served with types stripped, at their paths in this
@@ -24,15 +25,16 @@ import { EventLogClient, type Fetch, unixFetch } from "../../mod.ts";
 import { frontierOf } from "../support/frontier.ts";
 import { refuseRest, runExample, UsageError } from "../support/run_example.ts";
 import { parseWait, reportRetry, WAIT_OPTION, WAIT_USAGE } from "../support/socket_wait.ts";
+import { readToken } from "../support/token_file.ts";
 import { MinuteCounts } from "./minute_counts.ts";
 
-const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--wait SECONDS] [--token TOKEN]
+const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--wait SECONDS] [--token-file FILE]
        viewer SOCKET
 
   --socket SOCKET  socket of the service
   --port PORT      port on 127.0.0.1; 0 picks a free one (default: 8787)
   ${WAIT_USAGE}
-  --token TOKEN    bearer token, if the service requires one`;
+  --token-file FILE  file with the bearer token, if the service requires one`;
 
 const HOST = "127.0.0.1";
 const ROOT = new URL("../../", import.meta.url);
@@ -45,7 +47,8 @@ const SOURCE =
 const READING = /^\/v1\/(events|streams)$/;
 
 const SECURITY_HEADERS = {
-  "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+  "content-security-policy":
+    "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
   "cross-origin-resource-policy": "same-origin",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
@@ -67,7 +70,7 @@ function parseOptions(args: string[]): Options {
       socket: { type: "string" },
       port: { type: "string", default: "8787" },
       wait: WAIT_OPTION,
-      token: { type: "string" },
+      "token-file": { type: "string" },
     },
   });
   const rest = [...positionals];
@@ -79,7 +82,7 @@ function parseOptions(args: string[]): Options {
     throw new UsageError(`--port must be a port number, got ${values.port}`);
   }
   const fetch = unixFetch(socket);
-  const { token } = values;
+  const token = readToken(values["token-file"]);
   // The page itself retries.
   const client = new EventLogClient(fetch, {
     attemptsMax: 1,
@@ -142,6 +145,14 @@ async function respond(
   const { port } = request.socket.address() as AddressInfo;
   if (headers.host !== `${HOST}:${port}` && headers.host !== `localhost:${port}`) {
     return refuse(response, 403, "forbidden", `open http://${HOST}:${port}/`);
+  }
+  const { origin = `http://${headers.host}` } = headers;
+  const site = headers["sec-fetch-site"] ?? "none";
+  // A link on another site may open the page itself, but nothing else.
+  const isOpened = headers["sec-fetch-mode"] === "navigate" && url === "/";
+  const isOwn = site === "none" || site === "same-origin" || isOpened;
+  if (!isOwn || origin !== `http://${headers.host}`) {
+    return refuse(response, 403, "forbidden", "another site made this request");
   }
   if (method !== "GET") {
     response.setHeader("allow", "GET");

@@ -185,9 +185,13 @@ testPage(
 );
 
 /** Sends a request. @returns the status code of the response. */
-function statusOf(url: string, path: string, method: string, host?: string): Promise<number> {
+function statusOf(
+  url: string,
+  path: string,
+  method: string,
+  headers: Record<string, string> = {},
+): Promise<number> {
   return new Promise((resolve, reject) => {
-    const headers = host === undefined ? {} : { host };
     request(new URL(path, url), { method, headers }, (response) => {
       response.resume();
       resolve(response.statusCode!);
@@ -222,7 +226,12 @@ test("the viewer's server is read-only, serves only its own paths and rejects ot
       ) {
         assert.equal(await statusOf(url, path, "GET"), 200, path);
         assert.equal(await statusOf(url, path, "POST"), 405, path);
-        assert.equal(await statusOf(url, path, "GET", "attacker.example"), 403, path);
+        assert.equal(await statusOf(url, path, "GET", { host: "attacker.example" }), 403, path);
+        for (const site of ["cross-site", "same-site"]) {
+          assert.equal(await statusOf(url, path, "GET", { "sec-fetch-site": site }), 403, path);
+        }
+        const origin = "http://attacker.example";
+        assert.equal(await statusOf(url, path, "GET", { origin }), 403, path);
       }
       const kept = ["/v1/sources/retire", "/deno.json", "/src/event/../../README.md", "/cli.ts"];
       for (const path of [...kept, "/src/event/none.ts"]) {

@@ -1,7 +1,7 @@
 /**
  * Builds a log from the messages in a stream, with the same ids, hashes, batches and order. A batch
  * is a run of events with the same source and batch id. Batch digests and the chain are recomputed,
- * and the hashes of each event are verified. Only complete batches are committed.
+ * and the hashes and rules of each event are checked. Only complete batches are committed.
  */
 import { Buffer } from "node:buffer";
 import { operationalError } from "../../src/commands/exit.ts";
@@ -9,6 +9,7 @@ import { HistoryChain } from "../../src/event/chain.ts";
 import { isEventId } from "../../src/event/event_id.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import { COMMIT_BATCHES_MAX } from "../../src/limits.ts";
+import { IngestRules } from "../../src/log/line/ingest_rules.ts";
 import { viewOf } from "../../src/log/line/line_bytes.ts";
 import { BatchDigester, EventHasher } from "../../src/log/line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../../src/log/line/stored_event.ts";
@@ -49,6 +50,7 @@ export interface VerifiedCommit {
 export class Replica {
   readonly #event = new StoredEvent();
   readonly #hasher = new EventHasher();
+  readonly #rules = new IngestRules();
   #digester = new BatchDigester();
   #chain: HistoryChain;
   /** Chain head after the last complete batch. */
@@ -112,6 +114,10 @@ export class Replica {
     }
     this.#verify(event);
     if (this.#open !== null && !this.#open.spelling.holds(event)) this.#endBatch(start);
+    const fault = this.#rules.faultIn(event, this.#open === null);
+    if (fault !== null) {
+      throw operationalError(`event ${eventId} in the stream breaks a rule of ingest: ${fault}`);
+    }
     this.#open ??= openBatch(event);
     this.#open.events += 1;
     this.#open.lastEventId = eventId;

@@ -1,6 +1,7 @@
 /** Conditions under which `push` exits with status 1 and prints a remedy. */
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
+import process from "node:process";
 import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import {
@@ -94,14 +95,17 @@ testWithNats(
   },
 );
 
-testWithNats("push authenticates with the user and password from the URL", async (mirrored) => {
+testWithNats("push authenticates with the user and password in NATS_URL", async (mirrored) => {
   const { url } = mirrored.nats;
   const as = (who: string) => url.replace("//", `//${who}@`);
   await appendPayloads(mirrored, "b1", [1]);
-  const pusher = startPush(mirrored, as("ada:s%2Fecret"));
+  process.env.NATS_URL = as("ada:s%2Fecret");
+  const pusher = startPush(mirrored, "");
   await untilPrinted(pusher, ({ stdout }) => stdout.startsWith("1 events"));
   assert.equal(await end(pusher, "SIGTERM"), 0);
-  const told = await refusal(mirrored, as("ada:wrong"));
+  process.env.NATS_URL = as("ada:wrong");
+  const told = await refusal(mirrored, "");
+  delete process.env.NATS_URL;
   assert.match(told, /authorization violation/i);
   assert.doesNotMatch(told, /wrong/);
 }, { config: 'authorization: { user: "ada", password: "s/ecret" }' });
@@ -120,6 +124,9 @@ test("mirror exits with status 2 for invalid arguments", async () => {
     [[], /no command: expected push/],
     [["push"], /push requires --socket/],
     [["push", "--socket", "s", "--stream", "a.b"], /a\.b is not a valid NATS name/],
+    [["push", "--socket", "s", "--token", "t"], /Unknown option '--token'/],
+    [["push", "--socket", "s", "--token-file", "/none"], /--token-file: ENOENT/],
+    [["restore", "--nats", "nats://u:p@h", "d"], /password in --nats: set NATS_URL instead/],
     [["restore", "--once", "d"], /restore does not accept --once/],
     [["restore", "--head", "AB", "d"], /AB: a chain head must be 64 lowercase hex digits/],
     [["segments", "d"], /segments requires --to/],

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { canonicalize } from "../../src/event/json/canonical_json.ts";
+import { sha256Hex } from "../../src/event/hash.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { allEvents } from "../../tests/contract/support/api.ts";
 import type { Deployment } from "../../tests/support/deployment.ts";
@@ -220,6 +222,23 @@ testWithNats(
     await end(standby, "SIGKILL");
   },
 );
+
+testWithNats("restore refuses an event that no request can have appended", async (mirrored) => {
+  await appendPayloads(mirrored, "b1", ["a"]);
+  await pushAll(mirrored);
+  await copyStream(mirrored.nats, "forged", ({ headers, data }) => {
+    const { payload: _, event_hash: __, ...envelope } = JSON.parse(data);
+    const [before, forged] = [envelope.content_hash, sha256Hex('{"a": 1}')];
+    const hash = sha256Hex(canonicalize({ ...envelope, content_hash: forged }));
+    const line = data.replace('"payload":"a"', '"payload":{"a": 1}').replace(before, forged);
+    return { headers, data: line.replace(/(?<="event_hash":")\w+/, hash) };
+  });
+  const told = await refusalOf(restoring(mirrored, "--stream", "forged"));
+  assert.match(
+    told,
+    /^event \S+ in the stream breaks a rule of ingest: its payload is not canoni/m,
+  );
+});
 
 testWithNats("restore omits an incomplete batch at the end of the stream", async (mirrored) => {
   const { served, nats } = mirrored;

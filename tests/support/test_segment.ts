@@ -127,7 +127,7 @@ export function smallBatches(count: number, source = "shop"): PreparedBatch[] {
 }
 
 const STREAMS = ["orders", "invoices", "0", "_.-", "x".repeat(128)];
-const SOURCES = ["shop", "system", "a.b-c", "y".repeat(128)];
+const SOURCES = ["shop", "system_", "a.b-c", "y".repeat(128)];
 const TIMES = ["2024-02-29T23:59:59Z", "0000-01-01T00:00:00.1Z", "9999-12-31T23:59:59.999999999Z"];
 
 /** A batch whose values are as unusual as the rules for events allow. */

@@ -67,10 +67,14 @@ export async function refusalOf(args: string[]): Promise<string> {
   return stderr;
 }
 
-/** Starts a pusher with permissions only for the service's socket and NATS. */
+/**
+ * Starts a pusher with permissions only for the service's socket and NATS.
+ * @param url If empty, the pusher uses NATS_URL.
+ */
 export function startPush({ served, nats }: Mirrored, url = nats.url, more: string[] = []) {
   const { socketPath } = served;
-  return startMirror(["push", "--socket", socketPath, "--nats", url, ...more], [
+  const from = url === "" ? [] : ["--nats", url];
+  return startMirror(["push", "--socket", socketPath, ...from, ...more], [
     `--allow-net=${new URL(nats.url).host},unix:${socketPath}`,
     `--allow-read=${socketPath}`,
     `--allow-write=${socketPath}`,

@@ -8,6 +8,7 @@ import { assert } from "../../assert.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../event/chain.ts";
 import { isEventIdBytes } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
+import { IngestRules } from "../line/ingest_rules.ts";
 import { takeUuid, UUID_BYTES, uuidText, viewOf } from "../line/line_bytes.ts";
 import { BatchDigester, EventHasher } from "../line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
@@ -44,6 +45,7 @@ export class HistoryCheck {
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #hasher = new EventHasher();
+  readonly #rules = new IngestRules();
   /** Null while the head is unknown: without `chain`, from `startBatch()` to `checkHead()`. */
   #history: HistoryChain | null;
   #path = "";
@@ -119,7 +121,11 @@ export class HistoryCheck {
       throw this.failure("the event belongs to a different batch", { eventId: event.eventId });
     }
     this.#checkId(event);
-    if (this.chain) this.#checkHashes(event);
+    if (this.chain) {
+      this.#checkHashes(event);
+      const fault = this.#rules.faultIn(event, batch.events === 0);
+      if (fault !== null) throw this.failure(`no request can have appended this: ${fault}`);
+    }
     if (this.#history !== null && isSha256Hex(event.eventHash)) {
       this.#history.append(event.eventHash);
     }
