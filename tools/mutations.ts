@@ -1,5 +1,7 @@
 /** Deliberate bugs, each with the tests that must detect it (see `mutate.ts`). */
 
+import { INDEX_MUTATIONS } from "./index_mutations.ts";
+
 /** A text replacement in a file. */
 export interface Edit {
   file: string;
@@ -34,9 +36,6 @@ const HISTORIES = "tests/faults/histories_test.ts";
 const SEALING = "tests/log/sealing/background_sealing_test.ts";
 const SEALING_CRASHES = "tests/log/sealing/background_sealing_crash_test.ts";
 const SEALING_SERVICE = "tests/service/sealing_test.ts";
-const INDEX = "tests/log/index/index_test.ts";
-const MERGED_HISTORY = "tests/log/segment/merged_history_test.ts";
-const MERGED_SERVICE = "tests/service/merged_test.ts";
 const HANDOVER = "tests/log/handover_test.ts";
 
 const SYNC_TAIL = "await this.#tail.file.sync(mode)";
@@ -449,49 +448,5 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     tests: [SEALING],
   },
-  {
-    name: "the index of a run is used before its name is synced",
-    edits: [edit("log/sealing/index_merging.ts", "  await storage.syncFolder(INDEX_FOLDER);\n")],
-    tests: [MERGED_SERVICE],
-  },
-  {
-    name: "a lookup skips the segments of an index that can't be read",
-    edits: [edit(
-      "log/segment/sealed_history.ts",
-      "toSpliced(place, 1, ...this.#segmentParts(part.first, part.count))",
-      "toSpliced(place, 1)",
-    )],
-    tests: [MERGED_HISTORY],
-  },
-  {
-    name: "a lookup ends when a merge removes its index",
-    edits: [edit(
-      "log/segment/sealed_history.ts",
-      "    yield* mergedStreams(this.#sourcesOf(this.#segmentParts(part.first, part.count)), next);\n",
-    )],
-    tests: [MERGED_HISTORY],
-  },
-  {
-    name: "a merge leaves out the last of its inputs",
-    edits: [edit(
-      "log/index/index_merge.ts",
-      "    for (const input of inputs) {",
-      "    for (const input of inputs.slice(0, -1)) {",
-    )],
-    tests: [INDEX, MERGED_SERVICE],
-  },
-  {
-    name: "a page of an index is not checked",
-    edits: [edit(
-      "log/index/index_reader.ts",
-      "if (crc32(bytes.subarray(0, PAGE_CRC_START)) !== bytes.readUInt32LE(PAGE_CRC_START)) {",
-      "if (bytes.length === 0) {",
-    )],
-    tests: [INDEX],
-  },
-  {
-    name: "the index of other segments is used",
-    edits: [edit("log/index/index_reader.ts", "coverage !== this.coverage", "coverage === null")],
-    tests: [INDEX],
-  },
+  ...INDEX_MUTATIONS,
 ];
