@@ -1,6 +1,6 @@
 /** Deliberate bugs, each with the tests that must detect it (see `mutate.ts`). */
 
-import { INDEX_MUTATIONS } from "./index_mutations.ts";
+import { BACKGROUND_MUTATIONS } from "./background_mutations.ts";
 
 /** A text replacement in a file. */
 export interface Edit {
@@ -434,19 +434,5 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     tests: [SEALING_SERVICE],
   },
-  {
-    name: "a failed seal leaves its partial segment",
-    edits: [
-      edit("log/sealing/seal.ts", "  await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n"),
-    ],
-    tests: [SEALING],
-  },
-  {
-    name: "a failed seal is retried without backoff",
-    edits: [
-      edit("log/sealing/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0"),
-    ],
-    tests: [SEALING],
-  },
-  ...INDEX_MUTATIONS,
+  ...BACKGROUND_MUTATIONS,
 ];

@@ -1,6 +1,7 @@
-/** Deliberate bugs in indexes and their merging; see `mutations.ts`. */
+/** Deliberate bugs in retries of sealing, in indexes and their merging; see `mutations.ts`. */
 import type { Edit, Mutation } from "./mutations.ts";
 
+const SEALING = "tests/log/sealing/background_sealing_test.ts";
 const INDEX = "tests/log/index/index_test.ts";
 const MERGED_HISTORY = "tests/log/segment/merged_history_test.ts";
 const MERGED_SERVICE = "tests/service/merged_test.ts";
@@ -10,7 +11,21 @@ function edit(file: string, find: string, replace = ""): Edit {
   return { file: `src/log/${file}`, find, replace };
 }
 
-export const INDEX_MUTATIONS: readonly Mutation[] = [
+export const BACKGROUND_MUTATIONS: readonly Mutation[] = [
+  {
+    name: "a failed seal leaves its partial segment",
+    edits: [
+      edit("sealing/seal.ts", "  await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n"),
+    ],
+    tests: [SEALING],
+  },
+  {
+    name: "a failed seal is retried without backoff",
+    edits: [
+      edit("sealing/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0"),
+    ],
+    tests: [SEALING],
+  },
   {
     name: "the index of a run is used before its name is synced",
     edits: [edit("sealing/index_merging.ts", "  await storage.syncFolder(INDEX_FOLDER);\n")],
