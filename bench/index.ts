@@ -1,6 +1,6 @@
 /**
- * Measures lookups through the indexes of a fabricated log (scale/fabricate.ts): a start, its
- * memory, new batches, absent keys, a page of streams, the size of the index and the rate of merges.
+ * Measures lookups through the indexes of a fabricated log (scale/fabricate.ts): a start, memory,
+ * new batches, absent keys, a page of streams, the size of the index and the rate of merges.
  *
  *     node bench/index.ts [keys] [folder]
  */

@@ -1,5 +1,6 @@
 /** Deliberate bugs, each with the tests that must detect it (see `mutate.ts`). */
 
+import { BACKGROUND_MUTATIONS } from "./background_mutations.ts";
 import { OWNERSHIP_MUTATIONS } from "./ownership_mutations.ts";
 import { SERVICE_MUTATIONS } from "./service_mutations.ts";
 import { edit, type Mutation } from "./support/mutation.ts";
@@ -10,9 +11,6 @@ const HISTORIES = "tests/faults/histories_test.ts";
 const SEALING = "tests/log/sealing/background_sealing_test.ts";
 const SEALING_CRASHES = "tests/log/sealing/background_sealing_crash_test.ts";
 const SEALING_SERVICE = "tests/service/sealing_test.ts";
-const INDEX = "tests/log/index/index_test.ts";
-const MERGED_HISTORY = "tests/log/segment/merged_history_test.ts";
-const MERGED_SERVICE = "tests/service/merged_test.ts";
 const HANDOVER = "tests/log/handover_test.ts";
 
 const SYNC_TAIL = "await this.#tail.file.sync(mode)";
@@ -355,64 +353,6 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
     tests: [SEALING_SERVICE],
   },
-  {
-    name: "a failed seal leaves its partial segment",
-    edits: [
-      edit("log/sealing/seal.ts", "  await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n"),
-    ],
-    tests: [SEALING],
-  },
-  {
-    name: "a failed seal is retried without backoff",
-    edits: [
-      edit("log/sealing/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0"),
-    ],
-    tests: [SEALING],
-  },
-  {
-    name: "the index of a run is used before its name is synced",
-    edits: [edit("log/sealing/index_merging.ts", "  await storage.syncFolder(INDEX_FOLDER);\n")],
-    tests: [MERGED_SERVICE],
-  },
-  {
-    name: "a lookup skips the segments of an index that can't be read",
-    edits: [edit(
-      "log/segment/sealed_history.ts",
-      "toSpliced(place, 1, ...this.#segmentParts(part.first, part.count))",
-      "toSpliced(place, 1)",
-    )],
-    tests: [MERGED_HISTORY],
-  },
-  {
-    name: "a lookup ends when a merge removes its index",
-    edits: [edit(
-      "log/segment/sealed_history.ts",
-      "    yield* mergedStreams(this.#sourcesOf(this.#segmentParts(part.first, part.count)), next);\n",
-    )],
-    tests: [MERGED_HISTORY],
-  },
-  {
-    name: "a merge leaves out the last of its inputs",
-    edits: [edit(
-      "log/index/index_merge.ts",
-      "    for (const input of inputs) {",
-      "    for (const input of inputs.slice(0, -1)) {",
-    )],
-    tests: [INDEX, MERGED_SERVICE],
-  },
-  {
-    name: "a page of an index is not checked",
-    edits: [edit(
-      "log/index/index_reader.ts",
-      "if (crc32(bytes.subarray(0, PAGE_CRC_START)) !== bytes.readUInt32LE(PAGE_CRC_START)) {",
-      "if (bytes.length === 0) {",
-    )],
-    tests: [INDEX],
-  },
-  {
-    name: "the index of other segments is used",
-    edits: [edit("log/index/index_reader.ts", "coverage !== this.coverage", "coverage === null")],
-    tests: [INDEX],
-  },
+  ...BACKGROUND_MUTATIONS,
   ...SERVICE_MUTATIONS,
 ];

@@ -1,7 +1,7 @@
 /**
  * Makes a log of any number of single-event batches within minutes: stub segments without rows, the
- * indexes of their runs with random keys, and one real segment at the end. It serves for starts, new
- * batches and absent keys, which read nothing of old segments but their names and sizes.
+ * indexes of their runs with random keys, and one real segment at the end. It serves for starts,
+ * new batches and absent keys, which read nothing of old segments but their names and sizes.
  */
 import { createHash } from "node:crypto";
 import { mkdir, open, truncate, writeFile } from "node:fs/promises";

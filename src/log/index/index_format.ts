@@ -61,7 +61,7 @@ export function decodeTrailer(bytes: Buffer, sizeBytes: number): Layout {
   const isOurs = bytes.length === TRAILER_BYTES &&
     bytes.toString("latin1", 0, MAGIC.length) === MAGIC &&
     bytes.readUInt32LE(TRAILER_CRC_START) === crc32(bytes.subarray(0, TRAILER_CRC_START));
-  if (!isOurs) throw new IndexError("the trailer does not match its CRC-32");
+  if (!isOurs) throw new IndexError("does not match its CRC-32");
   const numbers = NUMBERS.map((name, place) =>
     [name, Number(bytes.readBigUInt64LE(NUMBERS_START + NUMBER_BYTES * place))] as const
   );
@@ -77,7 +77,7 @@ export function decodeTrailer(bytes: Buffer, sizeBytes: number): Layout {
   const directoriesStart = locationsStart + PAGE_BYTES * pagesOf(locations);
   const directoriesBytes = DIRECTORY_ENTRY_BYTES * (pagesOf(identities) + pagesOf(locations));
   if (directoriesStart + directoriesBytes + TRAILER_BYTES !== sizeBytes) {
-    throw new IndexError(`has ${sizeBytes} bytes, which its trailer does not account for`);
+    throw new IndexError(`does not account for ${sizeBytes} bytes`);
   }
   return { ...trailer, identitiesStart, filterStart, locationsStart, directoriesStart };
 }

@@ -102,7 +102,9 @@ export class IndexReader implements StreamSource {
     return this.#caches.open.load(this.name, async () => {
       const place = await this.#find();
       const bytes = await this.#read(place, place.end - place.start - TRAILER_BYTES, TRAILER_BYTES);
-      const layout = this.#named(() => decodeTrailer(bytes, place.end - place.start));
+      const trailerStart = place.end - TRAILER_BYTES;
+      const decode = () => decodeTrailer(bytes, place.end - place.start);
+      const layout = this.#named(decode, `the index trailer at byte ${trailerStart} `);
       const { directoriesStart, identities, directoriesCrc, coverage } = layout;
       if (coverage !== this.coverage) {
         throw new IndexError(`${this.name}: covers other segments, ${coverage}`);
@@ -257,7 +259,7 @@ export class IndexReader implements StreamSource {
   }
 
   /** Names the file in an error that `decode` throws. */
-  #named<Decoded>(decode: () => Decoded, where = "the index: "): Decoded {
+  #named<Decoded>(decode: () => Decoded, where: string): Decoded {
     try {
       return decode();
     } catch (cause) {

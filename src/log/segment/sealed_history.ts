@@ -23,7 +23,8 @@ import {
   type StreamSource,
 } from "../read/stream_counts.ts";
 import { INDEX_FOLDER, isIndexName } from "../storage/file_names.ts";
-import { removeIfThere, type Storage } from "../storage/storage.ts";
+import { CorruptLogError } from "../storage/errors.ts";
+import { errorCode, removeIfThere, type Storage } from "../storage/storage.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { RowGroupDecoder } from "./decode_thread.ts";
 import type { SegmentEntry } from "./manifest.ts";
@@ -68,6 +69,11 @@ class RunLost extends Error {
     super((cause as Error).message, { cause });
     this.part = part;
   }
+}
+
+/** Whether an index must be made again, unlike after an error such as a lack of descriptors. */
+function isDamage(error: unknown): boolean {
+  return error instanceof CorruptLogError || errorCode(error) === "EIO";
 }
 
 /** Indexes to merge into that of a run. Can be sent between threads. */
@@ -281,7 +287,7 @@ export class SealedHistory {
       }
       return;
     } catch (cause) {
-      if (part.level === 0) throw cause;
+      if (part.level === 0 || !isDamage(cause)) throw cause;
       this.#lose(new RunLost(part, cause));
     }
     yield* mergedStreams(this.#sourcesOf(this.#segmentParts(part.first, part.count)), next);
@@ -334,8 +340,9 @@ export class SealedHistory {
     const usedBytes = sumOf(this.#parts, ({ index }) => index.loadedBytes);
     if (filterBytes === 0 || usedBytes + filterBytes > roomBytes) return true;
     const loaded = this.#ask(part, () => index.loadFilter(open), undefined);
-    // A failure shows again in the lookup that needs the index.
-    if (!isSmall) void loaded.catch(() => {});
+    // Any other failure shows again in a lookup that reads the index.
+    const lose = (error: unknown) => error instanceof RunLost && this.#lose(error);
+    if (!isSmall) void loaded.catch(lose);
     else await loaded;
     return index.mayHold(hash) ?? true;
   }
@@ -360,7 +367,7 @@ export class SealedHistory {
     try {
       return await ask(part);
     } catch (cause) {
-      if (part.level > 0) throw new RunLost(part, cause);
+      if (part.level > 0) throw isDamage(cause) ? new RunLost(part, cause) : cause;
       if (arguments.length < 3) throw cause;
       this.#segments[part.first]!.reportDamage(cause);
       return otherwise!;

@@ -145,22 +145,22 @@ test(`merged indexes answer as all of their segments, in any grouping (seed ${SE
   for (let n = 0; n < 6; n++) segments.push(randomRows(random, 1 + random.below(1500), 100));
   const built = await Promise.all(segments.map(buildIndex));
   const coverage = "ab".repeat(32);
-  const merge = async (parts: Buffer[], ordinals: number[], isSegment: boolean) => {
+  const merge = async (parts: Buffer[], ordinals: number[], from: string) => {
     const pieces: Buffer[] = [];
     const inputs = parts.map((bytes, place) => ({
-      index: indexIn(bytes, isSegment ? NO_COVERAGE : coverage),
+      index: indexIn(bytes, from),
       ordinal: ordinals[place]!,
-      isSegment,
+      isSegment: from === NO_COVERAGE,
     }));
     await mergeIndexes(inputs, coverage, (bytes) => void pieces.push(bytes));
     return Buffer.concat(pieces);
   };
-  const whole = await merge(built, [0, 1, 2, 3, 4, 5], true);
+  const whole = await merge(built, [0, 1, 2, 3, 4, 5], NO_COVERAGE);
   const halves = [
-    await merge(built.slice(0, 2), [0, 1], true),
-    await merge(built.slice(2), [0, 1, 2, 3], true),
+    await merge(built.slice(0, 2), [0, 1], NO_COVERAGE),
+    await merge(built.slice(2), [0, 1, 2, 3], NO_COVERAGE),
   ];
-  assert.ok((await merge(halves, [0, 2], false)).equals(whole));
+  assert.ok((await merge(halves, [0, 2], coverage)).equals(whole));
   const index = indexIn(whole, coverage);
   assert.deepEqual(await readEntries(index), streamsOf(segments.flat()));
   for (const [ordinal, rows] of segments.entries()) {

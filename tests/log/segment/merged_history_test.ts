@@ -173,7 +173,7 @@ test("streamsThrough() splits a run at the segment with the event", async () => 
   await history.close();
 });
 
-test(`an index that is lost or damaged changes no answer, and is made again (seed ${SEED})`, async () => {
+test(`a lost or damaged index changes no answer, and is made again (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const tree = await MERGED;
   const foreign = await sealMany("other");
