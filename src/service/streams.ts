@@ -20,7 +20,6 @@ import {
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
-import { sumOf } from "../sum.ts";
 
 /** Maximum parts of the log searched concurrently for a page. */
 const STREAM_SEEKS_MAX = 32;
@@ -49,11 +48,14 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
+/** The streams in a part of the log, which may be split once it has been sealed. */
+type PartStreams = () => readonly StreamSource[];
+
 /** The streams as of an event. Later commits do not change them. */
 interface StreamsAt {
   /** Parts of the log, from oldest to newest. */
-  sources: readonly StreamSource[];
-  /** Approximate memory for the unsealed parts. */
+  parts: readonly PartStreams[];
+  /** Memory that the last part may retain after it has been sealed. */
   sizeBytes: number;
   /** Last event counted; null for an empty log. */
   throughEventId: string | null;
@@ -79,7 +81,11 @@ export class StreamPages {
       ? this.#atFrontier()
       : await this.#kept.load(through, () => this.#count(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
-    const rows = await mergeStreams(at.sources, { afterKey, source, limit: limit + 1 });
+    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), {
+      afterKey,
+      source,
+      limit: limit + 1,
+    });
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null) this.#kept.set(at.throughEventId, at);
@@ -94,12 +100,17 @@ export class StreamPages {
 
   #atFrontier(): StreamsAt {
     const { sealed, unsealed } = this.#log;
-    const counts = unsealed.map(({ batches }) => batches.streams.copy());
-    const lastUnsealed = unsealed.findLast(({ lastEventId }) => lastEventId !== null);
+    const files = unsealed.filter(({ lastEventId }) => lastEventId !== null);
+    const last = files.at(-1);
+    const streams = last?.batches.streams.snapshot();
     return {
-      sources: [...sealed.files.map(({ streams }) => streams), ...counts],
-      sizeBytes: sumOf(counts, ({ sizeBytes }) => sizeBytes),
-      throughEventId: lastUnsealed?.lastEventId ?? sealed.lastEventId,
+      parts: [
+        ...sealed.files.map(({ streams }) => () => [streams]),
+        ...files.slice(0, -1).map(wholeFile),
+        () => streams === undefined ? [] : [streams],
+      ],
+      sizeBytes: last?.batches.streams.sizeBytes ?? 0,
+      throughEventId: last?.lastEventId ?? sealed.lastEventId,
     };
   }
 
@@ -113,12 +124,12 @@ export class StreamPages {
   async #countThrough(through: string): Promise<StreamsAt> {
     const sealed = this.#log.sealed.files.map(({ streams, lastEventId }) => ({
       lastEventId,
-      streams,
+      streams: () => [streams],
       countThrough: () => streams.countThrough(through),
     }));
     const unsealed = this.#log.unsealed.map((file) => ({
       lastEventId: file.lastEventId ?? "",
-      streams: file.batches.streams,
+      streams: wholeFile(file),
       countThrough: () => countUnsealed(file, through),
     }));
     const files = [...sealed, ...unsealed];
@@ -126,11 +137,16 @@ export class StreamPages {
     const counts = await files[place]?.countThrough() ?? null;
     if (counts === null) throw anchorUnavailable(through);
     return {
-      sources: [...files.slice(0, place).map(({ streams }) => streams), counts],
+      parts: [...files.slice(0, place).map(({ streams }) => streams), () => [counts]],
       sizeBytes: counts.sizeBytes,
       throughEventId: through,
     };
   }
+}
+
+/** The streams in a pending file, read from its segments once it is sealed. */
+function wholeFile(file: CommitFile): PartStreams {
+  return () => file.sealedIn?.map(({ streams }) => streams) ?? [file.batches.streams];
 }
 
 /** Counts the events in a file up to `through`; null if the file does not contain that event. */

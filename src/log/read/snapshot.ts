@@ -15,7 +15,7 @@ export interface LinesWanted {
 }
 
 /** The streams in a segment, read from its index. */
-export interface FileStreams extends StreamSource {
+interface FileStreams extends StreamSource {
   /** Counts events up to and including `eventId`; null if the segment does not contain it. */
   countThrough(eventId: string): Promise<StreamCounts | null>;
 }
@@ -29,6 +29,11 @@ export interface LogFile {
    * valid until the next one is requested, and the caller may overwrite it.
    */
   lines(wanted: LinesWanted): AsyncGenerator<Buffer, void>;
+}
+
+/** A segment, with its streams. */
+export interface SealedFile extends LogFile {
+  readonly streams: FileStreams;
 }
 
 export interface LogSnapshot {

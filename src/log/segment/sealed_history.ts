@@ -4,11 +4,12 @@
  */
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { Hash64 } from "../parquet/xxhash64.ts";
+import type { SealedFile } from "../read/snapshot.ts";
 import { streamKey } from "../read/stream_counts.ts";
 import type { Storage } from "../storage/storage.ts";
 import { batchKeyHash, mayHoldKey, streamKeyHash } from "./key_filter.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { type SealedSegment, sealedSegment } from "./sealed_segment.ts";
+import { sealedSegment } from "./sealed_segment.ts";
 import { findBatch } from "./segment_batches.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 import { Segment } from "./segment_reader.ts";
@@ -44,7 +45,7 @@ export class SealedHistory {
    */
   readonly #keyFilters: (Uint8Array | undefined)[] = [];
   #keyFiltersBytes = 0;
-  #files: readonly SealedSegment[] = [];
+  #files: readonly SealedFile[] = [];
 
   constructor(
     storage: Storage,
@@ -58,7 +59,7 @@ export class SealedHistory {
   }
 
   /** The segments as readers see them, oldest first. `add()` replaces the array. */
-  get files(): readonly SealedSegment[] {
+  get files(): readonly SealedFile[] {
     return this.#files;
   }
 

@@ -6,16 +6,14 @@ import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LF } from "../line/line_bytes.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
-import type { FileStreams, LinesWanted, LogFile } from "../read/snapshot.ts";
+import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
 import { pruneRowGroups } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
 import { countThrough } from "./segment_streams.ts";
 import { streamBlocks } from "./stream_index.ts";
 
-export type SealedSegment = LogFile & { readonly streams: FileStreams };
-
 /** Returns a reader's view of a segment that ends with `lastEventId`. */
-export function sealedSegment(segment: Segment, lastEventId: string): SealedSegment {
+export function sealedSegment(segment: Segment, lastEventId: string): SealedFile {
   return {
     path: segment.path,
     lastEventId,

@@ -15,7 +15,7 @@ import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import type { LogFile } from "../read/snapshot.ts";
+import type { SealedFile } from "../read/snapshot.ts";
 import { type IndexEntry, SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "../storage/storage.ts";
 
@@ -37,7 +37,7 @@ export class CommitFile {
   /** Whether the last commit is a clean-shutdown marker. */
   endsClean = false;
   /** The segments that replace the file for readers; null until it is sealed. */
-  sealedIn: readonly LogFile[] | null = null;
+  sealedIn: readonly SealedFile[] | null = null;
 
   constructor(path: string, file: StorageFile) {
     this.path = path;
@@ -53,7 +53,7 @@ export class CommitFile {
   }
 
   /** Switches readers to segments. Frees the batches, since snapshots may retain this object. */
-  sealInto(segments: readonly LogFile[]): void {
+  sealInto(segments: readonly SealedFile[]): void {
     assert(this.sealedIn === null, "a file must be sealed at most once");
     this.sealedIn = segments;
     this.batches = new BatchIndex();
