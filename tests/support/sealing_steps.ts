@@ -22,7 +22,8 @@ export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
   }
 }
 
-export interface SealingStepsOptions extends MakerSettings {
+export interface SealingStepsOptions
+  extends MakerSettings, Pick<SealingOptions, "backlogWaitBytes" | "backlogWaitMs"> {
   /** Default: 1, which rotates every non-empty tail before the next commit. */
   rotateBytes?: number;
 }
@@ -69,6 +70,8 @@ export class SealingSteps {
     return (storage) => ({
       maker: this.#maker(storage),
       rotateBytes: this.#options.rotateBytes ?? 1,
+      backlogWaitBytes: this.#options.backlogWaitBytes,
+      backlogWaitMs: this.#options.backlogWaitMs,
       pause: async (ms, signal) => {
         this.pausesMs.push(ms);
         this.#paused.open();

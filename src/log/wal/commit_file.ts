@@ -7,7 +7,11 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { RESERVED_BYTES, RESERVING_TAIL_BYTES_MIN } from "../../limits.ts";
+import {
+  BACKLOG_BYTES_PER_INDEX_BYTE,
+  RESERVED_BYTES,
+  RESERVING_TAIL_BYTES_MIN,
+} from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import { LF } from "../line/line_bytes.ts";
 import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
@@ -42,6 +46,12 @@ export class CommitFile {
   constructor(path: string, file: StorageFile) {
     this.path = path;
     this.file = file;
+  }
+
+  /** The file's share of the backlog, which bounds both its size and that of its indexes. */
+  get backlogBytes(): number {
+    const indexBytes = this.batches.sizeBytes + this.index.sizeBytes;
+    return Math.max(this.endBytes, indexBytes * BACKLOG_BYTES_PER_INDEX_BYTE);
   }
 
   /** Switches readers to the renamed file. Returns the old handle, which the caller closes. */
