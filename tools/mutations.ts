@@ -312,7 +312,7 @@ export const MUTATIONS: readonly Mutation[] = [
         "log/sealing/seal.ts",
         "    startBytes = endBytes;\n",
         "    startBytes = endBytes;\n" +
-          "    await writeManifest(storage, { ...manifest, segments });\n",
+          "    await writeManifest(storage, withSegments(manifest, segments));\n",
       ),
     ],
     tests: [CRASHES],

@@ -46,7 +46,7 @@ export async function fetchSegments(
     await copyVerified(content, join(logDir, path), { bytes, sha256 });
   }
   if (await sizeOf(join(logDir, TAIL_FILE)) === null) await createTail(storage);
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, [bytes]);
   report(`copied ${segments.length} segments from ${url}`);
 }
 
