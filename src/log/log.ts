@@ -6,7 +6,7 @@ import type { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
-import { BACKLOG_WAIT_BYTES, TAIL_ROTATE_BYTES } from "../limits.ts";
+import { BACKLOG_WAIT_BYTES } from "../limits.ts";
 import { sumOf } from "../sum.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
 import { recover, type RecoveredLog, type Report } from "./recovery.ts";
@@ -36,6 +36,9 @@ import { TailWriter } from "./wal/tail_writer.ts";
 
 /** Rotated tails from which on new batches wait, since each stays open until sealed. */
 export const PENDING_FILES_MAX: number = 32;
+
+/** A smaller rotation size limits neither a tail's index, which takes a minimum, nor its growth. */
+const SMALL_TAIL_BYTES = 1024 * 1024;
 
 export interface LogOptions {
   /** The log directory. */
@@ -348,10 +351,9 @@ export class Log {
    */
   async #rotateWhenLarge(sizeBytes: number): Promise<void> {
     const { endBytes, backlogBytes, lastEventId } = this.#tail;
-    // The index of a small tail takes more than its share, so a low limit is for the bytes only.
     const isLarge = endBytes >= this.#rotateAtBytes ||
-      backlogBytes >= Math.max(this.#rotateAtBytes, TAIL_ROTATE_BYTES);
-    const isTooLarge = endBytes + sizeBytes > 2 * Math.max(this.#rotateBytes, TAIL_ROTATE_BYTES);
+      backlogBytes >= Math.max(this.#rotateAtBytes, SMALL_TAIL_BYTES);
+    const isTooLarge = endBytes + sizeBytes > 2 * Math.max(this.#rotateBytes, SMALL_TAIL_BYTES);
     if (!(isLarge || isTooLarge) || lastEventId === null || this.poison !== null) return;
     try {
       await this.#rotate();
