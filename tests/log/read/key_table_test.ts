@@ -25,7 +25,7 @@ test(`KeyTable agrees with a Map (seed ${SEED})`, () => {
       const { bytes, at } = table.recordOf(number);
       assert.equal(readEventId(bytes, at), plain.get(key));
     } else {
-      assert.equal(plain.has(key), false);
+      assert.ok(!plain.has(key));
       const { bytes, at } = table.recordOf(table.add(first, second));
       writeHex(bytes, at, idAt(added));
       plain.set(key, idAt(added));
