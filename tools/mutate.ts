@@ -9,7 +9,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { edited, type Mutation, MUTATIONS } from "./mutations.ts";
+import { edited, type Mutation } from "./mutation.ts";
+import { MUTATIONS } from "./mutations.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SKIPPED = new Set([".git", "node_modules", "demo"]);

@@ -1,32 +1,5 @@
 /** Deliberate bugs, each with the tests that must detect it (see `mutate.ts`). */
-
-/** A text replacement in a file. */
-export interface Edit {
-  file: string;
-  find: string;
-  replace: string;
-}
-
-export interface Mutation {
-  /** Describes the bug. */
-  name: string;
-  edits: readonly Edit[];
-  /** Test files, run in this order until one fails. */
-  tests: readonly string[];
-}
-
-/** Applies an edit to a source file. @throws {Error} if the text does not occur exactly once. */
-export function edited(text: string, { file, find, replace }: Edit): string {
-  if (text.split(find).length !== 2) {
-    throw new Error(`${file} does not contain this text exactly once; update the edit:\n${find}`);
-  }
-  return text.replace(find, () => replace);
-}
-
-/** An edit to a file in `src/`. */
-function edit(file: string, find: string, replace = ""): Edit {
-  return { file: `src/${file}`, find, replace };
-}
+import { edit, type Mutation } from "./mutation.ts";
 
 const CRASHES = "tests/faults/crash_sequences_test.ts";
 const FAULTS = "tests/faults/fault_points_test.ts";

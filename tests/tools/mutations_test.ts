@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { edited, MUTATIONS } from "../../tools/mutations.ts";
+import { edited } from "../../tools/mutation.ts";
+import { MUTATIONS } from "../../tools/mutations.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 

@@ -78,7 +78,7 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
   made.open();
   await idle;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: pending });
-  assert.equal(log.isBehind, false);
+  assert.ok(!log.isBehind);
   assert.ok(steps.backlogs.at(-1)! < steps.backlogs[1]! / 4);
   const idleAgain = steps.nextIdle(storage);
   await append(log, "next");
