@@ -36,8 +36,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the manifest is renamed before its bytes are synced",
     edits: [edit(
       "log/storage/storage.ts",
-      "    await file.write(bytes, 0);\n    await file.sync();\n",
-      "    await file.write(bytes, 0);\n",
+      "      end += piece.length;\n    }\n    await file.sync();\n",
+      "      end += piece.length;\n    }\n",
     )],
     tests: [CRASHES],
   },

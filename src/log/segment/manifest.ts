@@ -76,7 +76,9 @@ export async function writeManifest(storage: Storage, manifest: Manifest): Promi
         `the limit of ${MANIFEST_BYTES_MAX}; continue in a new deployment`,
     );
   }
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, [...pages, END]);
+  // A small manifest is one write.
+  const pieces = [...pages.slice(0, -1), Buffer.concat([pages.at(-1)!, END])];
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, pieces);
 }
 
 /** Returns a manifest with more segments. Keeps the encoding of those that are there already. */
