@@ -69,6 +69,21 @@ export const MANIFEST_BYTES_MAX = 64 * MIB;
  * work). Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
  */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
+/** Maximum size of the tail and the pending files. New batches wait from BACKLOG_WAIT_BYTES on. */
+const BACKLOG_BYTES_MAX = 1024 * MIB;
+/** Maximum memory for the indexes of the tail and the pending files. */
+const BACKLOG_INDEX_BYTES_MAX = 256 * MIB;
+/** How many bytes of a file a byte of its index counts for, so that one limit bounds both. */
+export const BACKLOG_BYTES_PER_INDEX_BYTE: number = BACKLOG_BYTES_MAX / BACKLOG_INDEX_BYTES_MAX;
+/**
+ * New batches wait for sealing while this much is unsealed. Batches already in memory are still
+ * committed: the largest one, or as much as ADMITTED_BODY_BYTES_MAX of bodies with tiny events.
+ */
+export const BACKLOG_WAIT_BYTES: number = BACKLOG_BYTES_MAX - COMMIT_BODY_BYTES_MAX;
+/** How long a new batch waits for sealing before it gets a 429. */
+export const BACKLOG_WAIT_MS = 5000;
+/** Maximum size of the bodies that wait for sealing; further ones get a 429 at once. */
+export const BACKLOG_WAITING_BYTES_MAX = 16 * MIB;
 /**
  * Space reserved after a small commit in the tail. Overwriting it changes neither the file's size
  * nor its blocks, so fdatasync(2) writes no metadata: a single client commits a fifth faster.
@@ -139,6 +154,10 @@ assert(
 assert(
   ADMITTED_BODY_BYTES_MAX >= 2 * INGEST_BODY_BYTES_MAX,
   "a body of maximum size must leave memory for others",
+);
+assert(
+  BACKLOG_WAITING_BYTES_MAX + INGEST_BODY_BYTES_MAX < ADMITTED_BODY_BYTES_MAX,
+  "bodies that wait for sealing must leave memory for duplicates",
 );
 assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body must be drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload nested too deeply must be reported");

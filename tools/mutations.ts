@@ -8,6 +8,8 @@ import { edit, type Mutation } from "./support/mutation.ts";
 const CRASHES = "tests/faults/crash_sequences_test.ts";
 const FAULTS = "tests/faults/fault_points_test.ts";
 const HISTORIES = "tests/faults/histories_test.ts";
+const BACKLOG = "tests/contract/backlog_test.ts";
+const STREAM_COUNTS = "tests/log/read/stream_counts_test.ts";
 const SEALING = "tests/log/sealing/background_sealing_test.ts";
 const SEALING_CRASHES = "tests/log/sealing/background_sealing_crash_test.ts";
 const SEALING_SERVICE = "tests/service/sealing_test.ts";
@@ -39,8 +41,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the manifest is renamed before its bytes are synced",
     edits: [edit(
       "log/storage/storage.ts",
-      "    await file.write(bytes, 0);\n    await file.sync();\n",
-      "    await file.write(bytes, 0);\n",
+      "      end += piece.length;\n    }\n    await file.sync();\n",
+      "      end += piece.length;\n    }\n",
     )],
     tests: [CRASHES],
   },
@@ -251,7 +253,7 @@ export const MUTATIONS: readonly Mutation[] = [
         "log/sealing/seal.ts",
         "    startBytes = endBytes;\n",
         "    startBytes = endBytes;\n" +
-          "    await writeManifest(storage, { ...manifest, segments });\n",
+          "    await writeManifest(storage, withSegments(manifest, segments));\n",
       ),
     ],
     tests: [CRASHES],
@@ -306,9 +308,31 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING_CRASHES],
   },
   {
-    name: "a tail is rotated regardless of the number of pending files",
+    name: "batches are accepted regardless of the number of pending files",
     edits: [edit("log/log.ts", "length >= PENDING_FILES_MAX", "length === Infinity")],
+    tests: [BACKLOG],
+  },
+  {
+    name: "batches are accepted regardless of the size of the backlog",
+    edits: [edit("log/log.ts", "this.#backlogBytes() >= backlogWaitBytes", "backlogWaitBytes < 0")],
+    tests: [BACKLOG],
+  },
+  {
+    name: "a retry of a committed batch waits for sealing",
+    edits: [
+      edit("service/event_log.ts", "return known === null ? null", "return known !== null ? null"),
+    ],
+    tests: [BACKLOG],
+  },
+  {
+    name: "a tail that cannot be rotated grows without end",
+    edits: [edit("log/log.ts", "      if (isTooLarge) throw", "      if (endBytes < 0) throw")],
     tests: [SEALING],
+  },
+  {
+    name: "a listing shows later changes to a stream",
+    edits: [edit("log/read/stream_counts.ts", "!changed.has(stream)", "stream < 0")],
+    tests: [STREAM_COUNTS],
   },
   {
     name: "a half-finished rotation is taken for one that has not begun",

@@ -51,12 +51,8 @@ export async function fetchSegments(
     });
   }
   if (await sizeOf(join(logDir, TAIL_FILE)) === null) await createTail(storage);
-  await replaceFile(
-    storage,
-    MANIFEST_FILE,
-    MANIFEST_TEMPORARY_FILE,
-    encodeManifest(manifest),
-  );
+  const bytes = encodeManifest(manifest);
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, [bytes]);
   report(`copied ${segments.length} segments from ${url}`);
 }
 

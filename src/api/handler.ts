@@ -132,8 +132,16 @@ export function createRoutes(
     const limits = { limitBytes, admission, stallWatch: bodyWatch };
     return jsonResponse(await withBody(request, limits, use));
   };
-  const ingest = (body: Uint8Array) =>
-    room.run(body.length, () => prepare(body), (batch) => log.append(batch));
+  const ingest = async (body: Uint8Array) => {
+    if (log.isBehind) {
+      // The batch must not take memory while it waits, so it is prepared twice, first from a copy.
+      const copy = () => prepare(new Uint8Array(body));
+      const receipt = await room.run(body.length, copy, (batch) => log.receiptOf(batch));
+      if (receipt !== null) return receipt;
+      await log.whenRoom(body.length);
+    }
+    return await room.run(body.length, () => prepare(body), (batch) => log.append(batch));
+  };
   const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
   // deno-lint-ignore require-await -- a throw must become a rejection
   const getEvents: Endpoint = async (request, target) => {

@@ -6,6 +6,7 @@ import type { Buffer } from "node:buffer";
 import { assert } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
+import { BACKLOG_WAIT_BYTES } from "../limits.ts";
 import { sumOf } from "../sum.ts";
 import type { LogFile, LogSnapshot } from "./read/snapshot.ts";
 import { recover, type RecoveredLog, type RecoveryOptions, type Report } from "./recovery.ts";
@@ -35,8 +36,11 @@ import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
 import { rotateTail, RotationError } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
-/** Limit on rotated tails, which stay open until sealed. At the limit, the tail keeps growing. */
-export const PENDING_FILES_MAX: number = 8;
+/** Rotated tails from which on new batches wait, since each stays open until sealed. */
+export const PENDING_FILES_MAX: number = 32;
+
+/** A smaller rotation size limits neither a tail's index, which takes a minimum, nor its growth. */
+const SMALL_TAIL_BYTES = 1024 * 1024;
 
 /** `storage` is the log directory. */
 export interface LogOptions extends RecoveryOptions {
@@ -53,6 +57,10 @@ export interface SealingOptions {
   /** Merges indexes; if absent, those of single segments are used. */
   indexMaker?: IndexMaker;
   rotateBytes: number;
+  /** See `isBehind`; default `BACKLOG_WAIT_BYTES`. */
+  backlogWaitBytes?: number | undefined;
+  /** How long a new batch waits while `isBehind`; default `BACKLOG_WAIT_MS`. */
+  backlogWaitMs?: number | undefined;
   /** See `BackgroundSealingOptions`. */
   pause?: BackgroundSealingOptions["pause"];
 }
@@ -85,6 +93,7 @@ export class Log {
   #snapshot: LogSnapshot;
   #rotateAtBytes: number;
   #head: string;
+  #nextSeal = Promise.withResolvers<void>();
   #appending = false;
   /** Stays true after `seal()` fails, since the tail may already be a pending file. */
   #sealing = false;
@@ -125,6 +134,21 @@ export class Log {
     return this.#pending.length > 0 || this.#tail.lastEventId !== null;
   }
 
+  /**
+   * Whether so much is unsealed that new batches must wait for sealing. False if there is no
+   * pending file, whose sealing would change that.
+   */
+  get isBehind(): boolean {
+    const { backlogWaitBytes = BACKLOG_WAIT_BYTES } = this.#options.sealing ?? {};
+    return this.#background !== null && this.#pending.length > 0 &&
+      (this.#pending.length >= PENDING_FILES_MAX || this.#backlogBytes() >= backlogWaitBytes);
+  }
+
+  /** Resolves when the next pending file has been sealed, or `endWaits()` is called. */
+  get nextSeal(): Promise<void> {
+    return this.#nextSeal.promise;
+  }
+
   /** Chain head after the last event, 64 lowercase hex digits. */
   get head(): string {
     return this.#head;
@@ -155,7 +179,8 @@ export class Log {
    */
   async append(prepared: readonly PreparedBatch[]): Promise<readonly BatchEntry[]> {
     assert(prepared.length > 0, "a commit must have at least one batch");
-    return await this.#commit(() => {
+    const sizeBytes = sumOf(prepared, ({ events }) => events.lines.length);
+    return await this.#commit(sizeBytes, () => {
       const nowMs = this.#options.clockMs();
       return buildCommit({ batches: prepared, ids: this.#ids, head: this.#head, nowMs });
     });
@@ -170,16 +195,22 @@ export class Log {
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
     assert(commit.batches.length > 0, "a commit must have at least one batch");
+    while (this.isBehind) await this.nextSeal;
     if (this.storage.isDue) await this.storage.assertOwned();
-    await this.#commit(() => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)])));
+    const build = () => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)]));
+    await this.#commit(lines.length, build);
   }
 
-  async #commit(build: () => Promise<BuiltCommit>): Promise<readonly BatchEntry[]> {
+  /** @param sizeBytes size of the commit's event lines. */
+  async #commit(
+    sizeBytes: number,
+    build: () => Promise<BuiltCommit>,
+  ): Promise<readonly BatchEntry[]> {
     assert(!this.#appending && !this.#closed, "commits must be appended one at a time");
     assert(!this.#sealing, "nothing may be appended during seal() or after it has failed");
     this.#appending = true;
     try {
-      await this.#rotateWhenLarge();
+      await this.#rotateWhenLarge(sizeBytes);
       const built = await build();
       const { frontier } = this.#snapshot;
       const firstEventId = built.commit.batches[0]!.first_event_id;
@@ -286,8 +317,8 @@ export class Log {
     try {
       // A thread writes the segment on its own.
       await storage.assertOwned();
-      const backlogBytes = () => sumOf(this.unsealed, ({ endBytes }) => endBytes);
-      const options = { storage, clockMs: this.#options.clockMs, make, backlogBytes };
+      const { clockMs } = this.#options;
+      const options = { storage, clockMs, make, backlogBytes: () => this.#backlogBytes() };
       this.#manifest = await sealPending(pending, this.#manifest, options);
     } catch (cause) {
       await removeUnfinished(storage).catch((left: Error) => {
@@ -309,7 +340,18 @@ export class Log {
     this.#pending = this.#pending.slice(1);
     pending.sealInto(this.sealed.files.slice(known));
     this.#snapshot = this.#takeSnapshot();
+    this.endWaits();
     return segments;
+  }
+
+  /** Resolves `nextSeal` early. */
+  endWaits(): void {
+    this.#nextSeal.resolve();
+    this.#nextSeal = Promise.withResolvers();
+  }
+
+  #backlogBytes(): number {
+    return sumOf(this.unsealed, ({ backlogBytes }) => backlogBytes);
   }
 
   /** Closes a sealed file once its active reads finish, then removes it. */
@@ -323,26 +365,33 @@ export class Log {
   }
 
   /**
-   * Rotates a large tail. If rotation fails, or PENDING_FILES_MAX files are waiting to be sealed,
-   * the tail keeps growing.
+   * Rotates a tail that is large, or that the next commit would make too large. If rotation fails,
+   * the tail keeps growing up to twice its rotation size.
+   * @param sizeBytes size of the next commit's event lines.
+   * @throws {StorageFullError} if rotation failed, and the tail is too large for the commit.
    * @throws {WriterPoisonedError} if the tail is no longer where recovery looks for it.
    */
-  async #rotateWhenLarge(): Promise<void> {
-    const isDue = this.#tail.endBytes >= this.#rotateAtBytes;
-    if (!isDue || this.#tail.lastEventId === null || this.poison !== null) return;
-    if (this.#pending.length >= PENDING_FILES_MAX) return this.#keepTail("sealing is behind");
+  async #rotateWhenLarge(sizeBytes: number): Promise<void> {
+    const { endBytes, backlogBytes, lastEventId } = this.#tail;
+    const isLarge = endBytes >= this.#rotateAtBytes ||
+      backlogBytes >= Math.max(this.#rotateAtBytes, SMALL_TAIL_BYTES);
+    const isTooLarge = endBytes + sizeBytes > 2 * Math.max(this.#rotateBytes, SMALL_TAIL_BYTES);
+    if (!(isLarge || isTooLarge) || lastEventId === null || this.poison !== null) return;
     try {
       await this.#rotate();
       this.#rotateAtBytes = this.#rotateBytes;
     } catch (error) {
       if (!(error instanceof RotationError)) throw error;
       if (!error.isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
+      if (isTooLarge) throw new StorageFullError(`${TAIL_FILE}: not rotated: ${error.message}`);
       this.#keepTail(error.message);
     }
   }
 
   #keepTail(reason: string): void {
-    this.#rotateAtBytes = this.#tail.endBytes + this.#rotateBytes;
+    const { endBytes, backlogBytes } = this.#tail;
+    const sizeBytes = endBytes >= this.#rotateAtBytes ? endBytes : backlogBytes;
+    this.#rotateAtBytes = Math.ceil(sizeBytes + this.#rotateBytes / 4);
     this.#report(`${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${reason}`);
   }
 

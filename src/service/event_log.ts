@@ -5,9 +5,11 @@ import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
 import { EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
 import { appendMutation } from "./append.ts";
+import { BacklogGate } from "./backlog_gate.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import { type FollowHub, FollowSession } from "./follow.ts";
 import { LivePages } from "./follow_page.ts";
+import { LogState } from "./log_state.ts";
 import type { Mutation } from "./mutation.ts";
 import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
@@ -16,7 +18,15 @@ import { WriterQueue } from "./writer_queue.ts";
 /** The methods that the HTTP layer needs. */
 export type EventLog = Pick<
   EventLogService,
-  "append" | "retire" | "replay" | "follow" | "streams" | "isPoisoned"
+  | "isBehind"
+  | "whenRoom"
+  | "receiptOf"
+  | "append"
+  | "retire"
+  | "replay"
+  | "follow"
+  | "streams"
+  | "isPoisoned"
 >;
 
 /** A finite replay of one snapshot, piece by piece. */
@@ -34,11 +44,14 @@ export type Follow = Pick<FollowSession, "next" | "end" | "close">;
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function openEventLog(options: LogOptions): Promise<EventLogService> {
-  return new EventLogService(await openLog(options), options.report);
+  const log = await openLog(options);
+  return new EventLogService(log, options.report, options.sealing?.backlogWaitMs);
 }
 
 export class EventLogService {
   readonly #log: Log;
+  readonly #state: LogState;
+  readonly #gate: BacklogGate;
   readonly #changes: ChangeSignal;
   readonly #queue: WriterQueue;
   readonly #streamPages: StreamPages;
@@ -46,8 +59,11 @@ export class EventLogService {
   #followers = 0;
   #shuttingDown = false;
 
-  constructor(log: Log, report: (line: string) => void) {
+  /** @param backlogWaitMs how long a new batch waits for sealing; default `BACKLOG_WAIT_MS`. */
+  constructor(log: Log, report: (line: string) => void, backlogWaitMs?: number) {
     this.#log = log;
+    this.#state = new LogState(log);
+    this.#gate = new BacklogGate(log, backlogWaitMs);
     this.#changes = new ChangeSignal(log.snapshot.frontier);
     this.#queue = new WriterQueue(log, report, this.#changes);
     this.#streamPages = new StreamPages(log);
@@ -75,6 +91,26 @@ export class EventLogService {
     return this.#queue.stopped;
   }
 
+  /** Whether new batches must wait for sealing; see `whenRoom()`. */
+  get isBehind(): boolean {
+    return this.#log.isBehind;
+  }
+
+  /**
+   * Waits until sealing has caught up, in order of arrival.
+   * @param bodyBytes size of the body that waits.
+   * @throws {ApiError} `overloaded` if that takes too long, or too many bodies are waiting.
+   */
+  whenRoom(bodyBytes: number): Promise<void> {
+    return this.#gate.pass(bodyBytes);
+  }
+
+  /** Answers a retry of a committed batch like `append()`; returns null for a new batch. */
+  async receiptOf(batch: PreparedBatch): Promise<Receipt | null> {
+    const known = await this.#state.findBatch(batch.source, batch.batchId);
+    return known === null ? null : await this.append(batch);
+  }
+
   /**
    * Commits a batch durably, or returns the receipt for its earlier commit.
    * @throws {ApiError} `batch_id_conflict`, `source_retired`, `stream_frontier_conflict`,
@@ -86,10 +122,11 @@ export class EventLogService {
 
   /**
    * Retires a source, or returns the receipt for its retirement.
-   * @throws {ApiError} `source_not_found`, `storage_full`, `writer_poisoned`.
+   * @throws {ApiError} `source_not_found`, `overloaded`, `storage_full`, `writer_poisoned`.
    */
-  retire(source: string): Promise<RetirementReceipt> {
-    return this.#submit(retireMutation(source));
+  async retire(source: string): Promise<RetirementReceipt> {
+    if (this.isBehind && await this.#state.findRetirement(source) === null) await this.whenRoom(0);
+    return await this.#submit(retireMutation(source));
   }
 
   replay(query: ReplayQuery): Replay {
@@ -110,9 +147,10 @@ export class EventLogService {
     return this.#streamPages.page(query);
   }
 
-  /** Ends every follow response with `shutdown`. */
+  /** Ends every follow response with `shutdown`, and every wait for sealing. */
   endFollowers(): void {
     this.#shuttingDown = true;
+    this.#gate.close();
     this.#changes.fire();
   }
 

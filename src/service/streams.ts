@@ -15,7 +15,6 @@ import { namesOf, StreamCounts, streamKey, type StreamSource } from "../log/read
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
-import { sumOf } from "../sum.ts";
 
 /** Maximum cached listings as of an earlier event. Any other listing is recounted from the log. */
 export const STREAM_SNAPSHOTS_MAX: number = 4;
@@ -41,11 +40,14 @@ export interface StreamsPage {
   snapshot_through_event_id: string | null;
 }
 
+/** The streams in a part of the log, which may be split once it has been sealed. */
+type PartStreams = () => readonly StreamSource[];
+
 /** The streams as of an event. Later commits do not change them. */
 interface StreamsAt {
   /** Parts of the log, from oldest to newest. */
-  sources: readonly StreamSource[];
-  /** Approximate memory for the unsealed parts. */
+  parts: readonly PartStreams[];
+  /** Memory that the last part may retain after it has been sealed. */
   sizeBytes: number;
   /** Last event counted; null for an empty log. */
   throughEventId: string | null;
@@ -71,7 +73,11 @@ export class StreamPages {
       ? this.#atFrontier()
       : await this.#kept.load(through, () => this.#count(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
-    const rows = await mergeStreams(at.sources, { afterKey, source, limit: limit + 1 });
+    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), {
+      afterKey,
+      source,
+      limit: limit + 1,
+    });
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null) this.#kept.set(at.throughEventId, at);
@@ -86,12 +92,18 @@ export class StreamPages {
 
   #atFrontier(): StreamsAt {
     const { sealed, unsealed } = this.#log;
-    const counts = unsealed.map(({ batches }) => batches.streams.copy());
-    const lastUnsealed = unsealed.findLast(({ lastEventId }) => lastEventId !== null);
+    const files = unsealed.filter(({ lastEventId }) => lastEventId !== null);
+    const last = files.at(-1);
+    const streams = last?.batches.streams.snapshot();
+    const sources = sealed.streamSources();
     return {
-      sources: [...sealed.streamSources(), ...counts],
-      sizeBytes: sumOf(counts, ({ sizeBytes }) => sizeBytes),
-      throughEventId: lastUnsealed?.lastEventId ?? sealed.lastEventId,
+      parts: [
+        () => sources,
+        ...files.slice(0, -1).map(wholeFile),
+        () => streams === undefined ? [] : [streams],
+      ],
+      sizeBytes: last?.batches.streams.sizeBytes ?? 0,
+      throughEventId: last?.lastEventId ?? sealed.lastEventId,
     };
   }
 
@@ -104,28 +116,33 @@ export class StreamPages {
   /** Counts up to `through` in the file that contains it. Earlier files have stored counts. */
   async #countThrough(through: string): Promise<StreamsAt> {
     const sealed = this.#log.sealed.streamsThrough(through);
-    if (sealed !== null) return listingAt(through, sealed.before, await sealed.count());
+    if (sealed !== null) return listingAt(through, [() => sealed.before], await sealed.count());
     const all = this.#log.sealed.streamSources();
     const unsealed = this.#log.unsealed.map((file) => ({
       lastEventId: file.lastEventId ?? "",
-      streams: file.batches.streams,
+      streams: wholeFile(file),
       countThrough: () => countUnsealed(file, through),
     }));
     const place = unsealed.findIndex(({ lastEventId }) => through <= lastEventId);
     const counts = await unsealed[place]?.countThrough() ?? null;
     const before = unsealed.slice(0, place).map(({ streams }) => streams);
-    return listingAt(through, [...all, ...before], counts);
+    return listingAt(through, [() => all, ...before], counts);
   }
 }
 
 /** @throws {ApiError} if the event was not found, so that nothing could be counted. */
 function listingAt(
   throughEventId: string,
-  before: readonly StreamSource[],
+  before: readonly PartStreams[],
   counts: StreamCounts | null,
 ): StreamsAt {
   if (counts === null) throw anchorUnavailable(throughEventId);
-  return { sources: [...before, counts], sizeBytes: counts.sizeBytes, throughEventId };
+  return { parts: [...before, () => [counts]], sizeBytes: counts.sizeBytes, throughEventId };
+}
+
+/** The streams in a pending file, read from its segments once it is sealed. */
+function wholeFile(file: CommitFile): PartStreams {
+  return () => file.sealedIn?.map(({ streams }) => streams) ?? [file.batches.streams];
 }
 
 /** Counts the events in a file up to `through`; null if the file does not contain that event. */

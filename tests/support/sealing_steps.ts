@@ -23,7 +23,8 @@ export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
   }
 }
 
-export interface SealingStepsOptions extends MakerSettings {
+export interface SealingStepsOptions
+  extends MakerSettings, Pick<SealingOptions, "backlogWaitBytes" | "backlogWaitMs"> {
   /** Default: 1, which rotates every non-empty tail before the next commit. */
   rotateBytes?: number;
 }
@@ -71,6 +72,8 @@ export class SealingSteps {
       maker: this.#maker(storage),
       indexMaker: { make: (plan) => makeIndex(storage, plan), close: async () => {} },
       rotateBytes: this.#options.rotateBytes ?? 1,
+      backlogWaitBytes: this.#options.backlogWaitBytes,
+      backlogWaitMs: this.#options.backlogWaitMs,
       pause: async (ms, signal) => {
         this.pausesMs.push(ms);
         this.#paused.open();

@@ -6,6 +6,9 @@ export function stubLog(members: Partial<EventLog>): EventLog {
     throw new Error("unexpected call");
   };
   return {
+    isBehind: false,
+    whenRoom: unexpected,
+    receiptOf: unexpected,
     append: unexpected,
     retire: unexpected,
     replay: unexpected,
@@ -21,7 +24,7 @@ export function alteredLog(log: EventLog, members: Partial<EventLog>): EventLog 
   return new Proxy(log, {
     get(_log, name) {
       const member = Reflect.get(members, name) ?? Reflect.get(log, name);
-      return typeof member === "function" ? member.bind(log) : member;
+      return typeof member === "function" && !(name in members) ? member.bind(log) : member;
     },
   });
 }

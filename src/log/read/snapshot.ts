@@ -2,6 +2,7 @@
 import type { Buffer } from "node:buffer";
 import type { EventFilter } from "../line/stored_line.ts";
 import type { ScanMemory } from "./scan_memory.ts";
+import type { StreamSource } from "./stream_counts.ts";
 
 /** The events that a reader wants from a file. The file may return others as well. */
 export interface LinesWanted {
@@ -22,6 +23,11 @@ export interface LogFile {
    * valid until the next one is requested, and the caller may overwrite it.
    */
   lines(wanted: LinesWanted): AsyncGenerator<Buffer, void>;
+}
+
+/** A segment, with its streams. */
+export interface SealedFile extends LogFile {
+  readonly streams: StreamSource;
 }
 
 export interface LogSnapshot {

@@ -4,7 +4,12 @@
  */
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
-import { type Manifest, writeManifest } from "../segment/manifest.ts";
+import {
+  type Manifest,
+  type SegmentEntry,
+  withSegments,
+  writeManifest,
+} from "../segment/manifest.ts";
 import {
   MANIFEST_TEMPORARY_FILE,
   PENDING_FOLDER,
@@ -35,14 +40,15 @@ export async function sealPending(
   manifest: Manifest,
   { storage, clockMs, make, backlogBytes }: SealOptions,
 ): Promise<Manifest> {
-  const segments = [...manifest.segments];
+  const segments: SegmentEntry[] = [];
+  const last = () => segments.at(-1) ?? manifest.segments.at(-1);
   let startBytes = 0;
-  while (segments.at(-1)?.last_event_id !== pending.lastEventId) {
+  while (last()?.last_event_id !== pending.lastEventId) {
     const { facts, endBytes } = await make({
       path: pending.path,
       startBytes,
       endBytes: pending.endBytes,
-      previousHead: segments.at(-1)?.head ?? GENESIS_HEAD_HEX,
+      previousHead: last()?.head ?? GENESIS_HEAD_HEX,
       backlogBytes: backlogBytes(),
     });
     const path = segmentPath(facts);
@@ -51,7 +57,7 @@ export async function sealPending(
     startBytes = endBytes;
   }
   await storage.syncFolder(SEGMENTS_FOLDER);
-  const sealed = { ...manifest, segments };
+  const sealed = withSegments(manifest, segments);
   await writeManifest(storage, sealed);
   return sealed;
 }

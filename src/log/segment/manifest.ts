@@ -73,19 +73,71 @@ export function decodeManifest(bytes: Uint8Array, access: "read" | "write" = "wr
 
 /** @throws {Error} if the manifest is larger than readers accept; the previous one is kept. */
 export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
-  const bytes = encodeManifest(manifest);
-  if (bytes.length > MANIFEST_BYTES_MAX) {
+  const { pages, sizeBytes } = encodingOf(manifest);
+  const bytes = sizeBytes + END.length;
+  if (bytes > MANIFEST_BYTES_MAX) {
     throw new Error(
-      `${MANIFEST_FILE}: ${bytes.length} bytes for ${manifest.segments.length} segments exceed ` +
+      `${MANIFEST_FILE}: ${bytes} bytes for ${manifest.segments.length} segments exceed ` +
         `the limit of ${MANIFEST_BYTES_MAX}; continue in a new deployment`,
     );
   }
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
+  // A small manifest is one write.
+  const pieces = [...pages.slice(0, -1), Buffer.concat([pages.at(-1)!, END])];
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, pieces);
+}
+
+/** Returns a manifest with more segments. Keeps the encoding of those that are there already. */
+export function withSegments(manifest: Manifest, added: readonly SegmentEntry[]): Manifest {
+  const next = { ...manifest, segments: [...manifest.segments, ...added] };
+  const { pages, sizeBytes } = encodingOf(manifest);
+  const separator = manifest.segments.length > 0 && added.length > 0 ? "," : "";
+  const text = Buffer.from(separator + added.map(encodeEntry).join());
+  const last = pages.at(-1)!;
+  // A snapshot's pages are never changed; only the last one is small enough to be copied.
+  const isFull = last.length + text.length > PAGE_BYTES;
+  encodings.set(next, {
+    pages: isFull ? [...pages, text] : [...pages.slice(0, -1), Buffer.concat([last, text])],
+    sizeBytes: sizeBytes + text.length,
+  });
+  return next;
 }
 
 /** Returns the only encoding that `readManifest()` accepts. */
 export function encodeManifest(manifest: Manifest): Buffer {
-  return Buffer.from(canonicalize(manifest) + "\n");
+  return Buffer.concat([...encodingOf(manifest).pages, END]);
+}
+
+/** The encoding up to the end of the last segment, in one or more pieces. */
+interface Encoding {
+  pages: readonly Buffer[];
+  sizeBytes: number;
+}
+
+/** With this, the cost of a seal does not grow with the number of segments. */
+const encodings = new WeakMap<Manifest, Encoding>();
+const PAGE_BYTES = 256 * 1024;
+const END = Buffer.from("]}\n");
+
+function encodingOf(manifest: Manifest): Encoding {
+  const known = encodings.get(manifest);
+  if (known !== undefined) return known;
+  const { segments, ...header } = manifest;
+  // `segments` sorts after all other members.
+  const start = canonicalize(header).slice(0, -1) + ',"segments":[';
+  const page = Buffer.from(start + segments.map(encodeEntry).join());
+  const encoding = { pages: [page], sizeBytes: page.length };
+  encodings.set(manifest, encoding);
+  return encoding;
+}
+
+/** Returns the canonical encoding: sorted members, and strings that need no escapes. */
+function encodeEntry(entry: SegmentEntry): string {
+  const { batches, bytes, events, first_event_id, head, last_event_id } = entry;
+  const { path, previous_head, sealed_at, sha256 } = entry;
+  return JSON.stringify({
+    ...{ batches, bytes, events, first_event_id, head, last_event_id },
+    ...{ path, previous_head, sealed_at, sha256 },
+  });
 }
 
 /** The members that are validated before the schema version is known. */
@@ -120,14 +172,14 @@ function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): v
 function assertManifest(value: Header, bytes: Uint8Array): Manifest {
   const { segments } = value as Partial<Manifest>;
   // Schema 1 is the oldest. A newer program may have raised `min_writer`.
-  const isValid = value.min_writer >= SCHEMA_VERSION &&
-    Array.isArray(segments) && segments.every(isSegmentEntry) &&
-    areConsecutive(segments) &&
-    Buffer.from(bytes).equals(
-      encodeManifest({ ...EMPTY_MANIFEST, min_writer: value.min_writer, segments }),
-    );
-  if (!isValid) throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
-  return value as Manifest;
+  if (
+    value.min_writer >= SCHEMA_VERSION && Array.isArray(segments) &&
+    segments.every(isSegmentEntry) && areConsecutive(segments)
+  ) {
+    const manifest = { ...EMPTY_MANIFEST, min_writer: value.min_writer, segments };
+    if (encodeManifest(manifest).equals(bytes)) return manifest;
+  }
+  throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
 }
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;

@@ -15,7 +15,7 @@ import { batchHash, filterHashes, type KeyHash, streamHash } from "../index/key_
 import { chooseRuns, nextToMerge, type Run, runOf } from "../index/run_plan.ts";
 import { sourceKey } from "../index/stream_blocks.ts";
 import { mergedStreams } from "../read/merged_streams.ts";
-import type { LinesWanted } from "../read/snapshot.ts";
+import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
 import {
   type StreamCounts,
   type StreamEntry,
@@ -28,7 +28,7 @@ import { errorCode, removeIfThere, type Storage } from "../storage/storage.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { RowGroupDecoder } from "./decode_thread.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { type SealedSegment, sealedSegment } from "./sealed_segment.ts";
+import { sealedSegment } from "./sealed_segment.ts";
 import { findBatch } from "./segment_batches.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 import { Segment } from "./segment_reader.ts";
@@ -92,7 +92,7 @@ export class SealedHistory {
   /** Oldest first, as are the arrays below, which are replaced and never changed. */
   readonly #segments: Segment[] = [];
   #entries: readonly SegmentEntry[] = [];
-  #files: readonly SealedSegment[] = [];
+  #files: readonly SealedFile[] = [];
   #parts: readonly Part[] = [];
   /** For each scan, the segments that may match, by part. */
   readonly #located = new WeakMap<EventFilter, Map<Part, Promise<ReadonlySet<number>>>>();
@@ -112,7 +112,7 @@ export class SealedHistory {
   }
 
   /** The segments as readers see them, oldest first. `add()` replaces the array. */
-  get files(): readonly SealedSegment[] {
+  get files(): readonly SealedFile[] {
     return this.#files;
   }
 

@@ -6,11 +6,9 @@ import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LF } from "../line/line_bytes.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
-import type { LinesWanted, LogFile } from "../read/snapshot.ts";
+import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
 import { pruneRowGroups } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
-
-export type SealedSegment = LogFile;
 
 /**
  * Returns a reader's view of a segment that ends with `lastEventId`.
@@ -20,10 +18,11 @@ export function sealedSegment(
   segment: Segment,
   lastEventId: string,
   mayMatch: (wanted: LinesWanted) => Promise<boolean>,
-): SealedSegment {
+): SealedFile {
   return {
     path: segment.path,
     lastEventId,
+    streams: segment.index,
     async *lines(wanted) {
       if (await mayMatch(wanted)) yield* readChunks(segment, wanted);
     },

@@ -1,5 +1,6 @@
 /** The batches, frontiers and streams in an unsealed file: the tail or a pending generation. */
 import { assert } from "../../assert.ts";
+import { EVENT_ID_BYTES, KeyTable, readEventId, writeHex } from "../read/key_table.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { BatchEntry } from "./commit_frame.ts";
@@ -12,41 +13,60 @@ export interface StreamGrowth {
   lastEventId: string;
 }
 
+/** A batch's record: its first and last event id, its digest, and its events in 32 bits. */
+const LAST_EVENT_ID = EVENT_ID_BYTES;
+const DIGEST = LAST_EVENT_ID + EVENT_ID_BYTES;
+const EVENTS = DIGEST + 32;
+const RECORD_BYTES = EVENTS + 4;
+
 export class BatchIndex {
   readonly streams: StreamCounts = new StreamCounts();
-  /** Batches by source, then by batch id. */
-  readonly #batches = new Map<string, Map<string, BatchEntry>>();
-  /** Last event from each source. */
-  readonly #frontiers = new Map<string, string>();
+  readonly #batches = new KeyTable(RECORD_BYTES);
+  /** The last event from each source, as the count of a stream without a name. */
+  readonly #sources = new StreamCounts();
+
+  get sizeBytes(): number {
+    return this.streams.sizeBytes + this.#batches.sizeBytes + this.#sources.sizeBytes;
+  }
 
   /** Adds the next batch. @throws {CorruptLogError} if a batch with this identity exists. */
   add(entry: BatchEntry): void {
-    const { source, batch_id, first_event_id, last_event_id } = entry;
-    const byId = this.#batches.get(source) ?? new Map<string, BatchEntry>();
-    if (byId.has(batch_id)) throw committedTwice(entry);
-    const frontier = this.#frontiers.get(source);
-    assert(frontier === undefined || frontier < first_event_id, "a source's frontier must advance");
-    this.#batches.set(source, byId.set(batch_id, entry));
-    this.#frontiers.set(source, last_event_id);
+    const { source, batch_id, first_event_id, last_event_id, batch_digest, events } = entry;
+    if (this.#batches.find(source, batch_id) >= 0) throw committedTwice(entry);
+    const { bytes, at } = this.#batches.recordOf(this.#batches.add(source, batch_id));
+    writeHex(bytes, at, first_event_id);
+    writeHex(bytes, at + LAST_EVENT_ID, last_event_id);
+    writeHex(bytes, at + DIGEST, batch_digest);
+    bytes.writeUInt32LE(events, at + EVENTS);
+    const isLater = this.#sources.add(source, "", events, last_event_id);
+    assert(isLater, "a source's frontier must advance");
   }
 
   /** Counts the next events in a stream. @throws {CorruptLogError} if they are out of order. */
   grow({ source, stream, events, lastEventId }: StreamGrowth): void {
-    const before = this.streams.frontier(source, stream);
-    if (before !== null && before >= lastEventId) {
-      throw new CorruptLogError(
-        `event ids out of order in stream ${source}/${stream}: ${lastEventId} after ${before}`,
-      );
-    }
-    this.streams.add(source, stream, events, lastEventId);
+    if (this.streams.add(source, stream, events, lastEventId)) return;
+    throw new CorruptLogError(
+      `event ids out of order in stream ${source}/${stream}: ${lastEventId} after ` +
+        this.streams.frontier(source, stream),
+    );
   }
 
   findBatch(source: string, batchId: string): BatchEntry | null {
-    return this.#batches.get(source)?.get(batchId) ?? null;
+    const number = this.#batches.find(source, batchId);
+    if (number < 0) return null;
+    const { bytes, at } = this.#batches.recordOf(number);
+    return {
+      batch_digest: bytes.toString("hex", at + DIGEST, at + EVENTS),
+      batch_id: batchId,
+      events: bytes.readUInt32LE(at + EVENTS),
+      first_event_id: readEventId(bytes, at),
+      last_event_id: readEventId(bytes, at + LAST_EVENT_ID),
+      source,
+    };
   }
 
   sourceFrontier(source: string): string | null {
-    return this.#frontiers.get(source) ?? null;
+    return this.#sources.frontier(source, "");
   }
 }
 

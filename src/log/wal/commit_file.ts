@@ -9,6 +9,7 @@ import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { HistoryChain } from "../../event/chain.ts";
 import { isSha256Hex } from "../../event/hash.ts";
+import { BACKLOG_BYTES_PER_INDEX_BYTE } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import { HASH_CHARS, LF } from "../line/line_bytes.ts";
 import { CLOSING } from "../line/line_layout.ts";
@@ -17,7 +18,7 @@ import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import type { LogFile } from "../read/snapshot.ts";
+import type { SealedFile } from "../read/snapshot.ts";
 import { type IndexEntry, SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "../storage/storage.ts";
 
@@ -39,11 +40,17 @@ export class CommitFile {
   /** Whether the last commit is a clean-shutdown marker. */
   endsClean = false;
   /** The segments that replace the file for readers; null until it is sealed. */
-  sealedIn: readonly LogFile[] | null = null;
+  sealedIn: readonly SealedFile[] | null = null;
 
   constructor(path: string, file: StorageFile) {
     this.path = path;
     this.file = file;
+  }
+
+  /** The file's share of the backlog, which bounds both its size and that of its indexes. */
+  get backlogBytes(): number {
+    const indexBytes = this.batches.sizeBytes + this.index.sizeBytes;
+    return Math.max(this.endBytes, indexBytes * BACKLOG_BYTES_PER_INDEX_BYTE);
   }
 
   /** Switches readers to the renamed file. Returns the old handle, which the caller closes. */
@@ -55,7 +62,7 @@ export class CommitFile {
   }
 
   /** Switches readers to segments. Frees the batches, since snapshots may retain this object. */
-  sealInto(segments: readonly LogFile[]): void {
+  sealInto(segments: readonly SealedFile[]): void {
     assert(this.sealedIn === null, "a file must be sealed at most once");
     this.sealedIn = segments;
     this.batches = new BatchIndex();

@@ -34,10 +34,17 @@ export interface IndexEntry {
   keys: BlockKeys;
 }
 
+/** Approximate memory for an entry. */
+const ENTRY_BYTES = 512;
+
 export class SparseIndex {
   readonly #entries: IndexEntry[] = [newEntry("", 0)];
   /** Current end of the last block. */
   #endBytes = 0;
+
+  get sizeBytes(): number {
+    return this.#entries.length * ENTRY_BYTES;
+  }
 
   /**
    * Returns the entries for the next commit without adding them. The first one extends the last

@@ -9,7 +9,10 @@ import {
   SEGMENT_TEMPORARY_FILE,
   SEGMENTS_FOLDER,
   TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
 } from "../../../src/log/storage/file_names.ts";
+import { NAME_BYTES_MAX } from "../../../src/limits.ts";
+import { StorageFullError } from "../../../src/log/storage/errors.ts";
 import { type Log, PENDING_FILES_MAX } from "../../../src/log/log.ts";
 import { pendingPaths } from "../../support/forged_log.ts";
 import { Gate } from "../../support/gate.ts";
@@ -60,25 +63,28 @@ test("append() rotates a full tail, and the log seals it in the background", asy
   assert.equal(storage.openFiles, 0);
 });
 
-test("append() rotates tails while others wait to be sealed, up to a limit", async () => {
+test("append() rotates tails while others wait to be sealed, which isBehind tells", async () => {
   const { log, storage, steps, reports } = await opened();
   const made = new Gate();
   steps.beforeMake = () => made.opened;
   const batchIds = Array.from({ length: PENDING_FILES_MAX + 3 }, (_, n) => `${n}`);
-  await append(log, ...batchIds);
-  assert.deepEqual(filesOf(storage), { pending: PENDING_FILES_MAX, segments: 0 });
-  assert.match(reports.at(-1)!, /^tail.ndjson: not rotated, .*: sealing is behind$/);
-  const unsealed = [...storage.tree()].filter(([path]) => path.endsWith(".ndjson"));
-  const unsealedBytes = unsealed.reduce((sum, [, bytes]) => sum + bytes!.length, 0);
+  for (const [number, batchId] of batchIds.entries()) {
+    await append(log, batchId);
+    assert.equal(log.isBehind, number >= PENDING_FILES_MAX);
+  }
+  const pending = PENDING_FILES_MAX + 2;
+  assert.deepEqual(filesOf(storage), { pending, segments: 0 });
   const idle = steps.nextIdle(storage);
   made.open();
   await idle;
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: PENDING_FILES_MAX });
-  assert.equal(steps.backlogs[1], unsealedBytes - unsealed[0]![1]!.length);
+  assert.deepEqual(filesOf(storage), { pending: 0, segments: pending });
+  assert.ok(!log.isBehind);
+  assert.ok(steps.backlogs.at(-1)! < steps.backlogs[1]! / 4);
   const idleAgain = steps.nextIdle(storage);
   await append(log, "next");
   await idleAgain;
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: PENDING_FILES_MAX + 1 });
+  assert.deepEqual(filesOf(storage), { pending: 0, segments: pending + 1 });
+  assert.deepEqual(reports, []);
   assert.deepEqual(log.sealed.lastEventId, (await readAll(log.snapshot)).at(-2)!.event_id);
   assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), [...batchIds, "next"]);
   await log.close();
@@ -125,11 +131,10 @@ test("a failed seal is reported and retried with backoff, without affecting clie
     steps.resume();
   }
   await idle;
-  const failures = reports.filter((line) => !line.endsWith("sealing is behind"));
-  assert.equal(failures.length, pausesMs.length);
+  assert.equal(reports.length, pausesMs.length);
   assert.deepEqual(steps.pausesMs, pausesMs);
   assert.equal((await readAll(log.snapshot)).length, 2 + pausesMs.length);
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: PENDING_FILES_MAX });
+  assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 + pausesMs.length });
   await log.close();
 });
 
@@ -215,4 +220,60 @@ test("a sealed file that cannot be removed is removed by the next startup", asyn
   assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
   assert.deepEqual(batchIdsOf(await readAll(next.snapshot)), ["a", "b"]);
   await next.close();
+});
+
+/** The least rotation size that also limits a tail's index. */
+const ROTATE_BYTES = 1024 * 1024;
+
+test("a tail that cannot be rotated takes no commit beyond twice its rotation size", async () => {
+  const { log, storage, steps, reports } = await opened(undefined, {
+    rotateBytes: ROTATE_BYTES,
+  });
+  const payload = "x".repeat(0.7 * ROTATE_BYTES);
+  const appendLarge = (batchId: string) =>
+    log.append([preparedBatch(batchId, { events: [{ payload }] })]);
+  storage.hook = ({ kind, path }) =>
+    kind === "open" && path === TAIL_TEMPORARY_FILE ? { errno: "EMFILE" } : null;
+  await appendLarge("a");
+  await appendLarge("b");
+  await assert.rejects(appendLarge("c"), StorageFullError);
+  assert.match(reports.join("\n"), /^$/);
+  await append(log, "small");
+  assert.match(reports.join("\n"), /^tail.ndjson: not rotated, retrying at \d+ bytes: EMFILE/);
+  await assert.rejects(appendLarge("c"), /tail.ndjson: not rotated: EMFILE/);
+  assert.equal(log.poison, null);
+  storage.hook = null;
+  const idle = steps.nextIdle(storage);
+  await appendLarge("c");
+  await idle;
+  assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
+  assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), ["a", "b", "small", "c"]);
+  await log.close();
+});
+
+test("a commit that would make a tail too large rotates it first", async () => {
+  const { log, storage } = await opened(undefined, { rotateBytes: ROTATE_BYTES });
+  const payload = "x".repeat(2 * ROTATE_BYTES);
+  await append(log, "small");
+  await log.append([preparedBatch("large", { events: [{ payload }] })]);
+  assert.equal(log.unsealed.length + filesOf(storage).segments!, 2);
+  assert.ok(storage.contents(TAIL_FILE).length > payload.length);
+  await log.close();
+});
+
+test("a tail whose index is large is rotated before its size is", async () => {
+  const { log, storage } = await opened(undefined, { rotateBytes: ROTATE_BYTES });
+  const batchOf = (number: number) => {
+    const events = Array.from({ length: 200 }, (_, n) => ({
+      stream: `${number}-${n}`.padStart(NAME_BYTES_MAX, "x"),
+    }));
+    return preparedBatch(`${number}`, { events });
+  };
+  let tailBytes = 0;
+  for (let number = 0; log.unsealed.length === 1 && filesOf(storage).segments === 0; number++) {
+    tailBytes = storage.contents(TAIL_FILE).length;
+    await log.append([batchOf(number)]);
+  }
+  assert.ok(tailBytes < ROTATE_BYTES, `${tailBytes} bytes`);
+  await log.close();
 });

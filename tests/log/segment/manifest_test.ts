@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { GENESIS_HEAD_HEX } from "../../../src/event/chain.ts";
+import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import { MANIFEST_BYTES_MAX } from "../../../src/limits.ts";
 import { MANIFEST_FILE, segmentPath } from "../../../src/log/storage/file_names.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../../src/log/storage/errors.ts";
 import {
   EMPTY_MANIFEST,
+  encodeManifest,
   readManifest,
   type SegmentEntry,
+  withSegments,
   writeManifest,
 } from "../../../src/log/segment/manifest.ts";
 import { idAt } from "../../support/event_ids.ts";
@@ -131,4 +134,25 @@ test("readManifest() rejects every encoding but the canonical one", async () => 
   for (const [name, text] of Object.entries(cases)) {
     await assert.rejects(readManifest(storageWith(text)), CorruptLogError, name);
   }
+});
+
+test("withSegments() encodes like a manifest that is encoded as a whole", async () => {
+  let manifest = EMPTY_MANIFEST;
+  for (let number = 0, round = 0; number < 1000; round++) {
+    const added: SegmentEntry[] = [];
+    for (let more = number % 3; more > 0; more--, number++) {
+      added.push(entryAfter(added.at(-1) ?? manifest.segments.at(-1), number));
+    }
+    if (number % 3 === 0) number += 1;
+    const before = manifest;
+    manifest = withSegments(before, added);
+    // Comparing every one would take time that grows with the square of their number.
+    if (round % 50 !== 0) continue;
+    assert.equal(encodeManifest(before).toString(), `${canonicalize(before)}\n`);
+    assert.equal(encodeManifest(manifest).toString(), `${canonicalize(manifest)}\n`);
+  }
+  const storage = new SimulatedDisk();
+  await writeManifest(storage, manifest);
+  assert.deepEqual(storage.contents(MANIFEST_FILE), encodeManifest(manifest));
+  assert.ok(manifest.segments.length > 500);
 });
