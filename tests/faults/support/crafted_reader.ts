@@ -16,6 +16,8 @@ import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { hostileBatch, pendingFile, readRowGroup, splitLines } from "../../support/test_segment.ts";
 import { changeNumbered } from "./crafted_mutations.ts";
 
+/** Distance between the seeds of two segments, so that runs with adjacent seeds differ. */
+const SEED_STEP = 1_000_003;
 /** Events in the first row group; the attacks know it. */
 const FIRST_EVENTS = 40;
 
@@ -70,7 +72,7 @@ const { storage: whole, entry } = await original();
 const expected = await read(whole);
 for (let number = first!; number < end!; number++) {
   const segment = new CraftedSegment(whole.contents("0.parquet"));
-  const what = changeNumbered(segment, number, new SeededRandom(SEED + number));
+  const what = changeNumbered(segment, number, new SeededRandom(SEED + number * SEED_STEP));
   const storage = new SimulatedDisk(new Map([["0.parquet", segment.build()]]));
   process.stdout.write(`${JSON.stringify({ number, what })}\n`);
   let outcome;
