@@ -3,10 +3,13 @@
  * every row once per checkout, alternating between the two. A row's ratio is the median across the
  * rounds. See README.md in this directory.
  */
-import { cp, rm } from "node:fs/promises";
-import { resolve } from "node:path";
+import { cp, readFile, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
+import { sumOf } from "../src/sum.ts";
 import {
   Deployment,
   ownRuntime,
@@ -15,11 +18,12 @@ import {
 } from "./support/deployment.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { answerTimes, ask } from "./support/exchange.ts";
+import { LatencyHistogram } from "./support/latency_histogram.ts";
 import { runLoad, type Workload } from "./support/load.ts";
 import { positive, progress, runBench, runtimeNamed } from "./support/options.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { formatTable, rounded, type Row } from "./support/report.ts";
-import { keyedBatch, keyRequest } from "./support/requests.ts";
+import { keyedBatch, keyRequest, NO_STREAMS_REQUEST } from "./support/requests.ts";
 import { withServer } from "./support/with_deployment.ts";
 import { ingestWorkload, replayWorkload } from "./support/workloads.ts";
 import { median } from "../tools/support/median.ts";
@@ -31,6 +35,11 @@ const KEYS_ASKED = 50;
 const KEY_STEP = 7919;
 const DELIVERED_PER_SECOND = 200;
 const WARMUP_SHARE = 0.2;
+/** Pause between listings of streams, which thus take little time from the replay. */
+const STREAMS_PAUSE_MS = 2;
+const SEALED_CLIENTS = 4;
+/** Tail size at which the server seals, small enough for several seals per measurement. */
+const SEALED_ROTATE_BYTES = TAIL_ROTATE_BYTES / 8;
 
 interface CompareOptions {
   base: string;
@@ -85,6 +94,8 @@ const MEASUREMENTS: Record<string, Measurement> = {
     verifyRate("verify --chain of segments", ["verify", "--chain"], side, options),
   "replay of segments": (side, options) =>
     measureReplay("replay of segments", side.sealed, options),
+  "streams beside a replay of segments": streamsBesideReplay,
+  "sealing beside 4 clients with batches of 1,000": sealingRate,
   "key lookup": keyTimes,
   "start": startTimes,
 };
@@ -163,6 +174,59 @@ async function measureReplay(
 ): Promise<Values> {
   const workload = replayWorkload({ events, pageEvents: PAGE_EVENTS });
   return { [name]: await load(deployment, [workload], measureMs) };
+}
+
+/** Lists no streams, again and again, while another client replays segments. */
+function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise<Values> {
+  const { events, measureMs } = options;
+  return withServer(sealed, async ({ pid: serverPid }) => {
+    const { socketPath } = sealed;
+    const client = await RawClient.connect(socketPath);
+    const latencies = new LatencyHistogram();
+    const workloads = [replayWorkload({ events, pageEvents: PAGE_EVENTS })];
+    let isDone = false;
+    const load = runLoad(
+      { socketPath, serverPid, workloads, warmupMs: 0, measureMs, eventsMax: Infinity },
+    ).finally(() => isDone = true);
+    while (!isDone) {
+      const question = { request: NO_STREAMS_REQUEST, expected: '"streams":[]' };
+      latencies.record((await ask(client, question)).tookMs);
+      await delay(STREAMS_PAUSE_MS);
+    }
+    await load;
+    client.close();
+    return { "streams beside a replay of segments p99 ms": rounded(latencies.quantileMs(0.99), 3) };
+  });
+}
+
+/** Counts the events that are sealed in the background while clients append. */
+function sealingRate(side: Side, { measureMs }: CompareOptions): Promise<Values> {
+  const measure = (deployment: Deployment) =>
+    withServer(deployment, async (server) => {
+      const workloads = Array.from(
+        { length: SEALED_CLIENTS },
+        (_, client) => ingestWorkload(`client-${client}`, BATCH_EVENTS),
+      );
+      const startMs = performance.now();
+      await runLoad({
+        socketPath: deployment.socketPath,
+        serverPid: server.pid,
+        workloads,
+        warmupMs: 0,
+        measureMs,
+        eventsMax: Infinity,
+      });
+      const tookMs = performance.now() - startMs;
+      const sealed = await sealedEvents(deployment) / tookMs * 1000;
+      return { "sealing beside 4 clients with batches of 1,000": Math.round(sealed) };
+    }, SEALED_ROTATE_BYTES);
+  return fresh(side, measure);
+}
+
+async function sealedEvents({ folder }: Deployment): Promise<number> {
+  const path = join(folder, "data", "log", "manifest.json");
+  const { segments } = JSON.parse(await readFile(path, "utf8"));
+  return sumOf(segments as { events: number }[], ({ events }) => events);
 }
 
 function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Values> {

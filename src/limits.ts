@@ -120,7 +120,7 @@ export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
 /** A segment is also complete once its lines reach this total size. */
 export const SEGMENT_BYTES_SOFT_MAX = 512 * MIB;
 /** Largest footer that a reader accepts. Holds the offsets of a few hundred row groups. */
-export const SEGMENT_FOOTER_BYTES_MAX = 16 * MIB;
+export const SEGMENT_FOOTER_BYTES_MAX = 4 * MIB;
 /** Size of the smallest stored event: member names, id, time and hashes. */
 export const EVENT_BYTES_MIN = 330;
 

@@ -138,3 +138,8 @@ export function pageRequest(after: string | null, limit: number): Buffer {
   const from = after === null ? "" : `&after=${after}`;
   return Buffer.from(`GET /v1/events?limit=${limit}${from} HTTP/1.1\r\nHost: bench\r\n\r\n`);
 }
+
+/** A `GET /v1/streams` whose response has no streams. */
+export const NO_STREAMS_REQUEST: Buffer = Buffer.from(
+  "GET /v1/streams?source=none HTTP/1.1\r\nHost: bench\r\n\r\n",
+);

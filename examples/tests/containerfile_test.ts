@@ -26,8 +26,7 @@ const SOURCES = [
   "cli.ts",
   "package.json",
   "src",
-  "node_modules/smol-toml",
-  "node_modules/xxhash-wasm",
+  ...["hyparquet", "hyparquet-writer", "smol-toml"].map((name) => `node_modules/${name}`),
 ];
 
 /** Copies programs and sources into the build context of the base image. */

@@ -24,7 +24,7 @@ const MODULES = [
 ];
 /** Modules that the guest needs, as JavaScript, since stripping types is slow under emulation. */
 const PRODUCT = ["src", GUEST];
-const DEPENDENCIES = ["smol-toml", "xxhash-wasm"];
+const DEPENDENCIES = ["hyparquet", "hyparquet-writer", "smol-toml"];
 const PROGRAM_DISK_MIB = 512;
 
 /** Paths of the boot images. */

@@ -11,7 +11,7 @@ import {
   type SchemaElement,
   snappyUncompress,
 } from "hyparquet";
-import { checkIndices, checkPages } from "./page_check.ts";
+import { checkIndices, checkLiterals, checkPages } from "./page_check.ts";
 import type { FileRange } from "../storage/read_range.ts";
 import { SegmentError } from "../storage/segment_error.ts";
 
@@ -54,6 +54,7 @@ export async function scanColumns(
     parsers: RAW_VALUES,
     compressors: {
       SNAPPY(input, outputBytes) {
+        checkLiterals(input);
         const page = new Uint8Array(outputBytes);
         snappyUncompress(input, page);
         if (isIndexPage) checkIndices(page, rows);

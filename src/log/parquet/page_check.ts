@@ -15,6 +15,8 @@ const RLE_DICTIONARY = 8;
 const LEVEL_BITS = 1;
 const INDEX_BITS_MAX = 32;
 const GROUP_VALUES = 8;
+/** Size of a copy in Snappy after its tag, by the kind of the tag; kind 0 is a literal. */
+const COPY_BYTES = [0, 1, 2, 4];
 
 /** The pages that the footer describes. */
 export interface ChunkBounds {
@@ -57,6 +59,26 @@ export function checkIndices(page: Uint8Array, rows: number): void {
   const [bits = INDEX_BITS_MAX + 1] = page;
   if (bits > INDEX_BITS_MAX) throw new SegmentError("has malformed dictionary indices");
   checkHybrid(page.subarray(1), bits, rows);
+}
+
+/**
+ * Checks literals in a page compressed by Snappy (google/snappy, format_description.txt). A length
+ * of 2 GiB or more is negative for `hyparquet`, which would go back and might never end.
+ */
+export function checkLiterals(page: Uint8Array): void {
+  let at = page.findIndex((byte) => byte < 0x80) + 1;
+  while (at < page.length) {
+    const tag = page[at]!;
+    const kind = tag & 3;
+    const sizeBytes = kind === 0 ? Math.max(0, (tag >> 2) - 59) : COPY_BYTES[kind]!;
+    let literalBytes = kind > 0 ? 0 : (tag >> 2) + 1;
+    if (kind === 0 && sizeBytes > 0) {
+      literalBytes = 1;
+      for (let i = 0; i < sizeBytes; i++) literalBytes += page[at + 1 + i]! * 2 ** (8 * i);
+    }
+    at += 1 + sizeBytes + literalBytes;
+    if (!(at <= page.length)) throw new SegmentError("has malformed Snappy");
+  }
 }
 
 /**

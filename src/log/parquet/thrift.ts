@@ -5,13 +5,17 @@
  */
 import { SegmentError } from "../storage/segment_error.ts";
 
-/** Integers and structures in a structure, by field id. Other values are checked and dropped. */
-export type ThriftStruct = Map<number, number | ThriftStruct>;
+/** Integers and structures in a structure, by field id. Other values are checked, and null. */
+export type ThriftStruct = Map<number, number | ThriftStruct | null>;
 
 /** Maximum nesting depth; a Parquet footer has 6 levels. */
 const DEPTH_MAX = 12;
+/** Maximum number of values, which `hyparquet` keeps; a footer has about 500 per row group. */
+const VALUES_MAX = 2 ** 20;
 /** Maximum size of a 64-bit integer. */
 const VARINT_BYTES_MAX = 10;
+/** Maximum id of a field: a 16-bit integer. */
+const FIELD_ID_MAX = 0x7fff;
 
 /** The types that Parquet uses. */
 const STOP = 0;
@@ -34,6 +38,7 @@ export function parseThrift(
   start: number,
 ): { struct: ThriftStruct; end: number } {
   let at = start;
+  let valuesLeft = VALUES_MAX;
   const struct = readStruct(DEPTH_MAX);
   return { struct, end: at };
 
@@ -45,14 +50,16 @@ export function parseThrift(
       const type = head & 0x0f;
       if (type === STOP) return fields;
       id = head >> 4 === 0 ? readZigzag() : id + (head >> 4);
-      const value = readValue(type, depthLeft - 1);
-      if (value !== null) fields.set(id, value);
+      if (!(id > 0 && id <= FIELD_ID_MAX)) throw new SegmentError(`has a Thrift field ${id}`);
+      if (fields.has(id)) throw new SegmentError(`has the Thrift field ${id} twice`);
+      fields.set(id, readValue(type, depthLeft - 1));
     }
   }
 
   function readValue(type: number, depthLeft: number): number | ThriftStruct | null {
+    if (valuesLeft-- === 0) throw new SegmentError(`has more than ${VALUES_MAX} Thrift values`);
     if (type === TRUE || type === FALSE) return type === TRUE ? 1 : 0;
-    if (type === BYTE) return bytes[skip(1)]!;
+    if (type === BYTE) return bytes[skip(1)]! << 24 >> 24;
     if (type >= I16 && type <= I64) return readZigzag();
     if (type === STRUCT) return readStruct(depthLeft);
     if (type === DOUBLE) skip(8);

@@ -4,7 +4,11 @@
  */
 import { Buffer } from "node:buffer";
 import { SegmentError } from "../storage/segment_error.ts";
-import { ThreadPool, ThreadUnavailableError } from "../../threads/thread_pool.ts";
+import {
+  ThreadPool,
+  type ThreadPoolOptions,
+  ThreadUnavailableError,
+} from "../../threads/thread_pool.ts";
 import { decodeLines, type DecodeRequest } from "./row_group_decoder.ts";
 
 /** Idle time after which the thread exits. */
@@ -23,11 +27,11 @@ export const INLINE_DECODER: RowGroupDecoder = {
   close: () => Promise.resolve(),
 };
 
-/** Decodes on a worker thread, which starts on demand. */
-export function decodeThread(): RowGroupDecoder {
+/** Decodes on a worker thread, which starts on demand. @param options for tests. */
+export function decodeThread(options: Partial<ThreadPoolOptions> = {}): RowGroupDecoder {
   const module = new URL("./decode_worker.ts", import.meta.url);
-  const options = { threadsMax: 1, idleMs: DECODE_THREAD_IDLE_MS };
-  const threads = new ThreadPool<DecodeRequest, ArrayBuffer>(module, options);
+  const bounds = { threadsMax: 1, idleMs: DECODE_THREAD_IDLE_MS };
+  const threads = new ThreadPool<DecodeRequest, ArrayBuffer>(module, { ...bounds, ...options });
   return {
     async decode(request) {
       try {

@@ -98,8 +98,8 @@ export class SegmentRowsCheck {
   }
 
   /**
-   * Yields the row groups in log order. A row group's ids and names are checked after the caller has
-   * checked its rows, since errors in rows are more specific.
+   * Yields the row groups in log order. The ids and names in a row group are checked after the
+   * caller has checked its rows, since errors in rows are more specific.
    * @throws {SegmentError}
    */
   async *rowGroups(): AsyncGenerator<CheckedRowGroup, void> {

@@ -1,5 +1,5 @@
 /**
- * Reads a segment's footer: its metadata, and the location of each column chunk and of its index. Accepts
+ * Reads a segment's footer: its metadata, and where its column chunks and its index are. Accepts
  * only what the writer produces: this schema, contiguous row groups from the start of the file, and
  * sizes within their limits. `hyparquet` reads no more than what was accepted here.
  */
@@ -64,8 +64,10 @@ export async function readFooter(file: FileReader, sizeBytes: number): Promise<S
 /** Returns the elements with their members in one order, without those that are undefined. */
 function schemaText(elements: readonly SchemaElement[]): string {
   const members = elements.map((element) => Object.entries(element).sort());
+  // In a crafted footer, any number may be a bigint.
   return JSON.stringify(
     members.map((entries) => entries.filter(([, value]) => value !== undefined)),
+    (_, value) => typeof value === "bigint" ? String(value) : value,
   );
 }
 
@@ -102,7 +104,7 @@ function checkRowGroup(
   within: FileRange,
 ): RowGroup {
   const rows = Number(num_rows);
-  if (!(rows > 0 && rows <= ROW_GROUP_EVENTS_MAX)) {
+  if (!(Number.isInteger(rows) && rows > 0 && rows <= ROW_GROUP_EVENTS_MAX)) {
     throw new SegmentError(`a row group has ${rows} rows, expected 1 to ${ROW_GROUP_EVENTS_MAX}`);
   }
   const count = COLUMN_NAMES.length;
@@ -118,8 +120,9 @@ function checkRowGroup(
     start = column.end;
   });
   const uncompressedBytes = sumOf(columns, (column) => column.uncompressedBytes);
-  if (uncompressedBytes > COMMIT_BODY_BYTES_MAX) {
-    throw new SegmentError(`a row group has ${uncompressedBytes} uncompressed bytes`);
+  const fileBytes = start - within.start;
+  if (uncompressedBytes > COMMIT_BODY_BYTES_MAX || fileBytes > COMMIT_BODY_BYTES_MAX) {
+    throw new SegmentError(`a row group has ${uncompressedBytes} bytes, ${fileBytes} in the file`);
   }
   const { min_value, max_value } = chunks[0]!.meta_data!.statistics ?? {};
   return { rows, firstEventId: eventId(min_value), lastEventId: eventId(max_value), columns };
@@ -139,7 +142,8 @@ function checkColumn(
   const start = Number(meta.dictionary_page_offset ?? meta.data_page_offset);
   const end = start + Number(meta.total_compressed_size);
   const uncompressedBytes = Number(meta.total_uncompressed_size);
-  const isPossible = start === within.start && start <= dataStart && dataStart < end &&
+  const isPossible = [dataStart, end, uncompressedBytes].every(Number.isSafeInteger) &&
+    start === within.start && start <= dataStart && dataStart < end &&
     end <= within.end && uncompressedBytes >= 0 &&
     uncompressedBytes <= SNAPPY_GROWTH_MAX * (end - start);
   if (isPossible) return { start, end, dataStart, uncompressedBytes };

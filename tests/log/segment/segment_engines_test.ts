@@ -1,19 +1,28 @@
 /** Other Parquet readers agree on the types, order, counts and values of segments. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { type Table, tableFromIPC } from "apache-arrow";
 import { parquetReadObjects } from "hyparquet";
 import { readParquet } from "parquet-wasm";
+import type { PreparedBatch } from "../../../src/event/types.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
+import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import { COLUMN_NAMES } from "../../../src/log/segment/segment_schema.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+import { CraftedSegment, DICTIONARY, PAGE } from "../../support/crafted_segment.ts";
 import { withDuckDb } from "../../support/duckdb.ts";
 import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
+import { fieldOf, structAt } from "../../support/thrift_tree.ts";
+
+/** Largest output of the Python script. */
+const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
 
 /** An event and the digest of its batch, normalized across readers. */
 type Row = Record<typeof COLUMN_NAMES[number], string | null>;
@@ -23,20 +32,56 @@ interface Sample {
   rows: Row[];
 }
 
+/** Seals commits of batches into one segment. */
+async function sealedSample(commits: PreparedBatch[][]): Promise<Sample> {
+  const sealed = await sealCommits(commits);
+  const digests = sealed.entries.flatMap((entry) => Array(entry.events).fill(entry.batch_digest));
+  return {
+    parquet: sealed.storage.contents("0.parquet"),
+    rows: splitLines(sealed.lines).map((line, n) => rowOf(line.toString(), digests[n])),
+  };
+}
+
 /** A segment with several row groups and hostile values, and the expected rows. */
-async function sample(random = new SeededRandom()): Promise<Sample> {
+function sample(random = new SeededRandom()): Promise<Sample> {
   const hostile = Array.from(
     { length: 60 },
     (_, n) => hostileBatch(random, n, 1 + random.below(9)),
   );
   const times = Array.from({ length: 3 * 4096 }, (_, n) => datedEvent(n));
   const dated = preparedBatch("dated", { events: times.slice(0, 10_000) });
-  const sealed = await sealCommits([smallBatches(4000), hostile, [dated]]);
-  const digests = sealed.entries.flatMap((entry) => Array(entry.events).fill(entry.batch_digest));
-  return {
-    parquet: sealed.storage.contents("0.parquet"),
-    rows: splitLines(sealed.lines).map((line, n) => rowOf(line.toString(), digests[n])),
-  };
+  return sealedSample([smallBatches(4000), hostile, [dated]]);
+}
+
+/** Strings that readers may mistake: byte order marks, NULs and both. */
+const STRANGE = [
+  "\ufeff",
+  "\ufeffkey",
+  "\ufeff\ufeff",
+  "key\ufeff",
+  "\0",
+  "\0key",
+  "a\0b\0",
+  "\ufeff\0",
+];
+const LARGE_CHARS = 5_000_000;
+
+/**
+ * A segment of four row groups. In the first, every event has an `occurred_at`; in the second,
+ * none has. Both have dictionaries of one value. The others have strange and large values.
+ */
+function strangeSample(): Promise<Sample> {
+  const full = Array.from({ length: ROW_GROUP_EVENTS_MAX }, (_, n) => ({ recordKey: `k${n}` }));
+  const dated = full.map((event) => ({ ...event, occurredAt: "2026-01-01T00:00:00.123456789Z" }));
+  const large = ["\ufeff\0", "é"].map((text) => ({
+    recordKey: "large",
+    payload: text + "x".repeat(LARGE_CHARS),
+  }));
+  const strange = STRANGE.map((text) => ({ recordKey: text, kind: text, payload: text }));
+  return sealedSample([
+    [preparedBatch("dated", { events: dated }), preparedBatch("undated", { events: full })],
+    [preparedBatch("\ufeffstrange", { events: [...strange, ...large] })],
+  ]);
 }
 
 /** An event. Within a row group, all, some or no events have an `occurred_at`. */
@@ -51,17 +96,16 @@ function rowOf(line: string, batchDigest: string): Row {
   const start = line.indexOf('"payload":', line.indexOf('"observed_at":"')) + '"payload":'.length;
   return {
     ...event,
-    record_key: withoutMark(event.record_key),
-    kind: withoutMark(event.kind),
     occurred_at: event.occurred_at ?? null,
     payload: line.slice(start, line.lastIndexOf(',"content_hash":"')),
     batch_digest: batchDigest,
   };
 }
 
-/** The readers decode strings with a `TextDecoder`, which drops a leading byte order mark. */
-function withoutMark(text: string): string {
-  return text.replace(/^\ufeff/, "");
+/** These readers decode strings with a `TextDecoder`, which drops a leading byte order mark. */
+function withoutMarks(row: Row): Row {
+  const texts = COLUMN_NAMES.map((name) => [name, row[name]?.replace(/^\ufeff/, "") ?? null]);
+  return Object.fromEntries(texts);
 }
 
 const TYPES_IN_DUCKDB: Record<keyof Row, string> = {
@@ -87,11 +131,10 @@ const AS_TEXT: Partial<Record<keyof Row, string>> = {
   event_hash: "lower(hex(event_hash))",
 };
 
+type Query = (sql: string) => Promise<Record<string, unknown>[]>;
+
 /** Runs `use` with a function that queries a file named `segment.parquet`. */
-function withQueries(
-  parquet: Buffer,
-  use: (query: (sql: string) => Promise<Record<string, unknown>[]>) => Promise<void>,
-): Promise<void> {
+function withQueries(parquet: Buffer, use: (query: Query) => Promise<void>): Promise<void> {
   return withFolder((folder) =>
     withDuckDb(async (connection) => {
       const path = join(folder, "segment.parquet");
@@ -104,6 +147,23 @@ function withQueries(
   );
 }
 
+/** Reads all rows through DuckDB, with strings as hex digits, which keep a byte order mark. */
+async function duckDbRows(query: Query): Promise<Row[]> {
+  const texts = COLUMN_NAMES.map((name) => `${AS_TEXT[name] ?? `hex(encode(${name}))`} AS ${name}`);
+  const read = await query(
+    `SELECT ${texts} FROM read_parquet('segment.parquet', file_row_number=true) ` +
+      "ORDER BY file_row_number",
+  );
+  return read.map((row) => {
+    const entries = COLUMN_NAMES.map((name) => [name, textOf(name, row[name] as string | null)]);
+    return Object.fromEntries(entries);
+  });
+}
+
+function textOf(name: keyof Row, value: string | null): string | null {
+  return value === null || name in AS_TEXT ? value : Buffer.from(value, "hex").toString();
+}
+
 test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
   await withQueries(parquet, async (query) => {
@@ -113,13 +173,7 @@ test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, asy
       TYPES_IN_DUCKDB,
     );
     assert.deepEqual(columns.map((row) => row.column_name), [...COLUMN_NAMES]);
-    const texts = COLUMN_NAMES.map((name) => `${AS_TEXT[name] ?? name} AS ${name}`);
-    const read = await query(
-      `SELECT ${texts} FROM read_parquet('segment.parquet', file_row_number=true) ` +
-        "ORDER BY file_row_number",
-    );
-    assert.equal(read.length, rows.length);
-    read.forEach((row, n) => assert.deepEqual({ ...row }, ordered(rows[n]!), `row ${n}`));
+    assertSame(await duckDbRows(query), rows);
     for (const { event_id, stream } of [rows[0]!, rows[4001]!, rows.at(-1)!]) {
       const found = await query(
         "SELECT count(*) AS n, bool_and(json_valid(payload)) AS valid FROM 'segment.parquet' " +
@@ -130,9 +184,17 @@ test(`DuckDB reads the types, order and values of a segment (seed ${SEED})`, asy
   });
 });
 
-/** Sorts the properties by column order. */
-function ordered(row: Row): Row {
-  return Object.fromEntries(COLUMN_NAMES.map((name) => [name, row[name]])) as Row;
+/** Compares row by row, since the message for all rows would be too long. */
+function assertSame(read: readonly Row[], rows: readonly Row[]): void {
+  assert.equal(read.length, rows.length);
+  rows.forEach((row, n) => {
+    for (const name of COLUMN_NAMES) {
+      assert.ok(
+        read[n]![name] === row[name],
+        `row ${n}, ${name}: ${read[n]![name]?.slice(0, 100)}`,
+      );
+    }
+  });
 }
 
 test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", async () => {
@@ -169,9 +231,7 @@ test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", 
 test(`parquet-wasm and Arrow read the same values as DuckDB (seed ${SEED})`, async () => {
   const { parquet, rows } = await sample();
   const table = tableFromIPC(readParquet(parquet).intoIPCStream());
-  assert.equal(table.numRows, rows.length);
-  const read = arrowRows(table);
-  rows.forEach((row, n) => assert.deepEqual(read[n], ordered(row), `row ${n}`));
+  assertSame(arrowRows(table), rows.map(withoutMarks));
   assert.deepEqual(table.schema.fields.map(({ name, nullable }) => [name, nullable]), [
     ...COLUMN_NAMES.map((name) => [name, name === "occurred_at"]),
   ]);
@@ -200,7 +260,7 @@ test(`hyparquet reads rows through the page indexes of a segment (seed ${SEED})`
   const slice = (start: number, end = parquet.length) =>
     Promise.resolve(Uint8Array.from(parquet.subarray(start, end)).buffer);
   const file = { byteLength: parquet.length, slice };
-  const keys = rows.map((row) => row.record_key);
+  const keys = rows.map((row) => withoutMarks(row).record_key);
   for (const rowStart of [0, 3000, 4090, 8000]) {
     const read = { file, rowStart, rowEnd: rowStart + 10, columns: ["record_key"] };
     const found = await parquetReadObjects({ ...read, useOffsetIndex: true });
@@ -210,4 +270,62 @@ test(`hyparquet reads rows through the page indexes of a segment (seed ${SEED})`
   const filter = { event_id: { $eq: rows[place]!.event_id! } };
   const found = await parquetReadObjects({ file, filter, usePageIndex: true });
   assert.deepEqual(found.map((row) => row.record_key), [keys[place]]);
+});
+
+const PYTHON_SCRIPT = fileURLToPath(new URL("../../support/pyarrow_rows.py", import.meta.url));
+const python = spawnSync("python3", ["-c", "import pyarrow.parquet"]);
+const NO_PYARROW = python.status === 0 ? false : "pyarrow is not installed: pip install pyarrow";
+
+/** Reads all rows through pyarrow, which verifies the checksums of pages that have one. */
+function pyarrowRows(parquet: Buffer): Promise<Row[]> {
+  return withFolder(async (folder) => {
+    const path = join(folder, "segment.parquet");
+    await writeFile(path, parquet);
+    const { status, stdout, stderr } = spawnSync("python3", [PYTHON_SCRIPT, path], {
+      maxBuffer: OUTPUT_BYTES_MAX,
+      encoding: "utf8",
+    });
+    assert.equal(status, 0, stderr);
+    const columns: (string | null)[][] = stdout.trim().split("\n").map((line) => JSON.parse(line));
+    return columns[0]!.map((_, n) =>
+      Object.fromEntries(COLUMN_NAMES.map((name, c) => [name, columns[c]![n]])) as Row
+    );
+  });
+}
+
+test(`pyarrow reads the same values as DuckDB (seed ${SEED})`, { skip: NO_PYARROW }, async () => {
+  const { parquet, rows } = await sample();
+  assertSame(await pyarrowRows(parquet), rows);
+});
+
+test("a sample of strange values has dictionaries of one value", async () => {
+  const { parquet } = await strangeSample();
+  const { chunks } = new CraftedSegment(parquet);
+  assert.equal(chunks.length, 4 * COLUMN_NAMES.length);
+  const single = chunks.filter(({ pages: [first] }) =>
+    first!.header.some(({ id }) => id === PAGE.dictionary) &&
+    fieldOf(structAt(first!.header, PAGE.dictionary), DICTIONARY.values).value === 1n
+  );
+  assert.deepEqual(
+    single.slice(0, 6).map(({ name }) => name),
+    ["source", "stream", "kind", "observed_at", "batch_id", "batch_digest"],
+  );
+});
+
+test("DuckDB reads strange values, absent ones and dictionaries of one value", async () => {
+  const { parquet, rows } = await strangeSample();
+  await withQueries(parquet, async (query) => assertSame(await duckDbRows(query), rows));
+});
+
+test("parquet-wasm reads strange values, absent ones and dictionaries of one value", async () => {
+  const { parquet, rows } = await strangeSample();
+  const table = tableFromIPC(readParquet(parquet).intoIPCStream());
+  assertSame(arrowRows(table), rows.map(withoutMarks));
+});
+
+test("pyarrow reads strange values, absent ones and dictionaries of one value", {
+  skip: NO_PYARROW,
+}, async () => {
+  const { parquet, rows } = await strangeSample();
+  assertSame(await pyarrowRows(parquet), rows);
 });

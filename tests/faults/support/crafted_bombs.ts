@@ -1,0 +1,407 @@
+/** Segments made to exhaust their reader's time or memory. Each is an attack on one bound. */
+import { Buffer } from "node:buffer";
+import { snappyUncompress } from "hyparquet";
+import {
+  CHUNK,
+  COLUMN,
+  type CraftedChunk,
+  type CraftedPage,
+  type CraftedSegment,
+  DATA,
+  DICTIONARY,
+  FILE,
+  GROUP,
+  PAGE,
+  snappyLiterals,
+} from "../../support/crafted_segment.ts";
+import {
+  BINARY,
+  BYTE,
+  DOUBLE,
+  encodeTree,
+  fieldOf,
+  I32,
+  I64,
+  LIST,
+  setField,
+  STRUCT,
+  structAt,
+  structsIn,
+  type ThriftField,
+  type ThriftValue,
+  varint,
+} from "../../support/thrift_tree.ts";
+
+const HUGE = 2n ** 31n - 1n;
+const MIB = 1024 * 1024;
+/** A few bytes that `hyparquet` would decode to a billion values. */
+const BILLION_RUN = Buffer.concat([varint(2n * 10n ** 9n), Buffer.alloc(4)]);
+
+export type Attack = (segment: CraftedSegment) => void;
+
+function chunkOf({ chunks }: CraftedSegment, name: string): CraftedChunk {
+  return chunks.find((chunk) => chunk.name === name)!;
+}
+
+function dataPage(segment: CraftedSegment, name: string): CraftedPage {
+  return chunkOf(segment, name).pages.at(-1)!;
+}
+
+/** Returns the first chunk that has a dictionary. */
+function withDictionary({ chunks }: CraftedSegment): CraftedChunk {
+  return chunks.find(({ pages }) => pages.length > 1)!;
+}
+
+/** Decompresses a page without levels. */
+export function valuesIn({ header, body }: CraftedPage): Buffer {
+  const values = Buffer.alloc(Number(fieldOf(header, PAGE.rawBytes).value));
+  snappyUncompress(body, values);
+  return values;
+}
+
+/** Replaces a page's values; its header says what `rawBytes` does. */
+export function setValues(
+  page: CraftedPage,
+  values: Buffer,
+  levels: Buffer = Buffer.alloc(0),
+): void {
+  setBody(page, Buffer.concat([levels, snappyLiterals(values)]), levels.length + values.length);
+}
+
+function setBody(page: CraftedPage, body: Buffer, rawBytes: number): void {
+  page.body = body;
+  setField(page.header, PAGE.bytes, I32, BigInt(body.length));
+  setField(page.header, PAGE.rawBytes, I32, BigInt(rawBytes));
+}
+
+/** Raises what the footer allows, so that only the other checks remain. */
+function allowRawBytes({ metadata }: CraftedChunk, rawBytes: number): void {
+  setField(metadata, COLUMN.rawBytes, I64, BigInt(rawBytes));
+}
+
+/** A change of the first column chunk's metadata, which nothing repairs. */
+function column(id: number, type: number, value: ThriftValue): Attack {
+  return (segment) =>
+    segment.lastChanges.push(() => setField(segment.chunks[0]!.metadata, id, type, value));
+}
+
+function group(id: number, type: number, value: ThriftValue): Attack {
+  return (segment) =>
+    segment.lastChanges.push(() => setField(segment.rowGroups[0]!, id, type, value));
+}
+
+function file(id: number, type: number, value: ThriftValue): Attack {
+  return (segment) => segment.lastChanges.push(() => setField(segment.footer, id, type, value));
+}
+
+function metadata(name: string, value: unknown): Attack {
+  return (segment) => segment.lastChanges.push((metadata) => void (metadata[name] = value));
+}
+
+function data(id: number, type: number, value: ThriftValue, name = "payload"): Attack {
+  return (segment) =>
+    setField(structAt(dataPage(segment, name).header, PAGE.data), id, type, value);
+}
+
+function page(id: number, type: number, value: ThriftValue, name = "payload"): Attack {
+  return (segment) => setField(dataPage(segment, name).header, id, type, value);
+}
+
+function dictionary(id: number, type: number, value: ThriftValue): Attack {
+  return (segment) =>
+    setField(structAt(withDictionary(segment).pages[0]!.header, PAGE.dictionary), id, type, value);
+}
+
+/** Adds a second value for a field in the header of a page. */
+function twice(id: number, type: number, value: ThriftValue): Attack {
+  return (segment) => void dataPage(segment, "payload").header.push({ id, type, value });
+}
+
+/** Replaces the page of a column. @param rawBytes what the header says. */
+function body(bytes: Buffer, rawBytes: number, name = "payload"): Attack {
+  return (segment) => {
+    setBody(dataPage(segment, name), bytes, rawBytes);
+    allowRawBytes(chunkOf(segment, name), Math.max(rawBytes, 0));
+  };
+}
+
+/** Replaces the indices in a page of a column that has a dictionary. */
+function indices(bytes: Buffer): Attack {
+  return (segment) => {
+    const chunk = withDictionary(segment);
+    setValues(chunk.pages.at(-1)!, bytes);
+    allowRawBytes(chunk, 22 * bytes.length + 1000);
+  };
+}
+
+function levels(bytes: Buffer): Attack {
+  return (segment) => {
+    const target = dataPage(segment, "occurred_at");
+    setValues(target, Buffer.alloc(100), bytes);
+    setField(structAt(target.header, PAGE.data), DATA.levelsBytes, I32, BigInt(bytes.length));
+    allowRawBytes(chunkOf(segment, "occurred_at"), bytes.length + 1000);
+  };
+}
+
+function footer(change: (footer: Buffer) => Buffer): Attack {
+  return (segment) => void (segment.changeFooter = change);
+}
+
+function list(type: number, items: ThriftValue[], size?: bigint): ThriftValue {
+  return { type, items, ...(size !== undefined && { size }) };
+}
+
+/** Returns a footer that starts with a field of our own. */
+function withField(field: ThriftField, footer: Buffer): Buffer {
+  return Buffer.concat([encodeTree([field]).subarray(0, -1), footer]);
+}
+
+/** Lists in lists, each with `size` elements. */
+function nested(depth: number, size: number): Buffer {
+  return Buffer.concat(Array(depth).fill(Buffer.of(size << 4 | LIST)));
+}
+
+/** Replaces the metadata with JSON that is nested deeply. */
+function manyBrackets(segment: CraftedSegment, sizeBytes: number): void {
+  segment.changeFooter = () => {
+    const [entry] = structsIn(segment.footer, FILE.keyValues);
+    setField(entry!, 2, BINARY, Buffer.alloc(sizeBytes, "["));
+    return encodeTree(segment.footer);
+  };
+}
+
+/** One value of `sizeBytes` in a dictionary, for every row. */
+function repeatedPayload(sizeBytes: number): Attack {
+  return (segment) => {
+    const chunk = chunkOf(segment, "payload");
+    const rows = Number(fieldOf(chunk.metadata, COLUMN.rows).value);
+    const value = Buffer.alloc(4 + sizeBytes, "1");
+    value.writeUInt32LE(sizeBytes);
+    const header: ThriftField[] = [{ id: PAGE.type, type: I32, value: 2n }];
+    header.push({
+      id: PAGE.dictionary,
+      type: STRUCT,
+      value: [
+        { id: DICTIONARY.values, type: I32, value: 1n },
+        { id: DICTIONARY.encoding, type: I32, value: 0n },
+      ],
+    });
+    const first: CraftedPage = { header, body: Buffer.alloc(0) };
+    setValues(first, value);
+    header.sort((a, b) => a.id - b.id);
+    const [last] = chunk.pages;
+    setField(structAt(last!.header, PAGE.data), DATA.encoding, I32, 8n);
+    setValues(last!, Buffer.concat([Buffer.of(0), varint(BigInt(2 * rows))]));
+    chunk.pages.unshift(first);
+    allowRawBytes(chunk, value.length + 1000);
+  };
+}
+
+/** Every attack, by what it claims. */
+export const ATTACKS: Record<string, Attack> = {
+  "a list of 2^31 elements": footer((footer) =>
+    withField({ id: 1, type: LIST, value: list(I32, [], HUGE) }, footer)
+  ),
+  "a list of 2^63 elements": footer((footer) =>
+    withField({ id: 1, type: LIST, value: list(STRUCT, [], 2n ** 63n) }, footer)
+  ),
+  "lists of 14 in lists of 14": footer((footer) =>
+    Buffer.concat([Buffer.of(0x19), nested(1000, 14), footer])
+  ),
+  "lists of 1 in lists of 1": footer((footer) =>
+    Buffer.concat([Buffer.of(0x19), nested(10_000, 1), footer])
+  ),
+  "3 million empty structures": file(9, LIST, list(STRUCT, [], 3_000_000n)),
+  "3 million structures that are there": footer((footer) =>
+    Buffer.concat([
+      Buffer.of(0x19, 0xf0 | STRUCT),
+      ...[varint(3_000_000n), Buffer.alloc(3_000_000)],
+      footer,
+    ])
+  ),
+  "3 million empty strings": footer((footer) =>
+    Buffer.concat([
+      Buffer.of(0x19, 0xf0 | BINARY),
+      ...[varint(3_000_000n), Buffer.alloc(3_000_000)],
+      footer,
+    ])
+  ),
+  "2 million fields": footer((footer) =>
+    Buffer.concat([Buffer.alloc(4_000_000, Buffer.of(0x15, 0)), footer])
+  ),
+  "structures in structures": footer(() => Buffer.alloc(1_000_000, 0x1c)),
+  "a footer of 5 MiB": footer((footer) => Buffer.concat([footer, Buffer.alloc(5 * MIB)])),
+  "a string of 2^31 bytes": footer((footer) =>
+    Buffer.concat([Buffer.of(0x18), varint(HUGE), footer])
+  ),
+  "an endless integer": footer(() => Buffer.alloc(100_000, 0xff)),
+  "a field with an id of 2^32 + 2": footer((footer) =>
+    Buffer.concat([Buffer.of(I32), varint(2n ** 33n + 4n), Buffer.of(0), footer])
+  ),
+  "metadata of 3.9 million brackets": (segment) => manyBrackets(segment, 3_900_000),
+  "no row groups": file(FILE.rowGroups, LIST, list(STRUCT, [])),
+  "row groups that are bytes": file(FILE.rowGroups, BINARY, Buffer.alloc(0)),
+  "a schema that is bytes": file(FILE.schema, BINARY, Buffer.alloc(0)),
+  "a schema of 64-bit integers": (segment) =>
+    setField(structsIn(segment.footer, FILE.schema)[0]!, 5, I64, 12n),
+  "2^62 rows in the file": file(FILE.rows, I64, 2n ** 62n),
+  "2^62 rows in a group": group(GROUP.rows, I64, 2n ** 62n),
+  "negative rows in a group": group(GROUP.rows, I64, -1n),
+  "one and a half rows in a group": group(GROUP.rows, DOUBLE, doubled(1.5)),
+  "2^62 values in a chunk": column(COLUMN.rows, I64, 2n ** 62n),
+  "2^62 bytes in a chunk": column(COLUMN.bytes, I64, 2n ** 62n),
+  "2^62 uncompressed bytes in a chunk": column(COLUMN.rawBytes, I64, 2n ** 62n),
+  "negative bytes in a chunk": column(COLUMN.bytes, I64, -5n),
+  "a data page at 2^62": column(COLUMN.dataStart, I64, 2n ** 62n),
+  "a data page before its chunk": column(COLUMN.dataStart, I64, 0n),
+  "a data page between two bytes": column(COLUMN.dataStart, DOUBLE, doubled(4.5)),
+  "a size that is not whole": column(COLUMN.bytes, DOUBLE, doubled(100.5)),
+  "a dictionary at the end": column(COLUMN.dictionaryStart, I64, 2n ** 40n),
+  "a path that is bytes": column(COLUMN.path, BINARY, Buffer.from("x")),
+  "another codec": column(COLUMN.codec, I32, 6n),
+  "no codec": column(COLUMN.codec, I32, 0n),
+  "statistics of a gigabyte": column(COLUMN.statistics, STRUCT, [
+    { id: 5, type: LIST, value: list(I32, [], 2n ** 30n) },
+  ]),
+  "the first column twice": (segment) =>
+    segment.lastChanges.push(() => {
+      const { items } = fieldOf(segment.rowGroups[0]!, GROUP.columns).value as {
+        items: ThriftValue[];
+      };
+      items[1] = items[0]!;
+    }),
+  "a thousand columns": (segment) =>
+    segment.lastChanges.push(() => {
+      const { items } = fieldOf(segment.rowGroups[0]!, GROUP.columns).value as {
+        items: ThriftValue[];
+      };
+      items.push(...Array(1000).fill(items[0]));
+    }),
+  "the first row group twice": (segment) =>
+    segment.lastChanges.push((metadata) => {
+      const { items } = fieldOf(segment.footer, FILE.rowGroups).value as { items: ThriftValue[] };
+      items.splice(1, 0, items[0]!);
+      const crcs = metadata.chunk_crcs as string[];
+      crcs.splice(1, 0, crcs[0]!);
+    }),
+  "1,000 row groups at one place": (segment) =>
+    segment.lastChanges.push((metadata) => {
+      const { items } = fieldOf(segment.footer, FILE.rowGroups).value as { items: ThriftValue[] };
+      items.push(...Array(1000).fill(items[0]));
+      const crcs = metadata.chunk_crcs as string[];
+      crcs.push(...Array(1000).fill(crcs[0]));
+    }),
+  "chunks that overlap": (segment) =>
+    segment.lastChanges.push(() => {
+      const [first, second] = segment.chunks;
+      const at = fieldOf(first!.metadata, COLUMN.dataStart).value;
+      setField(second!.metadata, COLUMN.dataStart, I64, at);
+    }),
+  "a chunk without metadata": (segment) =>
+    segment.lastChanges.push(() => {
+      const [first] = structsIn(segment.rowGroups[0]!, GROUP.columns);
+      first!.splice(first!.findIndex(({ id }) => id === CHUNK.metadata), 1);
+    }),
+  "a chunk in another file": (segment) =>
+    setField(structsIn(segment.rowGroups[0]!, GROUP.columns)[0]!, 1, BINARY, Buffer.from("/x")),
+  "an index at byte 2^52": metadata("index_start", 2 ** 52),
+  "an index at byte 1": metadata("index_start", 1),
+  "an index in the rows": metadata("index_start", 100),
+  "2^52 events": metadata("events", 2 ** 52),
+  "2^52 batches": metadata("batches", 2 ** 52),
+  "CRCs of no row group": metadata("chunk_crcs", []),
+  "CRCs of no column": metadata("chunk_crcs", ["", ""]),
+  "CRCs of too many columns": metadata("chunk_crcs", Array(2).fill("0".repeat(8 * 10_000))),
+  "CRCs of 30,000 row groups": metadata("chunk_crcs", Array(30_000).fill("0".repeat(96))),
+  "a page of 2 GiB": page(PAGE.rawBytes, I32, HUGE),
+  "a page of -1 bytes": page(PAGE.rawBytes, I32, -1n),
+  "a page of 4e9 bytes, as a double": page(PAGE.rawBytes, DOUBLE, doubled(4e9)),
+  "a second size of 4e9, as a double": twice(PAGE.rawBytes, DOUBLE, doubled(4e9)),
+  "a second size of 2 GiB": twice(PAGE.rawBytes, I32, HUGE),
+  "a size as one byte": page(PAGE.rawBytes, BYTE, -1n),
+  "a compressed page of 2 GiB": page(PAGE.bytes, I32, HUGE),
+  "a compressed page of -1 bytes": page(PAGE.bytes, I32, -1n),
+  "2^31 values in a page": data(DATA.values, I32, HUGE),
+  "-1 values in a page": data(DATA.values, I32, -1n),
+  "2^31 rows in a page": data(DATA.rows, I32, HUGE),
+  "2^31 nulls": data(DATA.nulls, I32, HUGE),
+  "-2^31 nulls": data(DATA.nulls, I32, -HUGE),
+  "-2^31 nulls where nulls may be": data(DATA.nulls, I32, -HUGE, "occurred_at"),
+  "200 nulls as a signed byte": data(DATA.nulls, BYTE, 200n, "occurred_at"),
+  "2^31 bytes of levels": data(DATA.levelsBytes, I32, HUGE, "occurred_at"),
+  "-1 bytes of levels": data(DATA.levelsBytes, I32, -1n, "occurred_at"),
+  "2^31 bytes of repetition levels": data(DATA.repetitionBytes, I32, HUGE),
+  "bytes of levels in a required column": data(DATA.levelsBytes, I32, 3n),
+  "values that are not compressed": data(DATA.isCompressed, 2, 0n),
+  "DELTA_BINARY_PACKED": data(DATA.encoding, I32, 5n, "observed_at"),
+  "DELTA_BYTE_ARRAY": data(DATA.encoding, I32, 7n),
+  "indices without a dictionary": data(DATA.encoding, I32, 8n),
+  "2^31 values in a dictionary": dictionary(DICTIONARY.values, I32, HUGE),
+  "no values in a dictionary": dictionary(DICTIONARY.values, I32, 0n),
+  "another encoding in a dictionary": dictionary(DICTIONARY.encoding, I32, 8n),
+  "2,048 values in a small dictionary": dictionary(DICTIONARY.values, I32, 2048n),
+  "a billion indices in a run": indices(Buffer.concat([Buffer.of(8), BILLION_RUN])),
+  "a billion indices of no bits": indices(Buffer.concat([Buffer.of(0), BILLION_RUN])),
+  "a billion packed indices of no bits": indices(
+    Buffer.concat([Buffer.of(0), varint(2n ** 30n | 1n)]),
+  ),
+  "indices of 255 bits": indices(Buffer.concat([Buffer.of(255), BILLION_RUN])),
+  "indices of 32 bits": indices(Buffer.concat([Buffer.of(32, 3), Buffer.alloc(40, 0xff)])),
+  "empty runs": indices(Buffer.concat([Buffer.of(8), Buffer.alloc(100_000)])),
+  "no indices": indices(Buffer.of(8)),
+  "an endless run": indices(Buffer.concat([Buffer.of(8), Buffer.alloc(100, 0xff)])),
+  "indices out of the dictionary": indices(Buffer.concat([Buffer.of(32), runOf(0x7fff_ffff)])),
+  "negative indices": indices(Buffer.concat([Buffer.of(32), runOf(0xffff_ffff)])),
+  "a billion levels": levels(BILLION_RUN),
+  "no levels": levels(Buffer.alloc(0)),
+  "levels of two": levels(Buffer.concat([varint(80n), Buffer.of(2)])),
+  "empty runs of levels": levels(Buffer.alloc(100_000)),
+  "Snappy that goes back": body(snappyBack(), 40),
+  "Snappy that goes back for ever": body(snappyLoop(), 40),
+  "Snappy without a length": body(Buffer.alloc(50, 0xff), 40),
+  "Snappy that says 2 GiB": body(snappyLiterals(Buffer.alloc(40), 2 ** 31 - 1), 40),
+  "Snappy that says nothing": body(snappyLiterals(Buffer.alloc(40), 0), 40),
+  "Snappy of more than it says": body(snappyCopies(100_000), 40),
+  "Snappy of fewer than it says": body(snappyCopies(10), 400),
+  "Snappy with a copy from before": body(Buffer.of(40, 0, 65, 0x9e, 0xff, 0xff), 40),
+  "Snappy with a copy of 2^31": body(Buffer.of(40, 0, 65, 0x9f, 0xff, 0xff, 0xff, 0xff), 40),
+  "an empty page": body(Buffer.alloc(0), 0),
+  "2^32 - 1 bytes in a payload": body(snappyLiterals(Buffer.alloc(4000, 0xff)), 4000),
+  "Snappy that grows 21 times": body(snappyCopies(2 * MIB), 42 * MIB),
+  "a payload of 1 MiB in every row": repeatedPayload(MIB),
+  "a payload of 10 MiB in every row": repeatedPayload(10 * MIB),
+};
+
+function doubled(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  return bytes;
+}
+
+/** A run of enough indices for any row group of the test, each of 32 bits. */
+function runOf(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return Buffer.concat([varint(80n), bytes]);
+}
+
+/** A literal whose length is negative for `hyparquet`. */
+function snappyBack(): Buffer {
+  return Buffer.concat([
+    varint(40n),
+    Buffer.of(0, 65, 0xfc, 0xf0, 0xff, 0xff, 0xff),
+    Buffer.alloc(50),
+  ]);
+}
+
+/** A literal of -5 bytes, from which `hyparquet` would return to its own tag. */
+function snappyLoop(): Buffer {
+  const literal = Buffer.of(0xfc, 0xfa, 0xff, 0xff, 0xff);
+  return Buffer.concat([varint(40n), literal, Buffer.alloc(50)]);
+}
+
+/** Copies of 64 bytes, each of three bytes. */
+function snappyCopies(count: number): Buffer {
+  const copies = Buffer.alloc(3 * count, Buffer.of(63 << 2 | 2, 1, 0));
+  return Buffer.concat([varint(40n), Buffer.of(0, 65), copies]);
+}

@@ -1,0 +1,89 @@
+/**
+ * Verifies and reads crafted segments, numbered from an argument to another one, in a process of its
+ * own. Prints a line for each before and after, so that the test knows which one takes too long.
+ */
+import { Buffer } from "node:buffer";
+import process from "node:process";
+import { openSegment } from "../../../src/log/segment/segment_reader.ts";
+import { SegmentError } from "../../../src/log/storage/segment_error.ts";
+import { VerifyFailure } from "../../../src/log/verify/failure.ts";
+import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
+import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
+import { SEED, SeededRandom } from "../../../tools/support/random.ts";
+import { CraftedSegment } from "../../support/crafted_segment.ts";
+import { fileFacts, type ForgedSegment, forgeSegment } from "../../support/forged_segment.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
+import { hostileBatch, pendingFile, readRowGroup, splitLines } from "../../support/test_segment.ts";
+import { changeNumbered } from "./crafted_mutations.ts";
+
+/** Distance between the seeds of two segments, so that runs with adjacent seeds differ. */
+const SEED_STEP = 1_000_003;
+/** Events in the first row group; the attacks know it. */
+const FIRST_EVENTS = 40;
+
+/** A segment with two row groups, dictionaries and absent values. */
+async function original(): Promise<ForgedSegment> {
+  const random = new SeededRandom(1);
+  const batches = Array.from({ length: 20 }, (_, n) => hostileBatch(random, n, 4));
+  const { lines, entries } = await pendingFile([batches]);
+  const owners = entries.flatMap((entry) => Array(entry.events).fill(entry));
+  const rows = splitLines(lines).map((line, n) => ({ line, entry: owners[n] }));
+  return await forgeSegment({ groups: [rows.slice(0, FIRST_EVENTS), rows.slice(FIRST_EVENTS)] });
+}
+
+/** Everything in a segment, read as replays and key lookups do; null if it can't be read. */
+async function read(storage: SimulatedDisk): Promise<string | null> {
+  try {
+    const segment = await openSegment(storage, "0.parquet");
+    try {
+      const lines: Buffer[] = [];
+      for (const number of (await segment.rowGroups()).keys()) {
+        lines.push(await readRowGroup(segment, number));
+        lines.push(await segment.readLinesOfKey(number, "k"));
+      }
+      return Buffer.concat(lines).toString();
+    } finally {
+      await segment.close();
+    }
+  } catch (error) {
+    if (error instanceof SegmentError) return null;
+    throw error;
+  }
+}
+
+/** The failure code, or "passed". */
+async function verify(
+  storage: SimulatedDisk,
+  entry: ForgedSegment["entry"],
+  options: { chain: boolean },
+): Promise<string> {
+  const repaired = { ...entry, ...fileFacts(storage) };
+  try {
+    await verifySegment(storage, repaired, new HistoryCheck(options));
+    return "passed";
+  } catch (error) {
+    if (error instanceof VerifyFailure) return error.code;
+    throw error;
+  }
+}
+
+const [first, end] = process.argv.slice(2).map(Number);
+const { storage: whole, entry } = await original();
+const expected = await read(whole);
+for (let number = first!; number < end!; number++) {
+  const segment = new CraftedSegment(whole.contents("0.parquet"));
+  const what = changeNumbered(segment, number, new SeededRandom(SEED + number * SEED_STEP));
+  const storage = new SimulatedDisk(new Map([["0.parquet", segment.build()]]));
+  process.stdout.write(`${JSON.stringify({ number, what })}\n`);
+  let outcome;
+  try {
+    outcome = await verify(storage, entry, { chain: true });
+    await verify(storage, entry, { chain: false });
+    const found = await read(storage);
+    if (outcome === "passed" && found !== expected) outcome = "passed, but reads otherwise";
+  } catch (error) {
+    outcome = `crashed: ${(error as Error).stack}`;
+  }
+  const peakMib = Math.round(process.resourceUsage().maxRSS / 1024);
+  process.stdout.write(`${JSON.stringify({ number, what, outcome, peakMib })}\n`);
+}
