@@ -34,9 +34,7 @@ export function columnValues(
   valueBytesMax: number,
 ): ColumnValues {
   if (decoded.length !== rows) throw new SegmentError(`has ${decoded.length} values`);
-  const first = Array.isArray(decoded)
-    ? decoded.find((value) => (value ?? null) !== null)
-    : decoded[0];
+  const first = Array.isArray(decoded) ? decoded.find((value) => value != null) : decoded[0];
   if (typeof first === "bigint") return integerValues(decoded as ArrayLike<bigint>);
   const bytes = Buffer.from(first instanceof Uint8Array ? first.buffer as ArrayBuffer : NO_BYTES);
   const starts = new Uint32Array(rows);
