@@ -9,6 +9,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
+import type { Manifest } from "../src/log/segment/manifest.ts";
 import { sumOf } from "../src/sum.ts";
 import {
   Deployment,
@@ -38,6 +39,8 @@ const WARMUP_SHARE = 0.2;
 /** Pause between listings of streams, which thus take little time from the replay. */
 const STREAMS_PAUSE_MS = 2;
 const SEALED_CLIENTS = 4;
+/** Sealing takes several windows, since it is throttled while little is unsealed. */
+const SEALED_WINDOWS = 5;
 /** Tail size at which the server seals, small enough for several seals per measurement. */
 const SEALED_ROTATE_BYTES = TAIL_ROTATE_BYTES / 8;
 
@@ -199,7 +202,7 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
   });
 }
 
-/** Counts the events that are sealed in the background while clients append. */
+/** Measures how fast the service seals in the background while clients append. */
 function sealingRate(side: Side, { measureMs }: CompareOptions): Promise<Values> {
   const measure = (deployment: Deployment) =>
     withServer(deployment, async (server) => {
@@ -207,26 +210,28 @@ function sealingRate(side: Side, { measureMs }: CompareOptions): Promise<Values>
         { length: SEALED_CLIENTS },
         (_, client) => ingestWorkload(`client-${client}`, BATCH_EVENTS),
       );
-      const startMs = performance.now();
+      const startMs = Date.now();
       await runLoad({
         socketPath: deployment.socketPath,
         serverPid: server.pid,
         workloads,
         warmupMs: 0,
-        measureMs,
+        measureMs: SEALED_WINDOWS * measureMs,
         eventsMax: Infinity,
       });
-      const tookMs = performance.now() - startMs;
-      const sealed = await sealedEvents(deployment) / tookMs * 1000;
-      return { "sealing beside 4 clients with batches of 1,000": Math.round(sealed) };
+      const rate = await sealedPerSecond(deployment, startMs);
+      return { "sealing beside 4 clients with batches of 1,000": rate };
     }, SEALED_ROTATE_BYTES);
   return fresh(side, measure);
 }
 
-async function sealedEvents({ folder }: Deployment): Promise<number> {
+/** Returns the rate until the last segment was listed, since the next one may be half written. */
+async function sealedPerSecond({ folder }: Deployment, startMs: number): Promise<number> {
   const path = join(folder, "data", "log", "manifest.json");
-  const { segments } = JSON.parse(await readFile(path, "utf8"));
-  return sumOf(segments as { events: number }[], ({ events }) => events);
+  const { segments }: Manifest = JSON.parse(await readFile(path, "utf8"));
+  if (segments.length === 0) throw new Error("nothing was sealed; raise --seconds");
+  const tookMs = Date.parse(segments.at(-1)!.sealed_at) - startMs;
+  return Math.round(sumOf(segments, ({ events }) => events) / tookMs * 1000);
 }
 
 function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Values> {

@@ -17,7 +17,7 @@ const COUNT = Number(process.env.CRAFTED ?? ATTACK_COUNT + 100);
 /** Time for one segment, on a busy machine. */
 const SEGMENT_MS_MAX = 30_000;
 const PEAK_MIB_MAX = 1024;
-/** All but `segment_invalid` are for values that are well-formed, but not those that were sealed. */
+/** Codes other than `segment_invalid` are for valid values that differ from the sealed ones. */
 const OUTCOMES = ["passed", "segment_invalid", "order_invalid", "idempotency_invalid"];
 OUTCOMES.push("batch_commitment_mismatch", "content_hash_mismatch", "event_hash_mismatch");
 OUTCOMES.push("chain_head_mismatch");

@@ -15,8 +15,10 @@ const RLE_DICTIONARY = 8;
 const LEVEL_BITS = 1;
 const INDEX_BITS_MAX = 32;
 const GROUP_VALUES = 8;
-/** Size of a copy in Snappy after its tag, by the kind of the tag; kind 0 is a literal. */
-const COPY_BYTES = [0, 1, 2, 4];
+/** Size of a copy in Snappy, by the kind of its tag; kind 0 is a literal. */
+const COPY_BYTES = [0, 2, 3, 5];
+/** The tag of a literal whose length follows it in one to four bytes. */
+const LONG_LITERAL = 60 << 2;
 
 /** The pages that the footer describes. */
 export interface ChunkBounds {
@@ -69,16 +71,18 @@ export function checkLiterals(page: Uint8Array): void {
   let at = page.findIndex((byte) => byte < 0x80) + 1;
   while (at < page.length) {
     const tag = page[at]!;
-    const kind = tag & 3;
-    const sizeBytes = kind === 0 ? Math.max(0, (tag >> 2) - 59) : COPY_BYTES[kind]!;
-    let literalBytes = kind > 0 ? 0 : (tag >> 2) + 1;
-    if (kind === 0 && sizeBytes > 0) {
-      literalBytes = 1;
-      for (let i = 0; i < sizeBytes; i++) literalBytes += page[at + 1 + i]! * 2 ** (8 * i);
+    if ((tag & 3) !== 0) {
+      at += COPY_BYTES[tag & 3]!;
+    } else if (tag < LONG_LITERAL) {
+      at += 2 + (tag >> 2);
+    } else {
+      const sizeBytes = (tag - LONG_LITERAL >> 2) + 1;
+      let literalBytes = 1;
+      for (let i = 1; i <= sizeBytes; i++) literalBytes += page[at + i]! * 2 ** (8 * i - 8);
+      at += 1 + sizeBytes + literalBytes;
     }
-    at += 1 + sizeBytes + literalBytes;
-    if (!(at <= page.length)) throw new SegmentError("has malformed Snappy");
   }
+  if (at !== page.length) throw new SegmentError("has malformed Snappy");
 }
 
 /**

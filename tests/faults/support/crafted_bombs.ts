@@ -242,6 +242,13 @@ export const ATTACKS: Record<string, Attack> = {
   "no row groups": file(FILE.rowGroups, LIST, list(STRUCT, [])),
   "row groups that are bytes": file(FILE.rowGroups, BINARY, Buffer.alloc(0)),
   "a schema that is bytes": file(FILE.schema, BINARY, Buffer.alloc(0)),
+  "a schema that is ten bytes": file(FILE.schema, BINARY, Buffer.alloc(10)),
+  "row groups that are ten bytes": file(FILE.rowGroups, BINARY, Buffer.alloc(10)),
+  "columns that are bytes": group(GROUP.columns, BINARY, Buffer.alloc(12)),
+  "a chunk whose metadata is zero": (segment) =>
+    segment.lastChanges.push(() => {
+      setField(structsIn(segment.rowGroups[0]!, GROUP.columns)[0]!, CHUNK.metadata, I32, 0n);
+    }),
   "a schema of 64-bit integers": (segment) =>
     setField(structsIn(segment.footer, FILE.schema)[0]!, 5, I64, 12n),
   "2^62 rows in the file": file(FILE.rows, I64, 2n ** 62n),

@@ -1,6 +1,7 @@
 /**
- * Verifies and reads crafted segments, numbered from an argument to another one, in a process of its
- * own. Prints a line for each before and after, so that the test knows which one takes too long.
+ * Verifies and reads the crafted segments with numbers from the first argument up to the second, in
+ * a process of its own. Prints a line before and after each, so that the test knows which one takes
+ * too long.
  */
 import { Buffer } from "node:buffer";
 import process from "node:process";

@@ -51,7 +51,7 @@ async function decode(
   return lines.toString();
 }
 
-test(`decodeThread() decodes the sealed lines, as inline decoding does (seed ${SEED})`, async (t) => {
+test(`decodeThread() decodes lines as inline decoding does (seed ${SEED})`, async (t) => {
   const decoder = decoderFor(t);
   const { made, lines } = await requests();
   let read = "";
