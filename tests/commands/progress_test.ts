@@ -76,8 +76,8 @@ test("seal and verify clear their progress before they report", (context) =>
     assert.deepEqual([...new Set(verified.slice(3))], ["[]"]);
 
     const sealed = await toldBy(context, (terminal) => seal(config, terminal));
-    const first = "[sealed 1,000 of 2,000 events, 1 s left]";
-    assert.deepEqual(sealed.slice(0, 3), [first, "[sealed 2,000 events]", "[]"]);
+    assert.match(sealed[0]!, /^\[sealed 1,000 of 2,000 events, \d+ s left\]$/);
+    assert.deepEqual(sealed.slice(1, 3), ["[sealed 2,000 events]", "[]"]);
     assert.match(sealed[3]!, /^sealed segments\//);
     assert.deepEqual(sealed.slice(4), ["[]", "sealed 2,000 events in total; new segments: 1"]);
   }));
