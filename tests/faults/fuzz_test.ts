@@ -5,10 +5,9 @@
  * of requests. Round N of FUZZ_SEED is round 0 of FUZZ_SEED + N.
  */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
-import { openDescriptors } from "../../bench/support/process_stats.ts";
 import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 import { SeededRandom } from "../../tools/support/random.ts";
@@ -37,10 +36,22 @@ async function assertNothingLeftOpen({ served }: Scene): Promise<void> {
   if (!existsSync("/proc/self/fd")) return;
   const deadlineMs = performance.now() + CLOSING_MS_MAX;
   // The soak's clients keep their own sockets open.
-  while (openDescriptors(served.pid!)! > CLIENT_SOCKETS_MAX) {
+  while (openSockets(served.pid!) > CLIENT_SOCKETS_MAX) {
     assert.ok(performance.now() < deadlineMs, "sockets of disconnected clients stay open");
     await served.client.streams();
   }
+}
+
+function openSockets(pid: number): number {
+  const folder = `/proc/${pid}/fd`;
+  const isSocket = (name: string) => {
+    try {
+      return readlinkSync(`${folder}/${name}`).startsWith("socket:");
+    } catch {
+      return false; // Closed since it was listed.
+    }
+  };
+  return readdirSync(folder).filter(isSocket).length;
 }
 
 async function fuzz(

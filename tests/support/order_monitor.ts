@@ -83,8 +83,11 @@ export class OrderMonitor implements Storage {
   readonly #files = new Map<string, Watched>();
   #names: NameChange[] = [];
   #pendingNames: readonly string[] = [];
-  /** First and last event ids of the batches that have been synced. */
-  readonly #syncedIds = new Set<string>();
+  /**
+   * First and last event ids of the batches that have been synced, each with the name that was then
+   * still to be synced.
+   */
+  readonly #syncedIds = new Map<string, NameChange | undefined>();
 
   /** @param onViolation throws an error. The default also fails the test. */
   constructor(inner: Storage, onViolation: (what: string) => never = fail) {
@@ -94,20 +97,25 @@ export class OrderMonitor implements Storage {
 
   /** Called when a receipt is sent. @param isNew false if the batch is a duplicate. */
   receipt(eventId: string, { isNew }: { isNew: boolean }): void {
-    const tail = this.#files.get(TAIL_FILE);
-    if (tail === undefined || !tail.isSynced || tail.unsynced.length > 0) {
-      this.#fail(`a receipt for event ${eventId} is sent before the tail is synced`);
-    }
+    // The next commit and a rotation may begin in the turns between a sync and its receipts.
+    const isUnsynced = (this.#files.get(TAIL_FILE)?.unsynced ?? [])
+      .some((bytes) => idsOf(bytes).includes(eventId));
+    if (isUnsynced) this.#fail(`a receipt for event ${eventId} is sent before the tail is synced`);
     if (isNew && !this.#syncedIds.has(eventId)) {
       this.#fail(`a receipt is sent for event ${eventId}, which was not written`);
     }
+    const change = this.#syncedIds.get(eventId);
+    if (change !== undefined && this.#names.includes(change)) {
+      this.#fail(`a receipt for event ${eventId} is sent before the name ${change.path} is synced`);
+    }
+  }
+
+  /** Returns the first change of a name on which a receipt depends. */
+  #neededName(): NameChange | undefined {
     const isNeeded = (path: string) =>
       !TEMPORARY_FILES.includes(path) && folderOf(path) !== SEGMENTS_FOLDER &&
       path !== INDEX_FOLDER && folderOf(path) !== INDEX_FOLDER;
-    const change = this.#names.find(({ path, isReplaced }) => !isReplaced && isNeeded(path));
-    if (change !== undefined) {
-      this.#fail(`a receipt for event ${eventId} is sent before the name ${change.path} is synced`);
-    }
+    return this.#names.find(({ path, isReplaced }) => !isReplaced && isNeeded(path));
   }
 
   /** Called when events are sent to a reader. */
@@ -261,7 +269,7 @@ export class OrderMonitor implements Storage {
           throw error;
         }
         for (const bytes of watched.unsynced.splice(0, synced)) {
-          for (const id of idsOf(bytes)) this.#syncedIds.add(id);
+          for (const id of idsOf(bytes)) this.#syncedIds.set(id, this.#neededName());
         }
         watched.syncedEnd = writtenEnd;
         watched.isSynced = watched.unsynced.length === 0;
