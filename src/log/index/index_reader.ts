@@ -11,10 +11,10 @@ import type { StreamEntry, StreamSource } from "../read/stream_counts.ts";
 import type { FileReader } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
 import { ENTRY_BYTES, highWord, joined, ORDINALS_MAX } from "./entries.ts";
-import { IndexError } from "./index_error.ts";
 import {
   CRC_BYTES,
   decodeTrailer,
+  IndexError,
   type Layout,
   NO_COVERAGE,
   PAGE_BYTES,

@@ -8,13 +8,12 @@ import { crc32 } from "node:zlib";
 import { NAME_BYTES_MAX } from "../../limits.ts";
 import { takeUuid, UUID_BYTES, UUID_CHARS, uuidText } from "../line/line_bytes.ts";
 import { type StreamEntry, streamKey } from "../read/stream_counts.ts";
-import { IndexError } from "./index_error.ts";
+import { CRC_BYTES, IndexError } from "./index_format.ts";
 
 /** A block ends once it reaches this size. */
 const BLOCK_BYTES = 4 * 1024;
 /** Lengths, two names and a space, a count and an id, or two sizes. */
 const ROW_BYTES_MAX = 2 * NAME_BYTES_MAX + 64;
-const CRC_BYTES = 4;
 export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + ROW_BYTES_MAX + CRC_BYTES;
 
 /** A block of the tree. */

@@ -25,12 +25,11 @@ export async function makeIndex(
   try {
     const sources = [];
     for (const { path, ordinal, coverage } of inputs) {
-      const isSegment = coverage === NO_COVERAGE;
-      const source = isSegment
+      const source = coverage === NO_COVERAGE
         ? await openSegment(storage, path)
         : await openIndex(storage, path, coverage);
       opened.push(source);
-      sources.push({ index: source.index, ordinal, isSegment });
+      sources.push({ index: source.index, ordinal });
     }
     const file = await storage.open(INDEX_TEMPORARY_FILE, "create");
     opened.push(file);
