@@ -2,8 +2,8 @@
  * In-memory event count and last event for each stream, for unsealed files or part of a segment.
  * Listed by source, then stream, both in byte order.
  *
- * Streams are sorted in blocks, which a listing merges. A block that is full is sorted once, so that
- * a page after a commit sorts little more than the commit's streams.
+ * Streams are sorted in blocks, which a listing merges. A full block is sorted once, so that a page
+ * after a commit sorts little more than the streams of the commit.
  */
 import { Buffer } from "node:buffer";
 import { setTimeout } from "node:timers/promises";

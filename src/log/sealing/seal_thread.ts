@@ -1,5 +1,5 @@
 /**
- * Makes segments and indexes on other threads, so that appends and reads do not wait. An idle thread
+ * Makes segments and indexes on threads, so that appends and reads do not wait. An idle thread
  * stays alive for some time, since starting one takes a tenth of a second.
  */
 import { ThreadPool } from "../../threads/thread_pool.ts";

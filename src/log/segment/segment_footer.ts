@@ -30,7 +30,7 @@ import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_me
 import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 
 /** Every Parquet file starts and ends with these bytes. */
-export const MAGIC: Buffer = Buffer.from("PAR1");
+const MAGIC: Buffer = Buffer.from("PAR1");
 /** Size of the CRC-32 before the footer. */
 export const FOOTER_CRC_BYTES = 4;
 /** Size of the footer's length and the magic bytes. */
