@@ -13,9 +13,9 @@ import { recover, type RecoveredLog, type RecoveryOptions, type Report } from ".
 import {
   BackgroundSealing,
   type BackgroundSealingOptions,
+  type IndexMaker,
   type SegmentMaker,
 } from "./sealing/background_sealing.ts";
-import type { IndexMaker } from "./sealing/index_maker.ts";
 import { indexMerging } from "./sealing/index_merging.ts";
 import { removePending, removeUnfinished, sealPending } from "./sealing/seal.ts";
 import {

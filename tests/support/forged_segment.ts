@@ -38,15 +38,14 @@ export async function forgeSegment({ groups, metadata, index }: Forgery): Promis
   const storage = new SimulatedDisk();
   const file = await storage.open("0.parquet", "create");
   const writer = new RowGroupWriter(new FileWriter(file));
-  const rows = new RowGroupRows();
   const event = new StoredEvent();
   for (const group of groups) {
+    const rows = new RowGroupRows();
     for (const { line, entry } of group) {
       event.take(line, 0, line.length - 1);
       rows.add(event, entry);
     }
     await writer.write(rows);
-    rows.clear();
   }
   const described = await describeRows(groups);
   const facts = { ...described.facts, ...metadata };

@@ -3,6 +3,7 @@
  * read-back compare it with the one in the file.
  */
 import { Buffer } from "node:buffer";
+import { mergedStreams } from "../read/merged_streams.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
 import { EntryList } from "./entries.ts";
 import { NO_COVERAGE } from "./index_format.ts";
@@ -52,7 +53,8 @@ export class IndexBuilder {
 
   /** Returns the index. Called once, after the last event. */
   async finish(): Promise<Buffer> {
-    const streams = [...this.#streams.entries()];
+    const streams = [];
+    for await (const block of mergedStreams([this.#streams], "")) streams.push(...block);
     // Where in the segment a stream is, `locations` says.
     for (const { key } of streams) this.#identities.add(streamHash(key), 0);
     const pieces: Buffer[] = [];

@@ -5,8 +5,13 @@
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
+import { CorruptLogError } from "../storage/errors.ts";
 import { ENTRY_BYTES } from "./entries.ts";
-import { IndexError } from "./index_error.ts";
+
+/** An index is missing, damaged, or not the expected one. The segments' rows are unaffected. */
+export class IndexError extends CorruptLogError {
+  override name = "IndexError";
+}
 
 /** A page: entries, four zero bytes, and the CRC-32 of both. */
 export const PAGE_BYTES = 4 * 1024;

@@ -5,6 +5,7 @@
 import { mergedStreams } from "../read/merged_streams.ts";
 import { sumOf } from "../../sum.ts";
 import { joined, sortDistinct } from "./entries.ts";
+import { NO_COVERAGE } from "./index_format.ts";
 import type { IndexReader, TableName } from "./index_reader.ts";
 import { type WriteBytes, writeIndex } from "./index_writer.ts";
 import { hashBound } from "./key_hash.ts";
@@ -18,8 +19,6 @@ export interface MergeInput {
   index: IndexReader;
   /** Its first segment's ordinal in the run. */
   ordinal: number;
-  /** Whether it is a segment's own index, whose ordinals are row groups. */
-  isSegment: boolean;
 }
 
 /**
@@ -74,7 +73,9 @@ async function* entriesOf(
 }
 
 /** Replaces the ordinals in an input by those of the segments in the run. */
-function renumbered(entries: BigUint64Array, { ordinal, isSegment }: MergeInput): BigUint64Array {
+function renumbered(entries: BigUint64Array, { index, ordinal }: MergeInput): BigUint64Array {
+  // The ordinals of a segment are those of its row groups.
+  const isSegment = index.coverage === NO_COVERAGE;
   const halves = new Uint16Array(entries.buffer, entries.byteOffset, 4 * entries.length);
   for (let at = 0; at < halves.length; at += 4) {
     halves[at] = isSegment ? ordinal : ordinal + halves[at]!;

@@ -11,10 +11,10 @@ import type { StreamEntry, StreamSource } from "../read/stream_counts.ts";
 import type { FileReader } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
 import { ENTRY_BYTES, highWord, joined, ORDINALS_MAX } from "./entries.ts";
-import { IndexError } from "./index_error.ts";
 import {
   CRC_BYTES,
   decodeTrailer,
+  IndexError,
   type Layout,
   NO_COVERAGE,
   PAGE_BYTES,
@@ -54,8 +54,6 @@ const DIRECTORIES_BYTES_MAX = 32 * 1024 * 1024;
 const OPEN_INDEX_BYTES = 1024;
 /** Maximum rows of cached stream blocks: about 8 MiB. */
 const STREAM_ROWS_MAX = 40_000;
-/** A filter is read in pieces, so that other clients can run. */
-const FILTER_PIECE_BYTES = 1024 * 1024;
 /** Pages that a check reads at once. */
 const CHECKED_PAGES = 256;
 
@@ -133,14 +131,8 @@ export class IndexReader implements StreamSource {
   loadFilter({ place, filterStart, filterBytes, filterCrc }: OpenIndex): Promise<void> {
     return this.#loading ??= (async () => {
       this.#loadedBytes = filterBytes;
-      const filter = Buffer.allocUnsafeSlow(filterBytes);
-      let crc = 0;
-      for (let at = 0; at < filterBytes; at += FILTER_PIECE_BYTES) {
-        const piece = filter.subarray(at, at + FILTER_PIECE_BYTES);
-        await this.#fill(place, filterStart + at, piece);
-        crc = crc32(piece, crc);
-      }
-      if (crc !== filterCrc) throw this.#damaged("the filter", filterStart);
+      const filter = await this.#read(place, filterStart, filterBytes);
+      if (crc32(filter) !== filterCrc) throw this.#damaged("the filter", filterStart);
       this.#filter = new KeyFilter(filter);
     })();
   }
@@ -242,15 +234,11 @@ export class IndexReader implements StreamSource {
   async #read(place: IndexPlace, start: number, sizeBytes: number): Promise<Buffer> {
     if (start < 0) throw new IndexError(`${this.name}: too short for an index`);
     const bytes = Buffer.allocUnsafeSlow(sizeBytes);
-    await this.#fill(place, start, bytes);
-    return bytes;
-  }
-
-  async #fill(place: IndexPlace, start: number, into: Buffer): Promise<void> {
-    const readBytes = into.length === 0
+    const readBytes = sizeBytes === 0
       ? 0
-      : await this.#caches.reads.read(place.file, into, place.start + start);
-    if (readBytes !== into.length) throw new IndexError(`${this.name}: the file ends too early`);
+      : await this.#caches.reads.read(place.file, bytes, place.start + start);
+    if (readBytes !== sizeBytes) throw new IndexError(`${this.name}: the file ends too early`);
+    return bytes;
   }
 
   #damaged(what: string, start: number): IndexError {

@@ -48,36 +48,27 @@ export function runOf(segments: readonly RunSegment[], level: number, first: num
 /** Returns the runs with an index among `paths` that no larger one covers, in order. */
 export function chooseRuns(segments: readonly RunSegment[], paths: ReadonlySet<string>): Run[] {
   const runs: Run[] = [];
-  for (let first = 0; first < segments.length;) {
-    const run = largestRun(segments, first, paths);
-    if (run !== null) runs.push(run);
-    first += run?.count ?? 1;
+  let end = 0;
+  for (let first = 0; first < segments.length && paths.size > 0; first++) {
+    for (let level = LEVELS_MAX; level > 0 && first >= end; level--) {
+      const count = RUN_FANOUT ** level;
+      if (first % count !== 0 || first + count > segments.length) continue;
+      const run = runOf(segments, level, first);
+      if (!paths.has(run.path)) continue;
+      runs.push(run);
+      end = first + count;
+    }
   }
   return runs;
 }
 
-function largestRun(
-  segments: readonly RunSegment[],
-  first: number,
-  paths: ReadonlySet<string>,
-): Run | null {
-  for (let level = paths.size === 0 ? 0 : LEVELS_MAX; level > 0; level--) {
-    const count = RUN_FANOUT ** level;
-    if (first % count !== 0 || first + count > segments.length) continue;
-    const run = runOf(segments, level, first);
-    if (paths.has(run.path)) return run;
-  }
-  return null;
-}
-
-/** The level of an index in use, 0 for that of a segment, and its first segment. */
-export interface Leveled {
-  level: number;
-  first: number;
-}
-
-/** Returns the first eight neighbors, lowest level first, that can be merged; empty if none can. */
-export function nextToMerge<Part extends Leveled>(parts: readonly Part[]): readonly Part[] {
+/**
+ * Returns the first eight neighbors, lowest level first, that can be merged; empty if none can.
+ * @param parts the indexes in use, of level 0 for a segment's own.
+ */
+export function nextToMerge<Part extends Pick<Run, "level" | "first">>(
+  parts: readonly Part[],
+): readonly Part[] {
   for (let level = 0; level < LEVELS_MAX; level++) {
     for (let place = 0; place + RUN_FANOUT <= parts.length; place++) {
       const group = parts.slice(place, place + RUN_FANOUT);

@@ -6,15 +6,15 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { NAME_BYTES_MAX } from "../../limits.ts";
-import { takeUuid, UUID_BYTES, UUID_CHARS, uuidText } from "../line/line_bytes.ts";
+import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
+import { writeHex } from "../read/key_table.ts";
 import { type StreamEntry, streamKey } from "../read/stream_counts.ts";
-import { IndexError } from "./index_error.ts";
+import { CRC_BYTES, IndexError } from "./index_format.ts";
 
 /** A block ends once it reaches this size. */
 const BLOCK_BYTES = 4 * 1024;
 /** Lengths, two names and a space, a count and an id, or two sizes. */
 const ROW_BYTES_MAX = 2 * NAME_BYTES_MAX + 64;
-const CRC_BYTES = 4;
 export const STREAM_BLOCK_BYTES_MAX: number = BLOCK_BYTES + ROW_BYTES_MAX + CRC_BYTES;
 
 /** A block of the tree. */
@@ -39,7 +39,6 @@ export function isSourceKey(key: string): boolean {
 /** Encodes one block after another. */
 export class BlockEncoder {
   readonly #bytes = Buffer.allocUnsafeSlow(STREAM_BLOCK_BYTES_MAX);
-  readonly #text = Buffer.alloc(UUID_CHARS);
   #id = Buffer.alloc(UUID_BYTES);
   #lastId = Buffer.alloc(UUID_BYTES);
   #end = 0;
@@ -52,9 +51,8 @@ export class BlockEncoder {
   addStream({ key, events, lastEventId }: StreamEntry): void {
     this.#putKey(key);
     this.#putNumber(events);
-    this.#text.write(lastEventId, "latin1");
     const id = this.#id;
-    takeUuid(this.#text, 0, id, 0);
+    writeHex(id, 0, lastEventId);
     let shared = 0;
     while (shared < UUID_BYTES && id[shared] === this.#lastId[shared]) shared += 1;
     this.#bytes[this.#end++] = shared;

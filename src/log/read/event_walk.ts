@@ -14,17 +14,9 @@ export async function walkEvents(
   const memory = new ScanMemory();
   const wanted = { after: undefined, filter: {}, wantedBytes: () => READ_CHUNK_BYTES, memory };
   for await (const chunk of readLines([file], wanted)) {
-    if (!visitLines(chunk, visit)) break;
+    for (let start = 0; start < chunk.length; start = chunk.indexOf(LF, start) + 1) {
+      if (!isHeaderLine(chunk, start) && !visit(chunk, start)) return;
+    }
   }
   memory.release();
-}
-
-function visitLines(
-  chunk: Buffer,
-  visit: (chunk: Buffer, lineStart: number) => boolean,
-): boolean {
-  for (let start = 0; start < chunk.length; start = chunk.indexOf(LF, start) + 1) {
-    if (!isHeaderLine(chunk, start) && !visit(chunk, start)) return false;
-  }
-  return true;
 }

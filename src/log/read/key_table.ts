@@ -3,23 +3,18 @@
  * outside of the JavaScript heap, at a third of the memory of a `Map` of objects. Entries are
  * numbered in order of insertion, and never removed.
  *
- * Entries are stored in blocks, whose keys and records can be read without the table. The table has
- * open addressing; its slots hold an entry's number plus one, and 0 if free.
+ * The table has open addressing; its slots hold an entry's number plus one, and 0 if free. Records
+ * are in blocks, and a block that a snapshot has is copied before it is changed.
  */
 import { Buffer } from "node:buffer";
-import { DIGIT_VALUES } from "../../event/hash.ts";
 
-const BLOCK_BITS = 11;
-/** Entries in a block, other than the last. */
-export const BLOCK_ENTRIES: number = 1 << BLOCK_BITS;
-const FIRST_BLOCK_ENTRIES = 16;
+/** Records in a block. */
+export const BLOCK_ENTRIES = 2048;
+const FIRST_ENTRIES = 16;
 const FIRST_KEY_BYTES = 512;
+const GROWTH_FACTOR = 1.25;
 const SLOTS_MIN = 32;
 const SPACE = 0x20;
-const HYPHEN = 0x2d;
-
-/** Size of an event id in a record. */
-export const EVENT_ID_BYTES = 16;
 
 /** Keys come from clients; the seed keeps them from choosing keys that collide. */
 const SEED = Math.trunc(Math.random() * 2 ** 32);
@@ -55,67 +50,6 @@ function put(text: string, start: number): number {
   return start + text.length;
 }
 
-class Block {
-  keys: Buffer = Buffer.allocUnsafeSlow(FIRST_KEY_BYTES);
-  /** End of each entry's key; it starts where the key before ends. */
-  ends: Uint32Array = new Uint32Array(FIRST_BLOCK_ENTRIES);
-  hashes: Uint32Array = new Uint32Array(FIRST_BLOCK_ENTRIES);
-  records: Buffer;
-  readonly #recordBytes: number;
-
-  constructor(recordBytes: number) {
-    this.#recordBytes = recordBytes;
-    this.records = Buffer.alloc(FIRST_BLOCK_ENTRIES * recordBytes);
-  }
-
-  get sizeBytes(): number {
-    const { keys, ends, hashes, records } = this;
-    return keys.length + ends.byteLength + hashes.byteLength + records.length;
-  }
-
-  /** Adds the encoded key as entry `at`. */
-  add(at: number): void {
-    if (at === this.ends.length) {
-      const entries = Math.min(4 * at, BLOCK_ENTRIES);
-      this.ends = grown(new Uint32Array(entries), this.ends);
-      this.hashes = grown(new Uint32Array(entries), this.hashes);
-      this.records = grown(Buffer.alloc(entries * this.#recordBytes), this.records);
-    }
-    const start = this.startOf(at);
-    const end = start + size;
-    const isLast = at === BLOCK_ENTRIES - 1;
-    // The keys of a full block take no more than they need.
-    if (end > this.keys.length || isLast) {
-      const keys = Buffer.allocUnsafeSlow(isLast ? end : Math.ceil(end * 1.5));
-      keys.set(this.keys.subarray(0, start));
-      this.keys = keys;
-    }
-    this.keys.set(bytes.subarray(0, size), start);
-    this.ends[at] = end;
-    this.hashes[at] = hash;
-  }
-
-  startOf(at: number): number {
-    return at === 0 ? 0 : this.ends[at - 1]!;
-  }
-
-  /** Whether entry `at` has the encoded key. */
-  holds(at: number): boolean {
-    const { keys } = this;
-    const start = this.startOf(at);
-    if (this.hashes[at] !== hash || this.ends[at]! - start !== size) return false;
-    for (let byte = 0; byte < size; byte++) {
-      if (keys[start + byte] !== bytes[byte]) return false;
-    }
-    return true;
-  }
-}
-
-function grown<Values extends Uint32Array | Buffer>(values: Values, before: Values): Values {
-  values.set(before);
-  return values;
-}
-
 /** The record of an entry: `bytes` from `at` on. */
 export interface RecordPlace {
   bytes: Buffer;
@@ -124,10 +58,16 @@ export interface RecordPlace {
 
 export class KeyTable {
   readonly #recordBytes: number;
-  readonly #blocks: Block[] = [];
+  #keys = Buffer.allocUnsafeSlow(FIRST_KEY_BYTES);
+  /** The end of each entry's key, which starts where the key before ends. */
+  #ends = new Uint32Array(FIRST_ENTRIES);
+  #hashes = new Uint32Array(FIRST_ENTRIES);
+  /** Blocks of BLOCK_ENTRIES records. */
+  readonly #records: Buffer[] = [];
+  /** Blocks that a snapshot has. */
+  #shared = new Set<Buffer>();
   #slots = new Uint32Array(SLOTS_MIN);
   #count = 0;
-  #fullBlocksBytes = 0;
 
   constructor(recordBytes: number) {
     this.#recordBytes = recordBytes;
@@ -140,7 +80,8 @@ export class KeyTable {
 
   /** Memory of the keys, the records and the table. */
   get sizeBytes(): number {
-    return this.#fullBlocksBytes + (this.#blocks.at(-1)?.sizeBytes ?? 0) + this.#slots.byteLength;
+    return this.#keys.length + this.#ends.byteLength + this.#hashes.byteLength +
+      this.#records.length * BLOCK_ENTRIES * this.#recordBytes + this.#slots.byteLength;
   }
 
   /** Returns the number of the entry with the key `first second`; -1 if there is none. */
@@ -149,8 +90,7 @@ export class KeyTable {
     const mask = this.#slots.length - 1;
     for (let slot = hash & mask;; slot = slot + 1 & mask) {
       const number = this.#slots[slot]! - 1;
-      if (number < 0) return -1;
-      if (this.#blocks[number >>> BLOCK_BITS]!.holds(number % BLOCK_ENTRIES)) return number;
+      if (number < 0 || this.#hasKey(number)) return number;
     }
   }
 
@@ -158,34 +98,70 @@ export class KeyTable {
   add(first: string, second: string): number {
     encode(first, second);
     const number = this.#count++;
-    const at = number % BLOCK_ENTRIES;
-    if (at === 0) {
-      this.#fullBlocksBytes += this.#blocks.at(-1)?.sizeBytes ?? 0;
-      this.#blocks.push(new Block(this.#recordBytes));
+    const start = this.#startOf(number);
+    if (start + size > this.#keys.length) {
+      const keys = Buffer.allocUnsafeSlow(Math.ceil(GROWTH_FACTOR * (start + size)));
+      keys.set(this.#keys);
+      this.#keys = keys;
     }
-    this.#blocks.at(-1)!.add(at);
+    if (number === this.#ends.length) {
+      this.#ends = grown(this.#ends);
+      this.#hashes = grown(this.#hashes);
+    }
+    this.#keys.set(bytes.subarray(0, size), start);
+    this.#ends[number] = start + size;
+    this.#hashes[number] = hash;
+    if (number % BLOCK_ENTRIES === 0) {
+      this.#records.push(Buffer.alloc(BLOCK_ENTRIES * this.#recordBytes));
+    }
     if (this.#count * 3 > this.#slots.length * 2) this.#growSlots();
     else this.#fill(hash, number);
     return number;
   }
 
   keyOf(number: number): string {
-    const block = this.#blocks[number >>> BLOCK_BITS]!;
-    const at = number % BLOCK_ENTRIES;
-    return block.keys.toString("utf8", block.startOf(at), block.ends[at]);
+    return this.#keys.toString("utf8", this.#startOf(number), this.#ends[number]);
   }
 
-  /** Returns an entry's record, valid until the next `add()`. */
-  recordOf(number: number): RecordPlace {
-    const { records } = this.#blocks[number >>> BLOCK_BITS]!;
-    return { bytes: records, at: number % BLOCK_ENTRIES * this.#recordBytes };
+  /** Returns an entry's record. */
+  recordOf(number: number, records: readonly Buffer[] = this.#records): RecordPlace {
+    const bytes = records[Math.floor(number / BLOCK_ENTRIES)]!;
+    return { bytes, at: number % BLOCK_ENTRIES * this.#recordBytes };
+  }
+
+  /** Returns an entry's record to write to. */
+  writableRecordOf(number: number): RecordPlace {
+    const { bytes } = this.recordOf(number);
+    if (this.#shared.delete(bytes)) {
+      this.#records[Math.floor(number / BLOCK_ENTRIES)] = Buffer.from(bytes);
+    }
+    return this.recordOf(number);
+  }
+
+  /** Returns all records as they are now, for `recordOf()`. */
+  snapshot(): readonly Buffer[] {
+    this.#shared = new Set(this.#records);
+    return [...this.#records];
+  }
+
+  #startOf(number: number): number {
+    return number === 0 ? 0 : this.#ends[number - 1]!;
+  }
+
+  /** Whether an entry has the encoded key. */
+  #hasKey(number: number): boolean {
+    const start = this.#startOf(number);
+    const end = this.#ends[number]!;
+    if (this.#hashes[number] !== hash || end - start !== size) return false;
+    for (let byte = 0; byte < size; byte++) {
+      if (this.#keys[start + byte] !== bytes[byte]) return false;
+    }
+    return true;
   }
 
   #growSlots(): void {
     this.#slots = new Uint32Array(this.#slots.length * 2);
-    for (let number = 0; number < this.#count; number++) {
-      this.#fill(this.#blocks[number >>> BLOCK_BITS]!.hashes[number % BLOCK_ENTRIES]!, number);
-    }
+    for (let number = 0; number < this.#count; number++) this.#fill(this.#hashes[number]!, number);
   }
 
   #fill(hash: number, number: number): void {
@@ -196,18 +172,13 @@ export class KeyTable {
   }
 }
 
-/** Writes the bytes of lowercase hex digits at `at`; skips hyphens. */
-export function writeHex(into: Uint8Array, at: number, text: string): void {
-  for (let place = 0; place < text.length; place += 2) {
-    if (text.charCodeAt(place) === HYPHEN) place += 1;
-    into[at++] = DIGIT_VALUES[text.charCodeAt(place)]! << 4 |
-      DIGIT_VALUES[text.charCodeAt(place + 1)]!;
-  }
+function grown(values: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(Math.ceil(GROWTH_FACTOR * values.length));
+  larger.set(values);
+  return larger;
 }
 
-/** Returns the event id whose bytes are at `at`. */
-export function readEventId(from: Buffer, at: number): string {
-  const hex = from.toString("hex", at, at + EVENT_ID_BYTES);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-` +
-    hex.slice(20);
+/** Writes an event id or lowercase hex digits as bytes at `at`. */
+export function writeHex(into: Buffer, at: number, text: string): void {
+  into.write(text.replaceAll("-", ""), at, "hex");
 }

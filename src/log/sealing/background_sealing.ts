@@ -3,19 +3,24 @@
  * and retried with backoff, without affecting reads and writes.
  */
 import { setTimeout } from "node:timers/promises";
-import type { MakeSegment } from "./segment_maker.ts";
+import type { MergePlan } from "../segment/sealed_history.ts";
+import type { MadeSegment, SegmentTask } from "./segment_maker.ts";
 
 const SEAL_RETRY_MS_MAX = 300_000;
 
 /** Backoff after the first failure. It doubles with each consecutive failure. */
 const SEAL_RETRY_MS = 1000;
 
-/** Builds segments on another thread while the log is being served. */
-export interface SegmentMaker {
-  make: MakeSegment;
+/** Makes files while the log is being served. The temporary name must be free. */
+interface Maker<Task, Made> {
+  /** Calls must not overlap. */
+  make(task: Task): Promise<Made>;
   /** Rejects active requests and frees all resources. */
   close(): Promise<void>;
 }
+
+export type SegmentMaker = Maker<SegmentTask, MadeSegment>;
+export type IndexMaker = Maker<MergePlan, void>;
 
 export interface BackgroundSealingOptions {
   maker: Pick<SegmentMaker, "close">;

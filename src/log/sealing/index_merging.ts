@@ -6,8 +6,11 @@
 import type { SealedHistory } from "../segment/sealed_history.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../storage/file_names.ts";
 import { removeIfThere, type Storage } from "../storage/storage.ts";
-import { BackgroundSealing, type BackgroundSealingOptions } from "./background_sealing.ts";
-import type { IndexMaker } from "./index_maker.ts";
+import {
+  BackgroundSealing,
+  type BackgroundSealingOptions,
+  type IndexMaker,
+} from "./background_sealing.ts";
 
 export interface IndexMergingOptions extends Pick<BackgroundSealingOptions, "report" | "pause"> {
   storage: Storage;

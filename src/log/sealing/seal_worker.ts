@@ -1,13 +1,19 @@
-/** The worker thread of `seal_thread.ts`: builds one segment at a time. */
+/** The worker thread of `seal_thread.ts`: makes one segment or index at a time. */
 import { workerData } from "node:worker_threads";
 import { answerRequests } from "../../threads/thread_pool.ts";
 import { fileStorage } from "../storage/file_storage.ts";
-import { type MadeSegment, makeSegment, type SegmentTask } from "./segment_maker.ts";
+import { makeIndex } from "./index_maker.ts";
+import type { SealRequest } from "./seal_thread.ts";
+import { type MadeSegment, makeSegment } from "./segment_maker.ts";
 import { startThrottle } from "./throttle.ts";
 
 const storage = fileStorage(workerData as string);
 
-answerRequests<SegmentTask, MadeSegment>(async (task) => {
-  const throttle = startThrottle(task.backlogBytes);
-  return { response: await makeSegment(storage, task, { throttle }) };
+answerRequests<SealRequest, MadeSegment | void>(async (request) => {
+  if ("task" in request) {
+    const throttle = startThrottle(request.task.backlogBytes);
+    return { response: await makeSegment(storage, request.task, { throttle }) };
+  }
+  // Lookups are right without the index, so nothing is urgent.
+  return { response: await makeIndex(storage, request.plan, startThrottle(0)) };
 });

@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
 import { ByteWriter } from "hyparquet-writer";
 import type { StorageFile } from "../storage/storage.ts";
-import { FOOTER_CRC_BYTES, footerCrc, TRAILER_BYTES } from "./footer.ts";
+import { FOOTER_CRC_BYTES, footerCrc, TRAILER_BYTES } from "./segment_footer.ts";
 
 /** Bytes written between syncs. A larger value leaves more dirty pages, which delay commits. */
 const SYNC_BYTES = 2 * 1024 * 1024;

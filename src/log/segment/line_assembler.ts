@@ -31,17 +31,10 @@ const LONG_COPY_BYTES = 512;
 
 const LF = pieceOf("\n");
 
-export interface AssembleOptions {
-  /** The rows to assemble; all if undefined. */
-  rows?: readonly number[];
-  /** A buffer for the lines, reused if its size is suitable. */
-  memory?: Buffer | undefined;
-}
-
-/** Assembles one line per row, each with its LF. @throws {SegmentError} */
+/** Assembles one line for each of `rows`, each with its LF. @throws {SegmentError} */
 export function assembleLines(
   columns: LineColumns,
-  { rows = [...columns.event_id.starts.keys()], memory }: AssembleOptions,
+  rows: readonly number[] = [...columns.event_id.starts.keys()],
 ): Buffer {
   const valueBytes = sumOf(COLUMN_NAMES, (name) => sizeOf(columns[name], rows));
   // Lines can be larger than the columns, since rows may share a dictionary value.
@@ -49,7 +42,7 @@ export function assembleLines(
     const limit = `more than ${COMMIT_BODY_BYTES_MAX}`;
     throw new SegmentError(`a row group has ${valueBytes} bytes of values, ${limit}`);
   }
-  return new LineAssembler(columns, rows, valueBytes, memory).assemble();
+  return new LineAssembler(columns, rows, valueBytes).assemble();
 }
 
 /** Returns the total size of a column's values in `rows`. */
@@ -72,20 +65,11 @@ class LineAssembler {
   #observedAt: Piece = layout.OBSERVED_AT;
   #observedAtStart = ABSENT;
 
-  constructor(
-    columns: LineColumns,
-    rows: readonly number[],
-    valueBytes: number,
-    memory: Buffer | undefined,
-  ) {
+  constructor(columns: LineColumns, rows: readonly number[], valueBytes: number) {
     this.#columns = columns;
     this.#rows = rows;
     this.#linesBytesMax = rows.length * layout.LINE_FIXED_BYTES + valueBytes;
-    const neededBytes = this.#linesBytesMax;
-    // The cache counts the whole buffer against its limit, so at most half may be unused.
-    const fits = memory !== undefined && memory.length >= neededBytes &&
-      memory.length <= 2 * neededBytes;
-    this.#bytes = fits ? memory : Buffer.allocUnsafeSlow(neededBytes);
+    this.#bytes = Buffer.allocUnsafeSlow(this.#linesBytesMax);
     this.#view = viewFor(this.#bytes);
   }
 

@@ -73,59 +73,41 @@ export function decodeManifest(bytes: Uint8Array, access: "read" | "write" = "wr
 
 /** @throws {Error} if the manifest is larger than readers accept; the previous one is kept. */
 export async function writeManifest(storage: Storage, manifest: Manifest): Promise<void> {
-  const { pages, sizeBytes } = encodingOf(manifest);
-  const bytes = sizeBytes + END.length;
-  if (bytes > MANIFEST_BYTES_MAX) {
+  const bytes = encodeManifest(manifest);
+  if (bytes.length > MANIFEST_BYTES_MAX) {
     throw new Error(
-      `${MANIFEST_FILE}: ${bytes} bytes for ${manifest.segments.length} segments exceed ` +
+      `${MANIFEST_FILE}: ${bytes.length} bytes for ${manifest.segments.length} segments exceed ` +
         `the limit of ${MANIFEST_BYTES_MAX}; continue in a new deployment`,
     );
   }
-  // A small manifest is one write.
-  const pieces = [...pages.slice(0, -1), Buffer.concat([pages.at(-1)!, END])];
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, pieces);
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, [bytes]);
 }
 
 /** Returns a manifest with more segments. Keeps the encoding of those that are there already. */
 export function withSegments(manifest: Manifest, added: readonly SegmentEntry[]): Manifest {
   const next = { ...manifest, segments: [...manifest.segments, ...added] };
-  const { pages, sizeBytes } = encodingOf(manifest);
   const separator = manifest.segments.length > 0 && added.length > 0 ? "," : "";
   const text = Buffer.from(separator + added.map(encodeEntry).join());
-  const last = pages.at(-1)!;
-  // A snapshot's pages are never changed; only the last one is small enough to be copied.
-  const isFull = last.length + text.length > PAGE_BYTES;
-  encodings.set(next, {
-    pages: isFull ? [...pages, text] : [...pages.slice(0, -1), Buffer.concat([last, text])],
-    sizeBytes: sizeBytes + text.length,
-  });
+  encodings.set(next, Buffer.concat([encodingOf(manifest), text]));
   return next;
 }
 
 /** Returns the only encoding that `readManifest()` accepts. */
 export function encodeManifest(manifest: Manifest): Buffer {
-  return Buffer.concat([...encodingOf(manifest).pages, END]);
+  return Buffer.concat([encodingOf(manifest), END]);
 }
 
-/** The encoding up to the end of the last segment, in one or more pieces. */
-interface Encoding {
-  pages: readonly Buffer[];
-  sizeBytes: number;
-}
-
-/** With this, the cost of a seal does not grow with the number of segments. */
-const encodings = new WeakMap<Manifest, Encoding>();
-const PAGE_BYTES = 256 * 1024;
+/** Encodings up to the end of the last segment. A seal copies it and encodes what is new. */
+const encodings = new WeakMap<Manifest, Buffer>();
 const END = Buffer.from("]}\n");
 
-function encodingOf(manifest: Manifest): Encoding {
+function encodingOf(manifest: Manifest): Buffer {
   const known = encodings.get(manifest);
   if (known !== undefined) return known;
   const { segments, ...header } = manifest;
   // `segments` sorts after all other members.
   const start = canonicalize(header).slice(0, -1) + ',"segments":[';
-  const page = Buffer.from(start + segments.map(encodeEntry).join());
-  const encoding = { pages: [page], sizeBytes: page.length };
+  const encoding = Buffer.from(start + segments.map(encodeEntry).join());
   encodings.set(manifest, encoding);
   return encoding;
 }

@@ -30,13 +30,13 @@ export async function decodeLines(
 ): Promise<Buffer> {
   const chunkOf = chunksIn(rowGroup, bytes);
   if (recordKey === undefined) {
-    return assembleLines(await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf), {});
+    return assembleLines(await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf));
   }
   const { record_key } = await decodeColumns(rowGroup, ["record_key"], chunkOf);
   const key = Buffer.from(recordKey);
   const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, key));
   if (rows.length === 0) return Buffer.alloc(0);
-  return assembleLines(await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf), { rows });
+  return assembleLines(await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf), rows);
 }
 
 /** Returns a function that copies a column chunk out of a row group. */
@@ -63,9 +63,8 @@ export async function decodeColumns<Name extends ColumnName>(
     return { element: columnElement(name), place, chunk: chunkOf(name) };
   });
   const decoded = await scanColumns(scanned, rows);
-  const values = names.map((
-    name,
-    n,
-  ) => [name, columnValues(decoded[n]!, rows, valueBytesMax(name))]);
+  const values = names.map((name, n) => {
+    return [name, columnValues(decoded[n]!, rows, valueBytesMax(name))];
+  });
   return Object.fromEntries(values) as Record<Name, ColumnValues>;
 }

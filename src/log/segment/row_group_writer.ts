@@ -5,7 +5,6 @@ import { canonicalize } from "../../event/json/canonical_json.ts";
 import { VERSION } from "../../version.ts";
 import type { FileWriter } from "./file_writer.ts";
 import { type EventFacts, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
-import { RepeatedColumn } from "./row_columns.ts";
 import type { RowGroupRows } from "./segment_rows.ts";
 import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 
@@ -22,13 +21,10 @@ export class RowGroupWriter {
       schema: [...SEGMENT_SCHEMA],
       createdBy: `service version ${VERSION}`,
     });
-    file.onRowGroup = (bytes, offset) => {
-      this.#chunkCrcs.push(this.#crcsOf(bytes, offset));
-      this.#detachStatistics();
-    };
+    file.onRowGroup = (bytes, offset) => void this.#chunkCrcs.push(this.#crcsOf(bytes, offset));
   }
 
-  /** Writes the next row group. The caller may reuse `rows` afterwards. */
+  /** Writes the next row group. */
   async write(rows: RowGroupRows): Promise<void> {
     await this.#parquet.write({
       columnData: COLUMN_NAMES.map((name) => columnOf(name, rows)),
@@ -60,16 +56,6 @@ export class RowGroupWriter {
     });
     return crcs.join("");
   }
-
-  /** Copies the statistics, which the footer needs after the rows have been overwritten. */
-  #detachStatistics(): void {
-    for (const { meta_data } of this.#parquet.row_groups.at(-1)!.columns) {
-      const { min_value, max_value, ...others } = meta_data?.statistics ?? {};
-      if (!(min_value instanceof Uint8Array && max_value instanceof Uint8Array)) continue;
-      const copies = { min_value: min_value.slice(), max_value: max_value.slice() };
-      meta_data!.statistics = { ...others, ...copies };
-    }
-  }
 }
 
 /**
@@ -77,12 +63,10 @@ export class RowGroupWriter {
  * the segment's index.
  */
 function columnOf(name: ColumnName, rows: RowGroupRows): ColumnSource {
-  const column = rows[name];
-  const hasDictionary = column instanceof RepeatedColumn && column.repeats;
   return {
     name,
     data: rows.valuesOf(name),
-    encoding: hasDictionary ? "RLE_DICTIONARY" : "PLAIN",
+    encoding: rows.hasDictionary(name) ? "RLE_DICTIONARY" : "PLAIN",
     statistics: name === "event_id" || name === "observed_at",
     columnIndex: name === "event_id",
     bloomFilter: name === "record_key",

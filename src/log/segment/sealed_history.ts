@@ -237,9 +237,7 @@ export class SealedHistory {
 
   /** The own indexes of the segments in a run. */
   indexesOf({ first, count }: Run): MergeInput[] {
-    return this.#segmentParts(first, count).map(({ index }, ordinal) => (
-      { index, ordinal, isSegment: true }
-    ));
+    return this.#segmentParts(first, count).map(({ index }, ordinal) => ({ index, ordinal }));
   }
 
   async close(): Promise<void> {

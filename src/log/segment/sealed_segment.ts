@@ -4,10 +4,10 @@
  */
 import type { Buffer } from "node:buffer";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { filterHashes } from "../index/key_hash.ts";
 import { LF } from "../line/line_bytes.ts";
 import { firstLineAfter } from "../line/stored_line.ts";
 import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
-import { pruneRowGroups } from "./row_group_pruning.ts";
 import type { Segment } from "./segment_reader.ts";
 
 /**
@@ -69,4 +69,24 @@ function chunkEnd(lines: Buffer, start: number): number {
   if (lines.length - start <= READ_CHUNK_BYTES) return lines.length;
   const end = lines.lastIndexOf(LF, start + READ_CHUNK_BYTES - 1) + 1;
   return end > start ? end : lines.indexOf(LF, start) + 1;
+}
+
+/**
+ * Returns the row groups that may contain matching events after `after`, in log order.
+ * @throws {SegmentError}
+ */
+export async function pruneRowGroups(
+  segment: Segment,
+  { after, filter }: Pick<LinesWanted, "after" | "filter">,
+): Promise<number[]> {
+  let numbers = null as readonly number[] | null;
+  for (const hash of filterHashes(filter)) {
+    const found = await segment.rowGroupsWith("locations", hash);
+    numbers = numbers?.filter((number) => found.includes(number)) ?? found;
+    if (numbers.length === 0) return [];
+  }
+  const rowGroups = await segment.rowGroups();
+  return (numbers ?? [...rowGroups.keys()]).filter((number) =>
+    after === undefined || rowGroups[number]!.lastEventId > after
+  );
 }

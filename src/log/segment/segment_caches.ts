@@ -32,10 +32,6 @@ export class SegmentCaches {
 /**
  * The lines from recently read row groups. Row groups are decoded one at a time, so decoding needs
  * the same memory for any number of readers.
- *
- * The next row group reuses the buffer of evicted lines. V8 runs a full collection after every few
- * MiB allocated outside its heap, so new buffers would halve the throughput of sealed replay. Lines
- * are exposed only during a call, so nothing uses evicted lines.
  */
 export class RowGroupCache {
   readonly #lines = new LruCache<Buffer>(

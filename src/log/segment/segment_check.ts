@@ -86,8 +86,6 @@ export class SegmentRowsCheck {
   readonly #index = new IndexBuilder();
   #lastRun: BatchRun | null = null;
   #batches = 0;
-  /** Reusable buffer with the previous lines. */
-  #memory: Buffer = Buffer.alloc(0);
 
   /**
    * @param full whether to read payloads and event hashes instead of using placeholders.
@@ -107,8 +105,7 @@ export class SegmentRowsCheck {
     for (const [number, rowGroup] of rowGroups.entries()) {
       const columns = await this.#readColumns(number, rowGroup.rows);
       const batches = batchRuns(columns, rowGroup.rows).map((run) => this.#enter(run));
-      const lines = await this.#segment.assemble(columns, { memory: this.#memory });
-      this.#memory = Buffer.from(lines.buffer);
+      const lines = await this.#segment.assemble(columns);
       yield { lines, batches };
       this.#checkRows(number, rowGroup, columns);
     }

@@ -1,26 +1,40 @@
 /**
  * Reads a segment's footer: its metadata, and where its column chunks and its index are. Accepts
  * only what the writer produces: this schema, contiguous row groups from the start of the file, and
- * sizes within their limits. `hyparquet` reads no more than what was accepted here.
+ * sizes within their limits. `hyparquet` reads no more than what was accepted here. A CRC-32 before
+ * the footer covers it and its length; other readers ignore it, as nothing refers to it.
  */
-import type {
-  ColumnChunk,
-  FileMetaData,
-  RowGroup as ParquetRowGroup,
-  SchemaElement,
+import { Buffer } from "node:buffer";
+import { crc32 } from "node:zlib";
+import {
+  type ColumnChunk,
+  type FileMetaData,
+  parquetMetadata,
+  type RowGroup as ParquetRowGroup,
+  type SchemaElement,
 } from "hyparquet";
 import { isEventId } from "../../event/event_id.ts";
-import { COMMIT_BODY_BYTES_MAX, ROW_GROUP_EVENTS_MAX } from "../../limits.ts";
+import {
+  COMMIT_BODY_BYTES_MAX,
+  ROW_GROUP_EVENTS_MAX,
+  SEGMENT_FOOTER_BYTES_MAX,
+} from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
-import type { ChunkPlace } from "../parquet/column_reader.ts";
-import type { FileRange } from "../storage/read_range.ts";
+import { type ChunkPlace, RAW_VALUES } from "../parquet/column_reader.ts";
+import { parseThrift } from "../parquet/thrift.ts";
+import { type FileRange, readRange } from "../storage/read_range.ts";
 import { SegmentError } from "../storage/segment_error.ts";
 import type { FileReader } from "../storage/storage.ts";
-import { MAGIC, readFileMetaData } from "./footer.ts";
 import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 
+/** Every Parquet file starts and ends with these bytes. */
+const MAGIC: Buffer = Buffer.from("PAR1");
+/** Size of the CRC-32 before the footer. */
+export const FOOTER_CRC_BYTES = 4;
+/** Size of the footer's length and the magic bytes. */
+export const TRAILER_BYTES = 8;
 /** Maximum expansion by Snappy: 64 bytes from a three-byte copy. */
 const SNAPPY_GROWTH_MAX = 22;
 const CRC_DIGITS = 8;
@@ -175,4 +189,49 @@ function eventId(bound: unknown): string {
   const id = bound instanceof Uint8Array && bound.length === UUID_BYTES ? uuidText(bound) : "";
   if (!isEventId(id)) throw new SegmentError("row group statistics for event_id are not event ids");
   return id;
+}
+
+/**
+ * Reads a Parquet footer. Returns it with the file offset of its CRC-32.
+ * @throws {SegmentError} if the file is damaged or not a segment.
+ */
+export async function readFileMetaData(
+  file: FileReader,
+  sizeBytes: number,
+): Promise<{ metadata: FileMetaData; start: number }> {
+  const bytesMin = MAGIC.length + FOOTER_CRC_BYTES + TRAILER_BYTES;
+  if (sizeBytes < bytesMin) throw new SegmentError(`file is too short: ${sizeBytes} bytes`);
+  const opening = await readRange(file, 0, MAGIC.length);
+  const trailer = await readRange(file, sizeBytes - TRAILER_BYTES, sizeBytes);
+  if (!opening.equals(MAGIC)) throw new SegmentError("no Parquet magic at byte 0");
+  const magicStart = sizeBytes - MAGIC.length;
+  if (!trailer.subarray(-MAGIC.length).equals(MAGIC)) {
+    throw new SegmentError(`no Parquet magic at byte ${magicStart}`);
+  }
+  const footerBytes = trailer.readUInt32LE();
+  const start = sizeBytes - TRAILER_BYTES - footerBytes - FOOTER_CRC_BYTES;
+  if (start < MAGIC.length || footerBytes > SEGMENT_FOOTER_BYTES_MAX) {
+    throw new SegmentError(`invalid footer size before byte ${magicStart}: ${footerBytes} bytes`);
+  }
+  const checked = await readRange(file, start, sizeBytes);
+  const footer = checked.subarray(FOOTER_CRC_BYTES);
+  if (footerCrc(footer) !== checked.readUInt32LE()) {
+    throw new SegmentError(`the footer at byte ${start} does not match its CRC-32`);
+  }
+  return { metadata: parseFooter(footer, footerBytes), start };
+}
+
+function parseFooter(footer: Buffer, footerBytes: number): FileMetaData {
+  const { end } = parseThrift(footer, 0);
+  if (end !== footerBytes) throw new SegmentError("the footer has trailing bytes");
+  try {
+    return parquetMetadata(footer, { parsers: RAW_VALUES, geoparquet: false });
+  } catch (cause) {
+    throw new SegmentError(`malformed footer: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** @param footer the footer, its length and the magic bytes. */
+export function footerCrc(footer: Uint8Array): number {
+  return crc32(footer.subarray(0, -MAGIC.length));
 }

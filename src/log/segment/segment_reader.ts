@@ -1,9 +1,9 @@
 /**
  * Reads a segment. Opening reads the footer but no rows. A row group is decoded as a unit into the
- * lines that were sealed; `row_group_pruning.ts` selects the row groups that a filter needs.
+ * lines that were sealed; `sealed_segment.ts` selects the row groups that a filter needs.
  */
 import type { Buffer } from "node:buffer";
-import { IndexError } from "../index/index_error.ts";
+import { IndexError } from "../index/index_format.ts";
 import { IndexReader, type TableName } from "../index/index_reader.ts";
 import type { KeyHash } from "../index/key_hash.ts";
 import { readRange } from "../storage/read_range.ts";
@@ -11,7 +11,7 @@ import { SegmentError } from "../storage/segment_error.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
 import type { ColumnValues } from "./column_values.ts";
-import { assembleLines, type AssembleOptions, type LineColumns } from "./line_assembler.ts";
+import { assembleLines, type LineColumns } from "./line_assembler.ts";
 import { decodeColumns } from "./row_group_decoder.ts";
 import { type ListedFile, SegmentCaches } from "./segment_caches.ts";
 import { readFooter, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
@@ -84,8 +84,8 @@ export class Segment {
     return this.#caches.lines.decodeInTurn(() => this.#decode(number, recordKey));
   }
 
-  assemble(columns: LineColumns, options: AssembleOptions): Promise<Buffer> {
-    return this.#named(() => assembleLines(columns, options));
+  assemble(columns: LineColumns): Promise<Buffer> {
+    return this.#named(() => assembleLines(columns));
   }
 
   /**

@@ -6,35 +6,56 @@ import { Buffer } from "node:buffer";
 import type { DecodedArray } from "hyparquet";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import {
-  HASH_BYTES,
-  needsEscape,
-  takeHex,
-  takeUuid,
-  unescapedText,
-  UUID_BYTES,
-} from "../line/line_bytes.ts";
+import { HASH_BYTES, takeHex, takeUuid, unescapedText, UUID_BYTES } from "../line/line_bytes.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
-import { FixedColumn, RepeatedColumn, TextColumn } from "./row_columns.ts";
 import type { StoredEvent } from "../line/stored_event.ts";
-import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
+import type { ColumnName } from "./segment_schema.ts";
+
+/** Values that repeat. Rows with equal values share one object, by which the library finds them. */
+class RepeatedColumn<Value> {
+  readonly #byText = new Map<string, Value>();
+  readonly rows: Value[] = [];
+
+  /** Adds the next row. @param decode called once per distinct `text`; returns its value. */
+  add(text: string, decode: (text: string) => Value): void {
+    let value = this.#byText.get(text);
+    if (value === undefined) {
+      value = decode(text);
+      this.#byText.set(text, value);
+    }
+    this.rows.push(value);
+  }
+
+  /** Whether a dictionary is smaller than the plain values. */
+  get repeats(): boolean {
+    return 2 * this.#byText.size <= this.rows.length;
+  }
+
+  /** Returns each value once. */
+  distinct(): Iterable<Value> {
+    return this.#byText.values();
+  }
+}
 
 export class RowGroupRows {
-  rows = 0;
-  readonly event_id = new FixedColumn(UUID_BYTES);
-  readonly source = new RepeatedColumn<Uint8Array>();
-  readonly stream = new RepeatedColumn<Uint8Array>();
-  readonly record_key = new TextColumn();
-  readonly kind = new RepeatedColumn<Uint8Array>();
-  readonly occurred_at = new TextColumn();
+  readonly event_id: Buffer[] = [];
+  readonly source = new RepeatedColumn<Buffer>();
+  readonly stream = new RepeatedColumn<Buffer>();
+  readonly record_key: Buffer[] = [];
+  readonly kind = new RepeatedColumn<Buffer>();
+  readonly occurred_at: (Buffer | null)[] = [];
   /** Unix milliseconds. */
   readonly observed_at = new RepeatedColumn<bigint>();
-  readonly payload = new TextColumn();
-  readonly content_hash = new FixedColumn(HASH_BYTES);
-  readonly batch_id = new RepeatedColumn<Uint8Array>();
-  readonly batch_digest = new RepeatedColumn<Uint8Array>();
-  readonly event_hash = new FixedColumn(HASH_BYTES);
+  readonly payload: Buffer[] = [];
+  readonly content_hash: Buffer[] = [];
+  readonly batch_id = new RepeatedColumn<Buffer>();
+  readonly batch_digest = new RepeatedColumn<Buffer>();
+  readonly event_hash: Buffer[] = [];
+
+  get rows(): number {
+    return this.event_id.length;
+  }
 
   /**
    * Adds the next event; returns the name of its stream.
@@ -42,75 +63,64 @@ export class RowGroupRows {
    */
   add(event: StoredEvent, batch: BatchEntry): string {
     const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;
+    const { recordKeyStart, recordKeyEnd, occurredAtStart, occurredAtEnd } = event;
     this.source.add(batch.source, Buffer.from);
     this.batch_id.add(batch.batch_id, Buffer.from);
     this.batch_digest.add(batch.batch_digest, (digest) => Buffer.from(digest, "hex"));
     this.#addFixed(event);
     const stream = bytes.toString("latin1", streamStart, streamEnd);
     this.stream.add(stream, decodeText);
-    addText(this.record_key, event, event.recordKeyStart, event.recordKeyEnd);
+    this.record_key.push(textIn(bytes, recordKeyStart, recordKeyEnd));
     this.kind.add(bytes.toString("latin1", kindStart, kindEnd), decodeText);
     const observedAtEnd = observedAtStart + OBSERVED_AT_CHARS;
     this.observed_at.add(bytes.toString("latin1", observedAtStart, observedAtEnd), decodeTime);
-    this.payload.add(bytes, event.payloadStart, event.payloadEnd);
-    const isDated = event.occurredAtStart >= 0;
-    if (isDated) addText(this.occurred_at, event, event.occurredAtStart, event.occurredAtEnd);
-    else this.occurred_at.addAbsent();
-    this.rows += 1;
+    this.payload.push(Buffer.from(bytes.subarray(event.payloadStart, event.payloadEnd)));
+    const isDated = occurredAtStart >= 0;
+    this.occurred_at.push(isDated ? textIn(bytes, occurredAtStart, occurredAtEnd) : null);
     return stream;
   }
 
   /** Returns the values in a column. */
   valuesOf(name: ColumnName): DecodedArray {
     const column = this[name];
-    return column instanceof FixedColumn ? column.values(this.rows) : column.values();
+    return column instanceof RepeatedColumn ? column.rows : column;
+  }
+
+  hasDictionary(name: ColumnName): boolean {
+    const column = this[name];
+    return column instanceof RepeatedColumn && column.repeats;
   }
 
   /** Returns the texts in a column, repeated ones once. */
   *textsOf(name: "record_key" | "kind"): Iterable<string> {
-    const column = this[name];
-    const values = column instanceof TextColumn ? column.values() : column.distinct();
-    for (const value of values) yield utf8(value!);
-  }
-
-  clear(): void {
-    this.rows = 0;
-    for (const name of COLUMN_NAMES) {
-      const column = this[name];
-      if (!(column instanceof FixedColumn)) column.clear();
-    }
+    const values = name === "kind" ? this.kind.distinct() : this.record_key;
+    for (const value of values) yield value.toString();
   }
 
   #addFixed({ bytes, eventIdStart, contentHashStart, eventHashStart }: StoredEvent): void {
-    const { event_id: id, content_hash: content, event_hash: hash, rows } = this;
-    const isValid = takeUuid(bytes, eventIdStart, id.bytes, id.startOf(rows)) &&
-      takeHex(bytes, contentHashStart, HASH_BYTES, content.bytes, content.startOf(rows)) &&
-      takeHex(bytes, eventHashStart, HASH_BYTES, hash.bytes, hash.startOf(rows));
+    const id = Buffer.allocUnsafe(UUID_BYTES);
+    const content = Buffer.allocUnsafe(HASH_BYTES);
+    const hash = Buffer.allocUnsafe(HASH_BYTES);
+    const isValid = takeUuid(bytes, eventIdStart, id, 0) &&
+      takeHex(bytes, contentHashStart, HASH_BYTES, content, 0) &&
+      takeHex(bytes, eventHashStart, HASH_BYTES, hash, 0);
     if (!isValid) throw new CorruptLogError("an event has a malformed id or hash");
+    this.event_id.push(id);
+    this.content_hash.push(content);
+    this.event_hash.push(hash);
   }
 }
 
-function utf8({ buffer, byteOffset, length }: Uint8Array): string {
-  return Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString();
-}
-
-function addText(column: TextColumn, { bytes }: StoredEvent, start: number, end: number): void {
-  // Most strings have no escapes, and copying them is cheaper than creating a view.
-  if (!needsEscape(bytes, start, end)) {
-    column.add(bytes, start, end);
-    return;
-  }
+/** Returns an unescaped copy of a JSON string. */
+function textIn(bytes: Buffer, start: number, end: number): Buffer {
   const text = unescapedText(bytes, start, end);
   if (text === null) throw malformed(bytes.toString("utf8", start, end));
-  column.add(text);
+  return Buffer.from(text);
 }
 
 /** Unescapes a JSON string. @param spelled the string's UTF-8 bytes, decoded as Latin-1. */
-function decodeText(spelled: string): Uint8Array {
-  const bytes = Buffer.from(spelled, "latin1");
-  const text = unescapedText(bytes, 0, bytes.length);
-  if (text === null) throw malformed(bytes.toString());
-  return text;
+function decodeText(spelled: string): Buffer {
+  return textIn(Buffer.from(spelled, "latin1"), 0, spelled.length);
 }
 
 /** Returns an `observed_at` as Unix milliseconds. */

@@ -93,7 +93,7 @@ class SegmentWriter {
   readonly #chain: HistoryChain;
   readonly #index = new IndexBuilder();
   readonly #event = new StoredEvent();
-  readonly #rows = new RowGroupRows();
+  #rows = new RowGroupRows();
   #rowsBytes = 0;
   #batches = 0;
   #events = 0;
@@ -200,7 +200,7 @@ class SegmentWriter {
     }
     this.#index.endRowGroup();
     await this.#rowGroups.write(this.#rows);
-    this.#rows.clear();
+    this.#rows = new RowGroupRows();
     this.#rowsBytes = 0;
     this.#throttle();
   }

@@ -1,7 +1,7 @@
 /** Verifies the index of a run, by making it again from the indexes of its segments. */
 import { Buffer } from "node:buffer";
 import { mergeIndexes } from "../index/index_merge.ts";
-import { IndexError } from "../index/index_error.ts";
+import { IndexError } from "../index/index_format.ts";
 import { IndexCaches, IndexReader } from "../index/index_reader.ts";
 import type { Run } from "../index/run_plan.ts";
 import type { SealedHistory } from "../segment/sealed_history.ts";

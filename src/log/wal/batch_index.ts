@@ -1,6 +1,7 @@
 /** The batches, frontiers and streams in an unsealed file: the tail or a pending generation. */
 import { assert } from "../../assert.ts";
-import { EVENT_ID_BYTES, KeyTable, readEventId, writeHex } from "../read/key_table.ts";
+import { HASH_BYTES, UUID_BYTES, uuidText } from "../line/line_bytes.ts";
+import { KeyTable, writeHex } from "../read/key_table.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { BatchEntry } from "./commit_frame.ts";
@@ -14,9 +15,9 @@ export interface StreamGrowth {
 }
 
 /** A batch's record: its first and last event id, its digest, and its events in 32 bits. */
-const LAST_EVENT_ID = EVENT_ID_BYTES;
-const DIGEST = LAST_EVENT_ID + EVENT_ID_BYTES;
-const EVENTS = DIGEST + 32;
+const LAST_EVENT_ID = UUID_BYTES;
+const DIGEST = LAST_EVENT_ID + UUID_BYTES;
+const EVENTS = DIGEST + HASH_BYTES;
 const RECORD_BYTES = EVENTS + 4;
 
 export class BatchIndex {
@@ -59,8 +60,8 @@ export class BatchIndex {
       batch_digest: bytes.toString("hex", at + DIGEST, at + EVENTS),
       batch_id: batchId,
       events: bytes.readUInt32LE(at + EVENTS),
-      first_event_id: readEventId(bytes, at),
-      last_event_id: readEventId(bytes, at + LAST_EVENT_ID),
+      first_event_id: uuidText(bytes, at),
+      last_event_id: uuidText(bytes, at + LAST_EVENT_ID),
       source,
     };
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { EntryList } from "../../../src/log/index/entries.ts";
-import { IndexError } from "../../../src/log/index/index_error.ts";
+import { IndexError } from "../../../src/log/index/index_format.ts";
 import { IndexBuilder } from "../../../src/log/index/index_builder.ts";
 import { NO_COVERAGE } from "../../../src/log/index/index_format.ts";
 import { mergeIndexes } from "../../../src/log/index/index_merge.ts";

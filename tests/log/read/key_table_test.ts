@@ -1,18 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  BLOCK_ENTRIES,
-  EVENT_ID_BYTES,
-  KeyTable,
-  readEventId,
-  writeHex,
-} from "../../../src/log/read/key_table.ts";
+import { UUID_BYTES, uuidText } from "../../../src/log/line/line_bytes.ts";
+import { BLOCK_ENTRIES, KeyTable, writeHex } from "../../../src/log/read/key_table.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { idAt } from "../../support/event_ids.ts";
 
 test(`KeyTable agrees with a Map (seed ${SEED})`, () => {
   const random = new SeededRandom();
-  const table = new KeyTable(EVENT_ID_BYTES);
+  const table = new KeyTable(UUID_BYTES);
   const plain = new Map<string, string>();
   const parts = ["", "a", "b", "é", "🦄", "aé", "x".repeat(300), "é".repeat(200)];
   const numbers = 5 * BLOCK_ENTRIES;
@@ -23,7 +18,7 @@ test(`KeyTable agrees with a Map (seed ${SEED})`, () => {
     const number = table.find(first, second);
     if (number >= 0) {
       const { bytes, at } = table.recordOf(number);
-      assert.equal(readEventId(bytes, at), plain.get(key));
+      assert.equal(uuidText(bytes, at), plain.get(key));
     } else {
       assert.ok(!plain.has(key));
       const { bytes, at } = table.recordOf(table.add(first, second));
@@ -35,7 +30,7 @@ test(`KeyTable agrees with a Map (seed ${SEED})`, () => {
   [...plain].forEach(([key, value], number) => {
     assert.equal(table.keyOf(number), key);
     const { bytes, at } = table.recordOf(number);
-    assert.equal(readEventId(bytes, at), value);
+    assert.equal(uuidText(bytes, at), value);
   });
 });
 

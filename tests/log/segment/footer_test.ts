@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
-import { readFileMetaData } from "../../../src/log/segment/footer.ts";
+import { readFileMetaData } from "../../../src/log/segment/segment_footer.ts";
 import { METADATA_KEY } from "../../../src/log/segment/segment_metadata.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import type { EventFilter } from "../../../src/log/line/stored_line.ts";
-import { pruneRowGroups } from "../../../src/log/segment/row_group_pruning.ts";
+import { pruneRowGroups } from "../../../src/log/segment/sealed_segment.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealCommits, smallBatches } from "../../support/test_segment.ts";
