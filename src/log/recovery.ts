@@ -124,8 +124,7 @@ async function recoverFiles(
   if (path !== TAIL_FILE) await storage.rename(path, TAIL_FILE);
   await syncNames(storage);
   await removeLeftovers(storage, manifest, { ...names, orphans }, report);
-  const files = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
-  await storage.hold(TAIL_FILE, MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, ...files);
+  await storage.hold(TAIL_FILE);
   return { manifest, sealed, pending, tail, lastEventId, head: tail.head ?? head };
 }
 
