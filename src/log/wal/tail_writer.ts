@@ -66,14 +66,14 @@ export class TailWriter {
       if (written !== bytes) return await this.append(built);
       throw new StorageFullError(`no space for a ${bytes.length}-byte commit`, { cause: error });
     }
-    // The commit is indexed while the sync runs.
-    const [, entries] = await Promise.all([
-      this.#sync(mode),
-      this.#takeIn(() => this.#tail.indexEntries(commit, bytes)),
-    ]);
+    await this.#sync(mode);
     const isQuick = isLone && performance.now() - startMs <= QUICK_COMMIT_MS;
     this.#quickRun = isQuick ? this.#quickRun + 1 : 0;
-    await this.#takeIn(() => this.#tail.add(commit, bytes, growth, entries));
+    try {
+      this.#tail.add(commit, bytes, growth);
+    } catch (error) {
+      throw this.poisonBy("a written commit contradicts the in-memory state", error);
+    }
     freeOwnMemory(bytes);
   }
 
@@ -104,15 +104,6 @@ export class TailWriter {
     written.set(bytes);
     this.#reservedEnd = offset + written.length;
     return written;
-  }
-
-  /** Applies a written commit to the in-memory state. A failure poisons the writer. */
-  async #takeIn<T>(update: () => T): Promise<T> {
-    try {
-      return await update();
-    } catch (error) {
-      throw this.poisonBy("a written commit contradicts the in-memory state", error);
-    }
   }
 
   /** Stops the writer permanently; returns the error that every later append throws. */
