@@ -64,7 +64,7 @@ export async function recover(
 ): Promise<RecoveredLog> {
   await storage.hold(LOCK_FILE);
   const manifest = await prepareFolder(storage);
-  const opened: Closable[] = [];
+  const opened: Pick<StorageFile, "close">[] = [];
   try {
     const sealed = new SealedHistory(storage, { report, decoder });
     opened.push(sealed);
@@ -75,17 +75,13 @@ export async function recover(
   }
 }
 
-interface Closable {
-  close(): Promise<void>;
-}
-
 /** @param opened receives every file that stays open. */
 async function recoverFiles(
   storage: OwnedStorage,
   manifest: Manifest,
   report: Report,
   sealed: SealedHistory,
-  opened: Closable[],
+  opened: Pick<StorageFile, "close">[],
 ): Promise<RecoveredLog> {
   await sealed.open(manifest.segments);
   let { lastEventId } = sealed;
