@@ -12,7 +12,7 @@ import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LF } from "../line/line_bytes.ts";
 import { lineEventId } from "../line/stored_line.ts";
 import type { Hash64 } from "../line/bloom_block.ts";
-import { addKeys, type BlockKeys, emptyKeyFilter, mayContain } from "./key_filter.ts";
+import { addKeys, KEY_FILTER_BYTES, mayContain } from "./key_filter.ts";
 
 /** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
 export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
@@ -31,7 +31,8 @@ interface IndexEntry {
   start: number;
   /** CRC-32 of the block's bytes so far. */
   crc: number;
-  keys: BlockKeys;
+  /** Filter over the record keys. */
+  keys: Uint8Array;
 }
 
 /** Approximate memory for an entry. */
@@ -107,5 +108,5 @@ export class SparseIndex {
 }
 
 function newEntry(eventId: string, start: number): IndexEntry {
-  return { eventId, start, crc: 0, keys: emptyKeyFilter() };
+  return { eventId, start, crc: 0, keys: new Uint8Array(KEY_FILTER_BYTES) };
 }

@@ -13,7 +13,11 @@ import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
 import { type CallMode, isNoRoom } from "../storage/storage.ts";
 import { sumOf } from "../../sum.ts";
 
-/** A commit is quick if its write and sync together take at most this long. */
+/**
+ * A commit is quick if its write and sync together take at most this long. After a quick one, the
+ * only batch that is waiting is committed with blocking calls, since a round trip to the thread
+ * pool takes longer than the sync. If the disk becomes slow, one sync blocks other clients.
+ */
 const QUICK_COMMIT_MS = 1;
 /**
  * The largest commit that may block or reserve space. How fast small commits are says little about
@@ -55,7 +59,8 @@ export class TailWriter {
     const isDue = commit.batches.length > 0 && this.#isReservationDue(offset, bytes.length);
     const written = isDue ? await this.#withReserve(offset, bytes) : bytes;
     const isLone = commit.batches.length === 1 && written.length <= SMALL_COMMIT_BYTES_MAX;
-    const mode = isLone ? this.#loneMode() : "pooled";
+    const isBlocking = isLone && this.#quickRun % COMMITS_PER_PROBE > 0;
+    const mode = isBlocking ? "blocking" : "pooled";
     const startMs = performance.now();
     try {
       await this.#tail.file.write(written, offset, mode);
@@ -75,15 +80,6 @@ export class TailWriter {
       throw this.poisonBy("a written commit contradicts the in-memory state", error);
     }
     freeOwnMemory(bytes);
-  }
-
-  /**
-   * Returns how to commit the only batch that is waiting. While the disk is fast, a round trip to
-   * the thread pool takes longer than the sync, so blocking saves time. If the disk becomes slow,
-   * one sync blocks other clients.
-   */
-  #loneMode(): CallMode {
-    return this.#quickRun % COMMITS_PER_PROBE > 0 ? "blocking" : "pooled";
   }
 
   /** Ends the file with its last commit. @throws {WriterPoisonedError} */
