@@ -15,8 +15,8 @@ import {
 } from "../line/bloom_block.ts";
 
 /**
- * Size of a filter, eight blocks. Filters take 256 KiB for a full tail. The false-positive rate is one in 5,000 for a block of 80
- * typical events, and one in 60 for a block of 200 events of minimum size.
+ * Size of a filter, eight blocks; 256 KiB for a full tail. The false-positive rate is one in 5,000
+ * for a block of 80 typical events, and one in 60 for a block of 200 events of minimum size.
  */
 export const KEY_FILTER_BYTES = 256;
 
