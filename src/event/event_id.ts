@@ -11,11 +11,6 @@ export function isEventId(value: unknown): value is string {
   return typeof value === "string" && EVENT_ID_PATTERN.test(value);
 }
 
-/** Whether the 16 bytes of a UUID are those of a UUIDv7 (RFC 9562 section 5.7). */
-export function isEventIdBytes(bytes: Uint8Array): boolean {
-  return bytes[6]! >> 4 === 7 && bytes[8]! >> 6 === 0b10;
-}
-
 const TAIL_END = 2 ** 12;
 /** The last three digits, precomputed because consecutive ids usually differ only there. */
 const TAILS = Array.from({ length: TAIL_END }, (_, tail) => tail.toString(16).padStart(3, "0"));

@@ -320,13 +320,9 @@ export class Log {
       const { clockMs } = this.#options;
       const options = { storage, clockMs, make, backlogBytes: () => this.#backlogBytes() };
       this.#manifest = await sealPending(pending, this.#manifest, options);
-    } catch (cause) {
-      await removeUnfinished(storage).catch((left: Error) => {
-        const { message } = cause as Error;
-        const reason = `temporary files could not be removed: ${left.message}`;
-        throw new Error(`${message}; ${reason}`, { cause });
-      });
-      throw cause;
+    } catch (error) {
+      await removeUnfinished(storage).catch(() => {});
+      throw error;
     }
     return this.#publish(pending);
   }

@@ -64,7 +64,7 @@ export async function recover(
 ): Promise<RecoveredLog> {
   await storage.hold(LOCK_FILE);
   const manifest = await prepareFolder(storage);
-  const opened: Closable[] = [];
+  const opened: Pick<StorageFile, "close">[] = [];
   try {
     const sealed = new SealedHistory(storage, { report, decoder });
     opened.push(sealed);
@@ -75,17 +75,13 @@ export async function recover(
   }
 }
 
-interface Closable {
-  close(): Promise<void>;
-}
-
 /** @param opened receives every file that stays open. */
 async function recoverFiles(
   storage: OwnedStorage,
   manifest: Manifest,
   report: Report,
   sealed: SealedHistory,
-  opened: Closable[],
+  opened: Pick<StorageFile, "close">[],
 ): Promise<RecoveredLog> {
   await sealed.open(manifest.segments);
   let { lastEventId } = sealed;
@@ -124,8 +120,7 @@ async function recoverFiles(
   if (path !== TAIL_FILE) await storage.rename(path, TAIL_FILE);
   await syncNames(storage);
   await removeLeftovers(storage, manifest, { ...names, orphans }, report);
-  const files = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
-  await storage.hold(TAIL_FILE, MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, ...files);
+  await storage.hold(TAIL_FILE);
   return { manifest, sealed, pending, tail, lastEventId, head: tail.head ?? head };
 }
 

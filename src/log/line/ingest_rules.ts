@@ -16,17 +16,13 @@ import type { StoredEvent } from "./stored_event.ts";
 type Rule = (text: string) => string | null;
 const SYSTEM = Buffer.from(system.SYSTEM_SOURCE);
 const LINEAGE = Buffer.from(system.SOURCE_LINEAGE_STREAM);
+const NUL = Buffer.alloc(1);
 const RETIREMENT = new RegExp(`^${system.RESERVED_BATCH_PREFIX}retire/([^/]+)/([0-9a-f-]{36})$`);
 
 export class IngestRules {
   readonly #scratch = new ByteWriter(64 * 1024);
   #events = 0;
   #observedAt = Buffer.alloc(0);
-  readonly #stream = new Checked(names.nameFault);
-  readonly #kind = new Checked(names.kindFault);
-  /** Its input ends at this offset in the scratch buffer, whatever its size. */
-  #inputEnd = 0;
-  #copy: CanonicalCopy | null = null;
 
   /** Returns the first rule that a line violates; null if a request can have produced it. */
   faultIn(event: StoredEvent, isFirst: boolean): string | null {
@@ -39,9 +35,9 @@ export class IngestRules {
     const isSame = sameBytes(bytes, at, at + OBSERVED_AT_CHARS, this.#observedAt);
     if (!isSame || isFirst && !isTime(`${this.#observedAt}`)) return "its observed_at is invalid";
     if (!this.#isCanonical(bytes, payloadStart, payloadEnd)) return "its payload is not canonical";
-    const fault = this.#stream.faultIn(bytes, event.streamStart, event.streamEnd) ??
+    const fault = faultOf(names.nameFault, bytes, event.streamStart, event.streamEnd) ??
       faultOf(names.recordKeyFault, bytes, recordKeyStart, event.recordKeyEnd) ??
-      this.#kind.faultIn(bytes, event.kindStart, event.kindEnd) ??
+      faultOf(names.kindFault, bytes, event.kindStart, event.kindEnd) ??
       (occurredAtStart < 0
         ? null
         : faultOf(occurredAtFault, bytes, occurredAtStart, event.occurredAtEnd));
@@ -49,44 +45,20 @@ export class IngestRules {
   }
 
   #isCanonical(bytes: Buffer, start: number, end: number): boolean {
-    const scratch = this.#scratch;
-    const sizeBytes = end - start;
-    if (sizeBytes > this.#inputEnd) {
-      this.#inputEnd = 2 * sizeBytes;
-      this.#copy = new CanonicalCopy(scratch, this.#inputEnd);
-    }
-    const inputEnd = this.#inputEnd;
-    scratch.size = inputEnd + 1;
-    scratch.reserve(sizeBytes);
-    scratch.bytes.set(viewOf(bytes, start, end), inputEnd - sizeBytes);
-    scratch.bytes[inputEnd] = 0;
-    if (this.#copy!.copy(inputEnd - sizeBytes, PAYLOAD_DEPTH_MAX) === inputEnd) {
-      const copied = viewOf(scratch.bytes, inputEnd + 1, scratch.size);
-      return Buffer.compare(viewOf(bytes, start, end), copied) === 0;
+    const payload = viewOf(bytes, start, end);
+    const [scratch, inputEnd] = [this.#scratch, payload.length];
+    scratch.size = 0;
+    scratch.append(payload);
+    scratch.append(NUL);
+    if (new CanonicalCopy(scratch, inputEnd).copy(0, PAYLOAD_DEPTH_MAX) === inputEnd) {
+      return scratch.bytes.compare(payload, 0, inputEnd, inputEnd + 1, scratch.size) === 0;
     }
     try {
-      const value = parseJson(viewOf(bytes, start, end));
-      return canonicalize(value, PAYLOAD_DEPTH_MAX) === bytes.toString("utf8", start, end);
+      return canonicalize(parseJson(payload), PAYLOAD_DEPTH_MAX) ===
+        bytes.toString("utf8", start, end);
     } catch {
       return false;
     }
-  }
-}
-
-/** A string member. Repetitions of its last valid value are not checked again. */
-class Checked {
-  readonly #rule: Rule;
-  #last: Uint8Array | null = null;
-
-  constructor(rule: Rule) {
-    this.#rule = rule;
-  }
-
-  faultIn(bytes: Buffer, start: number, end: number): string | null {
-    if (this.#last !== null && sameBytes(bytes, start, end, this.#last)) return null;
-    const fault = faultOf(this.#rule, bytes, start, end);
-    if (fault === null) this.#last = Buffer.from(viewOf(bytes, start, end));
-    return fault;
   }
 }
 

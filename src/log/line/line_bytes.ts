@@ -109,16 +109,8 @@ export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece)
 }
 
 /** Whether `bytes` contains a piece at `at`. */
-export function hasPieceAt(bytes: DataView, at: number, { view, sizeBytes }: Piece): boolean {
-  if (at + sizeBytes > bytes.byteLength) return false;
-  let i = 0;
-  for (; i + WORD_BYTES <= sizeBytes; i += WORD_BYTES) {
-    if (bytes.getInt32(at + i) !== view.getInt32(i)) return false;
-  }
-  for (; i < sizeBytes; i++) {
-    if (bytes.getUint8(at + i) !== view.getUint8(i)) return false;
-  }
-  return true;
+export function hasPieceAt(bytes: Uint8Array, at: number, piece: Piece): boolean {
+  return sameBytes(bytes, at, at + piece.sizeBytes, piece.bytes);
 }
 
 /** The two hex digits of each byte, with the first in the low half. */
@@ -208,17 +200,14 @@ const LF_WORD = 0x0a0a0a0a;
 const LOWEST_BITS = 0x01010101;
 const HIGHEST_BITS = 0x80808080 | 0;
 
-/** Returns the end of the event line that starts at `start`, including its LF. It must be valid. */
-export function eventLineEnd(lines: DataView, start: number): number {
-  return lineEnd(lines, start + EVENT_BYTES_MIN - 1);
-}
-
 /**
- * Returns the end of the line that contains `at`, including its LF; the end of `lines` if it has
- * none. Searches word by word with the zero-byte trick (H. Warren, Hacker's Delight, 6-1), since
- * one runtime searches a Buffer byte by byte, which would double the time of a replay.
+ * Returns the end of the event line that starts at `start`, including its LF; the end of `lines` if
+ * it has none. The line must be valid. Searches word by word with the zero-byte trick (H. Warren,
+ * Hacker's Delight, 6-1), since one runtime searches a Buffer byte by byte, which would slow a
+ * replay down.
  */
-export function lineEnd(lines: DataView, at: number): number {
+export function eventLineEnd(lines: DataView, start: number): number {
+  let at = start + EVENT_BYTES_MIN - 1;
   const wordsEnd = lines.byteLength - 2 * WORD_BYTES;
   for (; at <= wordsEnd; at += 2 * WORD_BYTES) {
     const first = lines.getInt32(at, LITTLE_ENDIAN) ^ LF_WORD;

@@ -4,14 +4,12 @@ import {
   HASH_CHARS,
   hasPieceAt,
   LF,
-  lineEnd,
   sameBytes,
   spelledText,
   stringEnd,
   stringStart,
   unescapedText,
   UUID_CHARS,
-  viewFor,
 } from "./line_bytes.ts";
 import * as layout from "./line_layout.ts";
 
@@ -21,7 +19,6 @@ import * as layout from "./line_layout.ts";
  */
 export class StoredEvent {
   bytes: Buffer = Buffer.alloc(0);
-  view: DataView = viewFor(this.bytes);
   /** 36 characters. */
   eventIdStart = 0;
   sourceStart = 0;
@@ -48,17 +45,17 @@ export class StoredEvent {
 
   /** Parses the line [start, end) of `bytes`, without its LF; returns false if it is malformed. */
   take(bytes: Buffer, start: number, end: number): boolean {
-    this.#use(bytes);
+    this.bytes = bytes;
     return this.#takeEnd(start, end) && this.#takeStart(start, this.payloadEnd);
   }
 
   /** Parses the line at `start` in `bytes`, up to its LF; returns its end, or 0 if malformed. */
   takeLine(bytes: Buffer, start: number): number {
-    this.#use(bytes);
+    this.bytes = bytes;
     // No member before the payload contains an LF.
     if (!this.#takeStart(start, bytes.length)) return 0;
-    const end = lineEnd(this.view, this.payloadStart);
-    return bytes[end - 1] === LF && this.#takeEnd(this.payloadStart, end - 1) ? end : 0;
+    const end = bytes.indexOf(LF, this.payloadStart);
+    return end >= 0 && this.#takeEnd(this.payloadStart, end) ? end + 1 : 0;
   }
 
   get eventId(): string {
@@ -78,65 +75,59 @@ export class StoredEvent {
     return this.bytes.toString("latin1", this.eventHashStart, this.eventHashStart + HASH_CHARS);
   }
 
-  #use(bytes: Buffer): void {
-    if (bytes === this.bytes) return;
-    this.bytes = bytes;
-    this.view = viewFor(bytes);
-  }
-
   /** Locates the members after `start`, working backwards from the end of the line. */
   #takeEnd(start: number, end: number): boolean {
-    const { bytes, view } = this;
+    const { bytes } = this;
     const closing = end - layout.CLOSING.sizeBytes;
     this.eventHashStart = closing - HASH_CHARS;
     this.batchIdEnd = this.eventHashStart - layout.EVENT_HASH.sizeBytes;
-    if (this.batchIdEnd <= start || !hasPieceAt(view, closing, layout.CLOSING)) return false;
-    if (!hasPieceAt(view, this.batchIdEnd, layout.EVENT_HASH)) return false;
+    if (this.batchIdEnd <= start || !hasPieceAt(bytes, closing, layout.CLOSING)) return false;
+    if (!hasPieceAt(bytes, this.batchIdEnd, layout.EVENT_HASH)) return false;
     this.batchIdStart = stringStart(bytes, this.batchIdEnd, start);
     this.contentHashStart = this.batchIdStart - layout.BATCH_ID.sizeBytes - HASH_CHARS;
     this.payloadEnd = this.contentHashStart - layout.CONTENT_HASH.sizeBytes;
     return this.payloadEnd > start &&
-      hasPieceAt(view, this.batchIdStart - layout.BATCH_ID.sizeBytes, layout.BATCH_ID) &&
-      hasPieceAt(view, this.payloadEnd, layout.CONTENT_HASH);
+      hasPieceAt(bytes, this.batchIdStart - layout.BATCH_ID.sizeBytes, layout.BATCH_ID) &&
+      hasPieceAt(bytes, this.payloadEnd, layout.CONTENT_HASH);
   }
 
   /** Locates the members up to the start of the payload, which must be before `limit`. */
   #takeStart(start: number, limit: number): boolean {
-    const { bytes, view } = this;
+    const { bytes } = this;
     this.eventIdStart = start + layout.OPENING.sizeBytes;
     const afterId = this.eventIdStart + UUID_CHARS;
-    if (!hasPieceAt(view, start, layout.OPENING) || !hasPieceAt(view, afterId, layout.SOURCE)) {
+    if (!hasPieceAt(bytes, start, layout.OPENING) || !hasPieceAt(bytes, afterId, layout.SOURCE)) {
       return false;
     }
     this.sourceStart = afterId + layout.SOURCE.sizeBytes;
     this.sourceEnd = stringEnd(bytes, this.sourceStart, limit);
-    if (this.sourceEnd < 0 || !hasPieceAt(view, this.sourceEnd, layout.STREAM)) return false;
+    if (this.sourceEnd < 0 || !hasPieceAt(bytes, this.sourceEnd, layout.STREAM)) return false;
     this.streamStart = this.sourceEnd + layout.STREAM.sizeBytes;
     this.streamEnd = stringEnd(bytes, this.streamStart, limit);
-    if (this.streamEnd < 0 || !hasPieceAt(view, this.streamEnd, layout.RECORD_KEY)) return false;
+    if (this.streamEnd < 0 || !hasPieceAt(bytes, this.streamEnd, layout.RECORD_KEY)) return false;
     this.recordKeyStart = this.streamEnd + layout.RECORD_KEY.sizeBytes;
     this.recordKeyEnd = stringEnd(bytes, this.recordKeyStart, limit);
-    if (this.recordKeyEnd < 0 || !hasPieceAt(view, this.recordKeyEnd, layout.KIND)) return false;
+    if (this.recordKeyEnd < 0 || !hasPieceAt(bytes, this.recordKeyEnd, layout.KIND)) return false;
     this.kindStart = this.recordKeyEnd + layout.KIND.sizeBytes;
     this.kindEnd = stringEnd(bytes, this.kindStart, limit);
     return this.kindEnd >= 0 && this.#takeTimes(this.kindEnd, limit);
   }
 
   #takeTimes(start: number, limit: number): boolean {
-    const { bytes, view } = this;
+    const { bytes } = this;
     let at = start;
     this.occurredAtStart = -1;
     this.occurredAtEnd = -1;
-    if (hasPieceAt(view, at, layout.OCCURRED_AT)) {
+    if (hasPieceAt(bytes, at, layout.OCCURRED_AT)) {
       this.occurredAtStart = at + layout.OCCURRED_AT.sizeBytes;
       this.occurredAtEnd = at = stringEnd(bytes, this.occurredAtStart, limit);
       if (at < 0) return false;
     }
-    if (!hasPieceAt(view, at, layout.OBSERVED_AT)) return false;
+    if (!hasPieceAt(bytes, at, layout.OBSERVED_AT)) return false;
     this.observedAtStart = at + layout.OBSERVED_AT.sizeBytes;
     const observedAtEnd = this.observedAtStart + layout.OBSERVED_AT_CHARS;
     this.payloadStart = observedAtEnd + layout.PAYLOAD.sizeBytes;
-    return hasPieceAt(view, observedAtEnd, layout.PAYLOAD) && this.payloadStart < limit;
+    return hasPieceAt(bytes, observedAtEnd, layout.PAYLOAD) && this.payloadStart < limit;
   }
 }
 

@@ -3,13 +3,13 @@
  * batches match their recorded digests. With `chain`, also checks every hash and the history chain
  * from genesis. Uses constant memory.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../event/chain.ts";
-import { isEventIdBytes } from "../../event/event_id.ts";
+import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
 import { IngestRules } from "../line/ingest_rules.ts";
-import { takeUuid, UUID_BYTES, uuidText, viewOf } from "../line/line_bytes.ts";
+import { viewOf } from "../line/line_bytes.ts";
 import { BatchDigester, EventHasher } from "../line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 import type { BatchEntry, Commit } from "../wal/commit_frame.ts";
@@ -53,22 +53,20 @@ export class HistoryCheck {
   #batch: OpenBatch | null = null;
   /** Whether the chain is followed even without `chain`, to check that a file continues it. */
   #followsChain = false;
-  /** Id of the last event; zeros before the first one. */
-  #lastId = new Uint8Array(UUID_BYTES);
-  #nextId = new Uint8Array(UUID_BYTES);
+  #lastEventId: string | null;
   eventsChecked = 0;
 
   constructor(options: HistoryCheckOptions) {
-    const { chain, previousHead = GENESIS_HEAD_HEX, lastEventId, onBatch } = options;
+    const { chain, previousHead = GENESIS_HEAD_HEX, lastEventId = null, onBatch } = options;
     this.chain = chain;
     this.#onBatch = onBatch;
     this.#history = previousHead === null ? null : new HistoryChain(previousHead);
-    if (lastEventId !== undefined) takeUuid(Buffer.from(lastEventId), 0, this.#lastId, 0);
+    this.#lastEventId = lastEventId;
   }
 
   /** The last event checked; null if there is none. */
   get lastEventId(): string | null {
-    return this.#lastId.every((byte) => byte === 0) ? null : uuidText(this.#lastId);
+    return this.#lastEventId;
   }
 
   /** Starts the next file. @param invalid the failure code if the file is malformed. */
@@ -163,18 +161,13 @@ export class HistoryCheck {
     throw this.failure("chain head after this event", { expected, found }, code);
   }
 
-  /** Checks that event ids increase. Compares bytes, which is cheaper than strings here. */
-  #checkId(event: StoredEvent): void {
-    const id = this.#nextId;
-    if (!takeUuid(event.bytes, event.eventIdStart, id, 0) || !isEventIdBytes(id)) {
-      throw this.failure("malformed event id", { eventId: event.eventId });
+  #checkId({ eventId }: StoredEvent): void {
+    if (!isEventId(eventId)) throw this.failure("malformed event id", { eventId });
+    const last = this.#lastEventId;
+    if (last !== null && last >= eventId) {
+      throw this.failure(`out of order after ${last}`, { eventId }, "order_invalid");
     }
-    if (!isBefore(this.#lastId, id)) {
-      const { eventId } = event;
-      throw this.failure(`out of order after ${this.lastEventId}`, { eventId }, "order_invalid");
-    }
-    this.#nextId = this.#lastId;
-    this.#lastId = id;
+    this.#lastEventId = eventId;
   }
 
   #checkHashes(event: StoredEvent): void {
@@ -212,12 +205,4 @@ export class HistoryCheck {
       ...detail,
     });
   }
-}
-
-/** Whether one id sorts before another, comparing from the most significant byte. */
-function isBefore(a: Uint8Array, b: Uint8Array): boolean {
-  for (let at = 0; at < UUID_BYTES; at++) {
-    if (a[at] !== b[at]) return a[at]! < b[at]!;
-  }
-  return false;
 }

@@ -9,8 +9,6 @@ import { isNotFound, type Storage, type StorageFile } from "../storage/storage.t
 import { CachedReads } from "../wal/cached_reads.ts";
 import { VerifyFailure } from "./failure.ts";
 
-class Differs extends Error {}
-
 /**
  * @param sealed the segments, which are verified.
  * @returns false if the index is damaged, so that the writer makes it again. An index that has
@@ -18,19 +16,20 @@ class Differs extends Error {}
  * @throws {VerifyFailure} if it is intact, but differs from what its segments say.
  */
 export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory) {
-  const file = await storage.open(run.path, "read").catch((error) => {
+  const { path, coverage } = run;
+  const file = await storage.open(path, "read").catch((error) => {
     if (!isNotFound(error)) throw error;
     return null;
   });
   if (file === null) return true;
   try {
+    const place = async () => ({ file, start: 0, end: await file.size() });
+    await new IndexReader(path, place, new IndexCaches(), coverage).check();
     await compare(file, run, sealed);
     return true;
   } catch (error) {
-    if (!(error instanceof Differs)) throw error;
-    if (!await isIntact(file, run)) return false;
-    const what = "tells another story than the segments that it covers";
-    throw new VerifyFailure("idempotency_invalid", what, { path: run.path });
+    if (!(error instanceof IndexError)) throw error;
+    return false;
   } finally {
     await file.close();
   }
@@ -39,22 +38,14 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
 async function compare(file: StorageFile, run: Run, sealed: SealedHistory): Promise<void> {
   const reads = new CachedReads();
   let end = 0;
+  let isSame = true;
   await mergeIndexes(sealed.indexesOf(run), run.coverage, async (bytes) => {
-    const found = Buffer.allocUnsafe(bytes.length);
-    const readBytes = await reads.read(file, found, end);
-    if (readBytes !== bytes.length || !found.equals(bytes)) throw new Differs();
-    end += readBytes;
+    const found = Buffer.alloc(bytes.length);
+    await reads.read(file, found, end);
+    isSame &&= found.equals(bytes);
+    end += bytes.length;
   });
-  if (end !== await file.size()) throw new Differs();
-}
-
-async function isIntact(file: StorageFile, { path, coverage }: Run): Promise<boolean> {
-  const place = async () => ({ file, start: 0, end: await file.size() });
-  try {
-    await new IndexReader(path, place, new IndexCaches(), coverage).check();
-    return true;
-  } catch (error) {
-    if (!(error instanceof IndexError)) throw error;
-    return false;
-  }
+  if (isSame && end === await file.size()) return;
+  const what = "tells another story than the segments that it covers";
+  throw new VerifyFailure("idempotency_invalid", what, { path: run.path });
 }

@@ -19,7 +19,7 @@ import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { SealedFile } from "../read/snapshot.ts";
-import { type IndexEntry, SparseIndex } from "./sparse_index.ts";
+import { SparseIndex } from "./sparse_index.ts";
 import type { StorageFile } from "../storage/storage.ts";
 
 export class CommitFile {
@@ -68,26 +68,15 @@ export class CommitFile {
     this.batches = new BatchIndex();
   }
 
-  /** Returns the next commit's index entries; the commit need not be durable yet. */
-  indexEntries({ bytes }: Commit, frame: Buffer): IndexEntry[] {
-    assert(frame.length > bytes, "a commit must start with its header");
-    return this.index.entriesOf(frame, frame.length - bytes);
-  }
-
   /**
    * Adds the next durable commit.
    * @param frame the commit's bytes in the file.
    * @param growth the events that the commit adds to each stream.
-   * @param entries the result of `indexEntries()`.
    * @throws {CorruptLogError} if the file already contains one of its batches.
    */
-  add(
-    commit: Commit,
-    frame: Buffer,
-    growth: Iterable<StreamGrowth>,
-    entries: readonly IndexEntry[] = this.indexEntries(commit, frame),
-  ): void {
-    this.index.add(entries, frame.length);
+  add(commit: Commit, frame: Buffer, growth: Iterable<StreamGrowth>): void {
+    assert(frame.length > commit.bytes, "a commit must start with its header");
+    this.index.add(frame, frame.length - commit.bytes);
     for (const entry of commit.batches) this.batches.add(entry);
     this.events += sumOf(commit.batches, ({ events }) => events);
     for (const streamGrowth of growth) this.batches.grow(streamGrowth);

@@ -80,16 +80,16 @@ export function parseCommitHeader(
 }
 
 /**
- * Hashes the frame in [start, end) of `bytes`, whose header line ends at `lineEnd`. Temporarily
- * moves the commit object over the `sha256` member, since one range is cheaper to hash than three.
+ * Hashes a frame whose header line ends at `lineEnd`. Temporarily moves the commit object over the
+ * `sha256` member, since one range is cheaper to hash than three.
  */
-export function hashFrame(bytes: Buffer, start: number, lineEnd: number, end: number): string {
-  const commitStart = start + HEADER_PREFIX.length;
+export function hashFrame(bytes: Buffer, lineEnd: number): string {
+  const commitStart = HEADER_PREFIX.length;
   const commitEnd = lineEnd - SUFFIX_LENGTH;
   const hashedStart = commitStart + SUFFIX_LENGTH;
   const suffix = bytes.toString("latin1", commitEnd, lineEnd);
   bytes.copyWithin(hashedStart, commitStart, commitEnd);
-  const sha256 = sha256Hex(bytes.subarray(hashedStart, end));
+  const sha256 = sha256Hex(bytes.subarray(hashedStart));
   bytes.copyWithin(commitStart, hashedStart, lineEnd);
   bytes.write(suffix, commitEnd, "latin1");
   return sha256;

@@ -66,10 +66,11 @@ export class CommitReader {
       );
     }
     const isWhole = this.#unreadBytes >= frameBytes || await this.#fill(frameBytes);
-    if (!isWhole || this.#hashFrame(headerBytes, frameBytes) !== sha256) {
+    const frame = this.#buffer.subarray(this.#start, this.#start + frameBytes);
+    const endsLine = isWhole && frame[frameBytes - 1] === LF;
+    if (!endsLine || hashFrame(frame, headerBytes - 1) !== sha256) {
       return this.#stop("the commit does not match its sha256");
     }
-    const frame = this.#buffer.subarray(this.#start, this.#start + frameBytes);
     this.#start += frameBytes;
     this.#endBytes = endBytes;
     return { commit, frame, lines: frame.subarray(headerBytes), endBytes };
@@ -91,13 +92,6 @@ export class CommitReader {
     if (headerBytes > COMMIT_HEADER_BYTES_MAX) return null;
     const header = parseCommitHeader(this.#buffer, this.#start, this.#start + headerBytes - 1);
     return header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX ? null : header;
-  }
-
-  /** Returns null if the frame does not end with an LF. */
-  #hashFrame(headerBytes: number, frameBytes: number): string | null {
-    const end = this.#start + frameBytes;
-    if (this.#buffer[end - 1] !== LF) return null;
-    return hashFrame(this.#buffer, this.#start, this.#start + headerBytes - 1, end);
   }
 
   get #unreadBytes(): number {

@@ -14,21 +14,14 @@ import {
   type Hash64,
 } from "../line/bloom_block.ts";
 
-/** Eight blocks. */
-export type BlockKeys = Uint8Array;
-
 /**
- * Filters take 256 KiB for a full tail. The false-positive rate is one in 5,000 for a block of 80
- * typical events, and one in 60 for a block of 200 events of minimum size.
+ * Size of a filter, eight blocks; 256 KiB for a full tail. The false-positive rate is one in 5,000
+ * for a block of 80 typical events, and one in 60 for a block of 200 events of minimum size.
  */
-const KEY_FILTER_BYTES = 256;
-
-export function emptyKeyFilter(): BlockKeys {
-  return new Uint8Array(KEY_FILTER_BYTES);
-}
+export const KEY_FILTER_BYTES = 256;
 
 /** Adds the keys from complete event lines. */
-export function addKeys(filter: BlockKeys, lines: Buffer): void {
+export function addKeys(filter: Uint8Array, lines: Buffer): void {
   const view = viewFor(lines);
   for (let start = 0; start < lines.length; start = eventLineEnd(view, start)) {
     const key = recordKeyHash(lineRecordKey(lines, start));
@@ -37,7 +30,7 @@ export function addKeys(filter: BlockKeys, lines: Buffer): void {
 }
 
 /** Whether a filter may contain a key; never a false negative. */
-export function mayContain(filter: BlockKeys, key: Hash64): boolean {
+export function mayContain(filter: Uint8Array, key: Hash64): boolean {
   return blockMayContain(filter, blockStart(key), key);
 }
 

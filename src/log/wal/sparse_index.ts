@@ -12,7 +12,7 @@ import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LF } from "../line/line_bytes.ts";
 import { lineEventId } from "../line/stored_line.ts";
 import type { Hash64 } from "../line/bloom_block.ts";
-import { addKeys, type BlockKeys, emptyKeyFilter, mayContain } from "./key_filter.ts";
+import { addKeys, KEY_FILTER_BYTES, mayContain } from "./key_filter.ts";
 
 /** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
 export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
@@ -25,13 +25,14 @@ export interface Block {
   crc: number;
 }
 
-export interface IndexEntry {
+interface IndexEntry {
   /** First event id in the block; for the first block "", which sorts before all ids. */
   eventId: string;
   start: number;
   /** CRC-32 of the block's bytes so far. */
   crc: number;
-  keys: BlockKeys;
+  /** Filter over the record keys. */
+  keys: Uint8Array;
 }
 
 /** Approximate memory for an entry. */
@@ -46,15 +47,11 @@ export class SparseIndex {
     return this.#entries.length * ENTRY_BYTES;
   }
 
-  /**
-   * Returns the entries for the next commit without adding them. The first one extends the last
-   * entry in the index. The commit's event lines start at `linesStart` in `frame`.
-   */
-  entriesOf(frame: Buffer, linesStart: number): IndexEntry[] {
+  /** Adds the next commit, whose event lines start at `linesStart` in `frame`. */
+  add(frame: Buffer, linesStart: number): void {
     const offset = this.#endBytes;
-    const entries = [{ ...this.#entries.at(-1)! }];
     for (let indexed = 0; indexed < frame.length;) {
-      const last = entries.at(-1)!;
+      const last = this.#entries.at(-1)!;
       const due = Math.max(last.start + INDEX_INTERVAL_BYTES - offset, linesStart);
       // The first line that starts at or after the offset where the next block is due.
       const start = due === linesStart ? due : frame.indexOf(LF, due - 1) + 1;
@@ -62,21 +59,15 @@ export class SparseIndex {
       const end = isNext ? start : frame.length;
       last.crc = crc32(frame.subarray(indexed, end), last.crc);
       addKeys(last.keys, frame.subarray(Math.max(indexed, linesStart), end));
-      if (isNext) entries.push(newEntry(lineEventId(frame, start), offset + start));
+      if (isNext) this.#addEntry(newEntry(lineEventId(frame, start), offset + start));
       indexed = end;
     }
-    return entries;
+    this.#endBytes += frame.length;
   }
 
-  /** Adds the next commit, given its size and the result of `entriesOf()`. */
-  add(entries: readonly IndexEntry[], sizeBytes: number): void {
-    this.#entries.pop();
-    for (const entry of entries) {
-      const last = this.#entries.at(-1);
-      assert(last === undefined || last.eventId < entry.eventId, "blocks must be in order");
-      this.#entries.push(entry);
-    }
-    this.#endBytes += sizeBytes;
+  #addEntry(entry: IndexEntry): void {
+    assert(this.#entries.at(-1)!.eventId < entry.eventId, "blocks must be in order");
+    this.#entries.push(entry);
   }
 
   /** Returns the start of the block with the first event after `after`, or of the one before. */
@@ -117,5 +108,5 @@ export class SparseIndex {
 }
 
 function newEntry(eventId: string, start: number): IndexEntry {
-  return { eventId, start, crc: 0, keys: emptyKeyFilter() };
+  return { eventId, start, crc: 0, keys: new Uint8Array(KEY_FILTER_BYTES) };
 }

@@ -13,7 +13,11 @@ import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
 import { type CallMode, isNoRoom } from "../storage/storage.ts";
 import { sumOf } from "../../sum.ts";
 
-/** A commit is quick if its write and sync together take at most this long. */
+/**
+ * A commit is quick if its write and sync together take at most this long. After a quick one, the
+ * only batch that is waiting is committed with blocking calls, since a round trip to the thread
+ * pool takes longer than the sync. If the disk becomes slow, one sync blocks other clients.
+ */
 const QUICK_COMMIT_MS = 1;
 /**
  * The largest commit that may block or reserve space. How fast small commits are says little about
@@ -55,7 +59,8 @@ export class TailWriter {
     const isDue = commit.batches.length > 0 && this.#isReservationDue(offset, bytes.length);
     const written = isDue ? await this.#withReserve(offset, bytes) : bytes;
     const isLone = commit.batches.length === 1 && written.length <= SMALL_COMMIT_BYTES_MAX;
-    const mode = isLone ? this.#loneMode() : "pooled";
+    const isBlocking = isLone && this.#quickRun % COMMITS_PER_PROBE > 0;
+    const mode = isBlocking ? "blocking" : "pooled";
     const startMs = performance.now();
     try {
       await this.#tail.file.write(written, offset, mode);
@@ -66,24 +71,15 @@ export class TailWriter {
       if (written !== bytes) return await this.append(built);
       throw new StorageFullError(`no space for a ${bytes.length}-byte commit`, { cause: error });
     }
-    // The commit is indexed while the sync runs.
-    const [, entries] = await Promise.all([
-      this.#sync(mode),
-      this.#takeIn(() => this.#tail.indexEntries(commit, bytes)),
-    ]);
+    await this.#sync(mode);
     const isQuick = isLone && performance.now() - startMs <= QUICK_COMMIT_MS;
     this.#quickRun = isQuick ? this.#quickRun + 1 : 0;
-    await this.#takeIn(() => this.#tail.add(commit, bytes, growth, entries));
+    try {
+      this.#tail.add(commit, bytes, growth);
+    } catch (error) {
+      throw this.poisonBy("a written commit contradicts the in-memory state", error);
+    }
     freeOwnMemory(bytes);
-  }
-
-  /**
-   * Returns how to commit the only batch that is waiting. While the disk is fast, a round trip to
-   * the thread pool takes longer than the sync, so blocking saves time. If the disk becomes slow,
-   * one sync blocks other clients.
-   */
-  #loneMode(): CallMode {
-    return this.#quickRun % COMMITS_PER_PROBE > 0 ? "blocking" : "pooled";
   }
 
   /** Ends the file with its last commit. @throws {WriterPoisonedError} */
@@ -104,15 +100,6 @@ export class TailWriter {
     written.set(bytes);
     this.#reservedEnd = offset + written.length;
     return written;
-  }
-
-  /** Applies a written commit to the in-memory state. A failure poisons the writer. */
-  async #takeIn<T>(update: () => T): Promise<T> {
-    try {
-      return await update();
-    } catch (error) {
-      throw this.poisonBy("a written commit contradicts the in-memory state", error);
-    }
   }
 
   /** Stops the writer permanently; returns the error that every later append throws. */

@@ -22,10 +22,6 @@ function keyHash(number: number): Hash64 {
   return recordKeyHash(Buffer.from(`key ${number}`));
 }
 
-function addCommit(index: SparseIndex, frame: Buffer, linesStart: number): void {
-  index.add(index.entriesOf(frame, linesStart), frame.length);
-}
-
 interface IndexedFile {
   index: SparseIndex;
   bytes: Buffer;
@@ -46,7 +42,7 @@ function indexed(commits: readonly number[], lineBytes: number): IndexedFile {
       lineOffsets.push(text.length);
       text += line(lineOffsets.length - 1, lineBytes);
     }
-    addCommit(index, Buffer.from(text.slice(start)), header.length);
+    index.add(Buffer.from(text.slice(start)), header.length);
   }
   return { index, bytes: Buffer.from(text), lineOffsets };
 }
@@ -65,7 +61,7 @@ test("seek() returns offset 0 when the index is empty or has no earlier entry", 
   const index = new SparseIndex();
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(5)), 0);
-  addCommit(index, Buffer.from("x".repeat(20) + line(7, 400)), 20);
+  index.add(Buffer.from("x".repeat(20) + line(7, 400)), 20);
   assert.equal(index.seek(undefined), 0);
   assert.equal(index.seek(idAt(6)), 0);
 });
