@@ -31,9 +31,6 @@ export interface ThreadPoolOptions {
 /** Messages from a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
-/** How long no thread is started after one that did not start. */
-export const START_RETRY_MS: number = 10_000;
-
 /** Young generation size per thread. V8's default takes 100 MiB more without being faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
@@ -49,14 +46,6 @@ export class ThreadPool<Request, Response> {
       () => new RequestThread<Request, Response>(module, options),
     );
     this.#idle = [...this.#threads];
-  }
-
-  /**
-   * Whether a thread recently died before it ran, for example for lack of memory or permissions.
-   * The caller must then do the work itself.
-   */
-  get isUnavailable(): boolean {
-    return this.#threads.some(({ isUnavailable }) => isUnavailable);
   }
 
   /**
@@ -94,16 +83,11 @@ class RequestThread<Request, Response> {
   #unsent: (() => void) | null = null;
   #isRunning = false;
   #idleTimer: NodeJS.Timeout | undefined;
-  #unavailableUntilMs = -Infinity;
   #isClosed = false;
 
   constructor(module: URL, options: ThreadPoolOptions) {
     this.#module = module;
     this.#options = options;
-  }
-
-  get isUnavailable(): boolean {
-    return performance.now() < this.#unavailableUntilMs;
   }
 
   /** Messages hold ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
@@ -157,7 +141,6 @@ class RequestThread<Request, Response> {
   #receive(message: Message<Response>): void {
     if ("ready" in message) {
       this.#isRunning = true;
-      this.#unavailableUntilMs = -Infinity;
       this.#unsent?.();
       this.#unsent = null;
     } else if ("response" in message) {
@@ -182,7 +165,6 @@ class RequestThread<Request, Response> {
   #lose(worker: Worker | null, why: string): void {
     if (worker !== this.#worker) return;
     const isUnavailable = !this.#isRunning && !this.#isClosed;
-    if (isUnavailable) this.#unavailableUntilMs = performance.now() + START_RETRY_MS;
     clearTimeout(this.#idleTimer);
     this.#worker = null;
     this.#isRunning = false;
