@@ -2,7 +2,7 @@
  * The configuration: keys, validation and defaults. All keys are optional. An invalid file is a
  * usage error (exit status 2) that names the file, key and reason, and never shows the token.
  */
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -93,7 +93,9 @@ export async function readConfigFile(path: string): Promise<string> {
         `${path} is larger than ${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`,
       );
     }
-    return decode(path, bytes.subarray(0, sizeBytes));
+    const content = bytes.subarray(0, sizeBytes);
+    if (!isUtf8(content)) throw usageError(`${path}: not valid UTF-8`);
+    return new TextDecoder().decode(content);
   } finally {
     await file.close();
   }
@@ -108,14 +110,6 @@ async function openConfigFile(path: string): Promise<FileHandle> {
       throw usageError(`${path}: cannot be opened: ${describeError(error)}`);
     }
     throw usageError(`${path}: no such file; specify it with --config, or create one with init`);
-  }
-}
-
-function decode(path: string, bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw usageError(`${path}: not valid UTF-8`);
   }
 }
 
