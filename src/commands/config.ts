@@ -4,7 +4,7 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
@@ -78,7 +78,13 @@ export async function loadConfig(path: string): Promise<Config> {
  * @throws {CommandError} with exit status 2 if it cannot be read.
  */
 export async function readConfigFile(path: string): Promise<string> {
-  const file = await openConfigFile(path);
+  // O_NONBLOCK keeps open(2) from blocking on a FIFO.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {
+    const reason = errorCode(error) === "ENOENT"
+      ? "no such file; specify it with --config, or create one with init"
+      : `cannot be opened: ${describeError(error)}`;
+    throw usageError(`${path}: ${reason}`);
+  });
   try {
     const stat = await file.stat();
     if (stat.isDirectory()) throw usageError(`${path}: is a directory, not a configuration file`);
@@ -89,27 +95,14 @@ export async function readConfigFile(path: string): Promise<string> {
       read = (await file.read(bytes, sizeBytes, bytes.length - sizeBytes)).bytesRead;
     }
     if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
-      throw usageError(
-        `${path} is larger than ${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`,
-      );
+      const limit = `${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`;
+      throw usageError(`${path} is larger than ${limit}`);
     }
     const content = bytes.subarray(0, sizeBytes);
     if (!isUtf8(content)) throw usageError(`${path}: not valid UTF-8`);
     return new TextDecoder().decode(content);
   } finally {
     await file.close();
-  }
-}
-
-/** Opens with O_NONBLOCK, which keeps open() from blocking on a FIFO. */
-async function openConfigFile(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    if (errorCode(error) !== "ENOENT") {
-      throw usageError(`${path}: cannot be opened: ${describeError(error)}`);
-    }
-    throw usageError(`${path}: no such file; specify it with --config, or create one with init`);
   }
 }
 

@@ -36,12 +36,9 @@ export async function runAsWriter(
 }
 
 async function takeWriterLock(path: string): Promise<() => void> {
-  let release: (() => void) | null;
-  try {
-    release = await lockFile(path);
-  } catch (error) {
+  const release = await lockFile(path).catch((error) => {
     throw operationalError(`cannot acquire the writer lock: ${describeError(error)}`, error);
-  }
+  });
   if (release !== null) return release;
   throw operationalError(
     `${path}: held by another process that writes to this log; stop it first`,

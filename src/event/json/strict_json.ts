@@ -53,9 +53,7 @@ export function parseJson(bytes: Uint8Array): JsonValue {
 function validStart(bytes: Uint8Array, text: string): string {
   const encoded = Buffer.from(text);
   const end = bytes.findIndex((byte, at) => byte !== encoded[at]);
-  // As a stream, the decoder leaves out a sequence that `end` interrupts.
-  return new TextDecoder("utf-8", { ignoreBOM: true })
-    .decode(bytes.subarray(0, end), { stream: true });
+  return encoded.toString("utf8", 0, end);
 }
 
 /**
