@@ -53,8 +53,7 @@ const QUERY_REMOVED = "The [query] section is no longer supported. Remove it fro
 
 /**
  * Resolves a path against the working directory.
- * @throws {CommandError} with exit status 2 if it is not UTF-8. The runtimes replace such bytes
- *   with U+FFFD, which would lead to another directory, or fail.
+ * @throws {CommandError} if it is not UTF-8. The runtimes replace such bytes with U+FFFD, or fail.
  */
 export function absolutePath(path: string): string {
   let absolute = "\uFFFD";
@@ -73,10 +72,7 @@ export async function loadConfig(path: string): Promise<Config> {
   return parseConfig(path, await readConfigFile(path));
 }
 
-/**
- * Returns the contents of a configuration file, which must be a small regular file in UTF-8.
- * @throws {CommandError} with exit status 2 if it cannot be read.
- */
+/** Reads a file, which must be small, regular and UTF-8. @throws {CommandError} */
 export async function readConfigFile(path: string): Promise<string> {
   // O_NONBLOCK keeps open(2) from blocking on a FIFO.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {
@@ -107,8 +103,7 @@ export async function readConfigFile(path: string): Promise<string> {
 }
 
 /**
- * Refuses a security mode other than `open` and an integrity anchor other than `none`, so that a
- * configured guarantee that this program cannot provide is never silently ignored.
+ * Refuses settings that this program cannot provide, so that none is silently ignored.
  * @throws {CommandError} with exit status 4.
  */
 export function requireSupported(config: Config, command: string): void {
@@ -121,11 +116,7 @@ export function requireSupported(config: Config, command: string): void {
   if (integrityAnchor !== "none") refuse(`[integrity] anchor ${integrityAnchor}`, "none");
 }
 
-/**
- * Validates the contents of the configuration file at `path`, whose directory is the base for
- * relative paths.
- * @throws {CommandError} with exit status 2.
- */
+/** Validates the contents of the file at `path`, the base for relative paths. */
 export function parseConfig(path: string, text: string): Config {
   const document = parseDocument(path, text);
   const { data, security, integrity, server, replay } = settingsOf(path, document);

@@ -16,9 +16,7 @@ import type { Terminal } from "./terminal.ts";
 /**
  * Verifies the log and prints the report.
  * @param options whether to recompute all hashes, and where to print.
- * @throws {CommandError} with exit status 3 if a check failed, 1 if there is no log or a signal
- *   arrived, and 4 if `--chain` does not support the security mode or integrity anchor.
- * @throws {UnsupportedFormatError} if a newer program wrote the log.
+ * @throws {CommandError} with exit status 3 if a check failed, 1 if none could, 4 if unsupported.
  */
 export async function verify(
   config: Config,

@@ -10,8 +10,7 @@ import { describeError } from "./system_error.ts";
 
 /**
  * Runs `write` on a deployment's log directory while holding its writer lock.
- * @throws {CommandError} with exit status 1 if the log directory is missing or a symlink, or if
- *   another process holds the lock, and 4 if the security mode or integrity anchor is unsupported.
+ * @throws {CommandError} with exit status 1 or 4 if it cannot.
  */
 export async function runAsWriter(
   command: string,

@@ -22,9 +22,7 @@ import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } f
 
 /**
  * Parses and validates a batch, then canonicalizes and hashes its payloads.
- *
- * @throws {ApiError} `invalid_request`, `invalid_batch`, `body_too_large`, `invalid_events` (with
- *   every invalid event in `errors`) or `invalid_source_lineage`.
+ * @throws {ApiError} `invalid_events` has every invalid event in `errors`.
  */
 export function prepareBatch(body: Uint8Array): PreparedBatch {
   return readFastBatch(body) ?? encodeBatch(checkBatch(body));

@@ -68,11 +68,7 @@ export class EventIdSource {
   /** All digits of the current id except the last three. */
   #head = "";
 
-  /**
-   * @param clockMs returns Unix milliseconds.
-   * @param randomBytes fills its argument.
-   * @param last id of the log's last event; null if there is none. All new ids are greater.
-   */
+  /** @param last id of the log's last event; all new ids are greater. */
   constructor(
     clockMs: () => number,
     randomBytes: (into: Uint8Array) => void,

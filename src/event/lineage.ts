@@ -11,8 +11,7 @@ import type { LineageMarker, PreparedEvent } from "./types.ts";
 
 /**
  * Returns the lineage marker in a batch of valid events, or null if there is none.
- * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, is not the first event in
- *   the batch, or names the batch's own source.
+ * @throws {ApiError} `invalid_source_lineage`.
  */
 export function lineageMarker(
   source: string,

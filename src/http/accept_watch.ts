@@ -18,8 +18,7 @@ export class AcceptWatch {
   #state: "idle" | "probing" | "reopening" = "idle";
 
   /**
-   * @param path path of the listening socket.
-   * @param intervalMs probe interval. A server that accepts nothing for this long counts as stuck.
+   * @param intervalMs A server that accepts nothing for this long counts as stuck.
    * @param reopen reopens the socket. Retried after the next interval if it rejects.
    */
   constructor(path: string, intervalMs: number, reopen: () => Promise<void>) {

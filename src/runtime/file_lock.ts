@@ -8,8 +8,7 @@ import { lockFile as lockFileOnNode } from "./lock_node.ts";
 
 /**
  * Locks `path`, which is created with mode 0600 if missing.
- * @returns a function that releases the lock; null if another process or an earlier call in this
- *   process holds it.
+ * @returns a function that releases the lock; null if it is held, also by this process.
  * @throws {Error} if `path` is a symlink or not a regular file, or the system cannot lock it.
  */
 export async function lockFile(path: string): Promise<(() => void) | null> {

@@ -56,10 +56,7 @@ function validStart(bytes: Uint8Array, text: string): string {
   return encoded.toString("utf8", 0, end);
 }
 
-/**
- * Checks that a JSON number literal survives conversion to binary64.
- * @returns null if it does, otherwise an error message to append, such as `is too large for ...`.
- */
+/** Returns why binary64 cannot represent a literal, such as `is too large for ...`, or null. */
 export function numberFault(literal: string): string | null {
   const value = Number(literal);
   if (!Number.isFinite(value)) return "is too large for a binary64 number";
