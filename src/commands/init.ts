@@ -67,7 +67,11 @@ async function initFolder(dir: string): Promise<InitOutcome> {
 
 /** Validates the deployment and syncs it, since the run that created it may not have done so. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
-  if (!await isGenerated(paths.config)) {
+  const config = await readConfigFile(paths.config).catch((error) => {
+    // Other commands report an unreadable file as a usage error; here it is an operational error.
+    throw error instanceof CommandError ? operationalError(error.message, error) : error;
+  });
+  if (config !== CONFIG_TEMPLATE) {
     throw operationalError(
       `${paths.config}: exists and differs from the file that init writes; to keep it, run serve`,
     );
@@ -75,16 +79,6 @@ async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   checkDeployment(paths);
   for (const path of [paths.config, paths.data, paths.dir]) await sync(path);
   return "already initialized";
-}
-
-async function isGenerated(path: string): Promise<boolean> {
-  try {
-    return await readConfigFile(path) === CONFIG_TEMPLATE;
-  } catch (error) {
-    // Other commands report an unreadable file as a usage error; here it is an operational error.
-    if (error instanceof CommandError) throw operationalError(error.message, error);
-    throw error;
-  }
 }
 
 /** Creates `path` and missing parents. Each directory is durable before the next is created. */

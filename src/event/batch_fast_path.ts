@@ -113,12 +113,10 @@ class BatchReader {
   /** Returns null for a precondition that needs the slow path. */
   #checkPrecondition(streams: StreamShare[]): StreamPrecondition | undefined | null {
     if (this.#precondition === undefined) return undefined;
-    const { stream, expected_frontier: expectedFrontier, ...others } = JSON.parse(
-      this.#precondition,
-    );
-    const isValid = streams.every((share) => share.stream === stream) &&
-      (expectedFrontier === null || isEventId(expectedFrontier)) &&
-      Object.keys(others).length === 0;
+    const members = JSON.parse(this.#precondition);
+    const { stream, expected_frontier: expectedFrontier } = members;
+    const isValid = (expectedFrontier === null || isEventId(expectedFrontier)) &&
+      streams.every((share) => share.stream === stream) && Object.keys(members).length === 2;
     return isValid ? { stream, expectedFrontier } : null;
   }
 

@@ -17,11 +17,8 @@ export function lineageMarker(
   source: string,
   events: readonly PreparedEvent[],
 ): LineageMarker | null {
-  for (let index = events.length - 1; index > 0; index--) {
-    if (events[index]!.stream === SOURCE_LINEAGE_STREAM) {
-      throw lineageError(`the marker must be events[0], not events[${index}]`);
-    }
-  }
+  const last = events.findLastIndex(({ stream }) => stream === SOURCE_LINEAGE_STREAM);
+  if (last > 0) throw lineageError(`the marker must be events[0], not events[${last}]`);
   const first = events[0];
   if (first?.stream !== SOURCE_LINEAGE_STREAM) return null;
   return readMarker(source, first);

@@ -34,6 +34,6 @@ function refuseOtherFile(path: string, file: Deno.FsFile): void {
  * version). A timeout means that the lock is held. Closing the file ends the pending call.
  */
 async function lockWithin(file: Deno.FsFile): Promise<boolean> {
-  const deadline = delay(LOCK_WAIT_MS, false, { ref: false });
+  const deadline = delay(LOCK_WAIT_MS, null, { ref: false }).then(() => false);
   return await Promise.race([file.lock(EXCLUSIVE).then(() => true), deadline]);
 }
