@@ -191,7 +191,7 @@ export function answerRequests<Request, Response>(
   const port: MessagePort = parentPort;
   port.on("message", async (request: Request) => {
     try {
-      const { response, transfer } = await answer(request);
+      const { response, transfer = [] } = await answer(request);
       port.postMessage({ response }, transfer);
     } catch (error) {
       port.postMessage({ failure: error instanceof Error ? error.message : String(error) });

@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { lstat, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { lockFile } from "../../src/runtime/file_lock.ts";
