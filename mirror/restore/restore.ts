@@ -6,7 +6,7 @@
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { loadConfig } from "../../src/commands/config.ts";
-import { CONFIG_FILE, isFile } from "../../src/commands/deployment.ts";
+import { CONFIG_FILE, isKind } from "../../src/commands/deployment.ts";
 import { operationalError } from "../../src/commands/exit.ts";
 import { createFolder, init } from "../../src/commands/init.ts";
 import { startProgress } from "../../src/commands/progress.ts";
@@ -55,7 +55,7 @@ export interface RestoreOptions extends StreamOptions {
 export async function restore(options: RestoreOptions): Promise<void> {
   const { dir, terminal: { report } } = options;
   const configPath = join(dir, CONFIG_FILE);
-  if (!isFile(configPath)) await init(dir, report);
+  if (!isKind(configPath, "file")) await init(dir, report);
   const config = await loadConfig(configPath);
   // A deployment may consist of only the configuration, copied from the lost machine.
   await createFolder(join(config.dataDir, "log"));

@@ -38,14 +38,15 @@ export function parseArguments(args: string[]): Invocation {
   }
   if (options.version !== undefined) return { command: "version" };
   if (options.completions !== undefined) {
-    return { command: "completions", shell: shellNamed(options.completions) };
+    const shell = named(SHELLS, options.completions, "--completions: unknown shell", "use");
+    return { command: "completions", shell };
   }
   if (options.man !== undefined) return { command: "man" };
 
   if (name === undefined) {
     throw usageError(`missing command; use one of ${COMMAND_NAMES.join(", ")}`);
   }
-  const command = commandNamed(name);
+  const command = named(COMMAND_NAMES, name, "unknown command", "use one of");
   if (options.chain !== undefined && !COMMANDS[command].options.includes("chain")) {
     throw usageError(`${command} does not accept --chain`);
   }
@@ -63,40 +64,25 @@ export function parseArguments(args: string[]): Invocation {
 }
 
 function splitArguments(args: string[]): { options: Options; positionals: string[] } {
-  const { tokens } = parseArgs({
-    args,
-    options: parserOptions(),
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
+  const known = OPTION_NAMES.map((name) => {
+    const type: "boolean" | "string" = OPTIONS[name].value === undefined ? "boolean" : "string";
+    return [name, { type, ...OPTIONS[name] }] as const;
   });
+  const parsing = { strict: false, allowPositionals: true, tokens: true } as const;
+  const { tokens } = parseArgs({ args, options: Object.fromEntries(known), ...parsing });
   const options: Options = {};
   const positionals: string[] = [];
   for (const token of tokens) {
     if (token.kind === "positional") positionals.push(token.value);
     if (token.kind !== "option") continue;
-    const name = optionNamed(token.name, token.rawName);
+    const name = OPTION_NAMES.find((known) => known === token.name);
+    if (name === undefined) throw usageError(`unknown option ${token.rawName}`);
     if (OPTIONS[name].value !== undefined && options[name] !== undefined) {
       throw usageError(`--${name} may be given only once`);
     }
     options[name] = optionValue(name, token.value, token.inlineValue);
   }
   return { options, positionals };
-}
-
-/** Returns the option definitions for `parseArgs()`. */
-function parserOptions() {
-  return Object.fromEntries(OPTION_NAMES.map((name) => {
-    const { value, short } = OPTIONS[name];
-    const type = value === undefined ? "boolean" as const : "string" as const;
-    return [name, short === undefined ? { type } : { type, short }];
-  }));
-}
-
-function optionNamed(name: string, rawName: string): OptionName {
-  const known = OPTION_NAMES.find((known) => known === name);
-  if (known !== undefined) return known;
-  throw usageError(`unknown option ${rawName}`);
 }
 
 /** Rejects a value that looks like an option, except in `--config=-x`. */
@@ -116,20 +102,16 @@ function optionValue(
   return value;
 }
 
-function shellNamed(name: string): Shell {
-  const shell = SHELLS.find((known) => known === name);
-  if (shell !== undefined) return shell;
-  throw usageError(
-    `--completions: unknown shell ${JSON.stringify(name)}; use ${SHELLS.join(", ")}`,
-  );
-}
-
-function commandNamed(name: string): CommandName {
-  const command = COMMAND_NAMES.find((known) => known === name);
-  if (command !== undefined) return command;
-  throw usageError(
-    `unknown command ${JSON.stringify(name)}; use one of ${COMMAND_NAMES.join(", ")}`,
-  );
+/** Returns the one of `known` that has this name. @param use advice in the error message. */
+function named<T extends string>(
+  known: readonly T[],
+  name: string,
+  unknown: string,
+  use: string,
+): T {
+  const found = known.find((each) => each === name);
+  if (found !== undefined) return found;
+  throw usageError(`${unknown} ${JSON.stringify(name)}; ${use} ${known.join(", ")}`);
 }
 
 function refuseOperands(command: string, operands: string[]): void {

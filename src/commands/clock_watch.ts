@@ -5,10 +5,8 @@ const JUMP_MAX_MS = 3_600_000;
 const REPORT_INTERVAL_MS = 600_000;
 
 /**
- * Returns a function that compares the clock with the last event's id and with the time since its
- * last call. A clock that stays behind is reported once per ten minutes, after a commit.
- * @param clockMs returns Unix milliseconds.
- * @param elapsedMs returns the time since some moment, unaffected by the clock.
+ * Returns a function that compares the clock with the last event's id, and with `elapsedMs()`,
+ * which the clock does not affect. A clock that stays behind is reported once per ten minutes.
  */
 export function watchClock(
   clockMs: () => number,
@@ -31,8 +29,7 @@ export function watchClock(
     if (aheadMs <= BEHIND_MAX_MS || passedMs - reportedMs < REPORT_INTERVAL_MS) return;
     reportedMs = passedMs;
     const behind = `${Math.round(aheadMs / 1000)} s behind the last event ${frontier}`;
-    report(
-      `the clock is ${behind}; until it catches up, new ids are in the future: check the clock`,
-    );
+    const advice = "until it catches up, new ids are in the future: check the clock";
+    report(`the clock is ${behind}; ${advice}`);
   };
 }

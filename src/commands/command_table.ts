@@ -29,11 +29,6 @@ export interface OptionEntry {
   effect: string;
 }
 
-export interface Example {
-  line: string;
-  effect: string;
-}
-
 export interface CommandEntry {
   /** Placeholder for the optional operand, if the command takes one. */
   operand?: string;
@@ -42,7 +37,7 @@ export interface CommandEntry {
   /** Description, without a final period. */
   summary: string;
   description: readonly string[];
-  examples: readonly Example[];
+  examples: readonly { line: string; effect: string }[];
   exits: Readonly<Record<number, string>>;
 }
 

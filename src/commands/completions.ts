@@ -38,21 +38,13 @@ complete -o default -F ${FUNCTION} ${PROGRAM}
 }
 
 function zshScript(): string {
-  const commands = COMMAND_NAMES.map((name) => `    '${name}:${COMMANDS[name].summary}'`);
   return `#compdef ${PROGRAM}
 # zsh completion for ${PROGRAM}; save it as ${FUNCTION} in a directory of $fpath, before compinit
 ${FUNCTION}() {
-  local context state state_descr line
-  local -a commands
-  typeset -A opt_args
-  commands=(
-${commands.join("\n")}
-  )
   _arguments \\
 ${OPTION_NAMES.map((name) => `    ${zshOption(name)} \\`).join("\n")}
-    '1: :->command' \\
+    '1:command:(${COMMAND_NAMES.join(" ")})' \\
     '2:directory:_files -/'
-  [[ $state == command ]] && _describe -t commands command commands
 }
 if [[ \${funcstack[1]} == ${FUNCTION} ]]; then
   ${FUNCTION} "$@"

@@ -2,9 +2,9 @@
  * The configuration: keys, validation and defaults. All keys are optional. An invalid file is a
  * usage error (exit status 2) that names the file, key and reason, and never shows the token.
  */
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
@@ -13,9 +13,6 @@ import { CONFIG_TEMPLATE } from "./config_template.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { describeError } from "./system_error.ts";
-
-/** Values are strings, `bigint` integers, `number` floats, booleans, dates, arrays or tables. */
-type TomlTable = Record<string, unknown>;
 
 /** Maximum length of a value quoted in a message, in UTF-16 code units. */
 const CONFIG_VALUE_SHOWN_MAX = 200;
@@ -41,15 +38,22 @@ const INTEGRITY_ANCHORS = ["none", "signed", "mirrored", "witnessed"] as const;
 export type SecurityMode = typeof SECURITY_MODES[number];
 export type IntegrityAnchor = typeof INTEGRITY_ANCHORS[number];
 
-/** Known sections and keys with their defaults. */
-const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as Record<string, TomlTable>;
+/** A configuration file: sections, which hold keys, which all have a string or an integer. */
+interface Settings {
+  data: { dir: string };
+  security: { mode: string };
+  integrity: { anchor: string };
+  server: { socket: string; token: string };
+  replay: { default_limit: bigint; max_limit: bigint };
+}
+
+const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as unknown as Settings;
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
 
 /**
  * Resolves a path against the working directory.
- * @throws {CommandError} with exit status 2 if it is not UTF-8. The runtimes replace such bytes
- *   with U+FFFD, which would lead to another directory, or fail.
+ * @throws {CommandError} if it is not UTF-8. The runtimes replace such bytes with U+FFFD, or fail.
  */
 export function absolutePath(path: string): string {
   let absolute = "\uFFFD";
@@ -68,12 +72,15 @@ export async function loadConfig(path: string): Promise<Config> {
   return parseConfig(path, await readConfigFile(path));
 }
 
-/**
- * Returns the contents of a configuration file, which must be a small regular file in UTF-8.
- * @throws {CommandError} with exit status 2 if it cannot be read.
- */
+/** Reads a file, which must be small, regular and UTF-8. @throws {CommandError} */
 export async function readConfigFile(path: string): Promise<string> {
-  const file = await openConfigFile(path);
+  // O_NONBLOCK keeps open(2) from blocking on a FIFO.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {
+    const reason = errorCode(error) === "ENOENT"
+      ? "no such file; specify it with --config, or create one with init"
+      : `cannot be opened: ${describeError(error)}`;
+    throw usageError(`${path}: ${reason}`);
+  });
   try {
     const stat = await file.stat();
     if (stat.isDirectory()) throw usageError(`${path}: is a directory, not a configuration file`);
@@ -84,39 +91,19 @@ export async function readConfigFile(path: string): Promise<string> {
       read = (await file.read(bytes, sizeBytes, bytes.length - sizeBytes)).bytesRead;
     }
     if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
-      throw usageError(
-        `${path} is larger than ${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`,
-      );
+      const limit = `${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`;
+      throw usageError(`${path} is larger than ${limit}`);
     }
-    return decode(path, bytes.subarray(0, sizeBytes));
+    const content = bytes.subarray(0, sizeBytes);
+    if (!isUtf8(content)) throw usageError(`${path}: not valid UTF-8`);
+    return new TextDecoder().decode(content);
   } finally {
     await file.close();
   }
 }
 
-/** Opens with O_NONBLOCK, which keeps open() from blocking on a FIFO. */
-async function openConfigFile(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    if (errorCode(error) !== "ENOENT") {
-      throw usageError(`${path}: cannot be opened: ${describeError(error)}`);
-    }
-    throw usageError(`${path}: no such file; specify it with --config, or create one with init`);
-  }
-}
-
-function decode(path: string, bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw usageError(`${path}: not valid UTF-8`);
-  }
-}
-
 /**
- * Refuses a security mode other than `open` and an integrity anchor other than `none`, so that a
- * configured guarantee that this program cannot provide is never silently ignored.
+ * Refuses settings that this program cannot provide, so that none is silently ignored.
  * @throws {CommandError} with exit status 4.
  */
 export function requireSupported(config: Config, command: string): void {
@@ -129,31 +116,30 @@ export function requireSupported(config: Config, command: string): void {
   if (integrityAnchor !== "none") refuse(`[integrity] anchor ${integrityAnchor}`, "none");
 }
 
-/**
- * Validates the contents of the configuration file at `path`, whose directory is the base for
- * relative paths.
- * @throws {CommandError} with exit status 2.
- */
+/** Validates the contents of the file at `path`, the base for relative paths. */
 export function parseConfig(path: string, text: string): Config {
   const document = parseDocument(path, text);
-  refuseUnknownKeys(path, document);
-  const reader = new KeyReader(path, document);
+  const { data, security, integrity, server, replay } = settingsOf(path, document);
   const dir = dirname(absolutePath(path));
+  const fail: Fail = (key, rule, got) => {
+    throw usageError(`${path}: ${key} ${rule}, got ${shown(String(got))}`);
+  };
   const config: Config = {
     path,
-    dataDir: resolve(dir, reader.path("data", "dir")),
-    securityMode: reader.choice("security", "mode", SECURITY_MODES),
-    integrityAnchor: reader.choice("integrity", "anchor", INTEGRITY_ANCHORS),
-    socketPath: resolve(dir, reader.path("server", "socket")),
-    token: reader.token(),
-    replay: replayLimits(reader),
+    dataDir: resolve(dir, checkPath("[data] dir", data.dir, fail)),
+    securityMode: choiceOf("[security] mode", security.mode, SECURITY_MODES, fail),
+    integrityAnchor: choiceOf("[integrity] anchor", integrity.anchor, INTEGRITY_ANCHORS, fail),
+    socketPath: resolve(dir, checkPath("[server] socket", server.socket, fail)),
+    token: server.token,
+    replay: replayLimits(replay, document.replay?.default_limit === undefined, fail),
   };
-  checkSocketPath(config, reader);
+  checkToken(server.token, fail);
+  checkSocketPath(config, fail);
   return config;
 }
 
 /** Reports only the position of a syntax error, since the line may contain the token. */
-function parseDocument(path: string, text: string): TomlTable {
+function parseDocument(path: string, text: string): Partial<Settings> {
   try {
     return parse(text, { integersAsBigInt: true });
   } catch (error) {
@@ -163,22 +149,31 @@ function parseDocument(path: string, text: string): TomlTable {
   }
 }
 
-function refuseUnknownKeys(path: string, document: TomlTable): void {
+/** Returns a document's values and the defaults of missing keys. Checks only names and types. */
+function settingsOf(path: string, document: Partial<Settings>): Settings {
   if (Object.hasOwn(document, "query")) throw usageError(QUERY_REMOVED);
-  for (const [section, keys] of Object.entries(document)) {
-    const keysOf = Object.hasOwn(DEFAULTS, section) ? DEFAULTS[section] : undefined;
-    if (keysOf === undefined) {
+  const settings: Record<string, Record<string, unknown>> = {};
+  for (const [section, defaults] of Object.entries(DEFAULTS)) settings[section] = { ...defaults };
+  for (const [section, values] of Object.entries(document)) {
+    if (!Object.hasOwn(settings, section)) {
       throw usageError(`${path}: unknown section or key ${keyText(section)}; ${known(DEFAULTS)}`);
     }
-    if (tomlTypeOf(keys) !== "a table") {
-      throw usageError(`${path}: [${section}] must be a table, got ${tomlTypeOf(keys)}`);
+    if (tomlTypeOf(values) !== "a table") {
+      throw usageError(`${path}: [${section}] must be a table, got ${tomlTypeOf(values)}`);
     }
-    for (const key of Object.keys(keys as TomlTable)) {
-      if (!Object.hasOwn(keysOf, key)) {
-        throw usageError(`${path}: [${section}] unknown key ${keyText(key)}; ${known(keysOf)}`);
+    const target = settings[section]!;
+    for (const [key, value] of Object.entries(values)) {
+      if (!Object.hasOwn(target, key)) {
+        throw usageError(`${path}: [${section}] unknown key ${keyText(key)}; ${known(target)}`);
       }
+      const [wanted, got] = [tomlTypeOf(target[key]), tomlTypeOf(value)];
+      if (got !== wanted) {
+        throw usageError(`${path}: [${section}] ${key} must be ${wanted}, got ${got}`);
+      }
+      target[key] = value;
     }
   }
+  return settings as unknown as Settings;
 }
 
 function known(names: object): string {
@@ -196,96 +191,60 @@ function shown(value: string): string {
   return value.slice(0, CONFIG_VALUE_SHOWN_MAX).replaceAll(/\p{Cc}/gu, "?") + (isLong ? "..." : "");
 }
 
-/** Lowers an implicit `default_limit` to `max_limit`; an explicit one must not exceed it. */
-function replayLimits(reader: KeyReader): Config["replay"] {
-  const maxLimit = reader.limit("replay", "max_limit");
-  const defaultLimit = reader.limit("replay", "default_limit");
-  if (defaultLimit <= maxLimit) return { defaultLimit, maxLimit };
-  if (!reader.has("replay", "default_limit")) return { defaultLimit: maxLimit, maxLimit };
-  const rule = `must be at most max_limit ${maxLimit}`;
-  return reader.fail("replay", "default_limit", rule, defaultLimit);
+/** Throws a usage error about a key. */
+type Fail = (key: string, rule: string, got: string | number | bigint) => never;
+
+function checkPath(key: string, path: string, fail: Fail): string {
+  if (path === "") fail(key, "must be a path", "an empty string");
+  if (path.includes("\0")) fail(key, "must be a path", "a string with a NUL");
+  return path;
 }
 
-function checkSocketPath(config: Config, reader: KeyReader): void {
-  const sizeBytes = Buffer.byteLength(config.socketPath);
+function choiceOf<T extends string>(
+  key: string,
+  value: string,
+  known: readonly T[],
+  fail: Fail,
+): T {
+  const choice = known.find((name) => name === value);
+  return choice ?? fail(key, `must be "${known[0]}"`, JSON.stringify(value.slice(0, 64)));
+}
+
+function checkToken(token: string, fail: Fail): void {
+  const sizeBytes = Buffer.byteLength(token);
+  if (sizeBytes > TOKEN_BYTES_MAX) {
+    fail("[server] token", `must be at most ${TOKEN_BYTES_MAX} bytes`, sizeBytes);
+  }
+  if (!/^[\x20-\x7e]*$/.test(token) || token !== token.trim()) {
+    const got = "something else (not shown)";
+    fail("[server] token", "must be printable ASCII without surrounding spaces", got);
+  }
+}
+
+/** Lowers an implicit `default_limit` to `max_limit`; an explicit one must not exceed it. */
+function replayLimits(limits: Settings["replay"], isImplicit: boolean, fail: Fail) {
+  for (const [key, value] of Object.entries(limits)) {
+    if (value < 1n) fail(`[replay] ${key}`, "must be at least 1", value);
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) {
+      fail(`[replay] ${key}`, `must be at most ${Number.MAX_SAFE_INTEGER}`, value);
+    }
+  }
+  const [defaultLimit, maxLimit] = [Number(limits.default_limit), Number(limits.max_limit)];
+  if (defaultLimit > maxLimit && !isImplicit) {
+    fail("[replay] default_limit", `must be at most max_limit ${maxLimit}`, defaultLimit);
+  }
+  return { defaultLimit: Math.min(defaultLimit, maxLimit), maxLimit };
+}
+
+function checkSocketPath({ dataDir, socketPath }: Config, fail: Fail): void {
+  const sizeBytes = Buffer.byteLength(socketPath);
   if (sizeBytes > SOCKET_PATH_BYTES_MAX) {
     const rule = `must be at most ${SOCKET_PATH_BYTES_MAX} bytes as an absolute path`;
-    reader.fail("server", "socket", rule, `${sizeBytes} bytes: ${config.socketPath}`);
+    fail("[server] socket", rule, `${sizeBytes} bytes: ${socketPath}`);
   }
-  const logDir = join(config.dataDir, "log");
-  if (config.socketPath === logDir || config.socketPath.startsWith(`${logDir}/`)) {
-    reader.fail("server", "socket", "must be outside the log directory", config.socketPath);
-  }
-}
-
-/** Reads typed values from a document whose section and key names have been checked. */
-class KeyReader {
-  readonly #path: string;
-  readonly #document: TomlTable;
-
-  constructor(path: string, document: TomlTable) {
-    this.#path = path;
-    this.#document = document;
-  }
-
-  fail(section: string, key: string, rule: string, got: string | number | bigint): never {
-    throw usageError(`${this.#path}: [${section}] ${key} ${rule}, got ${shown(String(got))}`);
-  }
-
-  has(section: string, key: string): boolean {
-    return (this.#document[section] as TomlTable | undefined)?.[key] !== undefined;
-  }
-
-  path(section: string, key: string): string {
-    const value = this.#string(section, key);
-    if (value === "") this.fail(section, key, "must be a path", "an empty string");
-    if (value.includes("\0")) this.fail(section, key, "must be a path", "a string with a NUL");
-    return value;
-  }
-
-  /** Returns one of `known`; the first is the default. */
-  choice<T extends string>(section: string, key: string, known: readonly T[]): T {
-    const value = this.#string(section, key);
-    const choice = known.find((name) => name === value);
-    if (choice !== undefined) return choice;
-    return this.fail(section, key, `must be "${known[0]}"`, JSON.stringify(value.slice(0, 64)));
-  }
-
-  token(): string {
-    const token = this.#string("server", "token");
-    const sizeBytes = Buffer.byteLength(token);
-    if (sizeBytes > TOKEN_BYTES_MAX) {
-      this.fail("server", "token", `must be at most ${TOKEN_BYTES_MAX} bytes`, sizeBytes);
-    }
-    if (!/^[\x20-\x7e]*$/.test(token) || token !== token.trim()) {
-      const got = "something else (not shown)";
-      this.fail("server", "token", "must be printable ASCII without surrounding spaces", got);
-    }
-    return token;
-  }
-
-  /** Returns a positive safe integer. */
-  limit(section: string, key: string): number {
-    const value = this.#value(section, key);
-    if (typeof value !== "bigint") {
-      return this.fail(section, key, "must be an integer", tomlTypeOf(value));
-    }
-    if (value < 1n) this.fail(section, key, "must be at least 1", value);
-    if (value > BigInt(Number.MAX_SAFE_INTEGER)) {
-      this.fail(section, key, `must be at most ${Number.MAX_SAFE_INTEGER}`, value);
-    }
-    return Number(value);
-  }
-
-  #string(section: string, key: string): string {
-    const value = this.#value(section, key);
-    if (typeof value === "string") return value;
-    return this.fail(section, key, "must be a string", tomlTypeOf(value));
-  }
-
-  #value(section: string, key: string): unknown {
-    const table = this.has(section, key) ? this.#document : DEFAULTS;
-    return (table[section] as TomlTable)[key];
+  const logDir = join(dataDir, "log");
+  if (socketPath === logDir || socketPath.startsWith(`${logDir}/`)) {
+    fail("[server] socket", "must be outside the log directory", socketPath);
   }
 }
 

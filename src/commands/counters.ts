@@ -1,7 +1,7 @@
 /** Counters for `serve` since startup, printed as one line of JSON. */
 import process from "node:process";
 import type { HttpHandler } from "../http/message.ts";
-import type { Storage, StorageFile } from "../log/storage/storage.ts";
+import type { Storage } from "../log/storage/storage.ts";
 import type { EventLog } from "../service/event_log.ts";
 
 /** Number of recent syncs from which percentiles are computed. */
@@ -19,11 +19,9 @@ export class Counters {
   ofAppends(append: EventLog["append"]): EventLog["append"] {
     return async (batch) => {
       const receipt = await append(batch);
-      if (receipt.status === "duplicate") this.#committed.duplicates += 1;
-      else {
-        this.#committed.batches += 1;
-        this.#committed.events += receipt.events;
-      }
+      const isNew = receipt.status === "committed";
+      this.#committed[isNew ? "batches" : "duplicates"] += 1;
+      if (isNew) this.#committed.events += receipt.events;
       return receipt;
     };
   }
@@ -42,7 +40,16 @@ export class Counters {
 
   /** Wraps a storage to time the syncs of its files. */
   ofSyncs(storage: Storage): Storage {
-    const open: Storage["open"] = async (path, mode) => this.#timed(await storage.open(path, mode));
+    const open: Storage["open"] = async (path, openMode) => {
+      const file = await storage.open(path, openMode);
+      const sync = file.sync.bind(file);
+      file.sync = async (mode) => {
+        const startedAtMs = performance.now();
+        await sync(mode);
+        this.#syncsMs[this.#syncs++ % SYNCS_KEPT] = performance.now() - startedAtMs;
+      };
+      return file;
+    };
     return { ...storage, open };
   }
 
@@ -59,15 +66,5 @@ export class Counters {
       ...this.state(),
       memory_bytes: process.memoryUsage.rss(),
     });
-  }
-
-  #timed(file: StorageFile): StorageFile {
-    const sync = file.sync.bind(file);
-    file.sync = async (mode) => {
-      const startedAtMs = performance.now();
-      await sync(mode);
-      this.#syncsMs[this.#syncs++ % SYNCS_KEPT] = performance.now() - startedAtMs;
-    };
-    return file;
   }
 }

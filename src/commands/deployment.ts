@@ -9,15 +9,7 @@
  */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import {
-  LOCK_FILE,
-  MANIFEST_FILE,
-  MANIFEST_TEMPORARY_FILE,
-  PENDING_FOLDER,
-  SEGMENTS_FOLDER,
-  TAIL_FILE,
-  TAIL_TEMPORARY_FILE,
-} from "../log/storage/file_names.ts";
+import * as names from "../log/storage/file_names.ts";
 import { operationalError } from "./exit.ts";
 
 export const CONFIG_FILE = "service.toml";
@@ -37,17 +29,16 @@ export function deploymentPaths(dir: string): DeploymentPaths {
 
 type EntryKind = "file" | "directory" | "socket" | "symlink" | "special file";
 
-/** Returns the permitted kinds for an entry; null for an unexpected name. */
-type EntryRule = (name: string) => readonly EntryKind[] | null;
-
-const LOG_FILES = [
-  LOCK_FILE,
-  MANIFEST_FILE,
-  MANIFEST_TEMPORARY_FILE,
-  TAIL_FILE,
-  TAIL_TEMPORARY_FILE,
-];
-const LOG_FOLDERS = [PENDING_FOLDER, SEGMENTS_FOLDER];
+const LOG_ENTRIES = new Map<string, readonly EntryKind[]>([
+  [names.LOCK_FILE, ["file"]],
+  [names.MANIFEST_FILE, ["file"]],
+  [names.MANIFEST_TEMPORARY_FILE, ["file"]],
+  [names.TAIL_FILE, ["file"]],
+  [names.TAIL_TEMPORARY_FILE, ["file"]],
+  [names.PENDING_FOLDER, ["directory"]],
+  [names.SEGMENTS_FOLDER, ["directory"]],
+  [names.INDEX_FOLDER, ["directory"]],
+]);
 
 /** Database files from version 0.1, which are ignored. */
 const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
@@ -58,14 +49,12 @@ const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
  */
 export function checkDeployment(paths: DeploymentPaths): void {
   for (const folder of [paths.data, paths.log]) {
-    if (!isFolder(folder)) {
-      throw operationalError(
-        `${folder}: is missing, but ${paths.config} exists; restore it from a backup`,
-      );
-    }
+    if (isKind(folder, "directory")) continue;
+    const reason = `is missing, but ${paths.config} exists; restore it from a backup`;
+    throw operationalError(`${folder}: ${reason}`);
   }
-  checkEntries(paths.data, dataEntryRule);
-  checkEntries(paths.log, logEntryRule);
+  checkEntries(paths.data, dataKinds);
+  checkEntries(paths.log, (name) => LOG_ENTRIES.get(name));
   checkManifest(paths.log);
 }
 
@@ -75,17 +64,13 @@ export function checkDeployment(paths: DeploymentPaths): void {
  * directories but no manifest.
  */
 function checkManifest(log: string): void {
-  const tail = lstatSync(join(log, TAIL_FILE), { throwIfNoEntry: false });
-  const holdsEvents = tail !== undefined && tail.size > 0 ||
-    holdsFiles(join(log, PENDING_FOLDER)) || holdsFiles(join(log, SEGMENTS_FOLDER));
-  if (!holdsEvents || isFile(join(log, MANIFEST_FILE))) return;
-  throw operationalError(
-    `${log}: holds events but no ${MANIFEST_FILE}; restore the whole directory from a backup`,
-  );
-}
-
-function holdsFiles(folder: string): boolean {
-  return isFolder(folder) && readdirSync(folder).length > 0;
+  const tail = lstatSync(join(log, names.TAIL_FILE), { throwIfNoEntry: false });
+  const holdsFiles = [names.PENDING_FOLDER, names.SEGMENTS_FOLDER].map((name) => join(log, name))
+    .some((folder) => isKind(folder, "directory") && readdirSync(folder).length > 0);
+  const holdsEvents = holdsFiles || tail !== undefined && tail.size > 0;
+  if (!holdsEvents || isKind(join(log, names.MANIFEST_FILE), "file")) return;
+  const advice = "restore the whole directory from a backup";
+  throw operationalError(`${log}: holds events but no ${names.MANIFEST_FILE}; ${advice}`);
 }
 
 /**
@@ -93,33 +78,21 @@ function holdsFiles(folder: string): boolean {
  * @throws {CommandError} with exit status 1 if an entry is unexpected.
  */
 export function checkUncommitted(paths: DeploymentPaths): void {
-  if (!isFolder(paths.data)) return;
-  checkEntries(paths.data, dataEntryRule);
-  if (!isFolder(paths.log)) return;
-  if (readdirSync(paths.log).length > 0) {
-    throw operationalError(
-      `${paths.log}: is not empty, but ${paths.config} is missing; restore that file`,
-    );
-  }
-}
-
-/** Returns false if `path` does not exist. @throws {CommandError} if it is not a directory. */
-function isFolder(path: string): boolean {
-  return isKind(path, "directory");
+  if (!isKind(paths.data, "directory")) return;
+  checkEntries(paths.data, dataKinds);
+  if (!isKind(paths.log, "directory") || readdirSync(paths.log).length === 0) return;
+  const reason = `is not empty, but ${paths.config} is missing; restore that file`;
+  throw operationalError(`${paths.log}: ${reason}`);
 }
 
 /** Requires a directory at `logDir`. @throws {CommandError} if it is missing or a symlink. */
 export function requireLogFolder(logDir: string): void {
-  if (isFolder(logDir)) return;
+  if (isKind(logDir, "directory")) return;
   throw operationalError(`${logDir}: no such directory; run init, or set [data] dir`);
 }
 
-/** Returns false if `path` does not exist. @throws {CommandError} if it is not a regular file. */
-export function isFile(path: string): boolean {
-  return isKind(path, "file");
-}
-
-function isKind(path: string, ...required: EntryKind[]): boolean {
+/** Returns false if `path` does not exist. @throws {CommandError} if it is of another kind. */
+export function isKind(path: string, ...required: EntryKind[]): boolean {
   const kind = entryKind(path);
   if (kind !== null && !required.includes(kind)) {
     throw operationalError(`${path}: is a ${kind}, but must be a ${required.join(" or ")}`);
@@ -127,23 +100,24 @@ function isKind(path: string, ...required: EntryKind[]): boolean {
   return kind !== null;
 }
 
-function dataEntryRule(name: string): readonly EntryKind[] | null {
+function dataKinds(name: string): readonly EntryKind[] | undefined {
   if (name === "log") return ["directory"];
   if (name === "ground.sock") return ["socket"];
-  return OLD_WAREHOUSE.test(name) ? ["file", "directory"] : null;
+  return OLD_WAREHOUSE.test(name) ? ["file", "directory"] : undefined;
 }
 
-function logEntryRule(name: string): readonly EntryKind[] | null {
-  if (LOG_FILES.includes(name)) return ["file"];
-  return LOG_FOLDERS.includes(name) ? ["directory"] : null;
-}
-
-/** Checks a directory's entries. A running writer may remove some of them during the check. */
-function checkEntries(folder: string, rule: EntryRule): void {
+/**
+ * Checks a directory's entries. A running writer may remove some of them during the check.
+ * @param kindsOf returns the permitted kinds for an entry; undefined for an unexpected name.
+ */
+function checkEntries(
+  folder: string,
+  kindsOf: (name: string) => readonly EntryKind[] | undefined,
+): void {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
-    const kinds = rule(name);
-    if (kinds === null) {
+    const kinds = kindsOf(name);
+    if (kinds === undefined) {
       throw operationalError(`${path}: does not belong in ${folder}; move it elsewhere`);
     }
     isKind(path, ...kinds);

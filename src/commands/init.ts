@@ -14,7 +14,7 @@ import {
   CONFIG_FILE,
   type DeploymentPaths,
   deploymentPaths,
-  isFile,
+  isKind,
 } from "./deployment.ts";
 import { CommandError, operationalError } from "./exit.ts";
 import { catchSignals } from "./signals.ts";
@@ -28,8 +28,8 @@ const CANDIDATE_PREFIX = `.${CONFIG_FILE}.candidate-`;
 export type InitOutcome = "initialized" | "already initialized";
 
 /**
- * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first SIGINT
- * or SIGTERM does not interrupt this.
+ * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first signal
+ * does not interrupt this.
  * @throws {CommandError} with exit status 1 if an entry is unexpected; nothing existing is changed.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
@@ -57,7 +57,7 @@ function warnOfConfig(path: string, report: (line: string) => void): void {
 async function initFolder(dir: string): Promise<InitOutcome> {
   const paths = deploymentPaths(dir);
   await createFolder(paths.dir);
-  if (isFile(paths.config)) return await validate(paths);
+  if (isKind(paths.config, "file")) return await validate(paths);
 
   checkUncommitted(paths);
   for (const folder of [paths.data, paths.log]) await createFolder(folder);
@@ -67,7 +67,11 @@ async function initFolder(dir: string): Promise<InitOutcome> {
 
 /** Validates the deployment and syncs it, since the run that created it may not have done so. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
-  if (!await isGenerated(paths.config)) {
+  const config = await readConfigFile(paths.config).catch((error) => {
+    // Other commands report an unreadable file as a usage error; here it is an operational error.
+    throw error instanceof CommandError ? operationalError(error.message, error) : error;
+  });
+  if (config !== CONFIG_TEMPLATE) {
     throw operationalError(
       `${paths.config}: exists and differs from the file that init writes; to keep it, run serve`,
     );
@@ -75,16 +79,6 @@ async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
   checkDeployment(paths);
   for (const path of [paths.config, paths.data, paths.dir]) await sync(path);
   return "already initialized";
-}
-
-async function isGenerated(path: string): Promise<boolean> {
-  try {
-    return await readConfigFile(path) === CONFIG_TEMPLATE;
-  } catch (error) {
-    // Other commands report an unreadable file as a usage error; here it is an operational error.
-    if (error instanceof CommandError) throw operationalError(error.message, error);
-    throw error;
-  }
 }
 
 /** Creates `path` and missing parents. Each directory is durable before the next is created. */
@@ -114,11 +108,11 @@ async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
   try {
     await writeFile(candidate, CONFIG_TEMPLATE, { flag: "wx", mode: FILE_MODE });
     await sync(candidate);
-    if (isFile(paths.config)) return false;
+    if (isKind(paths.config, "file")) return false;
     await rename(candidate, paths.config);
   } catch (error) {
     // A concurrent init that has published its own removes all candidates, including this one.
-    if (errorCode(error) === "ENOENT" && isFile(paths.config)) return false;
+    if (errorCode(error) === "ENOENT" && isKind(paths.config, "file")) return false;
     throw error;
   } finally {
     await rm(candidate, { force: true });

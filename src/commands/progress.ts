@@ -4,19 +4,13 @@ import type { Terminal } from "./terminal.ts";
 /** Minimum interval between updates on the terminal. */
 export const PROGRESS_INTERVAL_MS: number = 200;
 
-export interface Progress {
-  /** Shows the number of events done and the total known so far. Throttled. */
-  update(done: number, total: number): void;
-  /** Clears the display; must precede other output. */
-  end(): void;
-}
-
 /** Starts showing progress. @param verb past participle shown first, such as `verified`. */
-export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: string): Progress {
+export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: string) {
   const startedAtMs = performance.now();
   let shownAtMs = startedAtMs;
   return {
-    update(done, total) {
+    /** Shows the number of events done and the total known so far. Throttled. */
+    update(done: number, total: number): void {
       const nowMs = performance.now();
       if (nowMs - shownAtMs < PROGRESS_INTERVAL_MS) return;
       shownAtMs = nowMs;
@@ -26,6 +20,7 @@ export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: st
         : " events";
       terminal.showProgress(`${verb} ${counted(done)}${rest}`);
     },
+    /** Clears the display; must precede other output. */
     end: () => terminal.showProgress(""),
   };
 }

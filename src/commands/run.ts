@@ -80,15 +80,13 @@ export function reportFailure(error: unknown, terminal: Terminal): number {
   return error instanceof UnsupportedFormatError ? EXIT_UNSUPPORTED : EXIT_FAILURE;
 }
 
+/** Errors that are bugs, which are reported with their stack trace. */
+const DEFECTS = [AssertionError, TypeError, RangeError, ReferenceError];
+
 function reasonOf(error: unknown): string {
-  if (isDefect(error)) return `bug in this program: ${error.stack}`;
+  const defect = DEFECTS.some((type) => error instanceof type);
+  if (defect) return `bug in this program: ${(error as Error).stack}`;
   // A crash never corrupts a log, so keep the damaged files, which may reveal the cause.
   const advice = "; keep a copy of the log directory, then restore it from a backup";
   return describeError(error) + (error instanceof CorruptLogError ? advice : "");
-}
-
-/** Returns whether an error is a bug, which is reported with its stack trace. */
-function isDefect(error: unknown): error is Error {
-  return error instanceof AssertionError || error instanceof TypeError ||
-    error instanceof RangeError || error instanceof ReferenceError;
 }

@@ -16,40 +16,27 @@ import { runAsWriter } from "./writer_lock.ts";
 
 /**
  * Seals the log offline. Returns when everything is sealed, or after the first signal.
- * @throws {CommandError} with exit status 1 if the lock is held or there is nothing to seal, and 4
- *   if the security mode or integrity anchor is unsupported.
+ * @throws {CommandError} also if there is nothing to seal.
  * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function seal(config: Config, terminal: Terminal): Promise<void> {
-  const write = (logDir: string, signals: ShutdownSignals) => sealFolder(logDir, terminal, signals);
-  await runAsWriter("seal", config, terminal.report, write);
-}
-
-async function sealFolder(
-  logDir: string,
-  terminal: Terminal,
-  signals: ShutdownSignals,
-): Promise<void> {
-  const log = await openLog({
-    storage: fileStorage(logDir),
-    clockMs: Date.now,
-    randomBytes: (into) => void randomFillSync(into),
-    report: terminal.report,
-  });
-  try {
-    if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);
-    const isDone = !signals.isRequested && await sealLog(log, terminal, signals);
-    if (!isDone) {
-      terminal.report("stopped before everything was sealed; run seal again to continue");
+  await runAsWriter("seal", config, terminal.report, async (logDir, signals) => {
+    const log = await openLog({
+      storage: fileStorage(logDir),
+      clockMs: Date.now,
+      randomBytes: (into) => void randomFillSync(into),
+      report: terminal.report,
+    });
+    try {
+      if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);
+      await sealLog(log, terminal, signals);
+    } finally {
+      await log.close();
     }
-  } finally {
-    await log.close();
-  }
+  });
 }
 
-/** Returns false if a signal stopped the seal. */
-async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): Promise<boolean> {
+async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): Promise<void> {
   const progress = startProgress(terminal, "sealed");
   const unsealed = sumOf(log.unsealed, ({ events }) => events);
   let done = 0;
@@ -61,12 +48,16 @@ async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): 
     const { path, events, head } = segment;
     terminal.report(`sealed ${path} (${events} events, head ${head})`);
   };
+  const isStopped = () => signals.isRequested;
+  let isDone = false;
   try {
-    return await log.seal(onSegment, { onEvents, isStopped: () => signals.isRequested });
+    isDone = !isStopped() && await log.seal(onSegment, { onEvents, isStopped });
   } finally {
     progress.end();
     const events = counted(sumOf(sealed, ({ events }) => events));
     const sum = `sealed ${events} events in total; new segments: ${sealed.length}`;
     if (sealed.length > 0) terminal.report(sum);
   }
+  if (isDone) return;
+  terminal.report("stopped before everything was sealed; run seal again to continue");
 }

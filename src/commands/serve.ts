@@ -9,7 +9,6 @@ import process from "node:process";
 import { clearInterval, setInterval } from "node:timers";
 import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
-import type { HttpServer } from "../http/message.ts";
 import { TAIL_ROTATE_BYTES } from "../limits.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { decodeThread } from "../log/segment/decode_thread.ts";
@@ -44,19 +43,17 @@ export interface ServeOptions {
 
 /**
  * Serves until SIGINT, SIGTERM or SIGHUP, then shuts down cleanly.
- * @throws {CommandError} with exit status 1 or 4.
  * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  const write = (logDir: string, signals: ShutdownSignals) =>
-    serveFolder(logDir, config, options, signals);
-  await runAsWriter("serve", config, options.report, write);
+  await runAsWriter("serve", config, options.report, (logDir, signals) => {
+    return serveFolder(logDir, config, options, signals);
+  });
 }
 
 async function serveFolder(
   logDir: string,
-  config: Config,
+  { socketPath: path, token, replay }: Config,
   { report, onReady, rotateBytes = TAIL_ROTATE_BYTES }: ServeOptions,
   signals: ShutdownSignals,
 ): Promise<void> {
@@ -89,17 +86,16 @@ async function serveFolder(
     if (signals.isRequested) return;
     report(opened(log.size, performance.now() - startedAtMs));
     lookAtClock(log.frontier);
-    const { socketPath: path, token, replay } = config;
-    const admission = new Admission();
-    const prepare = (body: Uint8Array) => preparer.prepare(body);
     log.append = counters.ofAppends(log.append.bind(log));
-    const api = { log, token, replay, admission, prepare, report };
+    const prepare = (body: Uint8Array) => preparer.prepare(body);
+    const api = { log, token, replay, admission: new Admission(), prepare, report };
     const handler = counters.ofResponses(createHandler(api));
     await findLoss();
     await clearSocketPath(path);
     report(`serving ${path}`);
-    const options = { path, handler, refusal: refusalResponse, report, mayReopen: findLoss };
-    const server = await bind(options);
+    const server = await bind(
+      { path, handler, refusal: refusalResponse, report, mayReopen: findLoss },
+    );
     onReady?.();
     await Promise.race([signals.requested, lost.promise]);
     report("shutting down");
@@ -127,7 +123,7 @@ function opened(size: EventLogService["size"], durationMs: number): string {
 }
 
 /** Starts the server. @throws {CommandError} with exit status 1 if the socket cannot be bound. */
-async function bind(options: ListenOptions): Promise<HttpServer> {
+async function bind(options: ListenOptions): ReturnType<typeof listen> {
   try {
     return await listen(options);
   } catch (error) {

@@ -37,21 +37,18 @@ export function catchSignals(report: (line: string) => void): ShutdownSignals {
     report(`second signal (${signal}): exiting immediately`);
     endProcess(EXIT_FAILURE);
   };
-  // Deno 2.7 does not pass the signal to its listener.
-  const listeners: { signal: NodeJS.Signals; listener: () => void }[] = SIGNALS.map((signal) => ({
-    signal,
-    listener: () => onSignal(signal),
-  }));
+  for (const signal of SIGNALS) process.on(signal, onSignal);
   // By default, SIGUSR1 opens Node's inspector, and ends the process otherwise.
-  listeners.push({ signal: "SIGUSR1", listener: () => {} });
-  for (const { signal, listener } of listeners) process.on(signal, listener);
+  const ignore = () => {};
+  process.on("SIGUSR1", ignore);
   return {
     get isRequested() {
       return first !== null;
     },
     requested: promise,
     release() {
-      for (const { signal, listener } of listeners) process.off(signal, listener);
+      for (const signal of SIGNALS) process.off(signal, onSignal);
+      process.off("SIGUSR1", ignore);
     },
   };
 }

@@ -14,25 +14,21 @@ const SOCKET_PROBE_TIMEOUT_MS = 1000;
 
 /** Removes a stale socket. @throws {CommandError} with exit status 1 if the path is in use. */
 export async function clearSocketPath(path: string): Promise<void> {
-  if (!isSocket(path)) return;
+  const kind = entryKind(path);
+  if (kind === null) return;
+  if (kind !== "socket") {
+    throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
+  }
   const fault = await probe(path);
   if (fault === null) {
     throw operationalError(`${path}: another service is listening on this socket; stop it first`);
   }
-  if (errorCode(fault) !== "ECONNREFUSED") {
-    throw operationalError(
-      `${path}: cannot determine whether a service is listening on this socket: ` +
-        `${describeError(fault)}; remove the socket if no process is listening on it`,
-      fault,
-    );
-  }
-  await unlink(path);
-}
-
-function isSocket(path: string): boolean {
-  const kind = entryKind(path);
-  if (kind === null || kind === "socket") return kind !== null;
-  throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
+  if (errorCode(fault) === "ECONNREFUSED") return await unlink(path);
+  throw operationalError(
+    `${path}: cannot determine whether a service is listening on this socket: ` +
+      `${describeError(fault)}; remove the socket if no process is listening on it`,
+    fault,
+  );
 }
 
 /** Connects and disconnects. @returns the error; null if the connection was accepted. */
@@ -43,10 +39,8 @@ function probe(path: string): Promise<Error | null> {
       connection.destroy();
       resolve(fault);
     };
-    connection.setTimeout(
-      SOCKET_PROBE_TIMEOUT_MS,
-      () => end(new Error(`no response within ${SOCKET_PROBE_TIMEOUT_MS} ms`)),
-    );
+    const timeout = new Error(`no response within ${SOCKET_PROBE_TIMEOUT_MS} ms`);
+    connection.setTimeout(SOCKET_PROBE_TIMEOUT_MS, () => end(timeout));
     connection.on("connect", () => end(null));
     connection.on("error", end);
   });

@@ -9,10 +9,7 @@ export interface Terminal {
   print(text: string): void;
   /** Writes a line to standard error. Never throws. */
   report(line: string): void;
-  /**
-   * Replaces the progress text on standard error if it is a terminal; an empty string clears it.
-   * Never throws.
-   */
+  /** Replaces the progress text on standard error if that is a terminal. Never throws. */
   showProgress(text: string): void;
 }
 

@@ -9,45 +9,34 @@ import { type Verification, verifyLog } from "../log/verify/verify.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
-import { type Progress, startProgress } from "./progress.ts";
+import { startProgress } from "./progress.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface VerifyOptions {
-  /** Whether to recompute all hashes. */
-  chain: boolean;
-  terminal: Terminal;
-}
-
 /**
  * Verifies the log and prints the report.
- * @throws {CommandError} with exit status 3 if a check failed, 1 if there is no log or a signal
- *   arrived, and 4 if `--chain` does not support the security mode or integrity anchor.
- * @throws {UnsupportedFormatError} if a newer program wrote the log.
+ * @param options whether to recompute all hashes, and where to print.
+ * @throws {CommandError} with exit status 3 if a check failed, 1 if none could, 4 if unsupported.
  */
-export async function verify(config: Config, options: VerifyOptions): Promise<void> {
-  if (options.chain) requireSupported(config, "verify --chain");
-  const signals = catchSignals(options.terminal.report);
-  const progress = startProgress(options.terminal, "verified");
+export async function verify(
+  config: Config,
+  { chain, terminal }: { chain: boolean; terminal: Terminal },
+): Promise<void> {
+  if (chain) requireSupported(config, "verify --chain");
+  const signals = catchSignals(terminal.report);
+  const progress = startProgress(terminal, "verified");
   const logDir = join(config.dataDir, "log");
   try {
-    const verifying = verifyFolder(logDir, options.chain, progress);
+    requireLogFolder(logDir);
+    const options = { chain, folder: logDir, onProgress: progress.update };
+    const verifying = verifyLog(fileStorage(logDir), options);
     const verification = await Promise.race([verifying, interruption(signals)]);
     progress.end();
-    conclude(logDir, verification, options.terminal);
+    conclude(logDir, verification, terminal);
   } finally {
     progress.end();
     signals.release();
   }
-}
-
-async function verifyFolder(logDir: string, chain: boolean, progress: Progress) {
-  requireLogFolder(logDir);
-  return await verifyLog(fileStorage(logDir), {
-    chain,
-    folder: logDir,
-    onProgress: progress.update,
-  });
 }
 
 /** Prints the report. @throws {CommandError} with exit status 3 and a line per damaged file. */

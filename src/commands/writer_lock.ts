@@ -1,7 +1,7 @@
 /** Runs a command as the log's writer, the only process that writes to its directory. */
 import { join } from "node:path";
 import { LOCK_FILE } from "../log/storage/file_names.ts";
-import { lockFile, lockHolder } from "../runtime/file_lock.ts";
+import { lockFile } from "../runtime/file_lock.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
@@ -10,8 +10,7 @@ import { describeError } from "./system_error.ts";
 
 /**
  * Runs `write` on a deployment's log directory while holding its writer lock.
- * @throws {CommandError} with exit status 1 if the log directory is missing or a symlink, or if
- *   another process holds the lock, and 4 if the security mode or integrity anchor is unsupported.
+ * @throws {CommandError} with exit status 1 or 4 if it cannot.
  */
 export async function runAsWriter(
   command: string,
@@ -36,14 +35,11 @@ export async function runAsWriter(
 }
 
 async function takeWriterLock(path: string): Promise<() => void> {
-  let release: (() => void) | null;
-  try {
-    release = await lockFile(path);
-  } catch (error) {
+  const release = await lockFile(path).catch((error) => {
     throw operationalError(`cannot acquire the writer lock: ${describeError(error)}`, error);
-  }
+  });
   if (release !== null) return release;
-  const pid = lockHolder(path);
-  const holder = pid === null ? "another process" : `another process (pid ${pid})`;
-  throw operationalError(`${path}: held by ${holder} that writes to this log; stop it first`);
+  throw operationalError(
+    `${path}: held by another process that writes to this log; stop it first`,
+  );
 }

@@ -2,6 +2,7 @@
  * Parses and validates the body of an ingest request. Checks run in this order, and the first that
  * fails is reported: JSON, batch members, event count, batch rules, events, lineage marker.
  */
+import { Buffer } from "node:buffer";
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
 import { encodeBatch } from "./batch_encoder.ts";
@@ -16,15 +17,12 @@ import {
 } from "./json/strict_json.ts";
 import { lineageMarker } from "./lineage.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
-import { ownText } from "./own_text.ts";
 import { prepareEvent } from "./submitted_event.ts";
 import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } from "./types.ts";
 
 /**
  * Parses and validates a batch, then canonicalizes and hashes its payloads.
- *
- * @throws {ApiError} `invalid_request`, `invalid_batch`, `body_too_large`, `invalid_events` (with
- *   every invalid event in `errors`) or `invalid_source_lineage`.
+ * @throws {ApiError} `invalid_events` has every invalid event in `errors`.
  */
 export function prepareBatch(body: Uint8Array): PreparedBatch {
   return readFastBatch(body) ?? encodeBatch(checkBatch(body));
@@ -42,14 +40,11 @@ export function checkBatch(body: Uint8Array): CheckedBatch {
   }
   checkEventCount(events.length);
   if (v !== 1) throw batchError("v must be 1");
-  const batchIdFaulty = batchIdFault(batchId);
-  if (batchIdFaulty !== null) throw batchError(`batch_id ${batchIdFaulty}`);
-  const sourceFaulty = sourceFault(source);
-  if (sourceFaulty !== null) throw batchError(`source ${sourceFaulty}`);
+  refuseFault("batch_id", batchIdFault(batchId));
+  refuseFault("source", sourceFault(source));
   const streamPrecondition = precondition && readPrecondition(precondition, events);
   const prepared = prepareEvents(events);
   return {
-    // Substrings would retain the whole body in memory while the batch waits.
     source: ownText(source),
     batchId: ownText(batchId),
     events: prepared,
@@ -65,6 +60,10 @@ function eventErrors({ path, message }: JsonError): { errors?: EventFault[] } {
   const [member, index] = path;
   if (member !== "events" || typeof index !== "number") return {};
   return { errors: [{ index, code: "invalid_event", message }] };
+}
+
+function refuseFault(name: string, fault: string | null): void {
+  if (fault !== null) throw batchError(`${name} ${fault}`);
 }
 
 function checkEventCount(count: number): void {
@@ -84,8 +83,7 @@ function readPrecondition(precondition: JsonObject, events: JsonValue[]): Stream
       "stream_precondition must have a stream (string) and an expected_frontier (event id or null)",
     );
   }
-  const fault = nameFault(stream);
-  if (fault !== null) throw batchError(`stream_precondition.stream ${fault}`);
+  refuseFault("stream_precondition.stream", nameFault(stream));
   if (expectedFrontier !== null && !isEventId(expectedFrontier)) {
     throw batchError("stream_precondition.expected_frontier must be an event id or null");
   }
@@ -120,6 +118,11 @@ function prepareEvents(submitted: JsonValue[]): PreparedEvent[] {
     `${errors.length} of ${submitted.length} events are invalid; nothing was written`,
     { errors },
   );
+}
+
+/** Copies a well-formed substring, which would otherwise keep the whole body in memory. */
+function ownText(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 function batchError(message: string): ApiError {

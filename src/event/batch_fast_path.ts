@@ -40,7 +40,8 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const QUOTES_BYTES = 2;
-const NULL = Buffer.from("null");
+/** Nesting depth of a stream precondition. */
+const PRECONDITION_DEPTH = 1;
 /** Approximate bytes that the encoder adds per event for hashes and member names. */
 const ADDED_BYTES = 480;
 
@@ -70,8 +71,8 @@ class BatchReader {
   readonly #end: number;
   #source: string | undefined;
   #batchId: string | undefined;
-  #stream: string | undefined;
-  #expectedFrontier: string | null | undefined;
+  /** The stream precondition in canonical JSON. */
+  #precondition: string | undefined;
   #hasVersion = false;
   #events = 0;
   /** Index of the current event's pieces. */
@@ -104,17 +105,18 @@ class BatchReader {
     const isPlain = events.streams.every(({ stream }) =>
       nameFault(stream) === null && stream !== SOURCE_LINEAGE_STREAM
     );
-    const precondition = this.#precondition(events.streams);
+    const precondition = this.#checkPrecondition(events.streams);
     if (!isPlain || precondition === null) return null;
     return { source, batchId, batchDigest, events, precondition, lineage: undefined };
   }
 
   /** Returns null for a precondition that needs the slow path. */
-  #precondition(streams: StreamShare[]): StreamPrecondition | undefined | null {
-    const [stream, expectedFrontier] = [this.#stream, this.#expectedFrontier];
-    if (stream === undefined && expectedFrontier === undefined) return undefined;
-    if (stream === undefined || streams.some((share) => share.stream !== stream)) return null;
-    const isValid = expectedFrontier === null || isEventId(expectedFrontier);
+  #checkPrecondition(streams: StreamShare[]): StreamPrecondition | undefined | null {
+    if (this.#precondition === undefined) return undefined;
+    const members = JSON.parse(this.#precondition);
+    const { stream, expected_frontier: expectedFrontier } = members;
+    const isValid = (expectedFrontier === null || isEventId(expectedFrontier)) &&
+      streams.every((share) => share.stream === stream) && Object.keys(members).length === 2;
     return isValid ? { stream, expectedFrontier } : null;
   }
 
@@ -157,24 +159,23 @@ class BatchReader {
         this.#hasVersion = true;
         return at + 1;
       case "stream_precondition":
-        return this.#readObject(at, this.#readPreconditionMember);
+        return this.#readPrecondition(at);
       default:
         return NOT_TAKEN;
     }
   };
 
-  readonly #readPreconditionMember = (nameAt: number, at: number): number => {
-    const end = plainStringEnd(this.#bytes, at);
-    const name = this.#text(nameAt, plainStringEnd(this.#bytes, nameAt));
-    if (name === "stream" && this.#stream === undefined && end !== NOT_TAKEN) {
-      this.#stream = this.#text(at, end);
-      return end;
-    }
-    if (name !== "expected_frontier" || this.#expectedFrontier !== undefined) return NOT_TAKEN;
-    if (end === NOT_TAKEN && !startsWith(this.#bytes, at, NULL)) return NOT_TAKEN;
-    this.#expectedFrontier = end === NOT_TAKEN ? null : this.#text(at, end);
-    return end === NOT_TAKEN ? at + NULL.length : end;
-  };
+  /** Copies the precondition in canonical form, which excludes repeated and escaped names. */
+  #readPrecondition(at: number): number {
+    const { writer } = encoder;
+    if (this.#bytes[at] !== OPEN_OBJECT || this.#precondition !== undefined) return NOT_TAKEN;
+    const start = writer.size;
+    const end = this.#payload.copy(at, PRECONDITION_DEPTH);
+    this.#bytes = writer.bytes;
+    this.#precondition = this.#bytes.toString("utf8", start, writer.size);
+    writer.size = start;
+    return end;
+  }
 
   #readEvents(start: number): number {
     const body = this.#bytes;

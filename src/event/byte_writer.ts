@@ -7,8 +7,6 @@ import { MEMORY_GROWTH_FACTOR } from "../limits.ts";
 
 /** Size up to which a loop copies faster than `copyWithin()`. */
 const LOOPED_BYTES_MAX = 16;
-/** A larger copy gets its own `ArrayBuffer`, so that it can be transferred to another thread. */
-const POOLED_BYTES_MAX = 4 * 1024;
 
 export class ByteWriter {
   /** The first `size` bytes are the contents. `reserve()` may replace the buffer. */
@@ -59,10 +57,7 @@ export class ByteWriter {
 
   /** Removes the bytes from `start` to the end and returns a copy of them. */
   takeFrom(start: number): Buffer {
-    const sizeBytes = this.size - start;
-    const taken = sizeBytes <= POOLED_BYTES_MAX
-      ? Buffer.allocUnsafe(sizeBytes)
-      : Buffer.allocUnsafeSlow(sizeBytes);
+    const taken = Buffer.allocUnsafe(this.size - start);
     this.bytes.copy(taken, 0, start, this.size);
     this.size = start;
     return taken;

@@ -11,22 +11,20 @@ export function isEventId(value: unknown): value is string {
   return typeof value === "string" && EVENT_ID_PATTERN.test(value);
 }
 
-const TAIL_END = 2 ** 12;
+const TAIL_BITS = 12n;
+const TAIL_END = 2 ** Number(TAIL_BITS);
 /** The last three digits, precomputed because consecutive ids usually differ only there. */
 const TAILS = Array.from({ length: TAIL_END }, (_, tail) => tail.toString(16).padStart(3, "0"));
 /** An id's other bits without version and variant: 48 of timestamp, 62 of rand_a and rand_b. */
 const UPPER_END = 2n ** 110n;
 const RANDOM_END = 2n ** 62n;
-const RAND_B_END = 2n ** 50n;
 const TIMESTAMP_MS_MAX = 2 ** 48 - 1;
 
 /** Returns the preceding id, which no event need have; undefined if there is none. */
 export function idBefore(eventId: string): string | undefined {
-  const digits = eventId.replaceAll("-", "");
   if (!isEventId(eventId)) return undefined;
-  const high = BigInt(`0x${digits.slice(0, 12)}${digits.slice(13, 16)}`);
-  const value = high * RANDOM_END + BigInt(`0x${digits.slice(16)}`) % RANDOM_END - 1n;
-  return value < 0n ? undefined : formatId(value);
+  const bits = bitsOf(eventId) - 1n;
+  return bits < 0n ? undefined : formatId(bits);
 }
 
 /** Returns an id that precedes those of all events committed at or after a time. */
@@ -34,7 +32,14 @@ export function firstIdAt(unixMs: number): string {
   return formatId(BigInt(Math.min(Math.max(0, Math.floor(unixMs)), TIMESTAMP_MS_MAX)) << 74n);
 }
 
-/** @param bits all bits without version and variant. */
+/** Returns all bits without version and variant. */
+function bitsOf(eventId: string): bigint {
+  const digits = eventId.replaceAll("-", "");
+  const high = BigInt(`0x${digits.slice(0, 12)}${digits.slice(13, 16)}`);
+  return high * RANDOM_END + BigInt(`0x${digits.slice(16)}`) % RANDOM_END;
+}
+
+/** Inverse of `bitsOf()`. */
 function formatId(bits: bigint): string {
   const high = (bits / RANDOM_END).toString(16).padStart(15, "0");
   const low = (2n * RANDOM_END + bits % RANDOM_END).toString(16);
@@ -58,11 +63,7 @@ export class EventIdSource {
   /** All digits of the current id except the last three. */
   #head = "";
 
-  /**
-   * @param clockMs returns Unix milliseconds.
-   * @param randomBytes fills its argument.
-   * @param last id of the log's last event; null if there is none. All new ids are greater.
-   */
+  /** @param last id of the log's last event; all new ids are greater. */
   constructor(
     clockMs: () => number,
     randomBytes: (into: Uint8Array) => void,
@@ -72,10 +73,8 @@ export class EventIdSource {
     this.#randomBytes = randomBytes;
     if (last === null) return;
     if (!isEventId(last)) throw new TypeError("last event id is not a canonical UUIDv7");
-    const digits = last.replaceAll("-", "");
-    const high = BigInt(`0x${digits.slice(0, 12)}${digits.slice(13, 16)}`);
-    const low = BigInt(`0x${digits.slice(16, 29)}`) % RAND_B_END;
-    this.#set(high * RAND_B_END + low, parseInt(digits.slice(29), 16));
+    const bits = bitsOf(last);
+    this.#set(bits >> TAIL_BITS, Number(bits % BigInt(TAIL_END)));
   }
 
   /** Returns the next id. @throws {RangeError} if no 48-bit timestamp is left. */
@@ -101,10 +100,6 @@ export class EventIdSource {
     this.#upper = upper;
     this.#tail = tail;
     this.#timestampMs = Number(upper / RANDOM_END);
-    const high = (upper / RAND_B_END).toString(16).padStart(15, "0");
-    const variant = 2n * RAND_B_END;
-    const low = (variant + upper % RAND_B_END).toString(16);
-    this.#head = `${high.slice(0, 8)}-${high.slice(8, 12)}-7${high.slice(12)}-` +
-      `${low.slice(0, 4)}-${low.slice(4)}`;
+    this.#head = formatId(upper << TAIL_BITS).slice(0, -TAILS[0]!.length);
   }
 }

@@ -1,10 +1,7 @@
 /**
- * The encoded events in a prepared batch: stored lines and hashed envelopes, with placeholders that
- * the log writer overwrites with ids, time and hashes. `batch_encoder.ts` encodes them, possibly on
- * another thread.
- *
- * A line has all members in storage order, then LF. An envelope has all members except payload and
- * event hash, in RFC 8785 form.
+ * The encoded events in a prepared batch: stored lines (all members, then LF) and hashed envelopes
+ * (RFC 8785, without payload and event hash). `batch_encoder.ts` leaves placeholders, which the log
+ * writer overwrites with ids, time and hashes.
  */
 import type { Buffer } from "node:buffer";
 import { putAscii } from "./byte_writer.ts";

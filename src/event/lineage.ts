@@ -11,18 +11,14 @@ import type { LineageMarker, PreparedEvent } from "./types.ts";
 
 /**
  * Returns the lineage marker in a batch of valid events, or null if there is none.
- * @throws {ApiError} `invalid_source_lineage` if a marker is malformed, is not the first event in
- *   the batch, or names the batch's own source.
+ * @throws {ApiError} `invalid_source_lineage`.
  */
 export function lineageMarker(
   source: string,
   events: readonly PreparedEvent[],
 ): LineageMarker | null {
-  for (let index = events.length - 1; index > 0; index--) {
-    if (events[index]!.stream === SOURCE_LINEAGE_STREAM) {
-      throw lineageError(`the marker must be events[0], not events[${index}]`);
-    }
-  }
+  const last = events.findLastIndex(({ stream }) => stream === SOURCE_LINEAGE_STREAM);
+  if (last > 0) throw lineageError(`the marker must be events[0], not events[${last}]`);
   const first = events[0];
   if (first?.stream !== SOURCE_LINEAGE_STREAM) return null;
   return readMarker(source, first);

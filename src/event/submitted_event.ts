@@ -17,10 +17,7 @@ const RULES = {
   occurred_at: occurredAtFault,
 };
 
-/**
- * Validates an event and canonicalizes its payload.
- * @returns the prepared event, or a message about the first violated rule.
- */
+/** Returns an event with a canonical payload, or a message about the first violated rule. */
 export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
   if (!isJsonObject(submitted)) return "event must be an object";
   const fault = memberFault(submitted) ?? ruleFault(submitted);

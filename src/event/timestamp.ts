@@ -8,9 +8,7 @@ const MONTH_DAYS_MIN = 28;
 
 /**
  * Checks an `occurred_at`: an RFC 3339 section 5.6 timestamp with `T` and `Z`, up to nine
- * fractional digits, no leap seconds, years 0000 to 9999.
- *
- * @returns null if valid, otherwise an error message to append to the member's name.
+ * fractional digits, no leap seconds, years 0000 to 9999. Returns an error message or null.
  */
 export function occurredAtFault(text: string): string | null {
   if (!SHAPE.test(text)) {
@@ -23,10 +21,7 @@ export function occurredAtFault(text: string): string | null {
   return isValid ? null : `has an invalid day of the month: ${day}`;
 }
 
-/**
- * Formats a time as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
- * @param timeMs Unix milliseconds, in years 0000 to 9999.
- */
+/** Formats Unix milliseconds as `YYYY-MM-DDTHH:MM:SS.mmmZ`, in years 0000 to 9999. */
 export function formatTimestamp(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }

@@ -19,17 +19,9 @@ export interface EventVerification {
  */
 export async function verifyEvent(event: CommittedEvent): Promise<EventVerification> {
   const { batch_id, content_hash, event_id, kind, observed_at, record_key, source, stream } = event;
-  const envelope: Record<string, string> = {
-    batch_id,
-    content_hash,
-    event_id,
-    kind,
-    observed_at,
-    record_key,
-    source,
-    stream,
-  };
-  if (event.occurred_at !== undefined) envelope.occurred_at = event.occurred_at;
+  const named = { batch_id, content_hash, event_id, kind, observed_at, record_key, source, stream };
+  const { occurred_at } = event;
+  const envelope = occurred_at === undefined ? named : { ...named, occurred_at };
   const [contentHash, eventHash] = await Promise.all([
     webCryptoSha256(canonicalize(event.payload)),
     webCryptoSha256(canonicalize(envelope)),

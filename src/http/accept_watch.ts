@@ -18,8 +18,7 @@ export class AcceptWatch {
   #state: "idle" | "probing" | "reopening" = "idle";
 
   /**
-   * @param path path of the listening socket.
-   * @param intervalMs probe interval. A server that accepts nothing for this long counts as stuck.
+   * @param intervalMs A server that accepts nothing for this long counts as stuck.
    * @param reopen reopens the socket. Retried after the next interval if it rejects.
    */
   constructor(path: string, intervalMs: number, reopen: () => Promise<void>) {
@@ -28,7 +27,7 @@ export class AcceptWatch {
     // These timers keep the process running while there is no socket to keep it running.
     this.#timers = [
       setInterval(() => this.#look(), intervalMs),
-      setInterval(() => this.#lookForFile(), FILE_CHECK_INTERVAL_MS),
+      setInterval(() => existsSync(path) || this.#open(), FILE_CHECK_INTERVAL_MS),
     ];
   }
 
@@ -47,13 +46,9 @@ export class AcceptWatch {
     const isStuck = this.#state === "probing" && !this.#hasAccepted;
     this.#probe?.destroy();
     this.#state = "idle";
-    if (isStuck) void this.#open();
+    if (isStuck) this.#open();
     else if (!this.#hasAccepted) this.#connect();
     this.#hasAccepted = false;
-  }
-
-  #lookForFile(): void {
-    if (this.#state !== "reopening" && !existsSync(this.#path)) void this.#open();
   }
 
   #connect(): void {
@@ -66,14 +61,11 @@ export class AcceptWatch {
     });
   }
 
-  async #open(): Promise<void> {
+  #open(): void {
+    if (this.#state === "reopening") return;
     this.#state = "reopening";
-    try {
-      await this.#reopen();
-      this.#state = "idle";
-    } catch {
-      // Retry at the next interval, as after a failed probe.
-      this.#state = "probing";
-    }
+    const end = (state: "idle" | "probing") => () => void (this.#state = state);
+    // After a failure, retry at the next interval, as after a failed probe.
+    this.#reopen().then(end("idle"), end("probing"));
   }
 }

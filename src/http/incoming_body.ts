@@ -18,10 +18,7 @@ export class IncomingBody {
   /** Wakes the waiting reader. */
   #wake: (() => void) | null = null;
 
-  /**
-   * @param declaredBytes null for a chunked body.
-   * @param onWanted called when the reader first requests the body.
-   */
+  /** @param onWanted called when the reader first requests the body. */
   constructor(declaredBytes: number | null, socket: Socket, onWanted: () => void) {
     this.#decoder = new BodyDecoder(declaredBytes);
     this.#socket = socket;

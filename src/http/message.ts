@@ -42,9 +42,3 @@ export interface HttpResponse {
 
 /** Handles one request. Never throws: errors are responses. */
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse>;
-
-/** A server on a Unix socket. */
-export interface HttpServer {
-  /** Stops accepting, waits for pending requests and removes the socket file. */
-  close(): Promise<void>;
-}

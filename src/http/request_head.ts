@@ -48,11 +48,7 @@ export function checkHeadSize(sizeBytes: number): void {
   );
 }
 
-/**
- * Parses a head.
- * @param text the head in Latin-1, without its terminating empty line.
- * @throws {MalformedRequestError}
- */
+/** Parses a head in Latin-1, without its empty line. @throws {MalformedRequestError} */
 export function parseRequestHead(text: string): RequestHead {
   checkHeadText(text);
   const lines = text.split("\r\n");

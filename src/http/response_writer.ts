@@ -6,10 +6,7 @@ import type { HttpResponse } from "./message.ts";
 
 /** Pieces up to this size are copied into their frame, which costs less than another write. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
-const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
 const CRLF = "\r\n";
-/** Ends a chunked body. */
-const LAST_CHUNK = "0\r\n\r\n";
 
 export class ResponseWriter {
   readonly #socket: Socket;
@@ -30,14 +27,12 @@ export class ResponseWriter {
   }
 
   writeContinue(): void {
-    this.#write(CONTINUE);
+    this.#write("HTTP/1.1 100 Continue\r\n\r\n");
   }
 
   /**
-   * Writes a response. Resolves when the socket is writable again, so a client that does not read
-   * gets no further responses. Resolves to false if the response was truncated, after which the
-   * connection must close.
-   * @param takesChunks whether the client supports chunked encoding.
+   * Writes a response. Resolves when the socket is writable again; to false if the response was
+   * truncated, after which the connection must close.
    */
   write(
     response: HttpResponse,
@@ -45,14 +40,12 @@ export class ResponseWriter {
     takesChunks: boolean,
   ): boolean | Promise<boolean> {
     const { body } = response;
-    if (body === null) return this.#whenRoom(this.#write(formatHead(response, keepsAlive)));
+    if (body === null) return this.#writeWhole(formatHead(response, keepsAlive));
     if (typeof body === "string") {
-      const head = formatHead(response, keepsAlive, Buffer.byteLength(body));
-      return this.#whenRoom(this.#write(head + body));
+      return this.#writeWhole(formatHead(response, keepsAlive, Buffer.byteLength(body)) + body);
     }
     if (body instanceof Uint8Array) {
-      const head = formatHead(response, keepsAlive, body.length);
-      return this.#whenRoom(this.#write(framed(head, body)));
+      return this.#writeWhole(framed(formatHead(response, keepsAlive, body.length), body));
     }
     this.#write(formatHead(response, keepsAlive, takesChunks ? "chunked" : undefined));
     return this.#writePieces(body, takesChunks);
@@ -78,7 +71,7 @@ export class ResponseWriter {
     } finally {
       this.#endPieces = null;
     }
-    if (isChunked) this.#write(LAST_CHUNK);
+    if (isChunked) this.#write("0\r\n\r\n");
     return !this.#isGone;
   }
 
@@ -111,16 +104,14 @@ export class ResponseWriter {
     return this.#isGone || this.#socket.write(data);
   }
 
-  #whenRoom(hasRoom: boolean): true | Promise<boolean> {
-    return hasRoom || this.#room().then(() => !this.#isGone);
+  #writeWhole(response: string | Uint8Array): true | Promise<boolean> {
+    return this.#write(response) || this.#room().then(() => !this.#isGone);
   }
 
   /** Resolves when the socket is writable or closed. */
   #room(): Promise<void> {
     if (this.#isGone) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
+    return new Promise((resolve) => this.#wake = resolve);
   }
 
   #wakeWriter(): void {
@@ -129,10 +120,7 @@ export class ResponseWriter {
   }
 }
 
-/**
- * Formats a response head (RFC 9112 section 4).
- * @param framing the body length; absent for HEAD, or if closing the connection delimits the body.
- */
+/** @param framing the body length; absent for HEAD, or if closing the connection delimits it. */
 function formatHead(
   { status, headers }: HttpResponse,
   keepsAlive: boolean,

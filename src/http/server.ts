@@ -9,7 +9,7 @@ import { clearTimeout, setTimeout } from "node:timers";
 import { HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
-import type { HttpHandler, HttpResponse, HttpServer, MalformedRequestError } from "./message.ts";
+import type { HttpHandler, HttpResponse, MalformedRequestError } from "./message.ts";
 import { closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
 
@@ -23,21 +23,19 @@ export interface ListenOptions {
   /** Creates the response to a malformed request, which may be a HEAD request. */
   refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
   report: (line: string) => void;
-  /** How long `close()` waits for clients; default `SHUTDOWN_GRACE_MS`. */
   shutdownGraceMs?: number;
-  /** Timeout for a request head; default `HEADERS_TIMEOUT_MS`. */
   headersTimeoutMs?: number;
-  /** Interval of the accept probe; default `ACCEPT_PROBE_INTERVAL_MS`. */
   acceptProbeMs?: number;
   /** Called before the socket is reopened, which waits and is retried if this rejects. */
   mayReopen?: () => Promise<void>;
 }
 
 /**
- * Starts a server. Resolves once it accepts connections.
+ * Starts a server. Resolves once it accepts connections. `close()` stops accepting, waits for
+ * pending requests and removes the socket file.
  * @throws {Error} if the socket cannot be bound, with a system `code` like `EADDRINUSE`.
  */
-export async function listen(options: ListenOptions): Promise<HttpServer> {
+export async function listen(options: ListenOptions): Promise<{ close(): Promise<void> }> {
   const { path, handler, refusal, report } = options;
   const connections = new Set<Connection>();
   const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
@@ -73,15 +71,13 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   };
   let server = await open();
   let socketFile = socketFileAt(path);
-  const intervalMs = options.acceptProbeMs ?? ACCEPT_PROBE_INTERVAL_MS;
-  const watch = new AcceptWatch(path, intervalMs, reopen);
+  const watch = new AcceptWatch(path, options.acceptProbeMs ?? ACCEPT_PROBE_INTERVAL_MS, reopen);
+  const shutDown = () => closeServer(server, connections, host, options);
   let closed: Promise<void> | undefined;
   return {
     close() {
       watch.stop();
-      const shutDown = () => closeServer(server, connections, host, options);
-      closed ??= closeSocketFile(socketFile, shutDown, report);
-      return closed;
+      return closed ??= closeSocketFile(socketFile, shutDown, report);
     },
   };
 }
@@ -95,17 +91,16 @@ async function closeServer(
   server.close();
   host.isClosing = true;
   for (const connection of connections) connection.shutDown();
-  const { promise: graceEnd, resolve: endGrace } = Promise.withResolvers<void>();
+  const graceEnd = Promise.withResolvers<void>();
   const grace = setTimeout(() => {
     report(`closing connections that are still open after ${shutdownGraceMs} ms`);
     for (const connection of connections) connection.destroy();
-    endGrace();
+    graceEnd.resolve();
   }, shutdownGraceMs);
-  // The server's own "close" event is unreliable: Deno 2.7 never emits it. Requests from
-  // disconnected clients also get time to finish before the log closes.
+  // Requests from disconnected clients also get time to finish before the log closes.
   const closed = Promise.all([...connections].map((connection) => connection.closed()));
   const over = Promise.all([...connections].map((connection) => connection.over()));
-  await Promise.race([over, graceEnd]);
+  await Promise.race([over, graceEnd.promise]);
   await closed;
   clearTimeout(grace);
 }

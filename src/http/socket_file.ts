@@ -17,10 +17,7 @@ export function socketFileAt(path: string): SocketFile {
   return { path, dev, ino };
 }
 
-/**
- * Runs `close` and removes our socket file, but preserves a replacement.
- * @param report receives the reason if the directory permits neither.
- */
+/** Runs `close` and removes our socket file, but preserves a replacement. */
 export async function closeSocketFile(
   { path, dev, ino }: SocketFile,
   close: () => Promise<void>,

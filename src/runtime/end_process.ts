@@ -11,16 +11,12 @@ const SHELL = "/bin/sh";
 
 /** Ends the process and drops unfinished work. */
 export function endProcess(exitStatus: number): never {
-  if (!("Deno" in globalThis)) becomeExit(exitStatus);
-  process.exit(exitStatus);
-}
-
-/** Returns only on failure: no shell, no permission to run one, or no execve(2). */
-function becomeExit(exitStatus: number): void {
+  if ("Deno" in globalThis) process.exit(exitStatus);
   try {
     accessSync(SHELL, constants.X_OK);
     process.execve!(SHELL, ["sh", "-c", `exit ${exitStatus}`], {});
   } catch {
-    // Fall back to process.exit(), which can deadlock, but rarely does.
+    // Without a shell or execve(2), fall back to process.exit(), which rarely deadlocks.
   }
+  process.exit(exitStatus);
 }

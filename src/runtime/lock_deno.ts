@@ -2,6 +2,7 @@
  * flock(2) through `Deno.FsFile`. With restricted permissions, Deno follows symlinks regardless of
  * the flags, so the path is compared with the opened file.
  */
+import { setTimeout as delay } from "node:timers/promises";
 
 /** Timeout for a blocking flock(2), used where the non-blocking call is unavailable. */
 const LOCK_WAIT_MS = 500;
@@ -33,16 +34,6 @@ function refuseOtherFile(path: string, file: Deno.FsFile): void {
  * version). A timeout means that the lock is held. Closing the file ends the pending call.
  */
 async function lockWithin(file: Deno.FsFile): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, LOCK_WAIT_MS);
-  });
-  try {
-    return await Promise.race([
-      file.lock(EXCLUSIVE).then(() => true),
-      deadline.then(() => false),
-    ]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const deadline = delay(LOCK_WAIT_MS, null, { ref: false }).then(() => false);
+  return await Promise.race([file.lock(EXCLUSIVE).then(() => true), deadline]);
 }

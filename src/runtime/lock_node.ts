@@ -37,17 +37,13 @@ function runFlock(path: string, fd: number): boolean {
     stdio: ["ignore", "ignore", "pipe", fd],
     encoding: "utf8",
   });
-  if (error !== undefined) {
-    const isMissing = "code" in error && error.code === "ENOENT";
-    const reason = isMissing
-      ? "Node requires the flock program; install the util-linux package"
-      : error.message;
-    throw new Error(`${path}: cannot be locked: ${reason}`);
-  }
   if (status === 0) return true;
   if (status === FLOCK_HELD) return false;
-  const reason = stderr.trim() || (signal ?? `exit status ${status}`);
-  throw new Error(`${path}: cannot be locked: flock: ${reason}`);
+  let reason = error?.message ?? `flock: ${stderr.trim() || (signal ?? `exit status ${status}`)}`;
+  if (error !== undefined && "code" in error && error.code === "ENOENT") {
+    reason = "Node requires the flock program; install the util-linux package";
+  }
+  throw new Error(`${path}: cannot be locked: ${reason}`);
 }
 
 function lockByOpen(path: string): (() => void) | null {

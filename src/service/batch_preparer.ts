@@ -36,8 +36,7 @@ export class BatchPreparer {
    * @throws {ApiError} like `prepareBatch()`; for a large body, the promise rejects.
    */
   prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
-    const isSmall = body.length < THREAD_BODY_BYTES_MIN;
-    return isSmall || this.#threads.isUnavailable ? prepareBatch(body) : this.#prepareLarge(body);
+    return body.length < THREAD_BODY_BYTES_MIN ? prepareBatch(body) : this.#prepareLarge(body);
   }
 
   /** Ends the threads. Must not be called while a body is being prepared. */

@@ -31,9 +31,6 @@ export interface ThreadPoolOptions {
 /** Messages from a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
-/** How long no thread is started after one that did not start. */
-export const START_RETRY_MS: number = 10_000;
-
 /** Young generation size per thread. V8's default takes 100 MiB more without being faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
@@ -52,17 +49,7 @@ export class ThreadPool<Request, Response> {
   }
 
   /**
-   * Whether a thread recently died before it ran, for example for lack of memory or permissions.
-   * The caller must then do the work itself.
-   */
-  get isUnavailable(): boolean {
-    return this.#threads.some(({ isUnavailable }) => isUnavailable);
-  }
-
-  /**
-   * Sends a request and returns its response.
-   * @param transfer buffers to transfer to the thread.
-   * @throws {ThreadUnavailableError}
+   * Sends a request, transfers `transfer` to the thread, and returns the response.
    * @throws {ThreadLostError}
    * @throws {Error} with the message from the handler's error.
    */
@@ -85,8 +72,8 @@ export class ThreadPool<Request, Response> {
 }
 
 class RequestThread<Request, Response> {
-  readonly #module: URL;
-  readonly #options: ThreadPoolOptions;
+  readonly #start: () => Worker;
+  readonly #idleMs: number | undefined;
   #worker: Worker | null = null;
   /** The request in progress. */
   #pending: PromiseWithResolvers<Response> | null = null;
@@ -94,16 +81,11 @@ class RequestThread<Request, Response> {
   #unsent: (() => void) | null = null;
   #isRunning = false;
   #idleTimer: NodeJS.Timeout | undefined;
-  #unavailableUntilMs = -Infinity;
   #isClosed = false;
 
-  constructor(module: URL, options: ThreadPoolOptions) {
-    this.#module = module;
-    this.#options = options;
-  }
-
-  get isUnavailable(): boolean {
-    return performance.now() < this.#unavailableUntilMs;
+  constructor(module: URL, { start = startWorker, workerData, idleMs }: ThreadPoolOptions) {
+    this.#start = () => start(module, workerData);
+    this.#idleMs = idleMs;
   }
 
   /** Messages hold ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
@@ -117,7 +99,7 @@ class RequestThread<Request, Response> {
     if (this.#isRunning) send();
     else this.#unsent = send;
     try {
-      this.#worker ??= this.#start();
+      this.#worker ??= this.#watch(this.#start());
     } catch (error) {
       this.#lose(null, `the thread could not be started: ${(error as Error).message}`);
     }
@@ -138,9 +120,7 @@ class RequestThread<Request, Response> {
     }
   }
 
-  #start(): Worker {
-    const { start = startWorker, workerData } = this.#options;
-    const worker = start(this.#module, workerData);
+  #watch(worker: Worker): Worker {
     worker.on("message", (message: Message<Response>) => {
       if (worker === this.#worker) this.#receive(message);
     });
@@ -157,7 +137,6 @@ class RequestThread<Request, Response> {
   #receive(message: Message<Response>): void {
     if ("ready" in message) {
       this.#isRunning = true;
-      this.#unavailableUntilMs = -Infinity;
       this.#unsent?.();
       this.#unsent = null;
     } else if ("response" in message) {
@@ -172,17 +151,14 @@ class RequestThread<Request, Response> {
     const pending = this.#pending;
     assert(pending !== null, "a thread must respond once per request");
     this.#pending = null;
-    const { idleMs } = this.#options;
-    if (idleMs !== undefined) {
-      this.#idleTimer = setTimeout(() => void this.#end("the thread was idle"), idleMs).unref();
-    }
+    const end = () => void this.#end("the thread was idle");
+    if (this.#idleMs !== undefined) this.#idleTimer = setTimeout(end, this.#idleMs).unref();
     return pending;
   }
 
   #lose(worker: Worker | null, why: string): void {
     if (worker !== this.#worker) return;
     const isUnavailable = !this.#isRunning && !this.#isClosed;
-    if (isUnavailable) this.#unavailableUntilMs = performance.now() + START_RETRY_MS;
     clearTimeout(this.#idleTimer);
     this.#worker = null;
     this.#isRunning = false;
@@ -205,10 +181,7 @@ function startWorker(module: URL, workerData: unknown): Worker {
 }
 
 /** A response, and the buffers to transfer to the requesting thread. */
-export interface Answer<Response> {
-  response: Response;
-  transfer?: TransferListItem[];
-}
+export type Answer<Response> = { response: Response; transfer?: TransferListItem[] };
 
 /** Serves the requests sent to this thread. */
 export function answerRequests<Request, Response>(
@@ -216,19 +189,17 @@ export function answerRequests<Request, Response>(
 ): void {
   assert(parentPort !== null, "this module must run in a worker thread");
   const port: MessagePort = parentPort;
-  const send = (message: Message<Response>, transfer: TransferListItem[] = []) =>
-    port.postMessage(message, transfer);
   port.on("message", async (request: Request) => {
     try {
-      const { response, transfer } = await answer(request);
-      send({ response }, transfer);
+      const { response, transfer = [] } = await answer(request);
+      port.postMessage({ response }, transfer);
     } catch (error) {
-      send({ failure: error instanceof Error ? error.message : String(error) });
+      port.postMessage({ failure: error instanceof Error ? error.message : String(error) });
     }
   });
   // Otherwise the next response would be mistaken for the response to this request.
   port.on("messageerror", (error) => {
     throw error;
   });
-  send({ ready: true });
+  port.postMessage({ ready: true });
 }

@@ -222,7 +222,8 @@ test("init() accepts log files, the socket and old files in the data directory",
     assert.equal(await init(dir, quiet), "initialized");
     await place(dir, STARTED);
     assert.equal(await init(dir, quiet), "already initialized");
-    await place(dir, { "data/log/.lock": "", "data/log/manifest.json": "" });
+    const others = { "data/log/.lock": "", "data/log/manifest.json": "", "data/log/index": FOLDER };
+    await place(dir, others);
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(join(dir, "data/ground.sock"), resolve));
     try {

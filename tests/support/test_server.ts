@@ -2,14 +2,14 @@
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { refusalResponse } from "../../src/api/responses.ts";
-import type { HttpHandler, HttpRequest, HttpServer } from "../../src/http/message.ts";
+import type { HttpHandler, HttpRequest } from "../../src/http/message.ts";
 import { listen, type ListenOptions } from "../../src/http/server.ts";
 import { withFolder } from "../../tools/support/program.ts";
 import { exchange } from "./raw_client.ts";
 
 export interface TestServer {
   socketPath: string;
-  server: HttpServer;
+  server: Awaited<ReturnType<typeof listen>>;
   /** Lines reported to the operator. */
   reports: string[];
 }

@@ -18,8 +18,7 @@ export class DepthError extends TypeError {
  * arrays and plain objects of these. Includes every own enumerable property, even `__proto__`.
  *
  * @param depthMax maximum nesting of containers.
- * @throws {TypeError} for values without a canonical form: undefined, non-finite numbers, unpaired
- *   surrogates, bigints, symbols, functions and other objects.
+ * @throws {TypeError} for any other value.
  * @throws {DepthError} (a TypeError) when the value is nested too deeply or contains itself.
  */
 export function canonicalize(value: unknown, depthMax: number = CANONICAL_DEPTH_MAX): string {

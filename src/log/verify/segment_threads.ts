@@ -3,7 +3,7 @@
  * The main thread verifies none, because the size of its young generation cannot be limited.
  */
 import { availableParallelism } from "node:os";
-import { ThreadPool } from "../../threads/thread_pool.ts";
+import { ThreadPool, ThreadUnavailableError } from "../../threads/thread_pool.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { CheckedSegment } from "./segment_verifier.ts";
 import type { SegmentRequest } from "./segment_worker.ts";
@@ -38,11 +38,15 @@ export function startSegmentThreads(
   const threads = new ThreadPool<SegmentRequest, CheckedSegment>(module, { threadsMax: count });
   const checks = segments.map(() => Promise.withResolvers<CheckedSegment | null>());
   let next = 0;
+  let isUnavailable = false;
   const run = async () => {
     for (let place = next++; place < segments.length; place = next++) {
       const request = { ...options, expected: segments[place]! };
       // Don't retry if the runtime has no permission to load the worker module.
-      const checked = threads.isUnavailable ? null : threads.request(request).catch(() => null);
+      const checked = isUnavailable ? null : threads.request(request).catch((error) => {
+        isUnavailable ||= error instanceof ThreadUnavailableError;
+        return null;
+      });
       checks[place]!.resolve(await checked);
     }
   };
