@@ -130,7 +130,7 @@ export class Follower<Payload> {
       if (mayRepeat(error)) return error;
       throw error;
     } finally {
-      deadline.end();
+      deadline.stop();
     }
     return new ConnectionError(`the response to ${name} ended prematurely`);
   }

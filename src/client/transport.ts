@@ -103,7 +103,7 @@ export class Transport {
         }
       }
     } finally {
-      deadline.end();
+      deadline.stop();
     }
   }
 
