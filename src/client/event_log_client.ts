@@ -1,12 +1,8 @@
-/**
- * Client for the event log service, with one method per operation. All requests are idempotent, so
- * lost connections and 429s are retried within limits; other errors are thrown immediately.
- */
+/** Client for the event log service, with one method per operation. */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
 import { type Batch, batchBody } from "./batch_body.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
-import { lookUp } from "./position.ts";
-import { type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
+import { lookUp, type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
 import { type EventLogClientOptions, refuseUnknown } from "./options.ts";
 import { type ApiRequest, Transport } from "./transport.ts";
@@ -25,7 +21,8 @@ export interface CallOptions {
 }
 
 /**
- * A client for one service.
+ * A client for one service. All requests are idempotent, so lost connections and 429s are retried
+ * within limits; other errors are thrown immediately.
  *
  * All methods throw {@linkcode EventLogError} when the service returns an error,
  * {@linkcode ConnectionError} when no attempt got a response, {@linkcode ProtocolError} when a
@@ -70,11 +67,8 @@ export class EventLogClient {
     const body = new TextEncoder().encode(JSON.stringify({ v: 1, source }));
     const request: ApiRequest = { method: "POST", path: "/v1/sources/retire", body };
     const receipt = await this.#write(request, options.signal);
-    return toReceipt<RetirementReceipt>(receipt, [
-      "status",
-      "final_frontier",
-      "retirement_event_id",
-    ]);
+    const names = ["status", "final_frontier", "retirement_event_id"] as const;
+    return toReceipt<RetirementReceipt>(receipt, names);
   }
 
   /**
@@ -130,12 +124,8 @@ export class EventLogClient {
     options: FollowOptions = {},
   ): AsyncGenerator<FollowItem<Payload>, void> {
     for await (const record of this.followRecords<Payload>(options)) {
-      if (record.type !== "events") {
-        yield record;
-        continue;
-      }
-      const { phase } = record;
-      for (const event of record.events) yield { type: "event", phase, event };
+      if (record.type !== "events") yield record;
+      else for (const event of record.events) yield { type: "event", phase: record.phase, event };
     }
   }
 

@@ -22,7 +22,6 @@ export interface StreamsSnapshot {
   snapshotThroughEventId: string | null;
 }
 
-/** Lists all streams. @throws {ProtocolError} if a page does not advance. */
 export async function listStreams(
   transport: Transport,
   options: StreamsOptions,
@@ -40,9 +39,7 @@ export async function listStreams(
     const after = page.nextAfter;
     page = await readPage(after, snapshotThroughEventId ?? undefined);
     if (page.nextAfter === after) {
-      throw new ProtocolError(
-        "next_after of a page of streams is not beyond the requested position",
-      );
+      throw new ProtocolError("next_after of a page of streams does not advance");
     }
     for (const row of page.streams) streams.push(row);
   }
