@@ -15,19 +15,10 @@ import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
 
-/** The methods that the HTTP layer needs. */
-export type EventLog = Pick<
-  EventLogService,
-  | "isBehind"
-  | "whenRoom"
-  | "receiptOf"
-  | "append"
-  | "retire"
-  | "replay"
-  | "follow"
-  | "streams"
-  | "isPoisoned"
->;
+type Lifecycle = "size" | "frontier" | "endFollowers" | "findLoss" | "close";
+
+/** The members that the HTTP layer needs. */
+export type EventLog = Omit<EventLogService, Lifecycle>;
 
 /** A finite replay of one snapshot, piece by piece. */
 export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter"> & {
@@ -38,11 +29,7 @@ export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | 
 /** A follow response, record by record. */
 export type Follow = Pick<FollowSession, "next" | "end" | "close">;
 
-/**
- * Opens a log as its writer. The caller holds the writer lock.
- * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} if a newer program wrote the log.
- */
+/** Opens a log as its writer, see `openLog()`. The caller holds the writer lock. */
 export async function openEventLog(options: LogOptions): Promise<EventLogService> {
   const log = await openLog(options);
   return new EventLogService(log, options.report, options.sealing?.backlogWaitMs);
@@ -96,11 +83,7 @@ export class EventLogService {
     return this.#log.isBehind;
   }
 
-  /**
-   * Waits until sealing has caught up, in order of arrival.
-   * @param bodyBytes size of the body that waits.
-   * @throws {ApiError} `overloaded` if that takes too long, or too many bodies are waiting.
-   */
+  /** See `BacklogGate.pass()`. */
   whenRoom(bodyBytes: number): Promise<void> {
     return this.#gate.pass(bodyBytes);
   }

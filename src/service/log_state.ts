@@ -2,15 +2,13 @@
  * The committed state against which mutations are checked. Unsealed batches are in memory; sealed
  * ones are looked up in their segments.
  *
- * Invariant: a committed batch is always in memory or in the sealed history. A lookup starts in
- * both in the same turn of the event loop, and a file leaves memory in the turn in which its
- * segments are added to the history. Therefore no lookup misses a batch, however long reads take.
+ * Invariant: no lookup misses a batch. A lookup starts in both in the same turn of the event loop,
+ * and a file leaves memory in the turn in which its segments are added to the history.
  */
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
 import type { Log } from "../log/log.ts";
 import type { BatchIndex } from "../log/wal/batch_index.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
-import { type Maybe, whenKnown } from "../maybe.ts";
 
 /** The retirement of a source. */
 export interface Retirement {
@@ -33,38 +31,33 @@ export class LogState {
   }
 
   /** Returns the committed batch with this identity, or null. */
-  findBatch(source: string, batchId: string): Maybe<BatchEntry | null> {
+  async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
     return this.#findUnsealed((batches) => batches.findBatch(source, batchId)) ??
-      this.#log.sealed.findBatch(source, batchId);
+      await this.#log.sealed.findBatch(source, batchId);
   }
 
-  sourceFrontier(source: string): Maybe<string | null> {
+  async sourceFrontier(source: string): Promise<string | null> {
     return this.#findUnsealed((batches) => batches.sourceFrontier(source)) ??
-      this.#log.sealed.sourceFrontier(source);
+      await this.#log.sealed.sourceFrontier(source);
   }
 
-  streamFrontier(source: string, stream: string): Maybe<string | null> {
+  async streamFrontier(source: string, stream: string): Promise<string | null> {
     return this.#findUnsealed(({ streams }) => streams.frontier(source, stream)) ??
-      this.#log.sealed.streamFrontier(source, stream);
+      await this.#log.sealed.streamFrontier(source, stream);
   }
 
   /** Returns the retirement of a source, or null if it is not retired. */
-  findRetirement(source: string): Maybe<Retirement | null> {
+  async findRetirement(source: string): Promise<Retirement | null> {
     const unsealedFrontier = this.#findUnsealed((batches) => batches.sourceFrontier(source));
-    const frontier = unsealedFrontier ?? this.#log.sealed.sourceFrontier(source);
-    return whenKnown(frontier, (finalFrontier) => {
-      if (finalFrontier === null) return null;
-      // A source has no events after its retirement, so its last event determines the batch id.
-      const batchId = retirementBatchId(source, finalFrontier);
-      // A retirement follows its source's last event. If that is unsealed, so is the retirement.
-      const found = unsealedFrontier === null
-        ? this.findBatch(SYSTEM_SOURCE, batchId)
-        : this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));
-      return whenKnown(
-        found,
-        (entry) => entry && { finalFrontier, retirementEventId: entry.first_event_id },
-      );
-    });
+    const finalFrontier = unsealedFrontier ?? await this.#log.sealed.sourceFrontier(source);
+    if (finalFrontier === null) return null;
+    // A source has no events after its retirement, so its last event determines the batch id.
+    const batchId = retirementBatchId(source, finalFrontier);
+    // A retirement follows its source's last event. If that is unsealed, so is the retirement.
+    const entry = unsealedFrontier === null
+      ? await this.findBatch(SYSTEM_SOURCE, batchId)
+      : this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));
+    return entry && { finalFrontier, retirementEventId: entry.first_event_id };
   }
 
   /** Returns the first value found, from the newest file to the oldest. */

@@ -17,10 +17,9 @@ import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
-import type { Maybe } from "../maybe.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import { LogState } from "./log_state.ts";
-import { type Commitment, type Decision, type Mutation, UnsettledFacts } from "./mutation.ts";
+import type { Commitment, Mutation } from "./mutation.ts";
 
 /** Minimum interval between reports of a full disk. */
 const FULL_REPORT_INTERVAL_MS = 10_000;
@@ -86,28 +85,25 @@ export class WriterQueue {
 
   /** Commits as much of the queue as fits in one commit. */
   async #commitNext(): Promise<void> {
-    /** What the mutations in this commit, and those that wait for it, will change. */
-    const unsettled = new UnsettledFacts();
+    /** Facts that the mutations in this commit, and those that wait for it, will change. */
+    const unsettled = new Set<string>();
     const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
     const waiting: Queued[] = [];
     let checked = 0;
     let bytes = 0;
     for (const queued of this.#queue) {
       if (committing.length === COMMIT_BATCHES_MAX) break;
-      if (unsettled.isReadBy(queued.mutation)) {
-        waiting.push(queued);
-        unsettled.add(queued.mutation);
-      } else {
-        const decision = this.#decide(queued);
-        const commitment = decision instanceof Promise ? await decision : decision;
-        if (commitment !== null) {
-          bytes += commitment.batch.events.lines.length;
-          // This mutation stays in the queue and is checked again for the next commit.
-          if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
-          committing.push({ queued, commitment });
-          unsettled.add(queued.mutation);
-        }
+      const { reads, changes } = queued.mutation;
+      const isWaiting = reads.some((fact) => unsettled.has(fact));
+      const commitment = isWaiting ? null : await this.#decide(queued);
+      if (isWaiting) waiting.push(queued);
+      if (commitment !== null) {
+        bytes += commitment.batch.events.lines.length;
+        // This mutation stays in the queue and is checked again for the next commit.
+        if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
+        committing.push({ queued, commitment });
       }
+      if (isWaiting || commitment !== null) { for (const fact of changes) unsettled.add(fact); }
       checked += 1;
     }
     this.#queue = [...waiting, ...this.#queue.slice(checked)];
@@ -126,22 +122,15 @@ export class WriterQueue {
   }
 
   /** Checks a mutation. Responds to it and returns null if it commits nothing. */
-  #decide({ mutation, resolve, reject }: Queued): Maybe<Commitment<unknown> | null> {
-    const settle = (decision: Decision<unknown>) => {
+  async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
+    try {
+      const decision = await mutation.decide(this.#state);
       if ("batch" in decision) return decision;
       resolve(decision.answer);
-      return null;
-    };
-    const fail = (error: unknown) => {
-      reject(error);
-      return null;
-    };
-    try {
-      const decision = mutation.decide(this.#state);
-      return decision instanceof Promise ? decision.then(settle, fail) : settle(decision);
     } catch (error) {
-      return fail(error);
+      reject(error);
     }
+    return null;
   }
 
   /** Returns the API error for a failed commit. Only a full disk leaves the writer running. */
