@@ -1,7 +1,6 @@
 /**
  * Writes a follow response record by record, at the client's pace. If a client reads nothing for
- * too long while a record is pending, its session ends. Once the client reads again, it gets an end
- * record with the event id after which it can resume.
+ * too long while a record is pending, its session ends.
  */
 import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
@@ -11,7 +10,7 @@ import type { StallWatch } from "../http/stall_watch.ts";
 /** Records are written in pieces of this size; each must be read within the stall timeout. */
 export const FOLLOW_PIECE_BYTES: number = 16 * 1024;
 
-const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
+const FOLLOW_HEADERS: HttpResponse["headers"] = {
   "content-type": "application/x-ndjson",
   "cache-control": "no-store",
   "connection": "close",

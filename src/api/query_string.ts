@@ -1,11 +1,7 @@
-/**
- * Parses form-encoded query strings (`+` and `%XX`). Every parameter must be known, unique and
- * well-formed; `requests.ts` checks the values.
- */
+/** Parses form-encoded query strings (`+` and `%XX`). */
 import { ApiError } from "../event/api_error.ts";
 import { quoteShort } from "../event/json/quote_string.ts";
 
-/** Maps parameter names to decoded values. */
 export type Parameters = ReadonlyMap<string, string>;
 
 /**
@@ -33,10 +29,8 @@ function decodeForm(text: string): string {
     return decodeURIComponent(spaced);
   } catch (error) {
     if (!(error instanceof URIError)) throw error;
-    throw new ApiError(
-      "invalid_request",
-      `query string has malformed percent-encoding in ${quoteShort(text)}`,
-    );
+    const message = `query string has malformed percent-encoding in ${quoteShort(text)}`;
+    throw new ApiError("invalid_request", message);
   }
 }
 

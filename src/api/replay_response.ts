@@ -22,10 +22,7 @@ const COMMA = Buffer.from(",");
 /** JSON whitespace, written to detect a disconnected client. */
 const BLANK = Buffer.from(" ");
 
-/**
- * Responds with the page that `replay` returns piece by piece; pieces may be empty.
- * @param onFailure called if reading fails after the status is sent; the connection then closes.
- */
+/** @param onFailure called if reading fails after the status is sent; the connection then closes. */
 export async function replayResponse(
   replay: Replay,
   onFailure: (error: unknown) => void,

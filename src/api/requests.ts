@@ -1,7 +1,6 @@
 /**
- * Parses the query strings (without the question mark) of `GET /v1/events` and `GET /v1/streams`,
- * and the body of `POST /v1/sources/retire`. A malformed query or member is an `invalid_request`;
- * an invalid value gets the route's error code.
+ * Parses query strings, without the question mark, and the body of `POST /v1/sources/retire`. A
+ * malformed query or member is an `invalid_request`; an invalid value gets the route's error code.
  */
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { memberError, parseBody } from "../event/body.ts";
@@ -31,7 +30,6 @@ export interface ReplayRequest {
   follow: boolean;
 }
 
-/** @throws {ApiError} `invalid_request`, `invalid_replay_request`. */
 export function readReplayRequest(query: string, limits: PageLimits): ReplayRequest {
   const parameters = parseQuery(query, REPLAY_PARAMETERS);
   const code = "invalid_replay_request";
@@ -62,15 +60,14 @@ function readFilter(parameters: Parameters, code: ErrorCode): EventFilter {
   return { ...filter, recordKey };
 }
 
-/** @throws {ApiError} `invalid_request`, `invalid_streams_request`. */
 export function readStreamsQuery(query: string): StreamsQuery {
   const parameters = parseQuery(query, STREAMS_PARAMETERS);
   const code = "invalid_streams_request";
   const source = parameters.get("source");
   const after = parameters.get("after");
   if (after !== undefined && !parameters.has("through")) {
-    const remedy = "the snapshot_through_event_id of the first page";
-    throw new ApiError(code, `after requires through, ${remedy}`);
+    const message = "after requires through, the snapshot_through_event_id of the first page";
+    throw new ApiError(code, message);
   }
   if (source !== undefined) checkValue(code, "source", nameFault(source));
   return {
@@ -89,10 +86,7 @@ function readCursor(cursor: string, code: ErrorCode): StreamsQuery["after"] {
   throw new ApiError(code, "after must be the next_after of an earlier page: source/stream");
 }
 
-/**
- * Returns the source to retire.
- * @throws {ApiError} `invalid_request`, `invalid_source_retirement`.
- */
+/** Returns the source to retire. */
 export function readRetireRequest(body: Uint8Array): string {
   const { v = 1, source } = parseBody(body, RETIRE_MEMBERS);
   const code = "invalid_source_retirement";
