@@ -19,11 +19,11 @@ import { PreparedRoom } from "../service/prepared_room.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeDefect } from "./describe_defect.ts";
 import { FOLLOW_HEAD, followResponse } from "./follow_response.ts";
-import { parseQuery } from "./query_string.ts";
 import { replayResponse } from "./replay_response.ts";
 import { withBody } from "./request_body.ts";
 import {
   type PageLimits,
+  parseQuery,
   readReplayRequest,
   readRetireRequest,
   readStreamsQuery,

@@ -108,17 +108,6 @@ export class EventLogClient {
    * Yields the events in the log, then `caught_up`, then new events as they are committed. After a
    * lost connection, the client reconnects and yields missed events in a new `snapshot` phase. If
    * the service ends the response and no reconnect follows, the last item is `end` with the reason.
-   *
-   * @example
-   * ```ts
-   * import { EventLogClient, unixFetch } from "@ground/service";
-   *
-   * const client = new EventLogClient(unixFetch("demo/data/ground.sock"));
-   * for await (const item of client.follow({ stream: "contacts" })) {
-   *   if (item.type === "event") console.log(item.phase, item.event.record_key);
-   *   if (item.type === "caught_up") break; // Or wait for more.
-   * }
-   * ```
    */
   async *follow<Payload = unknown>(
     options: FollowOptions = {},

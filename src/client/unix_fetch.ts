@@ -34,15 +34,6 @@ const BASE_URL = "http://localhost";
  * @throws {TypeError} if the path cannot be that of a socket: empty, too long or a URL.
  * @returns A `fetch`. If the connection fails, even while the response body is being read, it
  *   rejects with a `TypeError` that has a `cause`, and after an abort with the abort reason.
- *
- * @example
- * ```ts
- * import { unixFetch } from "@ground/service";
- *
- * const fetch = unixFetch("demo/data/ground.sock");
- * const response = await fetch("/v1/events?limit=10");
- * const page = await response.json();
- * ```
  */
 export function unixFetch(socketPath: string): Fetch {
   refuseImpossible(socketPath);
@@ -59,7 +50,7 @@ export function unixFetch(socketPath: string): Fetch {
     signal?.throwIfAborted();
     // The caller's framing headers could contradict the body that is sent.
     for (const name of ["content-length", "transfer-encoding"]) request.headers.delete(name);
-    const body = request.body && await bytesOf(request.body, signal);
+    const body = request.body && await request.bytes();
     signal?.throwIfAborted();
     const { pathname, search, searchParams } = new URL(request.url);
     const isFollow = searchParams.get("follow") === "true";
@@ -114,12 +105,6 @@ function refuseImpossible(path: unknown): void {
   const given = typeof path !== "string" ? typeof path : isUrl ? "a URL" : `${sizeBytes} bytes`;
   const expected = `the path of a Unix socket, 1 to ${SOCKET_PATH_BYTES_MAX} bytes without NUL`;
   throw new TypeError(`unixFetch() expects ${expected}, but got ${given}`);
-}
-
-/** Reads a body to its end. An abort cancels it. */
-function bytesOf(body: ReadableStream, signal?: AbortSignal | null): Promise<Uint8Array> {
-  const read = body.pipeThrough(new TransformStream(), { ...signal && { signal } });
-  return new Response(read).bytes();
 }
 
 async function toResponse(

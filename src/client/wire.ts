@@ -25,13 +25,9 @@ export interface FollowEvents<Payload = unknown> extends ReplayPage<Payload> {
 }
 
 /** All events committed before this connection was made have been delivered. */
-export interface FollowCaughtUp {
+export interface FollowCaughtUp extends Omit<ReplayPage, "events"> {
   /** Record type. */
   type: "caught_up";
-  /** Position for a later follow or replay. */
-  nextAfter: string | null;
-  /** Last event in the log when the connection was made; null for an empty log. */
-  snapshotThroughEventId: string | null;
 }
 
 /** The service ended the response. */
@@ -55,10 +51,8 @@ type FollowLine<Payload> =
   | FollowCaughtUp
   | Omit<FollowEnd, "nextAfter">;
 
-/** End position of a page. */
 type Position = Omit<ReplayPage, "events">;
 
-/** A page of streams. */
 export interface StreamsPage extends Position {
   streams: StreamSummary[];
 }
