@@ -4,14 +4,10 @@ import { ConnectionError, ProtocolError } from "./errors.ts";
 
 const LF = 0x0a;
 
-/** Converts the TypeError of a failed connection. @param name Name of the request, for messages. */
-export async function orConnectionError<T>(name: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new ConnectionError(`${name} got no response: ${cause.message}`, { cause });
-  }
+/** Returns the error for a failed request; `fetch` throws a TypeError if the connection fails. */
+export function requestError(name: string, cause: unknown): unknown {
+  if (!(cause instanceof TypeError)) return cause;
+  return new ConnectionError(`${name} got no response: ${cause.message}`, { cause });
 }
 
 /** Yields a body as it arrives. Ending the iteration early cancels the body. */
@@ -19,13 +15,10 @@ async function* chunksOf(
   name: string,
   body: ReadableStream<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  const read = () => orConnectionError(name, () => reader.read());
   try {
-    for (let next = await read(); !next.done; next = await read()) yield next.value;
-  } finally {
-    // After a failed read, cancel() rejects with the same error.
-    await reader.cancel().catch(() => {});
+    yield* body;
+  } catch (cause) {
+    throw requestError(name, cause);
   }
 }
 

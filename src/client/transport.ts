@@ -4,7 +4,7 @@ import { CLIENT_DOCUMENT_BYTES_MAX, CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { EventLogError, ProtocolError } from "./errors.ts";
 import type { EventLogClientOptions } from "./options.ts";
-import { orConnectionError, textOf } from "./response_body.ts";
+import { requestError, textOf } from "./response_body.ts";
 import {
   mayRepeat,
   pauseMs,
@@ -132,8 +132,9 @@ export class Transport {
     const headers = new Headers(this.#headers);
     if (body !== undefined) headers.set("content-type", "application/json");
     const init = { method, headers, ...(body && { body }), ...(signal && { signal }) };
-    const fetching = () => this.#fetch(ORIGIN + targetOf(request), init);
-    const response = await orConnectionError(nameOf(request), fetching);
+    const response = await this.#fetch(ORIGIN + targetOf(request), init).catch((cause) => {
+      throw requestError(nameOf(request), cause);
+    });
     this.#hasReached = true;
     if (response.status === 200) return response;
     const text = await textOf(nameOf(request), response, CLIENT_DOCUMENT_BYTES_MAX);

@@ -53,7 +53,7 @@ type FollowLine<Payload> =
 
 type Position = Omit<ReplayPage, "events">;
 
-export interface StreamsPage extends Position {
+interface StreamsPage extends Position {
   streams: StreamSummary[];
 }
 

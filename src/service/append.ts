@@ -3,7 +3,7 @@ import { ApiError } from "../event/api_error.ts";
 import type { LineageMarker, PreparedBatch, Receipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState, Retirement } from "./log_state.ts";
-import { type Decision, FACT, type Mutation } from "./mutation.ts";
+import { type Decision, FACT, type Mutation } from "./writer_queue.ts";
 
 /** Commits a batch once; a retry gets the original receipt. */
 export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {

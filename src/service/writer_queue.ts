@@ -1,8 +1,8 @@
 /**
  * The log writer's queue. Mutations are checked one at a time, in order of arrival, against the
  * durable state; those that arrive while a commit is being synced share the next commit (group
- * commit). A mutation that depends on an earlier one whose outcome is not known yet stays in the
- * queue, and those behind it that don't depend on either go ahead.
+ * commit). A mutation that depends on an earlier one whose outcome is not known yet waits, and
+ * those behind it that don't depend on either go ahead.
  *
  * Invariants:
  * - No mutation in a group reads what another one in it changes, so each decision holds whether or
@@ -13,16 +13,48 @@
  *   a mutation waits at most for those that were ahead of it when it arrived.
  */
 import { ApiError } from "../event/api_error.ts";
+import type { PreparedBatch } from "../event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
+import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import { LogState } from "./log_state.ts";
-import type { Commitment, Mutation } from "./mutation.ts";
 
 /** Minimum interval between reports of a full disk. */
 const FULL_REPORT_INTERVAL_MS = 10_000;
+
+/** A batch to commit, and the response once it is durable. */
+export interface Commitment<Answer> {
+  batch: PreparedBatch;
+  answerFor: (entry: BatchEntry) => Answer;
+}
+
+/** The outcome of checking a mutation: a response without a commit, or a batch to commit. */
+export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
+
+/** Facts about the log. Of the values, only a batch id can contain spaces. */
+export const FACT = {
+  batch: (source: string, batchId: string): string => `batch ${source} ${batchId}`,
+  /** The last event in a stream. */
+  stream: (source: string, stream: string): string => `stream ${source} ${stream}`,
+  /** The last event from a source. */
+  source: (source: string): string => `source ${source}`,
+  /** The retirement of a source, or the declaration of its predecessor. */
+  lifecycle: (source: string): string => `lifecycle ${source}`,
+};
+
+/**
+ * A mutation depends on an earlier one, whose outcome is unknown, if it reads a fact that the
+ * earlier one changes.
+ */
+export interface Mutation<Answer> {
+  readonly reads: readonly string[];
+  readonly changes: readonly string[];
+  /** Checks the mutation against the durable state. @throws {ApiError} if it is rejected. */
+  decide(state: LogState): Promise<Decision<Answer>>;
+}
 
 interface Queued {
   mutation: Mutation<unknown>;
