@@ -82,8 +82,8 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     name: "a batch overtakes one on which it depends and that waits",
     edits: [edit(
       "service/writer_queue.ts",
-      "if (isWaiting || commitment !== null) for",
-      "if (commitment !== null) for",
+      "if (isWaiting || commitment !== null) {",
+      "if (!isWaiting && commitment !== null) {",
     )],
     tests: ["tests/service/lifecycle_test.ts", "tests/service/precondition_test.ts"],
   },

@@ -135,7 +135,9 @@ export class WriterQueue {
         if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
         committing.push({ queued, commitment });
       }
-      if (isWaiting || commitment !== null) { for (const fact of changes) unsettled.add(fact); }
+      if (isWaiting || commitment !== null) {
+        for (const fact of changes) unsettled.add(fact);
+      }
       checked += 1;
     }
     this.#queue = [...waiting, ...this.#queue.slice(checked)];
