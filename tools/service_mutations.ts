@@ -15,7 +15,7 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "service/log_state.ts",
-        "await this.#log.sealed.findBatch(source, batchId);",
+        "this.#log.sealed.findBatch(source, batchId);",
         "null;",
       ),
     ],
@@ -25,8 +25,8 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     name: "a retirement in a segment is not found",
     edits: [edit(
       "service/log_state.ts",
-      "return entry && {",
-      "return entry && null && {",
+      "retirementBatchId(source, frontier));\n    return entry && {",
+      "retirementBatchId(source, frontier));\n    return entry && null && {",
     )],
     tests: [CRASHES],
   },

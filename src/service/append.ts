@@ -1,6 +1,6 @@
 /** Checks a submitted batch in this order: duplicate, retirement, lineage, precondition. */
 import { ApiError } from "../event/api_error.ts";
-import type { LineageMarker, PreparedBatch, Receipt } from "../event/types.ts";
+import type { LineageMarker, PreparedBatch, Receipt, StreamPrecondition } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import type { LogState, Retirement } from "./log_state.ts";
 import { type Decision, FACT, type Mutation } from "./writer_queue.ts";
@@ -20,12 +20,12 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
 }
 
 async function decide(batch: PreparedBatch, state: LogState): Promise<Decision<Receipt>> {
-  const { source, batchId, lineage } = batch;
+  const { source, batchId, lineage, precondition } = batch;
   const known = await state.findBatch(source, batchId);
   if (known !== null) return { answer: repeatedReceipt(batch, known) };
   assertNotRetired(source, await state.findRetirement(source));
   if (lineage !== undefined) await assertLineage(source, lineage, state);
-  await checkPrecondition(batch, state);
+  if (precondition !== undefined) await checkPrecondition(source, precondition, state);
   return { batch, answerFor: (entry) => receipt("committed", entry) };
 }
 
@@ -76,9 +76,11 @@ async function assertLineage(
   }
 }
 
-async function checkPrecondition(batch: PreparedBatch, state: LogState): Promise<void> {
-  if (batch.precondition === undefined) return;
-  const { source, precondition: { stream, expectedFrontier } } = batch;
+async function checkPrecondition(
+  source: string,
+  { stream, expectedFrontier }: StreamPrecondition,
+  state: LogState,
+): Promise<void> {
   const actualFrontier = await state.streamFrontier(source, stream);
   if (actualFrontier === expectedFrontier) return;
   throw new ApiError(

@@ -18,10 +18,13 @@ export interface Retirement {
   retirementEventId: string;
 }
 
-/** Returns the batch id of a source's retirement. */
+/** Returns the batch id of a retirement. A source has no events after it, so its last one tells. */
 export function retirementBatchId(source: string, finalFrontier: string): string {
   return `${RESERVED_BATCH_PREFIX}retire/${source}/${finalFrontier}`;
 }
+
+/** A value that is in memory, or a promise of it if it must be read from a segment. */
+type Known<Value> = Value | null | Promise<Value | null>;
 
 export class LogState {
   readonly #log: Pick<Log, "sealed" | "unsealed">;
@@ -31,33 +34,36 @@ export class LogState {
   }
 
   /** Returns the committed batch with this identity, or null. */
-  async findBatch(source: string, batchId: string): Promise<BatchEntry | null> {
+  findBatch(source: string, batchId: string): Known<BatchEntry> {
     return this.#findUnsealed((batches) => batches.findBatch(source, batchId)) ??
-      await this.#log.sealed.findBatch(source, batchId);
+      this.#log.sealed.findBatch(source, batchId);
   }
 
-  async sourceFrontier(source: string): Promise<string | null> {
+  sourceFrontier(source: string): Known<string> {
     return this.#findUnsealed((batches) => batches.sourceFrontier(source)) ??
-      await this.#log.sealed.sourceFrontier(source);
+      this.#log.sealed.sourceFrontier(source);
   }
 
-  async streamFrontier(source: string, stream: string): Promise<string | null> {
+  streamFrontier(source: string, stream: string): Known<string> {
     return this.#findUnsealed(({ streams }) => streams.frontier(source, stream)) ??
-      await this.#log.sealed.streamFrontier(source, stream);
+      this.#log.sealed.streamFrontier(source, stream);
   }
 
   /** Returns the retirement of a source, or null if it is not retired. */
-  async findRetirement(source: string): Promise<Retirement | null> {
-    const unsealedFrontier = this.#findUnsealed((batches) => batches.sourceFrontier(source));
-    const finalFrontier = unsealedFrontier ?? await this.#log.sealed.sourceFrontier(source);
-    if (finalFrontier === null) return null;
-    // A source has no events after its retirement, so its last event determines the batch id.
-    const batchId = retirementBatchId(source, finalFrontier);
+  findRetirement(source: string): Known<Retirement> {
+    const frontier = this.#findUnsealed((batches) => batches.sourceFrontier(source));
+    if (frontier === null) return this.#findSealedRetirement(source);
     // A retirement follows its source's last event. If that is unsealed, so is the retirement.
-    const entry = unsealedFrontier === null
-      ? await this.findBatch(SYSTEM_SOURCE, batchId)
-      : this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));
-    return entry && { finalFrontier, retirementEventId: entry.first_event_id };
+    const batchId = retirementBatchId(source, frontier);
+    const entry = this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));
+    return entry && { finalFrontier: frontier, retirementEventId: entry.first_event_id };
+  }
+
+  async #findSealedRetirement(source: string): Promise<Retirement | null> {
+    const frontier = await this.#log.sealed.sourceFrontier(source);
+    if (frontier === null) return null;
+    const entry = await this.findBatch(SYSTEM_SOURCE, retirementBatchId(source, frontier));
+    return entry && { finalFrontier: frontier, retirementEventId: entry.first_event_id };
   }
 
   /** Returns the first value found, from the newest file to the oldest. */
