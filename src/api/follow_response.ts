@@ -27,10 +27,7 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
   return { status: 200, headers: FOLLOW_HEADERS, body, isEndless: true };
 }
 
-/**
- * Splits records into pieces so small that each completed write proves the client is reading. This
- * is not a generator, because a generator's `return()` would block while a commit is awaited.
- */
+/** Not a generator, whose `return()` would block while a commit is awaited. */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
   /** Expires if the client does not read the most recent piece in time. */

@@ -133,10 +133,7 @@ export class EventLogClient {
     return listStreams(this.#transport, options);
   }
 
-  /**
-   * Returns the event with this id; null if it is not in the log.
-   * @template Payload Type of the payload; not checked at run time.
-   */
+  /** Returns the event with this id; null if it is not in the log. */
   async findEvent<Payload = unknown>(
     eventId: string,
     options: CallOptions = {},

@@ -9,15 +9,9 @@ export interface EventLogClientOptions {
   attemptsMax?: number;
   /** Timeout for an append or a retirement, covering all attempts; default 60,000. */
   writeTimeoutMs?: number;
-  /**
-   * Timeout for an attempt to read a page or a listing, and for a follow to get its response and
-   * each record up to `caught_up`; default 600,000.
-   */
+  /** Timeout for each page or listing, and each record up to `caught_up`; default 600,000. */
   readTimeoutMs?: number;
-  /**
-   * How long a client that has not reached the service yet waits for a socket that accepts
-   * connections, in addition to `attemptsMax`; default 1,000, or 0 if `attemptsMax` is 1.
-   */
+  /** How long a new client waits for a socket, in addition to `attemptsMax`; default 1,000. */
   socketWaitMs?: number;
   /** Called before the pause that precedes each retry, except in `follow()`: see `onReconnect`. */
   onRetry?: (retry: Retry) => void;

@@ -38,8 +38,7 @@ export async function textOf(name: string, { body }: Response, limitBytes: numbe
 
 /**
  * Yields the lines of a body without their LF, but not an unterminated last one, which a lost
- * connection leaves behind. Ending the iteration early cancels the body.
- * @throws {ProtocolError} if a line exceeds its limit.
+ * connection leaves behind. @throws {ProtocolError} if a line exceeds its limit.
  */
 export async function* readLines(
   name: string,

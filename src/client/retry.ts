@@ -63,10 +63,7 @@ export function systemCodeOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/**
- * Returns the pause after consecutive failures, plus the last one's `Retry-After`. Up to half of it
- * is jitter, so that rejected clients do not retry in lockstep.
- */
+/** Returns the pause after failures. Jitter keeps clients from retrying in lockstep. */
 export function pauseMs(failures: number, error: unknown, random: number): number {
   const wholeMs = Math.min(CLIENT_BACKOFF_MS * 2 ** (failures - 1), CLIENT_BACKOFF_MS_MAX);
   const askedMs = error instanceof EventLogError ? error.retryAfterMs ?? 0 : 0;

@@ -102,10 +102,7 @@ export class Transport {
     }
   }
 
-  /**
-   * Returns whether another attempt follows this failure.
-   * @param waitedMs Time from the first attempt to the next one.
-   */
+  /** Returns whether another attempt follows, `waitedMs` after the first one. */
   hasAttempts(error: unknown, failures: number, waitedMs: number): boolean {
     const code = this.#hasReached ? undefined : systemCodeOf(error);
     const isStarting = code === "ENOENT" || code === "ECONNREFUSED";

@@ -1,7 +1,4 @@
-/**
- * Parses responses. Checks only the members the client uses, and throws a `ProtocolError` if one is
- * missing; ignores unknown members.
- */
+/** Parses responses. A `ProtocolError` reports a missing member that the client uses. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";

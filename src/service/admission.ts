@@ -59,10 +59,7 @@ export class Admission {
     return this.#heldBytes;
   }
 
-  /**
-   * Reserves memory for the first `bytes` of a body, synchronously if possible.
-   * @throws {ApiError} `overloaded` if memory is not freed in time, or too many bodies are waiting.
-   */
+  /** Reserves memory for the first `bytes` of a body. @throws {ApiError} `overloaded`. */
   admit(bytes: number): Reservation | Promise<Reservation> {
     const reservation: Reservation = { bytes: 0 };
     const isQueued = this.#growing.length > 0 || this.#arriving.length > 0;
@@ -74,10 +71,7 @@ export class Admission {
     return this.#wait(this.#arriving, reservation, bytes).then(() => reservation);
   }
 
-  /**
-   * Grows the reservation for a body to `toBytes` in total.
-   * @throws {ApiError} `overloaded` if memory is not freed in time; the reservation is unchanged.
-   */
+  /** Grows a reservation to `toBytes`. @throws {ApiError} `overloaded`; it is unchanged then. */
   grow(reservation: Reservation, toBytes: number): void | Promise<void> {
     assert(toBytes <= this.#limits.bodyBytes, "a body must stay within its limit");
     const isFirst = this.#growing.length === 0 || reservation === this.#finishing;

@@ -30,10 +30,7 @@ export class BatchPreparer {
     this.#threads = new ThreadPool(module, { threadsMax, ...options });
   }
 
-  /**
-   * Prepares a body. The buffer of a large body may be transferred.
-   * @throws {ApiError} like `prepareBatch()`; for a large body, the promise rejects.
-   */
+  /** See `prepareBatch()`. The buffer of a large body may be transferred. */
   prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
     const isSmall = body.length < THREAD_BODY_BYTES_MIN;
     return isSmall || this.#threads.isUnavailable ? prepareBatch(body) : this.#prepareLarge(body);

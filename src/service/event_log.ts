@@ -93,19 +93,12 @@ export class EventLogService {
     return known === null ? null : await this.append(batch);
   }
 
-  /**
-   * Commits a batch durably, or returns the receipt for its earlier commit.
-   * @throws {ApiError} `batch_id_conflict`, `source_retired`, `stream_frontier_conflict`,
-   *   `source_lineage_conflict`, `storage_full`, `writer_poisoned`.
-   */
+  /** Commits a batch durably, or returns the receipt for its earlier commit. */
   append(batch: PreparedBatch): Promise<Receipt> {
     return this.#submit(appendMutation(batch));
   }
 
-  /**
-   * Retires a source, or returns the receipt for its retirement.
-   * @throws {ApiError} `source_not_found`, `overloaded`, `storage_full`, `writer_poisoned`.
-   */
+  /** Retires a source, or returns the receipt for its retirement. */
   async retire(source: string): Promise<RetirementReceipt> {
     if (this.isBehind && await this.#state.findRetirement(source) === null) await this.whenRoom(0);
     return await this.#submit(retireMutation(source));

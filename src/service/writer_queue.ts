@@ -9,8 +9,7 @@
  *   not the others are committed. A group is committed as a whole or not at all.
  * - A mutation never overtakes one on which it depends, including one that waits.
  * - What waits is checked first for the next commit, against the real outcome: a durable batch, or
- *   its absence if the disk was full. If the outcome is unknown, it is rejected like the group. So
- *   a mutation waits at most for those that were ahead of it when it arrived.
+ *   its absence if the disk was full. If the outcome is unknown, it is rejected like the group.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch } from "../event/types.ts";
@@ -45,10 +44,7 @@ export const FACT = {
   lifecycle: (source: string): string => `lifecycle ${source}`,
 };
 
-/**
- * A mutation depends on an earlier one, whose outcome is unknown, if it reads a fact that the
- * earlier one changes.
- */
+/** It depends on an earlier one of unknown outcome if it reads a fact that that one changes. */
 export interface Mutation<Answer> {
   readonly reads: readonly string[];
   readonly changes: readonly string[];
