@@ -19,7 +19,7 @@ const COMMA = Buffer.from(",");
 /** JSON whitespace, written to detect a disconnected client. */
 const BLANK = Buffer.from(" ");
 
-/** @param onFailure called if reading fails after the status is sent; the connection then closes. */
+/** @param onFailure called if reading fails after the status is sent. */
 export async function replayResponse(
   replay: Replay,
   onFailure: (error: unknown) => void,
