@@ -39,7 +39,6 @@ export {
   type ErrorContexts,
   type ErrorDocument,
   EventLogError,
-  type EventLogErrorInit,
   PositionError,
   ProtocolError,
 } from "./src/client/errors.ts";
@@ -51,12 +50,10 @@ export type {
   Interruption,
   Reconnect,
 } from "./src/client/follow.ts";
-export type { ReplayFilter, ReplayOptions } from "./src/client/replay.ts";
+export type { ReplayFilter, ReplayOptions, StartOptions } from "./src/client/replay.ts";
 export type { EventLogClientOptions } from "./src/client/options.ts";
-export type { StartOptions } from "./src/client/position.ts";
 export type { StreamsOptions, StreamsSnapshot } from "./src/client/streams.ts";
-export type { Timing } from "./src/client/timing.ts";
-export type { Retry } from "./src/client/retry.ts";
+export type { Retry, Timing } from "./src/client/retry.ts";
 export { type Fetch, unixFetch } from "./src/client/unix_fetch.ts";
 export type {
   FollowCaughtUp,

@@ -1,6 +1,6 @@
 /**
- * Frees a view's buffer if the view spans it; no view of the buffer may be used afterwards. If such
- * buffers were left to the garbage collector, memory would grow to many times the amount in use.
+ * Frees a buffer whose only view is given. Left to the garbage collector, such buffers would take
+ * many times the memory in use.
  */
 export function freeOwnMemory({ buffer, byteLength }: ArrayBufferView): void {
   const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength;

@@ -1,14 +1,11 @@
 /**
- * Limits that operators or several modules depend on, with units and reasons. Limits from the
- * specification come first. Relations between limits are asserted at load. A limit used by a single
- * module is defined in that module.
+ * Limits that operators or several modules depend on, with units and reasons. Relations between
+ * them are asserted at load. A limit used by a single module is defined in that module.
  */
 import { assert } from "./assert.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
-
-// Specification.
 
 export const BATCH_EVENTS_MAX = 10_000;
 export const INGEST_BODY_BYTES_MAX = 32 * MIB;
@@ -57,17 +54,11 @@ export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line that a reader accepts. Holds COMMIT_BATCHES_MAX entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
-/**
- * Longest commit body that a reader accepts. A 32 MiB request grows when stored: `1e20,` (5 bytes)
- * becomes `100000000000000000000,` (22 bytes), and an event gains about 2 KiB of names and hashes.
- */
+/** Longest commit body that a reader accepts. `1e20,` (5 bytes) is stored in 22 bytes. */
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
 /** Largest manifest: about 600 bytes for each of 100,000 segments, which hold 26 billion events. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
-/**
- * A tail is sealed in the background at this size (60,000 to 90,000 typical events, two seconds of
- * work). Startup reads the tail and one pending generation, or several if ingest outpaces sealing.
- */
+/** A tail is sealed in the background at this size: 60,000 to 90,000 typical events, in 2 s. */
 export const TAIL_ROTATE_BYTES = 64 * MIB;
 /** Maximum size of the tail and the pending files. New batches wait from BACKLOG_WAIT_BYTES on. */
 const BACKLOG_BYTES_MAX = 1024 * MIB;
@@ -75,21 +66,15 @@ const BACKLOG_BYTES_MAX = 1024 * MIB;
 const BACKLOG_INDEX_BYTES_MAX = 256 * MIB;
 /** How many bytes of a file a byte of its index counts for, so that one limit bounds both. */
 export const BACKLOG_BYTES_PER_INDEX_BYTE: number = BACKLOG_BYTES_MAX / BACKLOG_INDEX_BYTES_MAX;
-/**
- * New batches wait for sealing while this much is unsealed. Batches already in memory are still
- * committed: the largest one, or as much as ADMITTED_BODY_BYTES_MAX of bodies with tiny events.
- */
+/** New batches wait for sealing while this much is unsealed. Those in memory still fit. */
 export const BACKLOG_WAIT_BYTES: number = BACKLOG_BYTES_MAX - COMMIT_BODY_BYTES_MAX;
 /** How long a new batch waits for sealing before it gets a 429. */
 export const BACKLOG_WAIT_MS = 5000;
 /** Maximum size of the bodies that wait for sealing; further ones get a 429 at once. */
 export const BACKLOG_WAITING_BYTES_MAX = 16 * MIB;
-/**
- * Space reserved after a small commit in the tail. Overwriting it changes neither the file's size
- * nor its blocks, so fdatasync(2) writes no metadata: a single client commits a fifth faster.
- */
+/** Space reserved in the tail. Overwriting it spares fdatasync(2) from writing metadata. */
 export const RESERVED_BYTES = 1 * MIB;
-/** A smaller tail reserves nothing, so that a small log does not consist mostly of this space. */
+/** A smaller tail reserves nothing. */
 export const RESERVING_TAIL_BYTES_MIN = 256 * KIB;
 /** Default for `limit` in `GET /v1/streams`. */
 export const STREAMS_LIMIT_DEFAULT = 100;
@@ -124,8 +109,6 @@ export const SEGMENT_FOOTER_BYTES_MAX = 4 * MIB;
 /** Size of the smallest stored event: member names, id, time and hashes. */
 export const EVENT_BYTES_MIN = 330;
 
-// The client.
-
 /** Longest replay page or line of a follow response: one event of maximum size. */
 export const CLIENT_LINE_BYTES_MAX = 160 * MIB;
 /** Longest other response. 10,000 faults of a batch take 2 MiB, 1,000 streams 0.5 MiB. */
@@ -133,8 +116,6 @@ export const CLIENT_DOCUMENT_BYTES_MAX = 16 * MIB;
 
 /** Maximum number of bytes by which a stored event exceeds its part of the request. */
 const EVENT_OVERHEAD_BYTES_MAX = 8 * KIB;
-
-// The command line.
 
 /** Maximum token size, small enough for a request head. */
 export const TOKEN_BYTES_MAX = 4096;

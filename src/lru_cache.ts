@@ -5,25 +5,16 @@
  */
 import { assert } from "./assert.ts";
 
-interface Held<Value> {
-  value: Value;
-  weight: number;
-}
-
 export class LruCache<Value> {
   readonly #limit: number;
   readonly #weigh: (value: Value) => number;
   readonly #onDrop: (value: Value) => void;
   /** In order of use, least recent first. */
-  readonly #held = new Map<string, Held<Value>>();
+  readonly #held = new Map<string, { value: Value; weight: number }>();
   readonly #loading = new Map<string, Promise<Value>>();
   #weight = 0;
 
-  /**
-   * @param limit maximum total weight.
-   * @param weigh returns the weight of a value: 1 by default, or its size in bytes.
-   * @param onDrop called for each evicted, replaced or deleted value.
-   */
+  /** @param onDrop called for each evicted, replaced or deleted value. */
   constructor(
     limit: number,
     weigh: (value: Value) => number = () => 1,
@@ -67,10 +58,7 @@ export class LruCache<Value> {
     for (const key of [...this.#held.keys()]) this.delete(key);
   }
 
-  /**
-   * Returns the value for a key, and loads it on a miss. A failed load rejects for all its waiters
-   * and is not cached.
-   */
+  /** Returns the value for a key, and loads it on a miss. A failed load is not cached. */
   async load(key: string, load: () => Promise<Value>): Promise<Value> {
     const known = this.get(key);
     if (known !== undefined) return known;

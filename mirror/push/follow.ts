@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { ProtocolError, unixFetch } from "../../mod.ts";
-import { readLines } from "../../src/client/lines.ts";
+import { readLines } from "../../src/client/response_body.ts";
 import { nameOf, Transport } from "../../src/client/transport.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../../src/limits.ts";
 import { stringEnd } from "../../src/log/line/line_bytes.ts";

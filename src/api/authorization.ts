@@ -1,7 +1,4 @@
-/**
- * Bearer tokens (RFC 6750). Token digests are compared in constant time, so timing reveals neither
- * the characters nor the length of the configured token.
- */
+/** Bearer tokens (RFC 6750). Comparing digests in constant time also hides the token's length. */
 import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";
 

@@ -1,7 +1,6 @@
 /**
  * Writes a follow response record by record, at the client's pace. If a client reads nothing for
- * too long while a record is pending, its session ends. Once the client reads again, it gets an end
- * record with the event id after which it can resume.
+ * too long while a record is pending, its session ends.
  */
 import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
@@ -11,7 +10,7 @@ import type { StallWatch } from "../http/stall_watch.ts";
 /** Records are written in pieces of this size; each must be read within the stall timeout. */
 export const FOLLOW_PIECE_BYTES: number = 16 * 1024;
 
-const FOLLOW_HEADERS: Readonly<Record<string, string>> = {
+const FOLLOW_HEADERS: HttpResponse["headers"] = {
   "content-type": "application/x-ndjson",
   "cache-control": "no-store",
   "connection": "close",
@@ -28,10 +27,7 @@ export function followResponse(follow: Follow, stallWatch: StallWatch): HttpResp
   return { status: 200, headers: FOLLOW_HEADERS, body, isEndless: true };
 }
 
-/**
- * Splits records into pieces so small that each completed write proves the client is reading. This
- * is not a generator, because a generator's `return()` would block while a commit is awaited.
- */
+/** Not a generator, whose `return()` would block while a commit is awaited. */
 class RecordPieces implements AsyncIterator<Uint8Array, undefined> {
   readonly #follow: Follow;
   /** Expires if the client does not read the most recent piece in time. */

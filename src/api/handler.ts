@@ -1,7 +1,6 @@
 /**
  * Handles HTTP API requests: checks authorization, host, path and method, in this order, then calls
- * the endpoint. Paths are compared exactly as sent. Every error becomes an error document;
- * unexpected errors are also reported.
+ * the endpoint. Every error becomes an error document; unexpected errors are also reported.
  */
 import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
@@ -20,11 +19,11 @@ import { PreparedRoom } from "../service/prepared_room.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeDefect } from "./describe_defect.ts";
 import { FOLLOW_HEAD, followResponse } from "./follow_response.ts";
-import { parseQuery } from "./query_string.ts";
 import { replayResponse } from "./replay_response.ts";
 import { withBody } from "./request_body.ts";
 import {
   type PageLimits,
+  parseQuery,
   readReplayRequest,
   readRetireRequest,
   readStreamsQuery,
@@ -53,7 +52,6 @@ type Endpoint = (request: HttpRequest, query: string) => Promise<HttpResponse>;
 /** Endpoints by method. HEAD is GET without a body. */
 type Route = ReadonlyMap<string, Endpoint>;
 
-/** Reports an unexpected error in a request. */
 type ReportFailure = (request: HttpRequest, error: unknown) => void;
 
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
@@ -69,10 +67,7 @@ const INTERNAL_ERROR = errorResponse(
   new ApiError("internal_error", "unexpected error; see the service's standard error output"),
 );
 const NO_HOST = errorResponse(
-  new ApiError(
-    "invalid_request",
-    "an HTTP/1.1 request must have exactly one Host header; its value is ignored",
-  ),
+  new ApiError("invalid_request", "an HTTP/1.1 request must have exactly one Host header"),
 );
 
 /** Creates the handler for the HTTP API. The handler never throws. */
@@ -114,23 +109,17 @@ export function createRoutes(
   reportFailure: ReportFailure,
 ): ReadonlyMap<string, Route> {
   const { log, replay, admission, prepare = prepareBatch } = options;
-  const {
-    bodyStallTimeoutMs = BODY_STALL_TIMEOUT_MS,
-    followStallTimeoutMs = FOLLOW_STALL_TIMEOUT_MS,
-  } = options;
-  const bodyWatch = new StallWatch(bodyStallTimeoutMs);
-  const followWatch = new StallWatch(followStallTimeoutMs);
+  const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
+  const followWatch = new StallWatch(options.followStallTimeoutMs ?? FOLLOW_STALL_TIMEOUT_MS);
   const room = new PreparedRoom();
 
   /** Responds with the document that `use` returns for the body. */
-  const post = (
-    limitBytes: number,
-    use: (body: Uint8Array) => Promise<unknown>,
-  ): Endpoint =>
-  async (request, query) => {
-    parseQuery(query, []);
+  const post = (limitBytes: number, use: (body: Uint8Array) => Promise<unknown>): Endpoint => {
     const limits = { limitBytes, admission, stallWatch: bodyWatch };
-    return jsonResponse(await withBody(request, limits, use));
+    return async (request, query) => {
+      parseQuery(query, []);
+      return jsonResponse(await withBody(request, limits, use));
+    };
   };
   const ingest = async (body: Uint8Array) => {
     if (log.isBehind) {
@@ -154,21 +143,15 @@ export function createRoutes(
   };
   const getStreams: Endpoint = async (_request, query) =>
     jsonResponse(await log.streams(readStreamsQuery(query)));
-  const events: Route = new Map([
-    ["GET", getEvents],
-    ["POST", post(INGEST_BODY_BYTES_MAX, ingest)],
-  ]);
+  const postEvents = post(INGEST_BODY_BYTES_MAX, ingest);
   return new Map([
-    ["/v1/events", events],
+    ["/v1/events", new Map([["GET", getEvents], ["POST", postEvents]])],
     ["/v1/streams", new Map([["GET", getStreams]])],
     ["/v1/sources/retire", new Map([["POST", post(CONTROL_BODY_BYTES_MAX, retire)]])],
   ]);
 }
 
-/**
- * Requires one Host header (RFC 9112 section 3.2), which HTTP/1.0 may omit. Repeated headers are
- * joined by ", ".
- */
+/** Whether there is one Host header, which HTTP/1.0 may omit. Repeated ones are joined by ", ". */
 function hasOneHost(request: HttpRequest): boolean {
   const host = request.header("host");
   return host === null ? !request.isHttp11 : !host.includes(", ");
@@ -176,15 +159,11 @@ function hasOneHost(request: HttpRequest): boolean {
 
 /** Returns the `Allow` header for a route. */
 function allowOf(route: Route): string {
-  const methods = [...route.keys()];
-  if (route.has("GET")) methods.push("HEAD");
+  const methods = route.has("GET") ? [...route.keys(), "HEAD"] : [...route.keys()];
   return methods.sort().join(", ");
 }
 
-/**
- * Splits a target in origin form or absolute form (RFC 9112 section 3.2) without decoding it.
- * An absolute target without a path has the path `/`.
- */
+/** Splits a target in origin or absolute form (RFC 9112 section 3.2) without decoding it. */
 function splitTarget(target: string): { path: string; query: string } {
   let origin = target.replace(ABSOLUTE_FORM, "");
   if (origin !== target && !origin.startsWith("/")) origin = `/${origin}`;

@@ -8,10 +8,7 @@ import type { Replay } from "../service/event_log.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
-/**
- * Number of empty pieces after which a page is streamed. A scan that finds few events can take a
- * long time, and a disconnected client is detected only after its response has started.
- */
+/** Empty pieces before a page is streamed. Only then is a disconnected client detected. */
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
 /** A page up to this size is sent in one write. A larger page is sent one log chunk at a time. */
@@ -22,10 +19,7 @@ const COMMA = Buffer.from(",");
 /** JSON whitespace, written to detect a disconnected client. */
 const BLANK = Buffer.from(" ");
 
-/**
- * Responds with the page that `replay` returns piece by piece; pieces may be empty.
- * @param onFailure called if reading fails after the status is sent; the connection then closes.
- */
+/** @param onFailure called if reading fails after the status is sent. */
 export async function replayResponse(
   replay: Replay,
   onFailure: (error: unknown) => void,
@@ -46,10 +40,7 @@ export async function replayResponse(
   return { status: 200, headers: JSON_HEADERS, body };
 }
 
-/**
- * @param parts events read so far, each preceded by a comma.
- * @param piece the last piece read, valid until the next read.
- */
+/** @param parts events read before `piece`, each preceded by a comma. */
 async function* streamPage(
   parts: readonly Uint8Array[],
   piece: Uint8Array,

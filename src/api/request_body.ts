@@ -1,7 +1,4 @@
-/**
- * Reads request bodies (uncompressed JSON in UTF-8) within their size limit and the memory budget.
- * A body's reservation grows in steps as its bytes arrive.
- */
+/** Reads request bodies (uncompressed JSON in UTF-8) within their limit and the memory budget. */
 import { ApiError } from "../event/api_error.ts";
 import { ByteWriter } from "../event/byte_writer.ts";
 import { freeOwnMemory } from "../free_memory.ts";
@@ -20,7 +17,6 @@ const JSON_IN_UTF8 =
   /^application\/json[ \t]*(?:;[ \t]*)*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)*)?$/i;
 
 export interface BodyLimits {
-  /** The largest body accepted. */
   limitBytes: number;
   admission: Admission;
   stallWatch: StallWatch;
@@ -28,8 +24,7 @@ export interface BodyLimits {
 
 /**
  * Calls `use` with the whole request body. The body's reservation is held until `use` settles.
- * @throws {ApiError} `unsupported_media_type`; `body_too_large`; `invalid_request` if the framing
- *   of the body is malformed or cut short; `overloaded` if memory runs out or the body stalls.
+ * @throws {ApiError} if the body cannot be read.
  */
 export async function withBody<T>(
   request: HttpRequest,
@@ -106,10 +101,9 @@ function readError(error: unknown): unknown {
   }
   if (!(error instanceof StallError)) return error;
   // Neither 400 nor 408 fits, since the client may not be at fault and a retry may succeed.
-  return new ApiError(
-    "overloaded",
-    `the request body did not arrive (${error.message}), so nothing was written; retry`,
-  );
+  const message =
+    `the request body did not arrive (${error.message}), so nothing was written; retry`;
+  return new ApiError("overloaded", message);
 }
 
 function tooLarge(limitBytes: number): ApiError {

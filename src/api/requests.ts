@@ -1,17 +1,19 @@
 /**
- * Parses the query strings (without the question mark) of `GET /v1/events` and `GET /v1/streams`,
- * and the body of `POST /v1/sources/retire`. A malformed query or member is an `invalid_request`;
- * an invalid value gets the route's error code.
+ * Parses form-encoded query strings (`+` and `%XX`), and the body of `POST /v1/sources/retire`. A
+ * malformed query or member is an `invalid_request`; an invalid value gets the route's error code.
  */
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { memberError, parseBody } from "../event/body.ts";
 import { isEventId } from "../event/event_id.ts";
+import { quoteShort } from "../event/json/quote_string.ts";
 import { nameFault, recordKeyFault, sourceFault } from "../event/names.ts";
 import { STREAMS_LIMIT_DEFAULT, STREAMS_LIMIT_MAX } from "../limits.ts";
 import type { EventFilter } from "../log/line/stored_line.ts";
 import type { ReplayQuery } from "../log/read/event_scan.ts";
 import type { StreamsQuery } from "../service/streams.ts";
-import { type Parameters, parseQuery } from "./query_string.ts";
+
+/** Decoded values by name. */
+type Parameters = ReadonlyMap<string, string>;
 
 export interface PageLimits {
   /** Page size if `limit` is absent. */
@@ -31,7 +33,6 @@ export interface ReplayRequest {
   follow: boolean;
 }
 
-/** @throws {ApiError} `invalid_request`, `invalid_replay_request`. */
 export function readReplayRequest(query: string, limits: PageLimits): ReplayRequest {
   const parameters = parseQuery(query, REPLAY_PARAMETERS);
   const code = "invalid_replay_request";
@@ -62,15 +63,14 @@ function readFilter(parameters: Parameters, code: ErrorCode): EventFilter {
   return { ...filter, recordKey };
 }
 
-/** @throws {ApiError} `invalid_request`, `invalid_streams_request`. */
 export function readStreamsQuery(query: string): StreamsQuery {
   const parameters = parseQuery(query, STREAMS_PARAMETERS);
   const code = "invalid_streams_request";
   const source = parameters.get("source");
   const after = parameters.get("after");
   if (after !== undefined && !parameters.has("through")) {
-    const remedy = "the snapshot_through_event_id of the first page";
-    throw new ApiError(code, `after requires through, ${remedy}`);
+    const message = "after requires through, the snapshot_through_event_id of the first page";
+    throw new ApiError(code, message);
   }
   if (source !== undefined) checkValue(code, "source", nameFault(source));
   return {
@@ -89,10 +89,7 @@ function readCursor(cursor: string, code: ErrorCode): StreamsQuery["after"] {
   throw new ApiError(code, "after must be the next_after of an earlier page: source/stream");
 }
 
-/**
- * Returns the source to retire.
- * @throws {ApiError} `invalid_request`, `invalid_source_retirement`.
- */
+/** Returns the source to retire. */
 export function readRetireRequest(body: Uint8Array): string {
   const { v = 1, source } = parseBody(body, RETIRE_MEMBERS);
   const code = "invalid_source_retirement";
@@ -119,4 +116,35 @@ function readLimit(parameters: Parameters, limits: PageLimits, code: ErrorCode):
   const limit = /^[1-9][0-9]*$/.test(text) ? Number(text) : NaN;
   if (limit <= maxLimit) return limit;
   throw new ApiError(code, `limit must be an integer from 1 to ${maxLimit}`);
+}
+
+/** Parses a query string without its question mark. Every parameter must be known and unique. */
+export function parseQuery(query: string, knownNames: readonly string[]): Parameters {
+  const parameters = new Map<string, string>();
+  for (const pair of query.split("&")) {
+    if (pair === "") continue;
+    const nameEnd = pair.indexOf("=");
+    const name = decodeForm(nameEnd < 0 ? pair : pair.slice(0, nameEnd));
+    const value = nameEnd < 0 ? "" : decodeForm(pair.slice(nameEnd + 1));
+    if (!knownNames.includes(name)) throw parameterError("unknown", name);
+    if (parameters.has(name)) throw parameterError("repeated", name);
+    parameters.set(name, value);
+  }
+  return parameters;
+}
+
+function decodeForm(text: string): string {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+  if (!spaced.includes("%")) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    const message = `query string has malformed percent-encoding in ${quoteShort(text)}`;
+    throw new ApiError("invalid_request", message);
+  }
+}
+
+function parameterError(fault: string, name: string): ApiError {
+  return new ApiError("invalid_request", `${fault} query parameter ${quoteShort(name)}`);
 }

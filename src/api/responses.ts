@@ -7,22 +7,18 @@ import type { HttpResponse, MalformedRequestError } from "../http/message.ts";
 const RETRY_AFTER_SECONDS = 1;
 
 /** Headers for every JSON document. */
-export const JSON_HEADERS: Readonly<Record<string, string>> = {
-  "content-type": "application/json",
-};
+export const JSON_HEADERS: HttpResponse["headers"] = { "content-type": "application/json" };
 
-/** Headers for the error responses that need more than JSON_HEADERS. */
-const ERROR_HEADERS: { readonly [code in ErrorCode]?: Readonly<Record<string, string>> } = {
+const ERROR_HEADERS: { readonly [code in ErrorCode]?: HttpResponse["headers"] } = {
   unauthorized: { ...JSON_HEADERS, "www-authenticate": "Bearer" },
   overloaded: { ...JSON_HEADERS, "retry-after": String(RETRY_AFTER_SECONDS) },
 };
 
-/** Returns a 200 response with a JSON document. */
 export function jsonResponse(document: unknown): HttpResponse {
   return { status: 200, headers: JSON_HEADERS, body: JSON.stringify(document) };
 }
 
-/** Returns the response to a failed request, with the error document. */
+/** Returns the error document for a failed request. */
 export function errorResponse({ code, message, context }: ApiError): HttpResponse {
   return {
     status: ERROR_STATUS[code],
@@ -32,11 +28,8 @@ export function errorResponse({ code, message, context }: ApiError): HttpRespons
 }
 
 /** Returns the response to malformed HTTP. */
-export function refusalResponse(
-  { message }: MalformedRequestError,
-  isHead: boolean,
-): HttpResponse {
-  const response = errorResponse(new ApiError("invalid_request", message));
+export function refusalResponse(error: MalformedRequestError, isHead: boolean): HttpResponse {
+  const response = errorResponse(new ApiError("invalid_request", error.message));
   return isHead ? withoutBody(response) : response;
 }
 
@@ -48,10 +41,8 @@ export function methodNotAllowed(allow: string): HttpResponse {
 
 /** Returns the response to HEAD, given the response to GET. */
 export function withoutBody(response: HttpResponse): HttpResponse {
-  const { status, headers, body } = response;
-  if (typeof body !== "string" && !(body instanceof Uint8Array)) {
-    return { status, headers, body: null };
-  }
-  const length = String(Buffer.byteLength(body));
-  return { status, headers: { ...headers, "content-length": length }, body: null };
+  const { headers, body } = response;
+  const hasLength = typeof body === "string" || body instanceof Uint8Array;
+  const length = hasLength ? { "content-length": String(Buffer.byteLength(body)) } : {};
+  return { ...response, headers: { ...headers, ...length }, body: null };
 }

@@ -17,11 +17,7 @@ export interface Batch {
   precondition?: StreamPrecondition;
 }
 
-/**
- * Encodes a batch with `JSON.stringify`, as UTF-8.
- * @throws {TypeError} if a number is not finite, a value is circular or a bigint, or a property
- *   of the batch is unknown.
- */
+/** @throws {TypeError} if JSON cannot represent the batch, or a property of it is unknown. */
 export function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
   refuseUnknown("append()", batch, "source batchId events precondition");
   const { source, batchId, events, precondition } = batch;

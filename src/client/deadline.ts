@@ -10,19 +10,13 @@ export const WAITS: WeakMap<AbortSignal, string> = new WeakMap();
 /** Aborts its signal when the caller's signal is aborted, or when time is up. */
 export class Deadline {
   readonly #controller = new AbortController();
-  readonly #caller: AbortSignal | undefined;
-  readonly #abort = () => this.#controller.abort(this.#caller?.reason);
+  readonly signal: AbortSignal;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @throws the caller's abort reason, if it is aborted already. */
   constructor(caller: AbortSignal | undefined) {
     caller?.throwIfAborted();
-    this.#caller = caller;
-    caller?.addEventListener("abort", this.#abort);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+    this.signal = AbortSignal.any([this.#controller.signal, ...caller ? [caller] : []]);
   }
 
   /** Starts to measure time, from zero. @param name Name of the request, for the message. */
@@ -37,11 +31,5 @@ export class Deadline {
 
   stop(): void {
     clearTimeout(this.#timer);
-  }
-
-  /** Releases the timer and the caller's signal. */
-  end(): void {
-    this.stop();
-    this.#caller?.removeEventListener("abort", this.#abort);
   }
 }

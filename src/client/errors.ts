@@ -35,16 +35,6 @@ export type ErrorDocument<Code extends ErrorCode> =
   & { error: Code; message: string }
   & (Code extends keyof ErrorContexts ? ErrorContexts[Code] : unknown);
 
-/** Arguments for an {@linkcode EventLogError}. */
-export interface EventLogErrorInit {
-  /** HTTP status. */
-  status: number;
-  /** The body, parsed if it is JSON, otherwise as a string. */
-  body: unknown;
-  /** Value of `Retry-After` in milliseconds; null if absent. */
-  retryAfterMs: number | null;
-}
-
 /**
  * The service returned an error. Distinguish errors by `code` and `status`, never by the message.
  * Handle unknown codes by status.
@@ -62,7 +52,7 @@ export class EventLogError extends Error {
   readonly retryAfterMs: number | null;
 
   /** Reads code and message from the body, if present. */
-  constructor({ status, body, retryAfterMs }: EventLogErrorInit) {
+  constructor(status: number, body: unknown, retryAfterMs: number | null) {
     const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
     const code = typeof error === "string" ? error : null;
     super(code === null ? `status ${status} without an error document` : `${code}: ${message}`);
@@ -112,9 +102,7 @@ export class PositionError extends Error {
   /** Creates the error that reports a position and the end of the log. */
   constructor(after: string, frontier: string | null) {
     const end = frontier === null ? "is empty" : `ends at ${frontier}`;
-    super(
-      `position ${after} is no event in the log, which ${end}; was an older backup restored?`,
-    );
+    super(`position ${after} is no event in the log, which ${end}; was an older backup restored?`);
     this.frontier = frontier;
   }
 }

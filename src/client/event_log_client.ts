@@ -1,12 +1,8 @@
-/**
- * Client for the event log service, with one method per operation. All requests are idempotent, so
- * lost connections and 429s are retried within limits; other errors are thrown immediately.
- */
+/** Client for the event log service, with one method per operation. */
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
 import { type Batch, batchBody } from "./batch_body.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
-import { lookUp } from "./position.ts";
-import { type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
+import { lookUp, type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
 import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
 import { type EventLogClientOptions, refuseUnknown } from "./options.ts";
 import { type ApiRequest, Transport } from "./transport.ts";
@@ -25,7 +21,8 @@ export interface CallOptions {
 }
 
 /**
- * A client for one service.
+ * A client for one service. All requests are idempotent, so lost connections and 429s are retried
+ * within limits; other errors are thrown immediately.
  *
  * All methods throw {@linkcode EventLogError} when the service returns an error,
  * {@linkcode ConnectionError} when no attempt got a response, {@linkcode ProtocolError} when a
@@ -70,11 +67,8 @@ export class EventLogClient {
     const body = new TextEncoder().encode(JSON.stringify({ v: 1, source }));
     const request: ApiRequest = { method: "POST", path: "/v1/sources/retire", body };
     const receipt = await this.#write(request, options.signal);
-    return toReceipt<RetirementReceipt>(receipt, [
-      "status",
-      "final_frontier",
-      "retirement_event_id",
-    ]);
+    const names = ["status", "final_frontier", "retirement_event_id"] as const;
+    return toReceipt<RetirementReceipt>(receipt, names);
   }
 
   /**
@@ -114,28 +108,13 @@ export class EventLogClient {
    * Yields the events in the log, then `caught_up`, then new events as they are committed. After a
    * lost connection, the client reconnects and yields missed events in a new `snapshot` phase. If
    * the service ends the response and no reconnect follows, the last item is `end` with the reason.
-   *
-   * @example
-   * ```ts
-   * import { EventLogClient, unixFetch } from "@ground/service";
-   *
-   * const client = new EventLogClient(unixFetch("demo/data/ground.sock"));
-   * for await (const item of client.follow({ stream: "contacts" })) {
-   *   if (item.type === "event") console.log(item.phase, item.event.record_key);
-   *   if (item.type === "caught_up") break; // Or wait for more.
-   * }
-   * ```
    */
   async *follow<Payload = unknown>(
     options: FollowOptions = {},
   ): AsyncGenerator<FollowItem<Payload>, void> {
     for await (const record of this.followRecords<Payload>(options)) {
-      if (record.type !== "events") {
-        yield record;
-        continue;
-      }
-      const { phase } = record;
-      for (const event of record.events) yield { type: "event", phase, event };
+      if (record.type !== "events") yield record;
+      else for (const event of record.events) yield { type: "event", phase: record.phase, event };
     }
   }
 
@@ -154,10 +133,7 @@ export class EventLogClient {
     return listStreams(this.#transport, options);
   }
 
-  /**
-   * Returns the event with this id; null if it is not in the log.
-   * @template Payload Type of the payload; not checked at run time.
-   */
+  /** Returns the event with this id; null if it is not in the log. */
   async findEvent<Payload = unknown>(
     eventId: string,
     options: CallOptions = {},

@@ -1,15 +1,21 @@
 /**
  * Follows the log, reconnecting as needed. Each record advances the position, and every connection
- * resumes there, so that each event is delivered once. Records are read as they are consumed.
+ * resumes there, so that each event is delivered once.
  */
 import type { CommittedEvent } from "../event/types.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
-import { readLines } from "./lines.ts";
+import { readLines } from "./response_body.ts";
 import { refuseUnknown } from "./options.ts";
-import { checkPosition, reachedAfter } from "./position.ts";
-import { checkPage, eventsRequest, REPLAY_OPTIONS, type ReplayOptions } from "./replay.ts";
+import {
+  checkPage,
+  checkPosition,
+  eventsRequest,
+  reachedAfter,
+  REPLAY_OPTIONS,
+  type ReplayOptions,
+} from "./replay.ts";
 import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs, type Retry } from "./retry.ts";
 import { type ApiRequest, nameOf, type Transport } from "./transport.ts";
 import {
@@ -50,16 +56,15 @@ export interface FollowEvent<Payload = unknown> {
 /** An item yielded by `follow()`. */
 export type FollowItem<Payload = unknown> = FollowEvent<Payload> | FollowCaughtUp | FollowEnd;
 
-/** A session that lasts this long is considered successful even if it delivered no events. */
+/** A session that lasts this long after its response is successful even without events. */
 const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 
 export class Follower<Payload> {
   readonly #transport: Transport;
   readonly #options: FollowOptions;
   #nextAfter: string | null;
-  /** When the current response started; null if it has not started yet. */
-  #respondedAtMs: number | null = null;
-  #hasDelivered = false;
+  /** When the current session becomes successful: once it has delivered events or lasted long. */
+  #soundAtMs = Infinity;
 
   constructor(transport: Transport, options: FollowOptions) {
     refuseUnknown("follow()", options, `${REPLAY_OPTIONS} reconnect onReconnect`);
@@ -71,9 +76,6 @@ export class Follower<Payload> {
   /**
    * Yields all records. The last record is an `end` that is not followed by a reconnect. Gives up
    * after `attemptsMax` consecutive short-lived connections without events.
-   * @throws {ConnectionError} if the last attempt failed to reach the service.
-   * @throws {EventLogError} if the service returned an error (a 429 only on the last attempt).
-   * @throws {ProtocolError} if a response violates the protocol.
    */
   async *records(): AsyncGenerator<FollowRecord<Payload>, void> {
     const { timing } = this.#transport;
@@ -82,7 +84,7 @@ export class Follower<Payload> {
     for (let failures = 1;; failures++) {
       const reason = yield* this.#session();
       signal?.throwIfAborted();
-      if (this.#wasSound()) failures = 1;
+      if (timing.nowMs() >= this.#soundAtMs) failures = 1;
       const durationMs = pauseMs(failures, reason, timing.random());
       const waitedMs = timing.nowMs() + durationMs - startedAtMs;
       const isLast = !this.#transport.hasAttempts(reason, failures, waitedMs);
@@ -96,8 +98,7 @@ export class Follower<Payload> {
 
   /** Reads from one connection until it ends, and returns the reason. */
   async *#session(): AsyncGenerator<FollowEvents<Payload> | FollowCaughtUp, Interruption> {
-    this.#respondedAtMs = null;
-    this.#hasDelivered = false;
+    this.#soundAtMs = Infinity;
     const { signal } = this.#options;
     const request = eventsRequest(this.#options, this.#nextAfter);
     request.query = { ...request.query, follow: "true" };
@@ -109,7 +110,7 @@ export class Follower<Payload> {
       deadline.start(name, readTimeoutMs);
       const { body } = await this.#transport.send(request, deadline.signal);
       if (body === null) throw new ProtocolError(`response to ${name} has no body`);
-      this.#respondedAtMs = this.#transport.timing.nowMs();
+      this.#soundAtMs = this.#transport.timing.nowMs() + SOUND_SESSION_MS;
       if (this.#nextAfter !== null) {
         const read = (each: ApiRequest) => this.#transport.attempt(each, deadline.signal);
         await checkPosition(read, this.#nextAfter, this.#options);
@@ -130,7 +131,7 @@ export class Follower<Payload> {
       if (mayRepeat(error)) return error;
       throw error;
     } finally {
-      deadline.end();
+      deadline.stop();
     }
     return new ConnectionError(`the response to ${name} ended prematurely`);
   }
@@ -143,14 +144,9 @@ export class Follower<Payload> {
       if (this.#nextAfter !== null && first <= this.#nextAfter) {
         throw new ProtocolError(`event ${first} was sent again after ${this.#nextAfter}`);
       }
-      this.#hasDelivered = true;
+      this.#soundAtMs = -Infinity;
     }
     this.#nextAfter = record.nextAfter;
-  }
-
-  #wasSound(): boolean {
-    if (this.#hasDelivered || this.#respondedAtMs === null) return this.#hasDelivered;
-    return this.#transport.timing.nowMs() - this.#respondedAtMs >= SOUND_SESSION_MS;
   }
 }
 

@@ -1,6 +1,5 @@
 /** Options of the client. Unknown ones are rejected: a misspelled filter would match everything. */
-import type { Retry } from "./retry.ts";
-import type { Timing } from "./timing.ts";
+import type { Retry, Timing } from "./retry.ts";
 
 /** Options for an `EventLogClient`. */
 export interface EventLogClientOptions {
@@ -10,15 +9,9 @@ export interface EventLogClientOptions {
   attemptsMax?: number;
   /** Timeout for an append or a retirement, covering all attempts; default 60,000. */
   writeTimeoutMs?: number;
-  /**
-   * Timeout for an attempt to read a page or a listing, and for a follow to get its response and
-   * each record up to `caught_up`; default 600,000.
-   */
+  /** Timeout for each page or listing, and each record up to `caught_up`; default 600,000. */
   readTimeoutMs?: number;
-  /**
-   * How long a client that has not reached the service yet waits for a socket that accepts
-   * connections, in addition to `attemptsMax`; default 1,000, or 0 if `attemptsMax` is 1.
-   */
+  /** How long a new client waits for a socket, in addition to `attemptsMax`; default 1,000. */
   socketWaitMs?: number;
   /** Called before the pause that precedes each retry, except in `follow()`: see `onReconnect`. */
   onRetry?: (retry: Retry) => void;
@@ -26,27 +19,14 @@ export interface EventLogClientOptions {
   timing?: Timing;
 }
 
-/**
- * @param call Name of the method, for the message.
- * @param names All options, separated by spaces.
- * @throws {TypeError} if `given` is not an object, or has an option that is not in `names`.
- */
+/** @throws {TypeError} if `given` is not an object, or has an option that is not in `names`. */
 export function refuseUnknown(call: string, given: object, names: string): void {
   if (typeof given !== "object" || given === null) {
-    throw new TypeError(
-      `${call} expects an object, but got ${given === null ? null : typeof given}`,
-    );
+    const type = given === null ? null : typeof given;
+    throw new TypeError(`${call} expects an object, but got ${type}`);
   }
   const known = names.split(" ");
-  for (const name of Object.keys(given)) {
-    if (known.includes(name)) continue;
-    const meant = known.find((each) => lettersOf(each) === lettersOf(name));
-    const advice = meant ?? `one of ${known.join(", ")}`;
-    throw new TypeError(`${call} has no option ${name}; use ${advice}`);
-  }
-}
-
-/** Normalizes a name, so that its snake_case and camelCase forms are equal. */
-function lettersOf(name: string): string {
-  return name.replaceAll(/[^a-z0-9]/gi, "").toLowerCase();
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new TypeError(`${call} has no option ${unknown}; use one of ${known.join(", ")}`);
 }

@@ -1,14 +1,27 @@
 /**
- * Reads history page by page. All pages belong to the snapshot of the first page, so a replay ends
- * no matter how fast the log grows.
+ * Reads history page by page, from a position that the log must contain. After a restore from an
+ * older backup, the log may not contain that event, although it contains later ones.
  */
+import { firstIdAt, idBefore } from "../event/event_id.ts";
 import type { CommittedEvent } from "../event/types.ts";
 import { verifyEvent } from "../event/verify_event.ts";
 import { AlteredEventError, PositionError, ProtocolError } from "./errors.ts";
 import { refuseUnknown } from "./options.ts";
-import { checkPosition, reachedAfter, requestedAfter, type StartOptions } from "./position.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 import { type ReplayPage, toReplayPage } from "./wire.ts";
+
+/** Where a read starts. */
+export interface StartOptions {
+  /**
+   * Id of the event to start after, usually the last `nextAfter`. The log must contain it. If null
+   * or absent, `since` applies.
+   */
+  after?: string | null;
+  /** `event_hash` of the event that `after` names, which the event in the log must have. */
+  afterHash?: string;
+  /** Commit time to start at, in Unix milliseconds or as a Date; absent for the whole log. */
+  since?: Date | number;
+}
 
 /** An event filter; an absent property matches everything. */
 export interface ReplayFilter {
@@ -44,29 +57,44 @@ export const REPLAY_OPTIONS =
 /** A service cannot be stopped and started with another log between two pages in this time. */
 const TRUSTED_MS = 50;
 
-/** Builds the request for events after a position. */
-export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {
-  const { source, stream, recordKey, kind, limit } = options;
-  return {
-    method: "GET",
-    path: "/v1/events",
-    query: {
-      after: requestedAfter(after, options),
-      source,
-      stream,
-      record_key: recordKey,
-      kind,
-      limit,
-    },
-  };
+/** Sends a request and returns the JSON document in the response. */
+type Read = (request: ApiRequest) => Promise<unknown>;
+
+/** Reads an event by its id; null if it is not in the log. */
+export async function lookUp<Payload>(read: Read, eventId: string) {
+  const query = { after: idBefore(eventId), limit: 1 };
+  const page = toReplayPage<Payload>(await read({ method: "GET", path: "/v1/events", query }));
+  const event = page.events.find(({ event_id }) => event_id === eventId) ?? null;
+  return { event, frontier: page.snapshotThroughEventId };
 }
 
-/**
- * Checks that the position is within the log and, if requested, each event's hashes.
- * @param after The position that was requested.
- * @throws {PositionError} if the position is beyond the log.
- * @throws {AlteredEventError} if an event does not match its hashes.
- */
+/** @throws {PositionError} if the log does not contain the event at this position. */
+export async function checkPosition(read: Read, at: string, options: StartOptions): Promise<void> {
+  const { after, afterHash } = options;
+  const { event, frontier } = await lookUp(read, at);
+  const isSame = at !== after || afterHash === undefined || event?.event_hash === afterHash;
+  if (event === null || !isSame) throw new PositionError(at, frontier);
+}
+
+/** Returns the position to request: that of the last event or, before the first, of `since`. */
+function requestedAfter(nextAfter: string | null, { since }: StartOptions) {
+  return nextAfter ?? (since === undefined ? undefined : firstIdAt(Number(since)));
+}
+
+/** Returns null for a position that is no event, which the log has not reached. */
+export function reachedAfter(nextAfter: string | null, options: StartOptions): string | null {
+  return nextAfter === requestedAfter(null, options) ? null : nextAfter;
+}
+
+/** Builds the request for events after a position. */
+export function eventsRequest(options: ReplayOptions, after: string | null): ApiRequest {
+  const { source, stream, recordKey: record_key, kind, limit } = options;
+  const filter = { source, stream, record_key, kind };
+  const query = { after: requestedAfter(after, options), ...filter, limit };
+  return { method: "GET", path: "/v1/events", query };
+}
+
+/** Checks that the requested position is within the log and, on request, each event's hashes. */
 export async function checkPage(
   { events, snapshotThroughEventId: through }: ReplayPage,
   after: string | null,
@@ -84,10 +112,7 @@ export async function checkPage(
   if (altered !== undefined) throw new AlteredEventError(altered);
 }
 
-/**
- * Yields the pages from `after` to the end of the first page's snapshot.
- * @throws {ProtocolError} if a page does not advance.
- */
+/** Yields the pages up to the end of the first page's snapshot, however fast the log grows. */
 export async function* replayPages<Payload>(
   transport: Transport,
   options: ReplayOptions,
@@ -131,10 +156,7 @@ export async function* reportPositions<Item extends { nextAfter: string | null }
 }
 
 /** Drops events that were committed after the snapshot. */
-function cutPage<Payload>(
-  page: ReplayPage<Payload>,
-  through: string | null,
-): ReplayPage<Payload> {
+function cutPage<Payload>(page: ReplayPage<Payload>, through: string | null): ReplayPage<Payload> {
   const last = page.events.at(-1);
   if (last === undefined || through === null || last.event_id <= through) return page;
   const events = page.events.filter((event) => event.event_id <= through);

@@ -2,43 +2,27 @@
 import { Buffer } from "node:buffer";
 import { ConnectionError, ProtocolError } from "./errors.ts";
 
-/**
- * Converts a TypeError to a ConnectionError. `fetch` throws a TypeError if the connection fails
- * before the body is complete.
- * @param name Name of the request, for the message.
- */
-export async function orConnectionError<T>(name: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new ConnectionError(`${name} got no response: ${cause.message}`, { cause });
-  }
+const LF = 0x0a;
+
+/** Returns the error for a failed request; `fetch` throws a TypeError if the connection fails. */
+export function requestError(name: string, cause: unknown): unknown {
+  if (!(cause instanceof TypeError)) return cause;
+  return new ConnectionError(`${name} got no response: ${cause.message}`, { cause });
 }
 
-/**
- * Yields a body as it arrives. Ending the iteration early cancels the body.
- * @throws {ConnectionError} if the connection failed.
- */
-export async function* chunksOf(
+/** Yields a body as it arrives. Ending the iteration early cancels the body. */
+async function* chunksOf(
   name: string,
   body: ReadableStream<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const reader = body.getReader();
-  const read = () => orConnectionError(name, () => reader.read());
   try {
-    for (let next = await read(); !next.done; next = await read()) yield next.value;
-  } finally {
-    // After a failed read, cancel() rejects with the same error.
-    await reader.cancel().catch(() => {});
+    yield* body;
+  } catch (cause) {
+    throw requestError(name, cause);
   }
 }
 
-/**
- * Reads a body as text.
- * @throws {ProtocolError} if it is longer than `limitBytes`; the rest is not read.
- * @throws {ConnectionError} if the connection failed.
- */
+/** Reads a body as text. @throws {ProtocolError} if it exceeds its limit; the rest is not read. */
 export async function textOf(name: string, { body }: Response, limitBytes: number) {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -50,4 +34,34 @@ export async function textOf(name: string, { body }: Response, limitBytes: numbe
     pieces.push(piece);
   }
   return new TextDecoder().decode(Buffer.concat(pieces));
+}
+
+/**
+ * Yields the lines of a body without their LF, but not an unterminated last one, which a lost
+ * connection leaves behind. @throws {ProtocolError} if a line exceeds its limit.
+ */
+export async function* readLines(
+  name: string,
+  body: ReadableStream<Uint8Array>,
+  limitBytes: number,
+): AsyncGenerator<Uint8Array> {
+  /** The parts of the current line received so far. */
+  let pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  const append = (piece: Uint8Array) => {
+    sizeBytes += piece.length;
+    if (sizeBytes > limitBytes) throw new ProtocolError(`a line exceeds ${limitBytes} bytes`);
+    if (piece.length > 0) pieces.push(piece);
+  };
+  for await (const chunk of chunksOf(name, body)) {
+    let start = 0;
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
+      append(chunk.subarray(start, end));
+      yield pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+      pieces = [];
+      sizeBytes = 0;
+      start = end + 1;
+    }
+    append(chunk.subarray(start));
+  }
 }

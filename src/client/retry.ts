@@ -1,5 +1,28 @@
 /** Defines which failures are retried, and after what pause. */
+import { setTimeout } from "node:timers/promises";
 import { ConnectionError, EventLogError } from "./errors.ts";
+
+/** A source of time and randomness, injectable for tests. */
+export interface Timing {
+  /** Returns the time from a monotonic clock in milliseconds. */
+  nowMs(): number;
+  /** Resolves after `durationMs`; rejects with the signal's abort reason. */
+  sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void>;
+  /** Returns a random number in [0, 1). */
+  random(): number;
+}
+
+export const SYSTEM_TIMING: Timing = {
+  nowMs: () => performance.now(),
+  async sleep(durationMs, signal) {
+    try {
+      await setTimeout(durationMs, undefined, signal && { signal });
+    } catch {
+      signal?.throwIfAborted();
+    }
+  },
+  random: Math.random,
+};
 
 /** A failed attempt that will be repeated. */
 export interface Retry<Reason = ConnectionError | EventLogError> {
@@ -40,12 +63,7 @@ export function systemCodeOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/**
- * Returns the pause after the given number of consecutive failures. Up to half of the backoff is
- * jitter, so that rejected clients do not retry in lockstep.
- * @param error the last failure; its `Retry-After` is added.
- * @param random in [0, 1).
- */
+/** Returns the pause after failures. Jitter keeps clients from retrying in lockstep. */
 export function pauseMs(failures: number, error: unknown, random: number): number {
   const wholeMs = Math.min(CLIENT_BACKOFF_MS * 2 ** (failures - 1), CLIENT_BACKOFF_MS_MAX);
   const askedMs = error instanceof EventLogError ? error.retryAfterMs ?? 0 : 0;

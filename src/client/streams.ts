@@ -4,7 +4,7 @@ import { STREAMS_LIMIT_MAX } from "../limits.ts";
 import { ProtocolError } from "./errors.ts";
 import { refuseUnknown } from "./options.ts";
 import type { Transport } from "./transport.ts";
-import { type StreamsPage, toStreamsPage } from "./wire.ts";
+import { toStreamsPage } from "./wire.ts";
 
 /** Options for `streams()`. */
 export interface StreamsOptions {
@@ -22,29 +22,25 @@ export interface StreamsSnapshot {
   snapshotThroughEventId: string | null;
 }
 
-/** Lists all streams. @throws {ProtocolError} if a page does not advance. */
 export async function listStreams(
   transport: Transport,
   options: StreamsOptions,
 ): Promise<StreamsSnapshot> {
   refuseUnknown("streams()", options, "source signal");
   const { source, signal } = options;
-  const readPage = async (after?: string, through?: string): Promise<StreamsPage> => {
+  const streams: StreamSummary[] = [];
+  let after: string | undefined;
+  let through: string | undefined;
+  for (;;) {
     const query = { source, after, through, limit: STREAMS_LIMIT_MAX };
     const request = { method: "GET", path: "/v1/streams", query } as const;
-    return toStreamsPage(await transport.request(request, signal));
-  };
-  let page = await readPage();
-  const { streams, snapshotThroughEventId } = page;
-  while (page.nextAfter !== null) {
-    const after = page.nextAfter;
-    page = await readPage(after, snapshotThroughEventId ?? undefined);
-    if (page.nextAfter === after) {
-      throw new ProtocolError(
-        "next_after of a page of streams is not beyond the requested position",
-      );
-    }
+    const page = toStreamsPage(await transport.request(request, signal));
     for (const row of page.streams) streams.push(row);
+    through ??= page.snapshotThroughEventId ?? undefined;
+    if (page.nextAfter === null) return { streams, snapshotThroughEventId: through ?? null };
+    if (page.nextAfter === after) {
+      throw new ProtocolError("next_after of a page of streams does not advance");
+    }
+    after = page.nextAfter;
   }
-  return { streams, snapshotThroughEventId };
 }

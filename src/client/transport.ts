@@ -4,9 +4,15 @@ import { CLIENT_DOCUMENT_BYTES_MAX, CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { EventLogError, ProtocolError } from "./errors.ts";
 import type { EventLogClientOptions } from "./options.ts";
-import { orConnectionError, textOf } from "./response_body.ts";
-import { mayRepeat, pauseMs, type Retry, systemCodeOf } from "./retry.ts";
-import { SYSTEM_TIMING, type Timing } from "./timing.ts";
+import { requestError, textOf } from "./response_body.ts";
+import {
+  mayRepeat,
+  pauseMs,
+  type Retry,
+  SYSTEM_TIMING,
+  systemCodeOf,
+  type Timing,
+} from "./retry.ts";
 import type { Fetch } from "./unix_fetch.ts";
 
 /** A request to the service. */
@@ -31,15 +37,12 @@ const CLIENT_READ_TIMEOUT_MS = 600_000;
 /** `fetch` requires a host; the service ignores it. */
 const ORIGIN = "http://localhost";
 
-/** Sends requests to one service. */
 export class Transport {
   readonly #fetch: Fetch;
   readonly #headers = new Headers();
   readonly timing: Timing;
-  /** Attempts per request, including the first. */
-  readonly attemptsMax: number;
-  /** Timeout for an attempt to read. */
   readonly readTimeoutMs: number;
+  readonly #attemptsMax: number;
   readonly #socketWaitMs: number;
   readonly #onRetry: ((retry: Retry) => void) | undefined;
   #hasReached = false;
@@ -54,7 +57,7 @@ export class Transport {
     const { token, attemptsMax = CLIENT_ATTEMPTS_MAX } = options;
     this.#fetch = fetch;
     this.timing = options.timing ?? SYSTEM_TIMING;
-    this.attemptsMax = attemptsMax;
+    this.#attemptsMax = attemptsMax;
     this.readTimeoutMs = options.readTimeoutMs ?? CLIENT_READ_TIMEOUT_MS;
     this.#socketWaitMs = options.socketWaitMs ?? (attemptsMax > 1 ? CLIENT_SOCKET_WAIT_MS : 0);
     this.#onRetry = options.onRetry;
@@ -70,18 +73,10 @@ export class Transport {
   /**
    * Sends a request and reads the response as JSON. Retries with exponential backoff after a lost
    * connection or a 429: every request of this protocol is idempotent.
-   * @param signal Aborts attempts and pauses.
    * @param timeoutMs Timeout for all attempts of a write. By default, each attempt of a read gets
    *   `readTimeoutMs`, and is not retried after that.
-   * @throws {EventLogError} if the status is not 200.
-   * @throws {ConnectionError} if the last attempt got no response, or an incomplete one.
-   * @throws {ProtocolError} if the response is not JSON, or too long.
    */
-  async request(
-    request: ApiRequest,
-    signal: AbortSignal | undefined,
-    timeoutMs?: number,
-  ): Promise<unknown> {
+  async request(request: ApiRequest, signal?: AbortSignal, timeoutMs?: number): Promise<unknown> {
     const { timing } = this;
     const startedAtMs = timing.nowMs();
     const deadline = new Deadline(signal);
@@ -103,51 +98,45 @@ export class Transport {
         }
       }
     } finally {
-      deadline.end();
+      deadline.stop();
     }
   }
 
-  /**
-   * Returns whether another attempt follows this failure.
-   * @param waitedMs Time from the first attempt to the next one.
-   */
+  /** Returns whether another attempt follows, `waitedMs` after the first one. */
   hasAttempts(error: unknown, failures: number, waitedMs: number): boolean {
     const code = this.#hasReached ? undefined : systemCodeOf(error);
     const isStarting = code === "ENOENT" || code === "ECONNREFUSED";
     if (isStarting && waitedMs <= this.#socketWaitMs) return true;
-    return failures < this.attemptsMax && code !== "ENOENT";
+    return failures < this.#attemptsMax && code !== "ENOENT";
   }
 
-  /** Sends a request once and reads the response as JSON. @throws as `request()`. */
+  /** Sends a request once and reads the response as JSON. */
   async attempt(request: ApiRequest, signal: AbortSignal): Promise<unknown> {
     const response = await this.send(request, signal);
     const isPage = request.method === "GET" && request.path === "/v1/events";
     const limitBytes = isPage ? CLIENT_LINE_BYTES_MAX : CLIENT_DOCUMENT_BYTES_MAX;
-    return parseResponse(request, await textOf(nameOf(request), response, limitBytes));
+    const text = await textOf(nameOf(request), response, limitBytes);
+    try {
+      return parseJsonText(text);
+    } catch (cause) {
+      throw new ProtocolError(`response to ${nameOf(request)} is not JSON`, { cause });
+    }
   }
 
-  /**
-   * Sends a request once and returns the response as soon as its head has arrived.
-   * @throws {EventLogError} if the status is not 200.
-   * @throws {ConnectionError} if there was no response.
-   */
+  /** Sends a request once and returns the response once its head has arrived. */
   async send(request: ApiRequest, signal: AbortSignal | undefined): Promise<Response> {
     const { method, body } = request;
     const headers = new Headers(this.#headers);
     if (body !== undefined) headers.set("content-type", "application/json");
     const init = { method, headers, ...(body && { body }), ...(signal && { signal }) };
-    const response = await orConnectionError(
-      nameOf(request),
-      () => this.#fetch(ORIGIN + targetOf(request), init),
-    );
+    const response = await this.#fetch(ORIGIN + targetOf(request), init).catch((cause) => {
+      throw requestError(nameOf(request), cause);
+    });
     this.#hasReached = true;
     if (response.status === 200) return response;
     const text = await textOf(nameOf(request), response, CLIENT_DOCUMENT_BYTES_MAX);
-    throw new EventLogError({
-      status: response.status,
-      body: parseOrText(text),
-      retryAfterMs: retryAfterMs(response.headers.get("retry-after")),
-    });
+    const askedMs = retryAfterMs(response.headers.get("retry-after"));
+    throw new EventLogError(response.status, parseOrText(text), askedMs);
   }
 }
 
@@ -162,14 +151,6 @@ function targetOf({ path, query = {} }: ApiRequest): string {
     if (value !== undefined) parameters.set(name, String(value));
   }
   return parameters.size === 0 ? path : `${path}?${parameters}`;
-}
-
-function parseResponse(request: ApiRequest, text: string): unknown {
-  try {
-    return parseJsonText(text);
-  } catch (cause) {
-    throw new ProtocolError(`response to ${nameOf(request)} is not JSON`, { cause });
-  }
 }
 
 function parseOrText(text: string): unknown {

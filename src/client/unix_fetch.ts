@@ -1,10 +1,6 @@
 /**
- * `fetch` over a Unix domain socket, in any runtime with `node:http`.
- *
- * As with `fetch`, the promise resolves as soon as the response head arrives, even if the request
- * body is still being sent. Response bodies stream with backpressure. A failed connection rejects
- * with a `TypeError` that has a `cause`, and an abort rejects with the signal's abort reason.
- * Redirects, cookies, caches, compression and retries are not supported.
+ * `fetch` over a Unix domain socket, by means of `node:http`. Response bodies stream with
+ * backpressure. Redirects, cookies, caches, compression and retries are not supported.
  */
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
@@ -23,33 +19,21 @@ export const CLIENT_SOCKETS_MAX: number = 64;
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** Statuses for which `Response` rejects a body. */
-const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
+const NULL_BODY_STATUSES = [204, 205, 304];
 
 /** Base URL for resolving paths. The host is ignored. */
 const BASE_URL = "http://localhost";
 
 /**
- * Creates a `fetch` that sends requests to a Unix socket.
+ * Creates a `fetch` that sends requests to a Unix socket. Scheme, host and port in a URL are
+ * ignored, so a path suffices. A body that is a stream is first read to its end.
  *
- * Keeps at most `CLIENT_SOCKETS_MAX` connections open; further requests wait for a free one. Each
- * follow (`follow=true` in the query) has a connection of its own, since it holds it forever. Idle
- * connections do not keep the process alive. Scheme, host and port in a URL are ignored, so a path
- * suffices. A body is sent with a `content-length`; a stream is first read to its end.
+ * At most `CLIENT_SOCKETS_MAX` connections are open; further requests wait for a free one. Each
+ * follow (`follow=true` in the query) has a connection of its own.
  *
- * @param socketPath Path of the service's socket.
  * @throws {TypeError} if the path cannot be that of a socket: empty, too long or a URL.
- * @returns A `fetch`. It rejects with a `TypeError` if an argument is invalid, such as a malformed
- *   URL or a GET with a body. If the connection fails, even while the response body is being read,
- *   the `TypeError` has a `cause`. An abort rejects with the signal's abort reason.
- *
- * @example
- * ```ts
- * import { unixFetch } from "@ground/service";
- *
- * const fetch = unixFetch("demo/data/ground.sock");
- * const response = await fetch("/v1/events?limit=10");
- * const page = await response.json();
- * ```
+ * @returns A `fetch`. If the connection fails, even while the response body is being read, it
+ *   rejects with a `TypeError` that has a `cause`, and after an abort with the abort reason.
  */
 export function unixFetch(socketPath: string): Fetch {
   refuseImpossible(socketPath);
@@ -66,7 +50,7 @@ export function unixFetch(socketPath: string): Fetch {
     signal?.throwIfAborted();
     // The caller's framing headers could contradict the body that is sent.
     for (const name of ["content-length", "transfer-encoding"]) request.headers.delete(name);
-    const body = request.body && await bytesOf(request.body, signal);
+    const body = request.body && await request.bytes();
     signal?.throwIfAborted();
     const { pathname, search, searchParams } = new URL(request.url);
     const isFollow = searchParams.get("follow") === "true";
@@ -81,6 +65,7 @@ export function unixFetch(socketPath: string): Fetch {
     waitFor(`a free connection (all ${CLIENT_SOCKETS_MAX} are in use)`);
     outgoing.once("socket", () => waitFor("the service to accept the request"));
     outgoing.once("finish", () => waitFor("a response"));
+    const failed = (cause: unknown) => failure(socketPath, signal, cause);
     // The response head, which may arrive before the body is sent.
     const responding = Promise.withResolvers<IncomingMessage>();
     // If sending fails, nothing awaits this promise, and its rejection must not go unhandled.
@@ -103,12 +88,10 @@ export function unixFetch(socketPath: string): Fetch {
       const incoming = await responding.promise;
       waitFor("the rest of the response");
       incoming.once("close", stopAborting);
-      return await toResponse(incoming, request.method, (cause) => {
-        return failure(socketPath, signal, cause);
-      });
+      return await toResponse(incoming, request.method, failed);
     } catch (cause) {
       stopAborting();
-      throw failure(socketPath, signal, cause);
+      throw failed(cause);
     }
   };
 }
@@ -124,12 +107,6 @@ function refuseImpossible(path: unknown): void {
   throw new TypeError(`unixFetch() expects ${expected}, but got ${given}`);
 }
 
-/** Reads a body to its end. An abort cancels it. */
-function bytesOf(body: ReadableStream, signal?: AbortSignal | null): Promise<Uint8Array> {
-  const read = body.pipeThrough(new TransformStream(), { ...signal && { signal } });
-  return new Response(read).bytes();
-}
-
 async function toResponse(
   incoming: IncomingMessage,
   method: string,
@@ -140,14 +117,12 @@ async function toResponse(
   for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
     headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
   }
-  const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.has(status);
-  // The connection is free only after the empty response has been read to its end.
+  const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.includes(status);
+  // The connection is free once the empty response has been read to its end.
   if (!hasBody) await once(incoming.resume(), "close");
-  return new Response(hasBody ? responseBody(incoming, toFailure) : null, {
-    status,
-    statusText: incoming.statusMessage ?? "",
-    headers,
-  });
+  const statusText = incoming.statusMessage ?? "";
+  const body = hasBody ? responseBody(incoming, toFailure) : null;
+  return new Response(body, { status, statusText, headers });
 }
 
 /** Returns a stream that reads from the socket on demand. Canceling it closes the connection. */

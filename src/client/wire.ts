@@ -1,4 +1,4 @@
-/** Parses responses. Checks only the members the client uses; ignores unknown members. */
+/** Parses responses. A `ProtocolError` reports a missing member that the client uses. */
 import { parseJsonText } from "../event/json/strict_json.ts";
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
@@ -22,13 +22,9 @@ export interface FollowEvents<Payload = unknown> extends ReplayPage<Payload> {
 }
 
 /** All events committed before this connection was made have been delivered. */
-export interface FollowCaughtUp {
+export interface FollowCaughtUp extends Omit<ReplayPage, "events"> {
   /** Record type. */
   type: "caught_up";
-  /** Position for a later follow or replay. */
-  nextAfter: string | null;
-  /** Last event in the log when the connection was made; null for an empty log. */
-  snapshotThroughEventId: string | null;
 }
 
 /** The service ended the response. */
@@ -47,35 +43,28 @@ export interface FollowEnd {
 export type FollowRecord<Payload = unknown> = FollowEvents<Payload> | FollowCaughtUp | FollowEnd;
 
 /** A line in a follow response. `Follower` adds `nextAfter` to an `end`. */
-export type FollowLine<Payload> =
+type FollowLine<Payload> =
   | FollowEvents<Payload>
   | FollowCaughtUp
   | Omit<FollowEnd, "nextAfter">;
 
-/** End position of a page. */
 type Position = Omit<ReplayPage, "events">;
 
-/** A page of streams. */
-export interface StreamsPage extends Position {
+interface StreamsPage extends Position {
   streams: StreamSummary[];
 }
 
-/** Parses a replay page. @throws {ProtocolError} if a member is missing. */
 export function toReplayPage<Payload>(value: unknown): ReplayPage<Payload> {
   const page = toMembers(value);
   return { events: itemsOf<CommittedEvent<Payload>>(page, "events"), ...positionOf(page) };
 }
 
-/** Parses a page of streams. @throws {ProtocolError} if a member is missing. */
 export function toStreamsPage(value: unknown): StreamsPage {
   const page = toMembers(value);
   return { streams: itemsOf<StreamSummary>(page, "streams"), ...positionOf(page) };
 }
 
-/**
- * Parses a line from a follow response; null for an unknown record type.
- * @throws {ProtocolError} if the line is not JSON in UTF-8, or a member is missing.
- */
+/** Parses a line from a follow response; null for an unknown record type. */
 export function toFollowLine<Payload>(line: Uint8Array): FollowLine<Payload> | null {
   const record = toMembers(parseLine(line));
   switch (record.type) {
@@ -94,10 +83,7 @@ export function toFollowLine<Payload>(line: Uint8Array): FollowLine<Payload> | n
   }
 }
 
-/**
- * Checks that a receipt has these members, all strings.
- * @throws {ProtocolError} if a member is missing.
- */
+/** Checks that a receipt has these members, all strings. */
 export function toReceipt<T>(value: unknown, names: readonly (keyof T & string)[]): T {
   const receipt = toMembers(value);
   const missing = names.find((name) => typeof receipt[name] !== "string");

@@ -2,9 +2,8 @@
  * The memory budget for request bodies. A body is admitted with a small reservation, which grows as
  * the body arrives and is held until its response is known.
  *
- * Invariants: reserved bytes never exceed the limit. A reserve for one body of maximum size is set
- * aside for the body that has waited longest to grow, so partly received bodies cannot deadlock. No
- * body is admitted while an admitted one waits to grow.
+ * A reserve for one body of maximum size is set aside for the body that has waited longest to grow,
+ * so partly received bodies cannot deadlock. None is admitted while an admitted one waits to grow.
  */
 import { assert } from "../assert.ts";
 import { ApiError } from "../event/api_error.ts";
@@ -60,10 +59,7 @@ export class Admission {
     return this.#heldBytes;
   }
 
-  /**
-   * Reserves memory for the first `bytes` of a body, synchronously if possible.
-   * @throws {ApiError} `overloaded` if memory is not freed in time, or too many bodies are waiting.
-   */
+  /** Reserves memory for the first `bytes` of a body. @throws {ApiError} `overloaded`. */
   admit(bytes: number): Reservation | Promise<Reservation> {
     const reservation: Reservation = { bytes: 0 };
     const isQueued = this.#growing.length > 0 || this.#arriving.length > 0;
@@ -75,10 +71,7 @@ export class Admission {
     return this.#wait(this.#arriving, reservation, bytes).then(() => reservation);
   }
 
-  /**
-   * Grows the reservation for a body to `toBytes` in total.
-   * @throws {ApiError} `overloaded` if memory is not freed in time; the reservation is unchanged.
-   */
+  /** Grows a reservation to `toBytes`. @throws {ApiError} `overloaded`; it is unchanged then. */
   grow(reservation: Reservation, toBytes: number): void | Promise<void> {
     assert(toBytes <= this.#limits.bodyBytes, "a body must stay within its limit");
     const isFirst = this.#growing.length === 0 || reservation === this.#finishing;
@@ -123,32 +116,24 @@ export class Admission {
   }
 
   #serveWaiters(): void {
-    while (this.#growing.length > 0) {
-      const { reservation, toBytes } = this.#growing[0]!;
+    for (;;) {
+      const queue = this.#growing.length > 0 ? this.#growing : this.#arriving;
+      const [first] = queue;
+      if (first === undefined) return;
+      const { reservation, toBytes, timer, resolve } = first;
       if (!this.#hasRoom(reservation, toBytes)) {
-        if (this.#finishing !== null) return;
+        if (queue === this.#arriving || this.#finishing !== null) return;
         this.#finishing = reservation;
       }
-      this.#serveFirst(this.#growing);
+      queue.shift();
+      clearTimeout(timer);
+      this.#grant(reservation, toBytes);
+      resolve();
     }
-    while (this.#arriving.length > 0) {
-      const { reservation, toBytes } = this.#arriving[0]!;
-      if (!this.#hasRoom(reservation, toBytes)) return;
-      this.#serveFirst(this.#arriving);
-    }
-  }
-
-  #serveFirst(queue: Waiter[]): void {
-    const { reservation, toBytes, timer, resolve } = queue.shift()!;
-    clearTimeout(timer);
-    this.#grant(reservation, toBytes);
-    resolve();
   }
 }
 
 function overloaded(): ApiError {
-  return new ApiError(
-    "overloaded",
-    "too many request bodies are in memory, so nothing was written; retry later",
-  );
+  const message = "too many request bodies are in memory, so nothing was written; retry later";
+  return new ApiError("overloaded", message);
 }

@@ -1,26 +1,25 @@
-/**
- * Holds back new batches while sealing is too far behind, so that what is not sealed stays bounded.
- * Waiters pass in order of arrival, as soon as there is room.
- */
+/** Holds back new batches while sealing is too far behind, so that what is unsealed is bounded. */
 import { ApiError } from "../event/api_error.ts";
 import { BACKLOG_WAIT_MS, BACKLOG_WAITING_BYTES_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 
+type SealedLog = Pick<Log, "isBehind" | "nextSeal" | "endWaits">;
+
 export class BacklogGate {
-  readonly #log: Pick<Log, "isBehind" | "nextSeal" | "endWaits">;
+  readonly #log: SealedLog;
   readonly #waitMs: number;
   #waitingBytes = 0;
   #isClosed = false;
 
-  constructor(
-    log: Pick<Log, "isBehind" | "nextSeal" | "endWaits">,
-    waitMs: number = BACKLOG_WAIT_MS,
-  ) {
+  constructor(log: SealedLog, waitMs: number = BACKLOG_WAIT_MS) {
     this.#log = log;
     this.#waitMs = waitMs;
   }
 
-  /** See `EventLogService.whenRoom()`. */
+  /**
+   * Waits until sealing has caught up. @param bodyBytes size of the body that waits.
+   * @throws {ApiError} `overloaded` if that takes too long, or too many bodies are waiting.
+   */
   async pass(bodyBytes: number): Promise<void> {
     const isAlone = this.#waitingBytes === 0;
     if (!isAlone && this.#waitingBytes + bodyBytes > BACKLOG_WAITING_BYTES_MAX) throw behind();
@@ -48,8 +47,6 @@ export class BacklogGate {
 }
 
 function behind(): ApiError {
-  return new ApiError(
-    "overloaded",
-    "sealing is too far behind, so nothing was written; retry later",
-  );
+  const message = "sealing is too far behind, so nothing was written; retry later";
+  return new ApiError("overloaded", message);
 }

@@ -1,8 +1,7 @@
 /**
  * Prepares batches from request bodies: small ones inline, larger ones on a worker thread, so that
- * parsing a body does not delay other clients. Bodies and batches are transferred, not copied. A
- * thread that dies fails one request, before anything is written. If no thread can be started, the
- * main thread prepares all batches.
+ * parsing a body does not delay other clients. Bodies and batches are transferred, not copied. If
+ * no thread can be started, the main thread prepares all batches.
  */
 import { Buffer } from "node:buffer";
 import { availableParallelism } from "node:os";
@@ -31,10 +30,7 @@ export class BatchPreparer {
     this.#threads = new ThreadPool(module, { threadsMax, ...options });
   }
 
-  /**
-   * Prepares a body. The buffer of a large body may be transferred.
-   * @throws {ApiError} like `prepareBatch()`; for a large body, the promise rejects.
-   */
+  /** See `prepareBatch()`. The buffer of a large body may be transferred. */
   prepare(body: Uint8Array): PreparedBatch | Promise<PreparedBatch> {
     return body.length < THREAD_BODY_BYTES_MIN ? prepareBatch(body) : this.#prepareLarge(body);
   }

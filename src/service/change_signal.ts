@@ -1,9 +1,7 @@
 /**
  * Tells followers about the commits that their filters match. A commit looks up its own values in
- * maps, so followers that it does not concern cost nothing. Their position is this frontier.
- *
- * Waits end after the commit's receipts are sent, a few per turn of the event loop, so that a
- * thousand followers do not delay requests.
+ * maps, so followers that it does not concern cost nothing. Waits end after the commit's receipts
+ * are sent, a few per turn of the event loop, so that a thousand followers do not delay requests.
  */
 import { clearInterval, setImmediate, setInterval } from "node:timers";
 import { LINE_END, OFFSETS } from "../event/event_stamping.ts";
@@ -64,21 +62,20 @@ export class ChangeSignal {
   commit(batches: readonly PreparedBatch[], frontier: string): void {
     const before = this.frontier;
     this.frontier = frontier;
+    if (this.#groups.size === 0) return;
     const shapes = [...this.#groups].map(([text, groups]) => ({
       members: indexesOf(text),
       groups,
     }));
     const deepest = Math.max(-1, ...shapes.flatMap(({ members }) => members));
-    const matching = new Set<Set<Watcher>>();
-    for (const batch of shapes.length === 0 ? [] : batches) {
+    const matching = new Set<Set<Watcher> | undefined>();
+    for (const batch of batches) {
       for (const event of membersOf(batch, deepest)) {
-        for (const { members, groups } of shapes) {
-          const group = groups.get(keyOf(members, event));
-          if (group !== undefined) matching.add(group);
-        }
+        for (const { members, groups } of shapes) matching.add(groups.get(keyOf(members, event)));
       }
     }
-    for (const group of matching) {
+    matching.delete(undefined);
+    for (const group of matching as Set<Set<Watcher>>) {
       for (const watcher of group) watcher.matched(before);
       this.#wakeLater([...group]);
     }
@@ -125,9 +122,7 @@ function placeOf({ source, stream, recordKey, kind }: EventFilter) {
 
 /** Joins values by a character that JSON strings escape. */
 function keyOf(members: readonly number[], values: readonly (string | null)[]): string {
-  return members.length === 1
-    ? values[members[0]!]!
-    : members.map((index) => values[index]).join("\n");
+  return members.map((index) => values[index]).join("\n");
 }
 
 /** Yields the members of a batch's events, at least up to `deepest`, without most repetitions. */

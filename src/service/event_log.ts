@@ -10,24 +10,14 @@ import { ChangeSignal } from "./change_signal.ts";
 import { type FollowHub, FollowSession } from "./follow.ts";
 import { LivePages } from "./follow_page.ts";
 import { LogState } from "./log_state.ts";
-import type { Mutation } from "./mutation.ts";
 import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
-import { WriterQueue } from "./writer_queue.ts";
+import { type Mutation, WriterQueue } from "./writer_queue.ts";
 
-/** The methods that the HTTP layer needs. */
-export type EventLog = Pick<
-  EventLogService,
-  | "isBehind"
-  | "whenRoom"
-  | "receiptOf"
-  | "append"
-  | "retire"
-  | "replay"
-  | "follow"
-  | "streams"
-  | "isPoisoned"
->;
+type Lifecycle = "size" | "frontier" | "endFollowers" | "findLoss" | "close";
+
+/** The members that the HTTP layer needs. */
+export type EventLog = Omit<EventLogService, Lifecycle>;
 
 /** A finite replay of one snapshot, piece by piece. */
 export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter"> & {
@@ -38,11 +28,7 @@ export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | 
 /** A follow response, record by record. */
 export type Follow = Pick<FollowSession, "next" | "end" | "close">;
 
-/**
- * Opens a log as its writer. The caller holds the writer lock.
- * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
- * @throws {UnsupportedFormatError} if a newer program wrote the log.
- */
+/** Opens a log as its writer, see `openLog()`. The caller holds the writer lock. */
 export async function openEventLog(options: LogOptions): Promise<EventLogService> {
   const log = await openLog(options);
   return new EventLogService(log, options.report, options.sealing?.backlogWaitMs);
@@ -96,11 +82,7 @@ export class EventLogService {
     return this.#log.isBehind;
   }
 
-  /**
-   * Waits until sealing has caught up, in order of arrival.
-   * @param bodyBytes size of the body that waits.
-   * @throws {ApiError} `overloaded` if that takes too long, or too many bodies are waiting.
-   */
+  /** See `BacklogGate.pass()`. */
   whenRoom(bodyBytes: number): Promise<void> {
     return this.#gate.pass(bodyBytes);
   }
@@ -111,19 +93,12 @@ export class EventLogService {
     return known === null ? null : await this.append(batch);
   }
 
-  /**
-   * Commits a batch durably, or returns the receipt for its earlier commit.
-   * @throws {ApiError} `batch_id_conflict`, `source_retired`, `stream_frontier_conflict`,
-   *   `source_lineage_conflict`, `storage_full`, `writer_poisoned`.
-   */
+  /** Commits a batch durably, or returns the receipt for its earlier commit. */
   append(batch: PreparedBatch): Promise<Receipt> {
     return this.#submit(appendMutation(batch));
   }
 
-  /**
-   * Retires a source, or returns the receipt for its retirement.
-   * @throws {ApiError} `source_not_found`, `overloaded`, `storage_full`, `writer_poisoned`.
-   */
+  /** Retires a source, or returns the receipt for its retirement. */
   async retire(source: string): Promise<RetirementReceipt> {
     if (this.isBehind && await this.#state.findRetirement(source) === null) await this.whenRoom(0);
     return await this.#submit(retireMutation(source));

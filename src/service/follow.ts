@@ -16,7 +16,6 @@ import {
   type FollowPage,
   type FollowPosition,
   type LivePages,
-  liveQueryKey,
   readFollowPage,
 } from "./follow_page.ts";
 
@@ -35,7 +34,6 @@ export class FollowSession implements Watcher {
   readonly filter: EventFilter;
   readonly #hub: FollowHub;
   readonly #query: ReplayQuery;
-  readonly #queryKey: string;
   /** Dropped once delivered, since a snapshot keeps sealed files open. */
   #snapshot: LogSnapshot | null;
   readonly #onClose: () => void;
@@ -54,17 +52,13 @@ export class FollowSession implements Watcher {
     this.#hub = hub;
     this.#query = query;
     this.filter = query.filter;
-    this.#queryKey = liveQueryKey(query);
     this.#snapshot = hub.snapshot();
     this.#after = query.after ?? null;
     this.#onClose = onClose;
     hub.changes.add(this);
   }
 
-  /**
-   * Returns the next record, one line of JSON with its LF; null after the last. Waits for a commit
-   * when the client has caught up.
-   */
+  /** Returns the next record, one line of JSON, as soon as there is one; null after the last. */
   async next(): Promise<Uint8Array | null> {
     while (this.#phase !== "over") {
       const ended = this.#hub.ended();
@@ -130,7 +124,7 @@ export class FollowSession implements Watcher {
     this.#matchAfter = undefined;
     const ended = this.#hub.ended();
     if (ended !== null) return this.end(ended.reason, ended.detail);
-    return this.#changed();
+    return new Promise((resolve) => this.#wake = () => resolve(null));
   }
 
   async #readSnapshot(snapshot: LogSnapshot): Promise<Uint8Array | null> {
@@ -152,18 +146,14 @@ export class FollowSession implements Watcher {
   #catchUp({ frontier }: LogSnapshot): Uint8Array {
     this.#phase = "live";
     this.#snapshot = null;
-    return line({
-      type: "caught_up",
-      next_after: this.#after,
-      snapshot_through_event_id: frontier,
-    });
+    const position = { next_after: this.#after, snapshot_through_event_id: frontier };
+    return line({ type: "caught_up", ...position });
   }
 
   async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !isShutdown(this.#hub);
-    const position = this.#position("live");
     this.#matchAfter = undefined;
-    const page = await this.#hub.livePages.read(snapshot, position, this.#queryKey, isWanted);
+    const page = await this.#hub.livePages.read(snapshot, this.#position("live"), isWanted);
     if (this.#isOver()) return null;
     this.#moveTo(page);
     if (!page.exhausted) this.#matchAfter = null;
@@ -189,12 +179,6 @@ export class FollowSession implements Watcher {
   /** Whether the session was closed, possibly during a read. */
   #isOver(): boolean {
     return this.#phase === "over";
-  }
-
-  #changed(): Promise<null> {
-    return new Promise((resolve) => {
-      this.#wake = () => resolve(null);
-    });
   }
 }
 

@@ -1,7 +1,6 @@
 /**
  * Reads the log for followers page by page. A page is an `events` record with the next matching
- * events. Followers at the same position with the same filter share live pages, so a commit costs
- * one read regardless of the number of followers.
+ * events. Followers with the same position and filter share live pages, so a commit costs one read.
  */
 import { Buffer } from "node:buffer";
 import {
@@ -82,18 +81,13 @@ export function eventsRecord(
 export class LivePages {
   readonly #pages = new LruCache<FollowPage>(LIVE_PAGES_BYTES_MAX, pageBytes);
 
-  /**
-   * Returns the next page from the newest snapshot.
-   * @param queryKey `liveQueryKey()` of the position.
-   * @param isWanted see `readFollowPage()`; the same for all followers that share pages.
-   */
+  /** See `readFollowPage()`; `isWanted` must be the same for all followers. */
   async read(
     snapshot: LogSnapshot,
     position: FollowPosition,
-    queryKey: string,
     isWanted: () => boolean,
   ): Promise<FollowPage> {
-    const key = `${snapshot.frontier} ${position.after} ${queryKey}`;
+    const key = JSON.stringify([snapshot.frontier, position]);
     const page = await this.#pages.load(key, () => readFollowPage(snapshot, position, isWanted));
     // A page over the limit is shared only while it is read.
     if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) this.#pages.delete(key);
@@ -103,10 +97,4 @@ export class LivePages {
 
 function pageBytes({ record }: FollowPage): number {
   return PAGE_OVERHEAD_BYTES + (record?.length ?? 0);
-}
-
-/** Returns a key that is equal for queries whose pages at the same position are equal. */
-export function liveQueryKey({ limitEvents, filter }: Omit<ReplayQuery, "after">): string {
-  const { source, stream, recordKey, kind } = filter;
-  return JSON.stringify([limitEvents, source, stream, recordKey, kind]);
 }

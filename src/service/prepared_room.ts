@@ -1,7 +1,6 @@
 /**
- * Bounds the memory used by prepared batches. A canonical payload can be four times as large as its
- * body, so a body is prepared only while earlier batches take less than the limit. The total stays
- * below the limit plus the largest batch.
+ * Bounds the memory used by prepared batches, which can be four times as large as their bodies. A
+ * body is prepared only while earlier batches take less than the limit.
  */
 import type { PreparedBatch } from "../event/types.ts";
 import { freeOwnMemory } from "../free_memory.ts";
@@ -20,11 +19,7 @@ export class PreparedRoom {
     this.#limitBytes = limitBytes;
   }
 
-  /**
-   * Prepares a batch once memory is available, and reserves that memory until `use` settles. The
-   * lines and envelopes of a large batch are then freed.
-   * @param bodyBytes size reserved during preparation.
-   */
+  /** Prepares a batch once memory is available, and reserves and frees that memory. */
   async run<T>(
     bodyBytes: number,
     prepare: () => PreparedBatch | Promise<PreparedBatch>,

@@ -1,8 +1,7 @@
 /**
  * Lists streams in pages from one snapshot: the first page returns the snapshot's last event, and
- * later requests pass it back. A page merges the sorted streams from all parts of the log and reads
- * only the entries it needs. In the part that contains the snapshot's last event, events are
- * counted up to that event. The latest counts are cached.
+ * later requests pass it back. A page merges the sorted streams from all parts of the log. In the
+ * part that contains that last event, events are counted up to it. The latest counts are cached.
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
@@ -73,11 +72,8 @@ export class StreamPages {
       ? this.#atFrontier()
       : await this.#kept.load(through, () => this.#count(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
-    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), {
-      afterKey,
-      source,
-      limit: limit + 1,
-    });
+    const wanted = { afterKey, source, limit: limit + 1 };
+    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), wanted);
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null) this.#kept.set(at.throughEventId, at);
@@ -115,18 +111,18 @@ export class StreamPages {
 
   /** Counts up to `through` in the file that contains it. Earlier files have stored counts. */
   async #countThrough(through: string): Promise<StreamsAt> {
-    const sealed = this.#log.sealed.streamsThrough(through);
-    if (sealed !== null) return listingAt(through, [() => sealed.before], await sealed.count());
-    const all = this.#log.sealed.streamSources();
-    const unsealed = this.#log.unsealed.map((file) => ({
-      lastEventId: file.lastEventId ?? "",
-      streams: wholeFile(file),
-      countThrough: () => countUnsealed(file, through),
-    }));
-    const place = unsealed.findIndex(({ lastEventId }) => through <= lastEventId);
-    const counts = await unsealed[place]?.countThrough() ?? null;
-    const before = unsealed.slice(0, place).map(({ streams }) => streams);
-    return listingAt(through, [() => all, ...before], counts);
+    const { sealed, unsealed } = this.#log;
+    const split = sealed.streamsThrough(through);
+    if (split !== null) return listingAt(through, [() => split.before], await split.count());
+    const all = sealed.streamSources();
+    const place = unsealed.findIndex(({ lastEventId }) => through <= (lastEventId ?? ""));
+    if (place < 0) throw anchorUnavailable(through);
+    const before = unsealed.slice(0, place).map(wholeFile);
+    return listingAt(
+      through,
+      [() => all, ...before],
+      await countUnsealed(unsealed[place]!, through),
+    );
   }
 }
 
@@ -174,10 +170,7 @@ export interface RowsWanted {
   limit: number;
 }
 
-/**
- * Merges at most `limit` streams, ordered by source, then stream.
- * @param sources parts of the log, from oldest to newest.
- */
+/** Merges at most `limit` streams, ordered by source, then stream. */
 export async function mergeStreams(
   sources: readonly StreamSource[],
   { afterKey, source, limit }: RowsWanted,

@@ -16,15 +16,24 @@ const reading = (method: string, options: object) => () =>
   collect(untyped[method]!(options) as AsyncIterable<unknown>);
 
 const MISTAKES: [call: () => unknown, message: string][] = [
-  [reading("replay", { record_key: "42" }), "replay() has no option record_key; use recordKey"],
-  [reading("replayPages", { Source: "a" }), "replay() has no option Source; use source"],
-  [reading("follow", { record_key: "4" }), "follow() has no option record_key; use recordKey"],
-  [reading("followRecords", { onreconnect: 0 }), "follow() has no option onreconnect; use onRe"],
+  [reading("replay", { record_key: "42" }), "replay() has no option record_key; use one of after"],
+  [
+    reading("replayPages", { Source: "a" }),
+    "replay() has no option Source; use one of after, afterHa",
+  ],
+  [
+    reading("follow", { record_key: "4" }),
+    "follow() has no option record_key; use one of after, af",
+  ],
+  [reading("followRecords", { onreconnect: 0 }), "follow() has no option onreconnect; use one"],
   [() => untyped.streams!({ stream: "a" }), "streams() has no option stream; use one of source, s"],
-  [() => untyped.append!({ batch_id: "1" }), "append() has no option batch_id; use batchId"],
+  [
+    () => untyped.append!({ batch_id: "1" }),
+    "append() has no option batch_id; use one of source, batchId",
+  ],
   [
     () => new EventLogClient(fetch, { attempts_max: 1 } as object),
-    "EventLogClient has no option attempts_max; use attemptsMax",
+    "EventLogClient has no option attempts_max; use one of token",
   ],
   [
     () => new EventLogClient("data/ground.sock" as unknown as Fetch),

@@ -170,25 +170,6 @@ test("unixFetch() connects to a path of the greatest length", async () => {
   });
 });
 
-test("unixFetch() cancels a request body that stalls when the caller aborts", async () => {
-  const reason = new Error("no longer wanted");
-  const cancelled = Promise.withResolvers<unknown>();
-  const reading = Promise.withResolvers<void>();
-  const body = new ReadableStream({
-    pull: () => reading.resolve(),
-    cancel: (why) => cancelled.resolve(why),
-  }, { highWaterMark: 0 });
-  const abort = new AbortController();
-  await withServer(echo, async (fetch) => {
-    const init = { method: "POST", body, duplex: "half", signal: abort.signal } as RequestInit;
-    const responding = assert.rejects(fetch("/", init), reason);
-    await reading.promise;
-    abort.abort(reason);
-    await responding;
-    assert.equal(await cancelled.promise, reason);
-  });
-});
-
 test("unixFetch() ignores a content-length that contradicts the body", async () => {
   await withServer(echo, async (fetch) => {
     const init = { method: "POST", body: "abc", headers: { "content-length": "2" } };

@@ -2,12 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import type { Log } from "../../src/log/log.ts";
-import {
-  type FollowPage,
-  type FollowPosition,
-  LivePages,
-  liveQueryKey,
-} from "../../src/service/follow_page.ts";
+import { type FollowPage, type FollowPosition, LivePages } from "../../src/service/follow_page.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth } from "../support/storage_faults.ts";
@@ -29,7 +24,7 @@ async function logOf(count: number, payloadBytes: number) {
 }
 
 function read(pages: LivePages, { snapshot }: Log, at: FollowPosition) {
-  return pages.read(snapshot, at, liveQueryKey(at), () => true);
+  return pages.read(snapshot, at, () => true);
 }
 
 test("LivePages.read() reads a page once for concurrent requests", async () => {

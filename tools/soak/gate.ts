@@ -1,7 +1,7 @@
 /** Makes clients wait while a service is down. */
 import { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { EventLogClientOptions } from "../../src/client/options.ts";
-import { SYSTEM_TIMING, type Timing } from "../../src/client/timing.ts";
+import { SYSTEM_TIMING, type Timing } from "../../src/client/retry.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 
 /** Maximum number of attempts, so high that retries end only at the time limit. */

@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { join } from "node:path";
 import { EventLogClient } from "../../../src/client/event_log_client.ts";
 import type { EventLogClientOptions } from "../../../src/client/options.ts";
-import type { Timing } from "../../../src/client/timing.ts";
+import type { Timing } from "../../../src/client/retry.ts";
 import { unixFetch } from "../../../src/client/unix_fetch.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 

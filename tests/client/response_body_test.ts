@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
-import { readLines } from "../../src/client/lines.ts";
+import { readLines } from "../../src/client/response_body.ts";
 import { collect } from "./support/fake_service.ts";
 
 /** A body that arrives in these chunks and then ends or fails. */
