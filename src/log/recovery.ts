@@ -120,7 +120,8 @@ async function recoverFiles(
   if (path !== TAIL_FILE) await storage.rename(path, TAIL_FILE);
   await syncNames(storage);
   await removeLeftovers(storage, manifest, { ...names, orphans }, report);
-  await storage.hold(TAIL_FILE);
+  const files = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
+  await storage.hold(TAIL_FILE, MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, ...files);
   return { manifest, sealed, pending, tail, lastEventId, head: tail.head ?? head };
 }
 

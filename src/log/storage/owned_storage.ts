@@ -1,10 +1,10 @@
 /**
  * The storage of an open log, which notices when someone else moves, replaces or removes the log's
- * lock or tail (docs/format.md, "Ownership"). From then on, it changes no name, since the names may
- * belong to another log.
+ * files (docs/format.md, "Ownership"). From then on, it changes no name, since the names may belong
+ * to another log.
  */
 import { WriterPoisonedError } from "./errors.ts";
-import { type LOCK_FILE, TAIL_FILE } from "./file_names.ts";
+import { SEGMENTS_FOLDER } from "./file_names.ts";
 import type { Storage } from "./storage.ts";
 
 /** A writer looks at least this often whether its files are in place. */
@@ -12,7 +12,7 @@ export const OWNERSHIP_CHECK_MS = 1000;
 
 export class OwnedStorage implements Storage {
   readonly #inner: Storage;
-  /** The identities of the lock and the tail. */
+  /** The identities of the files and directories that are open, by path. */
   readonly #held = new Map<string, string>();
   #loss: string | null = null;
   #checking: Promise<string | null> | null = null;
@@ -32,12 +32,12 @@ export class OwnedStorage implements Storage {
     return this.#loss !== null || performance.now() >= this.#dueMs;
   }
 
-  /** Watches a file that the caller has just opened. */
-  async hold(path: typeof LOCK_FILE | typeof TAIL_FILE): Promise<void> {
-    this.#held.set(path, await this.identity(path));
+  /** Adds paths that the caller has just opened. */
+  async hold(...paths: string[]): Promise<void> {
+    for (const path of paths) this.#held.set(path, await this.identity(path));
   }
 
-  /** Looks at the watched files. Returns `loss`. */
+  /** Looks at all held paths. Returns `loss`. */
   async findLoss(): Promise<string | null> {
     return await (this.#checking ??= this.#check().finally(() => this.#checking = null));
   }
@@ -65,14 +65,21 @@ export class OwnedStorage implements Storage {
 
   rename: Storage["rename"] = async (from, to) => {
     await this.assertOwned();
-    if (from !== TAIL_FILE && to !== TAIL_FILE) return await this.#inner.rename(from, to);
-    this.#held.delete(TAIL_FILE);
-    // Between the renames of a rotation, the path has no file.
-    await this.#inner.rename(from, to).finally(() => this.hold(TAIL_FILE));
+    const released = [...this.#held].filter(([path]) => path === from || path === to);
+    for (const [path] of released) this.#held.delete(path);
+    try {
+      await this.#inner.rename(from, to);
+    } catch (error) {
+      for (const [path, identity] of released) this.#held.set(path, identity);
+      throw error;
+    }
+    // There can be ten thousand segments.
+    if (!to.startsWith(SEGMENTS_FOLDER)) await this.hold(to);
   };
 
   remove: Storage["remove"] = async (path) => {
     await this.assertOwned();
+    this.#held.delete(path);
     await this.#inner.remove(path);
   };
 

@@ -48,11 +48,41 @@ async function replace(path: string): Promise<void> {
   await rename(`${path}.copy`, path);
 }
 
+const only = (folder: string) => join(folder, fs.readdirSync(folder)[0]!);
+
 const TAKES: [what: string, found: RegExp, take: (folder: string) => Promise<void>][] = [
   ["the lock is removed", /^\.lock: is no longer/, (at) => rm(join(at, ".lock"))],
   ["the lock is replaced", /^\.lock: is no longer/, (at) => replace(join(at, ".lock"))],
   ["the tail is removed", /^tail\.ndjson: is no longer/, (at) => rm(join(at, "tail.ndjson"))],
   ["the tail is replaced", /^tail\.ndjson: is no longer/, (at) => replace(join(at, "tail.ndjson"))],
+  [
+    "the manifest is removed",
+    /^manifest\.json: is no longer/,
+    (at) => rm(join(at, "manifest.json")),
+  ],
+  [
+    "a pending file is removed",
+    /^pending\/.+: is no longer/,
+    (at) => rm(only(join(at, "pending"))),
+  ],
+  [
+    "the last segment is removed",
+    /^segments\/.+: is no longer/,
+    (at) => rm(only(join(at, "segments"))),
+  ],
+  [
+    "pending/ is replaced by a copy",
+    /^pending: is no longer/,
+    async (at) => {
+      await rename(join(at, "pending"), join(at, "old"));
+      await cp(join(at, "old"), join(at, "pending"), { recursive: true });
+    },
+  ],
+  [
+    "segments/ is removed",
+    /^segments: is no longer/,
+    (at) => rm(join(at, "segments"), { recursive: true }),
+  ],
   ["the directory is removed", /^\.lock: is no longer/, (at) => rm(at, { recursive: true })],
   [
     "a file takes the place of the directory",
