@@ -25,8 +25,8 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     name: "a retirement in a segment is not found",
     edits: [edit(
       "service/log_state.ts",
-      "retirementBatchId(source, frontier));\n    return entry && {",
-      "retirementBatchId(source, frontier));\n    return entry && null && {",
+      "(entry) => entry && {",
+      "(entry) => entry && null && {",
     )],
     tests: [CRASHES],
   },
@@ -48,12 +48,12 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a precondition does not wait for a batch in its stream",
-    edits: [edit("service/append.ts", "if (precondition !== undefined) reads", "if (false) reads")],
+    edits: [edit("service/append.ts", "precondition && FACT.stream", "undefined && FACT.stream")],
     tests: [HISTORIES],
   },
   {
     name: "a precondition waits only for the first stream of a batch",
-    edits: [edit("service/append.ts", "of events.streams)", "of events.streams.slice(0, 1))")],
+    edits: [edit("service/mutation.ts", "of list())", "of list().slice(0, 1))")],
     tests: [HISTORIES],
   },
   {
@@ -82,8 +82,8 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     name: "a batch overtakes one on which it depends and that waits",
     edits: [edit(
       "service/writer_queue.ts",
-      "if (isWaiting || commitment !== null) {",
-      "if (!isWaiting && commitment !== null) {",
+      "        unsettled.add(queued.mutation);\n      } else",
+      "      } else",
     )],
     tests: ["tests/service/lifecycle_test.ts", "tests/service/precondition_test.ts"],
   },

@@ -1,7 +1,7 @@
 /** Runs a command as the log's writer, the only process that writes to its directory. */
 import { join } from "node:path";
 import { LOCK_FILE } from "../log/storage/file_names.ts";
-import { lockFile } from "../runtime/file_lock.ts";
+import { lockFile, lockHolder } from "../runtime/file_lock.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
@@ -39,7 +39,7 @@ async function takeWriterLock(path: string): Promise<() => void> {
     throw operationalError(`cannot acquire the writer lock: ${describeError(error)}`, error);
   });
   if (release !== null) return release;
-  throw operationalError(
-    `${path}: held by another process that writes to this log; stop it first`,
-  );
+  const pid = lockHolder(path);
+  const holder = pid === null ? "another process" : `another process (pid ${pid})`;
+  throw operationalError(`${path}: held by ${holder} that writes to this log; stop it first`);
 }

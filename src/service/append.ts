@@ -1,32 +1,43 @@
 /** Checks a submitted batch in this order: duplicate, retirement, lineage, precondition. */
 import { ApiError } from "../event/api_error.ts";
-import type { LineageMarker, PreparedBatch, Receipt, StreamPrecondition } from "../event/types.ts";
+import type { LineageMarker, PreparedBatch, Receipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
+import { type Maybe, whenKnown } from "../maybe.ts";
 import type { LogState, Retirement } from "./log_state.ts";
-import { type Decision, FACT, type Mutation } from "./writer_queue.ts";
+import { type Decision, FACT, type Mutation } from "./mutation.ts";
 
 /** Commits a batch once; a retry gets the original receipt. */
 export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   const { source, batchId, precondition, lineage, events } = batch;
   const reads = [FACT.batch(source, batchId), FACT.lifecycle(source)];
   const changes = [FACT.batch(source, batchId), FACT.source(source)];
-  if (precondition !== undefined) reads.push(FACT.stream(source, precondition.stream));
-  for (const { stream } of events.streams) changes.push(FACT.stream(source, stream));
   if (lineage !== undefined) {
     reads.push(FACT.source(source), FACT.lifecycle(lineage.predecessorSource));
     changes.push(FACT.lifecycle(source));
   }
-  return { reads, changes, decide: (state) => decide(batch, state) };
+  return {
+    reads,
+    readsStream: precondition && FACT.stream(source, precondition.stream),
+    changes,
+    changedStreams: () => events.streams.map(({ stream }) => FACT.stream(source, stream)),
+    decide: (state) => decide(batch, state),
+  };
 }
 
-async function decide(batch: PreparedBatch, state: LogState): Promise<Decision<Receipt>> {
-  const { source, batchId, lineage, precondition } = batch;
-  const known = await state.findBatch(source, batchId);
-  if (known !== null) return { answer: repeatedReceipt(batch, known) };
-  assertNotRetired(source, await state.findRetirement(source));
-  if (lineage !== undefined) await assertLineage(source, lineage, state);
-  if (precondition !== undefined) await checkPrecondition(source, precondition, state);
-  return { batch, answerFor: (entry) => receipt("committed", entry) };
+function decide(batch: PreparedBatch, state: LogState): Maybe<Decision<Receipt>> {
+  const { source, batchId, lineage } = batch;
+  return whenKnown(state.findBatch(source, batchId), (known) => {
+    if (known !== null) return { answer: repeatedReceipt(batch, known) };
+    return whenKnown(state.findRetirement(source), (retirement) => {
+      assertNotRetired(source, retirement);
+      const lineageChecked = lineage && assertLineage(source, lineage, state);
+      return whenKnown(lineageChecked, () =>
+        whenKnown(checkPrecondition(batch, state), () => ({
+          batch,
+          answerFor: (entry: BatchEntry) => receipt("committed", entry),
+        })));
+    });
+  });
 }
 
 function repeatedReceipt(batch: PreparedBatch, known: BatchEntry): Receipt {
@@ -52,6 +63,7 @@ function assertNotRetired(source: string, retirement: Retirement | null): void {
   });
 }
 
+/** A first batch, the only one with lineage, can afford promises. */
 async function assertLineage(
   source: string,
   lineage: LineageMarker,
@@ -76,16 +88,15 @@ async function assertLineage(
   }
 }
 
-async function checkPrecondition(
-  source: string,
-  { stream, expectedFrontier }: StreamPrecondition,
-  state: LogState,
-): Promise<void> {
-  const actualFrontier = await state.streamFrontier(source, stream);
-  if (actualFrontier === expectedFrontier) return;
-  throw new ApiError(
-    "stream_frontier_conflict",
-    `the last event in stream ${stream} of source ${source} is not the expected one`,
-    { source, stream, expected_frontier: expectedFrontier, actual_frontier: actualFrontier },
-  );
+function checkPrecondition({ source, precondition }: PreparedBatch, state: LogState): Maybe<void> {
+  if (precondition === undefined) return;
+  const { stream, expectedFrontier } = precondition;
+  return whenKnown(state.streamFrontier(source, stream), (actualFrontier) => {
+    if (actualFrontier === expectedFrontier) return;
+    throw new ApiError(
+      "stream_frontier_conflict",
+      `the last event in stream ${stream} of source ${source} is not the expected one`,
+      { source, stream, expected_frontier: expectedFrontier, actual_frontier: actualFrontier },
+    );
+  });
 }

@@ -10,9 +10,10 @@ import { ChangeSignal } from "./change_signal.ts";
 import { type FollowHub, FollowSession } from "./follow.ts";
 import { LivePages } from "./follow_page.ts";
 import { LogState } from "./log_state.ts";
+import type { Mutation } from "./mutation.ts";
 import { retireMutation } from "./retire.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
-import { type Mutation, WriterQueue } from "./writer_queue.ts";
+import { WriterQueue } from "./writer_queue.ts";
 
 type Lifecycle = "size" | "frontier" | "endFollowers" | "findLoss" | "close";
 

@@ -9,7 +9,7 @@ import {
 } from "../event/system_names.ts";
 import type { PreparedBatch, RetirementReceipt } from "../event/types.ts";
 import { type LogState, type Retirement, retirementBatchId } from "./log_state.ts";
-import { type Decision, FACT, type Mutation } from "./writer_queue.ts";
+import { type Decision, FACT, type Mutation } from "./mutation.ts";
 
 /** Retires a source once; later calls get the same receipt. */
 export function retireMutation(source: string): Mutation<RetirementReceipt> {

@@ -1,56 +1,29 @@
 /**
  * The log writer's queue. Mutations are checked one at a time, in order of arrival, against the
  * durable state; those that arrive while a commit is being synced share the next commit (group
- * commit). A mutation that depends on an earlier one whose outcome is not known yet waits, and
- * those behind it that don't depend on either go ahead.
+ * commit). A mutation that depends on an earlier one whose outcome is not known yet stays in the
+ * queue, and those behind it that don't depend on either go ahead.
  *
  * Invariants:
  * - No mutation in a group reads what another one in it changes, so each decision holds whether or
  *   not the others are committed. A group is committed as a whole or not at all.
  * - A mutation never overtakes one on which it depends, including one that waits.
  * - What waits is checked first for the next commit, against the real outcome: a durable batch, or
- *   its absence if the disk was full. If the outcome is unknown, it is rejected like the group.
+ *   its absence if the disk was full. If the outcome is unknown, it is rejected like the group. So
+ *   a mutation waits at most for those that were ahead of it when it arrived.
  */
 import { ApiError } from "../event/api_error.ts";
-import type { PreparedBatch } from "../event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
-import type { BatchEntry } from "../log/wal/commit_frame.ts";
+import type { Maybe } from "../maybe.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import { LogState } from "./log_state.ts";
+import { type Commitment, type Decision, type Mutation, UnsettledFacts } from "./mutation.ts";
 
 /** Minimum interval between reports of a full disk. */
 const FULL_REPORT_INTERVAL_MS = 10_000;
-
-/** A batch to commit, and the response once it is durable. */
-export interface Commitment<Answer> {
-  batch: PreparedBatch;
-  answerFor: (entry: BatchEntry) => Answer;
-}
-
-/** The outcome of checking a mutation: a response without a commit, or a batch to commit. */
-export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
-
-/** Facts about the log. Of the values, only a batch id can contain spaces. */
-export const FACT = {
-  batch: (source: string, batchId: string): string => `batch ${source} ${batchId}`,
-  /** The last event in a stream. */
-  stream: (source: string, stream: string): string => `stream ${source} ${stream}`,
-  /** The last event from a source. */
-  source: (source: string): string => `source ${source}`,
-  /** The retirement of a source, or the declaration of its predecessor. */
-  lifecycle: (source: string): string => `lifecycle ${source}`,
-};
-
-/** It depends on an earlier one of unknown outcome if it reads a fact that that one changes. */
-export interface Mutation<Answer> {
-  readonly reads: readonly string[];
-  readonly changes: readonly string[];
-  /** Checks the mutation against the durable state. @throws {ApiError} if it is rejected. */
-  decide(state: LogState): Promise<Decision<Answer>>;
-}
 
 interface Queued {
   mutation: Mutation<unknown>;
@@ -113,26 +86,27 @@ export class WriterQueue {
 
   /** Commits as much of the queue as fits in one commit. */
   async #commitNext(): Promise<void> {
-    /** Facts that the mutations in this commit, and those that wait for it, will change. */
-    const unsettled = new Set<string>();
+    /** What the mutations in this commit, and those that wait for it, will change. */
+    const unsettled = new UnsettledFacts();
     const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
     const waiting: Queued[] = [];
     let checked = 0;
     let bytes = 0;
     for (const queued of this.#queue) {
       if (committing.length === COMMIT_BATCHES_MAX) break;
-      const { reads, changes } = queued.mutation;
-      const isWaiting = reads.some((fact) => unsettled.has(fact));
-      const commitment = isWaiting ? null : await this.#decide(queued);
-      if (isWaiting) waiting.push(queued);
-      if (commitment !== null) {
-        bytes += commitment.batch.events.lines.length;
-        // This mutation stays in the queue and is checked again for the next commit.
-        if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
-        committing.push({ queued, commitment });
-      }
-      if (isWaiting || commitment !== null) {
-        for (const fact of changes) unsettled.add(fact);
+      if (unsettled.isReadBy(queued.mutation)) {
+        waiting.push(queued);
+        unsettled.add(queued.mutation);
+      } else {
+        const decision = this.#decide(queued);
+        const commitment = decision instanceof Promise ? await decision : decision;
+        if (commitment !== null) {
+          bytes += commitment.batch.events.lines.length;
+          // This mutation stays in the queue and is checked again for the next commit.
+          if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
+          committing.push({ queued, commitment });
+          unsettled.add(queued.mutation);
+        }
       }
       checked += 1;
     }
@@ -152,15 +126,22 @@ export class WriterQueue {
   }
 
   /** Checks a mutation. Responds to it and returns null if it commits nothing. */
-  async #decide({ mutation, resolve, reject }: Queued): Promise<Commitment<unknown> | null> {
-    try {
-      const decision = await mutation.decide(this.#state);
+  #decide({ mutation, resolve, reject }: Queued): Maybe<Commitment<unknown> | null> {
+    const settle = (decision: Decision<unknown>) => {
       if ("batch" in decision) return decision;
       resolve(decision.answer);
-    } catch (error) {
+      return null;
+    };
+    const fail = (error: unknown) => {
       reject(error);
+      return null;
+    };
+    try {
+      const decision = mutation.decide(this.#state);
+      return decision instanceof Promise ? decision.then(settle, fail) : settle(decision);
+    } catch (error) {
+      return fail(error);
     }
-    return null;
   }
 
   /** Returns the API error for a failed commit. Only a full disk leaves the writer running. */

@@ -170,6 +170,9 @@ test("serve locks out another serve and seal, while init accepts the deployment"
       const { code, stdout, stderr } = await runCli([command], { cwd: dir });
       assert.deepEqual([code, stdout], [1, ""]);
       assert.match(stderr, /\.lock: held by another process/);
+      // Deno, with few permissions, cannot tell the holder.
+      const [, pid] = /\(pid (\d+)\)/.exec(stderr) ?? [];
+      assert.ok(pid === undefined || Number(pid) === serving.child.pid, stderr);
     }
     assert.equal((await runCli(["init", dir])).code, 0);
     assert.equal((await post(serving, 1)).status, 200, "the first one is unaffected");

@@ -5,7 +5,7 @@ import { lstat, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { lockFile } from "../../src/runtime/file_lock.ts";
+import { lockFile, lockHolder } from "../../src/runtime/file_lock.ts";
 import { withFolder } from "../../tools/support/program.ts";
 import {
   absenceOf,
@@ -54,12 +54,14 @@ for (const [holder, other] of PAIRS) {
       const second = await tryInChild(other, path);
       assert.equal(second.answer, "held");
       await end(second.child);
+      if (process.platform === "linux") assert.equal(lockHolder(path), first.child.pid);
 
       const killed = once(first.child, "close");
       first.child.kill("SIGKILL");
       await killed;
       const third = await tryInChild(other, path);
       assert.equal(third.answer, "locked");
+      assert.notEqual(lockHolder(path), first.child.pid);
       await end(third.child);
     }));
 }
