@@ -21,6 +21,9 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 
 /** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
+/** Maximum number of containers open deeper than JSON_DEPTH_MAX. Their name sets take 64 MiB. */
+const OPEN_CONTAINERS_MAX = 2 ** 20;
+
 /** Thrown for input that is not strict JSON. */
 export class JsonError extends Error {
   override name = "JsonError";
@@ -37,8 +40,8 @@ export class JsonError extends Error {
 }
 
 /**
- * Parses a body. A container nested deeper than JSON_DEPTH_MAX is not checked, only skipped and
- * replaced by 0: every caller rejects that depth.
+ * Parses a body. Containers nested deeper than JSON_DEPTH_MAX are checked but replaced by 0: every
+ * caller rejects that depth, and building them would let a hostile body exhaust memory.
  *
  * @throws {JsonError} for the first fault.
  */
@@ -49,14 +52,22 @@ export function parseJson(bytes: Uint8Array): JsonValue {
   return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
 }
 
-/** Returns the prefix of the decoded input before its first malformed sequence. */
+/**
+ * Returns the prefix before the first malformed sequence.
+ * @param text the decoded input, with U+FFFD for each malformed sequence.
+ */
 function validStart(bytes: Uint8Array, text: string): string {
   const encoded = Buffer.from(text);
   const end = bytes.findIndex((byte, at) => byte !== encoded[at]);
-  return encoded.toString("utf8", 0, end);
+  // As a stream, the decoder leaves out a sequence that `end` interrupts.
+  return new TextDecoder("utf-8", { ignoreBOM: true })
+    .decode(bytes.subarray(0, end), { stream: true });
 }
 
-/** Returns why binary64 cannot represent a literal, such as `is too large for ...`, or null. */
+/**
+ * Checks that a JSON number literal survives conversion to binary64.
+ * @returns null if it does, otherwise an error message to append, such as `is too large for ...`.
+ */
 export function numberFault(literal: string): string | null {
   const value = Number(literal);
   if (!Number.isFinite(value)) return "is too large for a binary64 number";
@@ -118,7 +129,7 @@ class JsonReader {
   #value(): JsonValue {
     const unit = this.#peek();
     if (unit !== OPEN_OBJECT && unit !== OPEN_ARRAY) return this.#scalar(unit);
-    if (this.#path.length >= this.#depthMax) return this.#skipContainer();
+    if (this.#path.length >= this.#depthMax) return this.#skipContainers();
     this.#at++;
     return unit === OPEN_OBJECT ? this.#object() : this.#array();
   }
@@ -148,17 +159,30 @@ class JsonReader {
     return items;
   }
 
-  /** Skips to the end of a container. Iterative, since a body can be nested very deeply. */
-  #skipContainer(): JsonValue {
-    let depth = 0;
+  /** Checks containers without building them. Iterative, since a body can be nested very deeply. */
+  #skipContainers(): JsonValue {
+    /** The names in each open object; null for an open array. */
+    const open: (JsonObject | null)[] = [];
     do {
       const unit = this.#peek();
-      if (unit === QUOTE) this.#string();
-      else if (Number.isNaN(unit)) this.#failSyntax();
-      else this.#at++;
-      if (unit === OPEN_OBJECT || unit === OPEN_ARRAY) depth++;
-      if (unit === CLOSE_OBJECT || unit === CLOSE_ARRAY) depth--;
-    } while (depth > 0);
+      const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
+      if (opens) {
+        if (open.length === OPEN_CONTAINERS_MAX) {
+          this.#failRule(`is nested more than ${OPEN_CONTAINERS_MAX} levels deep`);
+        }
+        open.push(unit === OPEN_OBJECT ? {} : null);
+        this.#at++;
+      } else this.#scalar(unit);
+      let hasEnded = !opens;
+      while (open.length > 0 && this.#skip(open.at(-1) === null ? CLOSE_ARRAY : CLOSE_OBJECT)) {
+        open.pop();
+        hasEnded = true;
+      }
+      if (open.length === 0) break;
+      if (hasEnded) this.#expect(COMMA);
+      const names = open.at(-1);
+      if (names) setMember(names, this.#name(names), 0);
+    } while (true);
     return 0;
   }
 

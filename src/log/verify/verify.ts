@@ -9,7 +9,10 @@ import { quoteString } from "../../event/json/quote_string.ts";
 import { sumOf } from "../../sum.ts";
 import {
   findUnlisted,
+  isWithinPending,
   MANIFEST_FILE,
+  PENDING_FOLDER,
+  SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "../storage/file_names.ts";
@@ -173,10 +176,12 @@ class LogVerifier {
     if (isSealedDamaged) return;
     if (isStarted && isRemnant && this.#failure === null) this.#report.remnants.push(TAIL_FILE);
     const { lastEventId } = history;
-    const next = findUnlisted(inventory.orphans, last?.last_event_id, {
-      firstEventId,
-      lastEventId,
-    });
+    // A seal that was interrupted leaves segments of a pending file, which may be damaged.
+    const names = pending.map(({ path }) => path.slice(PENDING_FOLDER.length + 1));
+    const orphans = inventory.orphans.filter((path) =>
+      !isWithinPending(path.slice(SEGMENTS_FOLDER.length + 1), names)
+    );
+    const next = findUnlisted(orphans, last?.last_event_id, { firstEventId, lastEventId });
     if (next === undefined) return;
     // Writers never remove segments from the manifest, so an older manifest was restored. This may
     // also be the reason for a failure in the other files.

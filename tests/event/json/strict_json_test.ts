@@ -195,7 +195,7 @@ test("parseJson() handles a million nesting levels, closed or unclosed", () => {
   const levels = 1_000_000;
   assert.throws(() => parseText("[".repeat(levels)), JsonError);
   assert.throws(() => parseText('{"a":'.repeat(levels)), JsonError);
-  assert.throws(() => parseText("[".repeat(levels) + '"'), JsonError);
+  assert.throws(() => parseText("[".repeat(levels) + "}"), JsonError);
   assert.throws(() => parseText("[".repeat(levels) + "]".repeat(levels - 1)), JsonError);
   assert.equal(depthOf(parseText("[".repeat(levels) + "]".repeat(levels))), JSON_DEPTH_MAX);
   const objects = parseText('{"a":'.repeat(levels) + "1" + "}".repeat(levels));
@@ -217,6 +217,13 @@ test("parseJson() drops values beyond its depth limit and keeps the rest", () =>
   const tooDeep = nest(JSON_DEPTH_MAX - 1, '{"a]\\"}":{"b":"]"},"c":[[]]},"\\\\[",[{}],[5]');
   const cut = nest(JSON_DEPTH_MAX - 1, '{"a]\\"}":0,"c":0},"\\\\[",[0],[5]');
   assert.deepEqual(parseText(tooDeep), JSON.parse(cut));
+});
+
+test("parseJson() finds errors beyond its depth limit", () => {
+  const nest = (inner: string) => "[".repeat(1000) + inner + "]".repeat(1000);
+  for (const inner of ['{"a":1,"a":2}', "1e999", '"\\ud800"', "9007199254740993", "01"]) {
+    assert.throws(() => parseText(nest(inner)), JsonError, inner);
+  }
 });
 
 test("parseJson() parses a body of the maximum size with any content", () => {
