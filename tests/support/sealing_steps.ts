@@ -2,7 +2,7 @@
  * Seals an open log step by step: segments are written in this thread, on the log's own storage,
  * when the test allows it.
  */
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import type { SealingOptions } from "../../src/log/log.ts";
 import type { SegmentMaker } from "../../src/log/sealing/background_sealing.ts";
 import { makeIndex } from "../../src/log/sealing/index_maker.ts";
@@ -13,14 +13,17 @@ import type { SimulatedDisk } from "./simulated_disk.ts";
 
 /** Number of event loop turns without an operation after which the disk is considered idle. */
 const QUIET_TURNS = 6;
+const QUIET_TIMERS = 3;
 
 /** Waits until all work on a disk is done or blocked. */
 export async function untilQuiet(storage: SimulatedDisk): Promise<void> {
-  for (let turns = 0, seen = -1; turns < QUIET_TURNS; turns++) {
-    if (storage.operations.length !== seen) turns = 0;
+  let seen;
+  do {
     seen = storage.operations.length;
-    await setImmediate();
-  }
+    for (let turn = 0; turn < QUIET_TURNS; turn++) await setImmediate();
+    // Long work yields through a timer.
+    for (let turn = 0; turn < QUIET_TIMERS; turn++) await setTimeout(0);
+  } while (storage.operations.length !== seen);
 }
 
 export interface SealingStepsOptions

@@ -4,6 +4,7 @@
  * too long.
  */
 import { Buffer } from "node:buffer";
+import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { SegmentError } from "../../../src/log/storage/segment_error.ts";
@@ -16,6 +17,8 @@ import { fileFacts, type ForgedSegment, forgeSegment } from "../../support/forge
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { hostileBatch, pendingFile, readRowGroup, splitLines } from "../../support/test_segment.ts";
 import { changeNumbered } from "./crafted_mutations.ts";
+
+const STATUS = "/proc/self/status";
 
 /** Distance between the seeds of two segments, so that runs with adjacent seeds differ. */
 const SEED_STEP = 1_000_003;
@@ -85,6 +88,12 @@ for (let number = first!; number < end!; number++) {
   } catch (error) {
     outcome = `crashed: ${(error as Error).stack}`;
   }
-  const peakMib = Math.round(process.resourceUsage().maxRSS / 1024);
+  const peakMib = Math.round(peakKib() / 1024);
   process.stdout.write(`${JSON.stringify({ number, what, outcome, peakMib })}\n`);
+}
+
+/** The peak of this process. Its `maxRSS` includes that of its parent before exec(2). */
+function peakKib(): number {
+  if (!existsSync(STATUS)) return process.resourceUsage().maxRSS;
+  return Number(/^VmHWM:\s*(\d+) kB$/m.exec(readFileSync(STATUS, "utf8"))?.[1]);
 }
