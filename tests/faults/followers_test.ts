@@ -22,7 +22,7 @@ const DELIVERY_TIMEOUT_MS = 90_000;
 
 const MIB = 1024 * 1024;
 /** Memory of a runtime that has parsed batches but not yet collected the garbage. */
-const BASE_BYTES = 256 * MIB;
+const BASE_BYTES = 384 * MIB;
 /** Data appended while one follower reads nothing. Buffering it would show in memory use. */
 const BULK_BATCHES = 192;
 const BULK_PAYLOAD = "x".repeat(MIB);
