@@ -118,7 +118,8 @@ export class StreamCounts implements StreamSource {
       const keyAt = (place: number) => this.#table.keyOf(start + order[place]!);
       const place = firstIndex(order.length, (place) => keyAt(place) >= key);
       runs.push(...this.#runAt(start, place, view));
-      if (performance.now() - turnMs < SORTING_MS_MAX) continue;
+      const isLast = start + BLOCK_ENTRIES >= view.count;
+      if (isLast || performance.now() - turnMs < SORTING_MS_MAX) continue;
       await setTimeout(0);
       turnMs = performance.now();
     }
