@@ -50,7 +50,8 @@ export async function withMounted<T>(
     try {
       return await use(folder);
     } finally {
-      await run("umount", [folder]);
+      // A storage keeps directories open until the process ends.
+      await run("umount", ["--lazy", folder]);
     }
   } finally {
     await rmdir(folder);
