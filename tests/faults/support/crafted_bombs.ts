@@ -364,7 +364,7 @@ export const ATTACKS: Record<string, Attack> = {
   "levels of two": levels(Buffer.concat([varint(80n), Buffer.of(2)])),
   "empty runs of levels": levels(Buffer.alloc(100_000)),
   "Snappy that goes back": body(snappyBack(), 40),
-  "Snappy that goes back for ever": body(snappyLoop(), 40),
+  "Snappy that never ends": body(snappyLoop(), 40),
   "Snappy without a length": body(Buffer.alloc(50, 0xff), 40),
   "Snappy that says 2 GiB": body(snappyLiterals(Buffer.alloc(40), 2 ** 31 - 1), 40),
   "Snappy that says nothing": body(snappyLiterals(Buffer.alloc(40), 0), 40),
