@@ -282,6 +282,7 @@ export class Log {
     } finally {
       for (const { file } of this.unsealed) await file.close();
       await this.sealed.close();
+      await this.storage.closeFolders();
     }
   }
 

@@ -181,6 +181,10 @@ export class OrderMonitor implements Storage {
     this.#names = this.#names.filter(({ folders }) => folders.size > 0);
   }
 
+  closeFolders(): Promise<void> {
+    return this.#inner.closeFolders();
+  }
+
   identity(path: string): Promise<string> {
     return this.#inner.identity(path);
   }

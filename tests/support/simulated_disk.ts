@@ -198,6 +198,8 @@ export class SimulatedDisk implements Storage {
     this.#names.sync(folder);
   }
 
+  async closeFolders(): Promise<void> {}
+
   /** Not recorded, since it neither fails nor changes anything. */
   identity(path: string): Promise<string> {
     const file = this.#names.entries.get(path);

@@ -50,8 +50,7 @@ export async function withMounted<T>(
     try {
       return await use(folder);
     } finally {
-      // A storage keeps directories open until the process ends.
-      await run("umount", ["--lazy", folder]);
+      await run("umount", [folder]);
     }
   } finally {
     await rmdir(folder);

@@ -42,6 +42,11 @@ export function fileStorage(root: string): Storage {
       folders.set(path, fd);
       await called((done) => fs.fsync(fd, done));
     },
+    async closeFolders() {
+      const opened = [...folders.values()];
+      folders.clear();
+      for (const fd of opened) await called((done) => fs.close(fd, done));
+    },
     identity: (path) =>
       fs.promises.lstat(at(path), { bigint: true }).then(
         ({ dev, ino }) => `${dev}:${ino}`,

@@ -86,5 +86,6 @@ export class OwnedStorage implements Storage {
   makeFolder: Storage["makeFolder"] = (path) => this.#inner.makeFolder(path);
   list: Storage["list"] = (folder) => this.#inner.list(folder);
   syncFolder: Storage["syncFolder"] = (path) => this.#inner.syncFolder(path);
+  closeFolders: Storage["closeFolders"] = () => this.#inner.closeFolders();
   identity: Storage["identity"] = (path) => this.#inner.identity(path);
 }

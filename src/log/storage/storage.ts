@@ -43,6 +43,8 @@ export interface Storage {
   makeFolder(path: string): Promise<void>;
   /** fsync(2) of a directory: the names in it are durable once this resolves. */
   syncFolder(path: string): Promise<void>;
+  /** Closes directories that were kept open for later syncs. The storage remains usable. */
+  closeFolders(): Promise<void>;
   /** Returns what tells the file or directory at a path, if there is one, from any other. */
   identity(path: string): Promise<string>;
 }

@@ -15,6 +15,7 @@ import {
   type Storage,
 } from "../../../src/log/storage/storage.ts";
 import { withFolder } from "../../../tools/support/program.ts";
+import { skipLoudly } from "../../faults/support/skip.ts";
 
 function withStorage(use: (storage: Storage, folder: string) => Promise<void>): Promise<void> {
   return withFolder((folder) => use(fileStorage(folder), folder));
@@ -231,3 +232,29 @@ test("fileStorage() closes a file after its pending reads and rejects later oper
     assert.equal(await readText(storage, "first"), "first");
   });
 });
+
+/** The files and directories in `folder` that this process has open. */
+function openPaths(folder: string): string[] {
+  const links = fs.readdirSync("/proc/self/fd").map((fd) => {
+    try {
+      return fs.readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return "";
+    }
+  });
+  return links.filter((path) => path.startsWith(folder)).sort();
+}
+
+test("fileStorage() closes the directories that it synced, and can be used again", (context) =>
+  withStorage(async (storage, folder) => {
+    if (!fs.existsSync("/proc/self/fd")) {
+      return skipLoudly(context, "/proc is not available to list a process's descriptors");
+    }
+    await storage.makeFolder("pending");
+    for (let time = 0; time < 2; time++) {
+      for (const path of [".", "pending", "pending"]) await storage.syncFolder(path);
+      assert.deepEqual(openPaths(folder), [folder, join(folder, "pending")]);
+      await storage.closeFolders();
+      assert.deepEqual(openPaths(folder), []);
+    }
+  }));
