@@ -13,7 +13,7 @@ const PROGRAM = process.env.MIRROR_TEST_VERSITYGW ?? findProgram("versitygw");
 /** Options for a test that needs `versitygw`. */
 export const NEEDS_S3 = {
   skip: PROGRAM === null
-    ? "versitygw is not installed: go install github.com/versity/versitygw/cmd/versitygw@latest"
+    ? "versitygw is not installed: go build it in .ci/tools, and set MIRROR_TEST_VERSITYGW"
     : false,
 };
 
