@@ -157,7 +157,12 @@ export class Deployment {
 
   /** Returns the command line of the program. */
   #programArgs(runtime: RuntimeName, script: string): string[] {
-    const permissions = ["--allow-read", "--allow-write", `--allow-net=unix:${this.socketPath}`];
+    const permissions = [
+      "--allow-read",
+      "--allow-write",
+      "--allow-sys",
+      `--allow-net=unix:${this.socketPath}`,
+    ];
     switch (runtime) {
       case "deno":
         return [

@@ -17,6 +17,7 @@ import {
   isKind,
 } from "./deployment.ts";
 import { CommandError, operationalError } from "./exit.ts";
+import { foreignFolder } from "./ownership.ts";
 import { catchSignals } from "./signals.ts";
 import { errorCode } from "../log/storage/storage.ts";
 
@@ -60,9 +61,17 @@ async function initFolder(dir: string): Promise<InitOutcome> {
   if (isKind(paths.config, "file")) return await validate(paths);
 
   checkUncommitted(paths);
+  checkOwners(paths);
   for (const folder of [paths.data, paths.log]) await createFolder(folder);
   if (!await publishConfig(paths)) return await validate(paths);
   return "initialized";
+}
+
+function checkOwners({ dir, data, log }: DeploymentPaths): void {
+  for (const folder of [dir, data, log]) {
+    const fault = foreignFolder(folder);
+    if (fault !== null) throw operationalError(fault);
+  }
 }
 
 /** Validates the deployment and syncs it, since the run that created it may not have done so. */
@@ -77,6 +86,7 @@ async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
     );
   }
   checkDeployment(paths);
+  checkOwners(paths);
   for (const path of [paths.config, paths.data, paths.dir]) await sync(path);
   return "already initialized";
 }

@@ -22,6 +22,7 @@ import { watchClock } from "./clock_watch.ts";
 import type { Config } from "./config.ts";
 import { Counters } from "./counters.ts";
 import { operationalError } from "./exit.ts";
+import { openToOthers } from "./ownership.ts";
 import { counted } from "./progress.ts";
 import type { ShutdownSignals } from "./signals.ts";
 import { clearSocketPath } from "./stale_socket.ts";
@@ -47,6 +48,7 @@ export interface ServeOptions {
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   await runAsWriter("serve", config, options.report, (logDir, signals) => {
+    for (const fault of openToOthers(config)) options.report(fault);
     return serveFolder(logDir, config, options, signals);
   });
 }

@@ -10,7 +10,7 @@ import { HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { HttpHandler, HttpResponse, MalformedRequestError } from "./message.ts";
-import { closeSocketFile, socketFileAt } from "./socket_file.ts";
+import { bindSocket, closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
 
 /** Idle time before a server probes its socket, and delay between a failed probe and reopening. */
@@ -48,7 +48,7 @@ export async function listen(options: ListenOptions): Promise<{ close(): Promise
       connections.add(connection);
       void connection.over().then(() => connections.delete(connection));
     });
-    opened.listen(path);
+    bindSocket(opened, path);
     await once(opened, "listening");
     // Errors such as EMFILE do not affect open connections.
     opened.on("error", ({ message }) => report(`cannot accept a connection: ${message}`));

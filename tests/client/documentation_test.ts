@@ -29,7 +29,7 @@ test("every example in the client's doc comments type-checks and runs", {
     await writeFile(config, JSON.stringify(CONFIG));
     const paths = DOCUMENTED.map((path) => fileURLToPath(new URL(path, ROOT)));
     const options = ["--quiet", "--no-lock", "--config", config];
-    const access = ["--allow-read", "--allow-write", "--allow-net"];
+    const access = ["--allow-read", "--allow-write", "--allow-sys", "--allow-net"];
     const args = ["test", "--doc", ...options, ...access, ...paths];
     assert.match(await outputOf(deno!, args, folder), /\d\d passed \| 0 failed/);
   });

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import {
+  chmod,
+  chown,
   lstat,
   mkdir,
   readdir,
@@ -11,13 +13,17 @@ import {
 } from "node:fs/promises";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_FAILURE } from "../../src/commands/exit.ts";
 import { init } from "../../src/commands/init.ts";
 import { runCli, withFolder } from "../../tools/support/program.ts";
+import { skipLoudly } from "../faults/support/skip.ts";
 
 const quiet = () => {};
+/** A user that owns nothing else. */
+const NOBODY = 65534;
 
 /** Lists every path in a directory with its kind, mode and contents. */
 async function tree(folder: string, prefix = ""): Promise<Record<string, string>> {
@@ -270,3 +276,26 @@ test("init exits 0 or 1 and reports only on standard error", () =>
     assert.deepEqual([refused.code, refused.stdout], [1, ""]);
     assert.match(refused.stderr, /^[^\n]*service\.toml[^\n]*\n$/);
   }));
+
+for (const place of [".", "data", "data/log"]) {
+  test(`init() refuses a deployment in which others can write to ${place}`, () =>
+    withFolder(async (folder) => {
+      const dir = join(folder, "d");
+      await mkdir(join(dir, "data", "log"), { recursive: true });
+      await chmod(join(dir, place), 0o777);
+      await assertRefused(dir, `${join(dir, place)}: owned by ${process.getuid!()}:`);
+      await assertRefused(dir, "with mode 0777");
+      await chmod(join(dir, place), 0o700);
+      assert.equal(await init(dir, quiet), "initialized");
+    }));
+
+  test(`init() run by root refuses a deployment of which another user owns ${place}`, (context) => {
+    if (process.getuid!() !== 0) return skipLoudly(context, "only root can give files away");
+    return withFolder(async (folder) => {
+      const dir = join(folder, "d");
+      await mkdir(join(dir, "data", "log"), { recursive: true, mode: 0o700 });
+      await chown(join(dir, place), NOBODY, NOBODY);
+      await assertRefused(dir, `${join(dir, place)}: owned by ${NOBODY}:${NOBODY}`);
+    });
+  });
+}

@@ -144,7 +144,7 @@ async function spawnServeAt(
   await writeFile(config, text.replace("data/ground.sock", socketPath));
   return spawnServe(deployment, {
     socketPath,
-    permissions: ["--allow-read", "--allow-write", `--allow-net=unix:${socketPath}`],
+    permissions: ["--allow-read", "--allow-write", "--allow-sys", `--allow-net=unix:${socketPath}`],
     ...options,
   });
 }

@@ -1,7 +1,7 @@
 /** The `serve` command: readiness, shutdown and restart. */
 import assert from "node:assert/strict";
 import { randomFillSync } from "node:crypto";
-import { access, lstat, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, chmod, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import process from "node:process";
 import { join } from "node:path";
@@ -213,7 +213,13 @@ test("serve omits timestamps when standard error is the journal", {
     const script = 'export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) && exec "$0" "$@"';
     const serving = await startServe(dir, {
       wrapper: ["sh", "-c", script],
-      permissions: ["--allow-read", "--allow-write", "--allow-net", "--allow-env=JOURNAL_STREAM"],
+      permissions: [
+        "--allow-read",
+        "--allow-write",
+        "--allow-sys",
+        "--allow-net",
+        "--allow-env=JOURNAL_STREAM",
+      ],
     });
     const { stderr } = await serving.stop();
     assert.match(stderr, /^opened a log of 0 events;.*\nserving .*\nshutting down\n$/);
@@ -284,4 +290,20 @@ test("serve prints its counters on SIGUSR2 as one line of JSON", () =>
       segment_bytes: 0,
       pending_files: 0,
     });
+  }));
+
+test("serve warns of directories that others can change, and of a token that they can read", () =>
+  withInitialized(async (dir) => {
+    const config = join(dir, "service.toml");
+    const text = await readFile(config, "utf8");
+    await writeFile(config, text.replace('token = ""', 'token = "secret-1"'));
+    await chmod(config, 0o644);
+    await chmod(join(dir, "data", "log"), 0o757);
+    const serving = await startServe(dir);
+    signalChild(serving.child, "SIGTERM");
+    const { code, stderr } = await serving.exited;
+    assert.equal(code, 0);
+    assert.match(stderr, /service\.toml: holds a token, but has mode 0644; run chmod 600 on it/);
+    assert.match(stderr, /data\/log: owned by .* with mode 0757/);
+    assert.doesNotMatch(stderr, /secret-1/);
   }));

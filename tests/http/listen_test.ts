@@ -1,10 +1,13 @@
 /** Requests and responses as a handler sees them. They are the same under each runtime. */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { lstatSync } from "node:fs";
+import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import type { HttpHandler } from "../../src/http/message.ts";
 import { HEADER_BYTES_MAX } from "../../src/limits.ts";
+import { refusalResponse } from "../../src/api/responses.ts";
 import { listen } from "../../src/http/server.ts";
 import { withFolder } from "../../tools/support/program.ts";
 import { exchange, RawConnection } from "../support/raw_client.ts";
@@ -93,3 +96,25 @@ test("listen() rejects when its socket path exists", async () => {
     await assert.rejects(started, { code: "EADDRINUSE" });
   });
 });
+
+for (
+  const [folderMode, socketMode, title] of [
+    [0o777, 0o600, "its owner alone"],
+    [0o2750, 0o660, "the group of its directory if that has the setgid bit"],
+  ] as const
+) {
+  test(`listen() lets ${title} connect, whatever the umask`, () =>
+    withFolder(async (folder) => {
+      await chmod(folder, folderMode);
+      const path = join(folder, "s.sock");
+      const before = process.umask(0);
+      try {
+        const server = await listen({ path, handler: echo, refusal: refusalResponse, report() {} });
+        assert.equal(lstatSync(path).mode & 0o777, socketMode);
+        assert.equal(process.umask(), 0, "the umask is left as it was");
+        await server.close();
+      } finally {
+        process.umask(before);
+      }
+    }));
+}

@@ -3,7 +3,13 @@
  * Permissions: no subprocesses, no FFI, and only the environment variable that systemd sets.
  * Directories and the socket are configured at run time, so paths cannot be restricted here.
  */
-const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net", "--allow-env=JOURNAL_STREAM"];
+const PERMISSIONS = [
+  "--allow-read",
+  "--allow-write",
+  "--allow-sys",
+  "--allow-net",
+  "--allow-env=JOURNAL_STREAM",
+];
 
 export interface Compilation {
   /** Target triple; undefined for the host. */

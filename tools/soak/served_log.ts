@@ -198,6 +198,7 @@ export class ServedLog {
         `--allow-read=${folders},${ROOT}`,
         `--allow-write=${folders}`,
         `--allow-net=unix:${this.socketPath}`,
+        "--allow-sys",
       ],
     };
   }

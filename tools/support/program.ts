@@ -90,7 +90,7 @@ function programOf(options: CliOptions): string[] {
 function runtimeOf(
   { runtime = THIS_RUNTIME, permissions, denoFlags = [], nodeFlags = [] }: CliOptions,
 ): string[] {
-  const granted = permissions ?? ["--allow-read", "--allow-write", "--allow-net"];
+  const granted = permissions ?? ["--allow-read", "--allow-write", "--allow-sys", "--allow-net"];
   return [executableOf(runtime)!, ...runtimeArgs(runtime, [...granted, ...denoFlags], nodeFlags)];
 }
 
@@ -208,6 +208,7 @@ export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
       `--allow-read=${folders}`,
       `--allow-write=${dir}`,
       `--allow-net=unix:${socketPath}`,
+      "--allow-sys",
     ],
     ...options,
   };

@@ -16,7 +16,7 @@ import { executableOf, runtimeArgs, THIS_RUNTIME } from "../../../tools/support/
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 /** Entries at the root of the repository that are not copied. */
 const NOT_COPIED = new Set([".git", "node_modules", "demo", "dist", "service"]);
-const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-net"];
+const PERMISSIONS = ["--allow-read", "--allow-write", "--allow-sys", "--allow-net"];
 
 /** Copies the repository and the programs into `folder`. */
 export async function furnish(folder: string): Promise<void> {

@@ -28,7 +28,7 @@ test("targetsNamed() lists the known targets when a name is unknown", () => {
 
 const OF_ALL = [
   ...["compile", "--quiet", "--no-check", "--no-lock", "--no-code-cache", "--no-prompt"],
-  ...["--allow-read", "--allow-write", "--allow-net", "--allow-env=JOURNAL_STREAM"],
+  ...["--allow-read", "--allow-write", "--allow-sys", "--allow-net", "--allow-env=JOURNAL_STREAM"],
   "--v8-flags=--heap-growing-percent=50,--max-semi-space-size=8",
 ];
 
