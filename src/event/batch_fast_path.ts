@@ -19,7 +19,6 @@ import {
   STREAM,
 } from "./batch_encoder.ts";
 import { isEventId } from "./event_id.ts";
-import type { StreamShare } from "./event_stamping.ts";
 import {
   CanonicalCopy,
   NOT_TAKEN,
@@ -30,7 +29,7 @@ import {
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";
-import type { PreparedBatch, StreamPrecondition } from "./types.ts";
+import type { PreparedBatch, StreamPrecondition, StreamShare } from "./types.ts";
 
 const COMMA = 0x2c;
 const COLON = 0x3a;

@@ -11,9 +11,6 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 
-/** Copies of at least this many bytes use `Uint8Array.set`. */
-const LONG_COPY_BYTES = 64;
-
 /** Indexes of the bytes in a UUID that follow a hyphen in its string form. */
 const BYTES_AFTER_HYPHEN = [4, 6, 8, 10];
 export const UUID_BYTES = 16;
@@ -40,20 +37,6 @@ export function sameBytes(
 /** Returns a Uint8Array of a range, which is cheaper to create than a Buffer. */
 export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
-}
-
-/** Copies a range; returns the end of the copy. */
-export function putBytes(
-  into: Uint8Array,
-  at: number,
-  from: Uint8Array,
-  start = 0,
-  end: number = from.length,
-): number {
-  const sizeBytes = end - start;
-  if (sizeBytes >= LONG_COPY_BYTES) into.set(viewOf(from, start, end), at);
-  else for (let i = 0; i < sizeBytes; i++) into[at + i] = from[start + i]!;
-  return at + sizeBytes;
 }
 
 const WORD_BYTES = 4;

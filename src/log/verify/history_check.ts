@@ -10,7 +10,7 @@ import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
 import { IngestRules } from "../line/ingest_rules.ts";
 import { viewOf } from "../line/line_bytes.ts";
-import { BatchDigester, EventHasher } from "../line/line_hashes.ts";
+import { BatchDigester, hashEnvelope } from "../line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 import type { BatchEntry, Commit } from "../wal/commit_frame.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./failure.ts";
@@ -44,7 +44,6 @@ export class HistoryCheck {
   readonly #onBatch: HistoryCheckOptions["onBatch"];
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
-  readonly #hasher = new EventHasher();
   readonly #rules = new IngestRules();
   /** Null while the head is unknown: without `chain`, from `startBatch()` to `checkHead()`. */
   #history: HistoryChain | null;
@@ -176,7 +175,7 @@ export class HistoryCheck {
       const values = { eventId: event.eventId, expected: event.contentHash, found: content };
       throw this.failure("payload hash", values, "content_hash_mismatch");
     }
-    const envelope = this.#hasher.hash(event);
+    const envelope = hashEnvelope(event);
     if (event.eventHash !== envelope) {
       const values = { eventId: event.eventId, expected: event.eventHash, found: envelope };
       throw this.failure("envelope hash", values, "event_hash_mismatch");
