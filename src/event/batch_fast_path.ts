@@ -18,14 +18,9 @@ import {
   RECORD_KEY,
   STREAM,
 } from "./batch_encoder.ts";
+import { startsWith } from "./byte_writer.ts";
 import { isEventId } from "./event_id.ts";
-import {
-  CanonicalCopy,
-  NOT_TAKEN,
-  plainStringEnd,
-  skipBlanks,
-  startsWith,
-} from "./json/canonical_copy.ts";
+import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./json/canonical_copy.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";

@@ -7,7 +7,7 @@
  * The input must be valid UTF-8 followed by a NUL, which ends every scan.
  */
 import { Buffer } from "node:buffer";
-import type { ByteWriter } from "../byte_writer.ts";
+import { type ByteWriter, startsWith } from "../byte_writer.ts";
 import { numberFault } from "./strict_json.ts";
 import { quoteString } from "./quote_string.ts";
 
@@ -57,14 +57,6 @@ export function plainStringEnd(bytes: Uint8Array, at: number): number {
     if (byte === QUOTE) return at + 1;
     if (byte === BACKSLASH || byte < BLANK) return NOT_TAKEN;
   }
-}
-
-/** Whether `bytes` contains `text` at `at`. */
-export function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
-  for (let index = 0; index < text.length; index++) {
-    if (bytes[at + index] !== text[index]) return false;
-  }
-  return true;
 }
 
 export class CanonicalCopy {

@@ -1,5 +1,6 @@
 /** Byte operations on stored lines. Short ranges use loops, which are cheaper than Buffer calls. */
 import { Buffer } from "node:buffer";
+import { startsWith } from "../../event/byte_writer.ts";
 import { DIGIT_VALUES, NO_DIGIT } from "../../event/hash.ts";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
 
@@ -27,11 +28,7 @@ export function sameBytes(
   end: number,
   value: Uint8Array,
 ): boolean {
-  if (end - start !== value.length) return false;
-  for (let i = 0; i < value.length; i++) {
-    if (bytes[start + i] !== value[i]) return false;
-  }
-  return true;
+  return end - start === value.length && startsWith(bytes, start, value);
 }
 
 /** Returns a Uint8Array of a range, which is cheaper to create than a Buffer. */
@@ -93,7 +90,7 @@ export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece)
 
 /** Whether `bytes` contains a piece at `at`. */
 export function hasPieceAt(bytes: Uint8Array, at: number, piece: Piece): boolean {
-  return sameBytes(bytes, at, at + piece.sizeBytes, piece.bytes);
+  return startsWith(bytes, at, piece.bytes);
 }
 
 /** The two hex digits of each byte, with the first in the low half. */
