@@ -19,8 +19,6 @@ export const UUID_CHARS = 36;
 export const HASH_BYTES = 32;
 export const HASH_CHARS = 64;
 
-const DIGITS = Buffer.from("0123456789abcdef");
-
 /** Whether a range holds exactly the bytes of `value`. */
 export function sameBytes(
   bytes: Uint8Array,
@@ -96,7 +94,7 @@ export function hasPieceAt(bytes: Uint8Array, at: number, piece: Piece): boolean
 /** The two hex digits of each byte, with the first in the low half. */
 const DIGIT_PAIRS = Uint16Array.from(
   { length: 0x100 },
-  (_, byte) => DIGITS[byte >> 4]! | DIGITS[byte & 0xf]! << 8,
+  (_, byte) => Buffer.from(byte.toString(16).padStart(2, "0")).readUInt16LE(),
 );
 
 /** Writes an even number of bytes as lowercase hex; returns the end of the digits. */

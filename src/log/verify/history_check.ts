@@ -52,7 +52,8 @@ export class HistoryCheck {
   #batch: OpenBatch | null = null;
   /** Whether the chain is followed even without `chain`, to check that a file continues it. */
   #followsChain = false;
-  #lastEventId: string | null;
+  /** The last event checked; null if there is none. */
+  lastEventId: string | null;
   eventsChecked = 0;
 
   constructor(options: HistoryCheckOptions) {
@@ -60,12 +61,7 @@ export class HistoryCheck {
     this.chain = chain;
     this.#onBatch = onBatch;
     this.#history = previousHead === null ? null : new HistoryChain(previousHead);
-    this.#lastEventId = lastEventId;
-  }
-
-  /** The last event checked; null if there is none. */
-  get lastEventId(): string | null {
-    return this.#lastEventId;
+    this.lastEventId = lastEventId;
   }
 
   /** Starts the next file. @param invalid the failure code if the file is malformed. */
@@ -84,10 +80,13 @@ export class HistoryCheck {
     for (const entry of batches) {
       this.startBatch(entry);
       for (let event = 0; event < entry.events; event++) at = this.addLine(lines, at);
-      const { firstEventId } = this.#batch!;
+      const found = [this.#batch!.firstEventId, this.lastEventId!];
       this.endBatch();
-      this.#checkEntryId(entry, "first_event_id", firstEventId);
-      this.#checkEntryId(entry, "last_event_id", this.lastEventId!);
+      for (const [place, member] of (["first_event_id", "last_event_id"] as const).entries()) {
+        if (entry[member] === found[place]) continue;
+        const values = { expected: entry[member], found: found[place]! };
+        throw this.failure(`${member} of batch ${entry.batch_id}`, values);
+      }
     }
     if (at < lines.length) throw this.failure("the commit has more lines than events");
     this.checkHead(head);
@@ -162,11 +161,11 @@ export class HistoryCheck {
 
   #checkId({ eventId }: StoredEvent): void {
     if (!isEventId(eventId)) throw this.failure("malformed event id", { eventId });
-    const last = this.#lastEventId;
+    const last = this.lastEventId;
     if (last !== null && last >= eventId) {
       throw this.failure(`out of order after ${last}`, { eventId }, "order_invalid");
     }
-    this.#lastEventId = eventId;
+    this.lastEventId = eventId;
   }
 
   #checkHashes(event: StoredEvent): void {
@@ -180,16 +179,6 @@ export class HistoryCheck {
       const values = { eventId: event.eventId, expected: event.eventHash, found: envelope };
       throw this.failure("envelope hash", values, "event_hash_mismatch");
     }
-  }
-
-  #checkEntryId(
-    entry: BatchEntry,
-    member: "first_event_id" | "last_event_id",
-    found: string,
-  ): void {
-    const expected = entry[member];
-    if (expected === found) return;
-    throw this.failure(`${member} of batch ${entry.batch_id}`, { expected, found });
   }
 
   /** Creates a failure in the current file, at the last event unless `detail` names another. */

@@ -73,11 +73,6 @@ export async function buildCommit(
   return frameCommit({ batches: entries, head: chain.head }, lines, growth);
 }
 
-/** Builds the clean-shutdown marker, an empty commit. */
-export function buildCleanEnd(head: string): BuiltCommit {
-  return frameCommit({ batches: [], head }, [], []);
-}
-
 function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEntry {
   const firstEventId = eventIds[0];
   const lastEventId = eventIds.at(-1);
