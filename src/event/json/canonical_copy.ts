@@ -38,7 +38,6 @@ const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 const KEPT_DIGITS_MAX = 15;
 /** Maximum length of a number formatted by ECMAScript, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
-const INSERTION_SORT_MAX = 16;
 
 /** Returns the index of the first byte at or after `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
@@ -112,19 +111,9 @@ export class CanonicalCopy {
 
   /** Copies the escape-free string at `start`; returns NOT_TAKEN if there is none. */
   #plainString(start: number): number {
-    const bytes = this.#out.bytes;
-    if (bytes[start] !== QUOTE) return NOT_TAKEN;
-    let end = this.#out.size;
-    bytes[end++] = QUOTE;
-    for (let at = start + 1;; at++) {
-      const byte = bytes[at]!;
-      if (byte === BACKSLASH || byte < BLANK) return NOT_TAKEN;
-      bytes[end++] = byte;
-      if (byte === QUOTE) {
-        this.#out.size = end;
-        return at + 1;
-      }
-    }
+    const end = plainStringEnd(this.#out.bytes, start);
+    if (end !== NOT_TAKEN) this.#out.copyOwn(start, end);
+    return end;
   }
 
   #escapedString(start: number): number {
@@ -260,7 +249,7 @@ export class CanonicalCopy {
     const members = this.#members;
     const order: number[] = [];
     for (let member = firstMember; member < members.length; member += 3) order.push(member);
-    this.#sort(order);
+    order.sort((left, right) => this.#compareNames(left, right));
     for (let index = 1; index < order.length; index++) {
       if (this.#compareNames(order[index - 1]!, order[index]!) === 0) return false;
     }
@@ -275,21 +264,6 @@ export class CanonicalCopy {
     out.bytes.copyWithin(outStart, outEnd, out.size);
     out.size = outEnd;
     return true;
-  }
-
-  #sort(order: number[]): void {
-    if (order.length > INSERTION_SORT_MAX) {
-      order.sort((left, right) => this.#compareNames(left, right));
-      return;
-    }
-    for (let index = 1; index < order.length; index++) {
-      const member = order[index]!;
-      let at = index;
-      for (; at > 0 && this.#compareNames(order[at - 1]!, member) > 0; at--) {
-        order[at] = order[at - 1]!;
-      }
-      order[at] = member;
-    }
   }
 
   #byte(byte: number): void {
