@@ -31,7 +31,7 @@ import { TAIL_FILE } from "./storage/file_names.ts";
 import { OwnedStorage } from "./storage/owned_storage.ts";
 import { buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { CommitFile, growthOf } from "./wal/commit_file.ts";
-import { viewOf } from "./wal/commit_file_view.ts";
+import { fileView } from "./wal/commit_file_view.ts";
 import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
 import { rotateTail, RotationError } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
@@ -409,7 +409,7 @@ export class Log {
 
   #takeSnapshot(): LogSnapshot {
     const sealed = this.sealed.files;
-    const unsealed = this.unsealed.filter(({ lastEventId }) => lastEventId !== null).map(viewOf);
+    const unsealed = this.unsealed.filter(({ lastEventId }) => lastEventId !== null).map(fileView);
     let files: readonly LogFile[] | null = null;
     return {
       frontier: (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null,

@@ -99,7 +99,8 @@ class LogVerifier {
       try {
         await this.#checkFiles(inventory);
       } finally {
-        await closeFiles(inventory.opened);
+        const { pending, tail } = inventory;
+        await closeFiles(tail === null ? pending : [...pending, tail]);
       }
     }
     const failure = this.#failure;

@@ -23,7 +23,7 @@ const ONE_BLOCK_BYTES = 1;
 const cachedReads = new CachedReads();
 
 /** Returns a view of a file that has at least one event. */
-export function viewOf(target: CommitFile): LogFile {
+export function fileView(target: CommitFile): LogFile {
   const { path, lastEventId, endBytes } = target;
   assert(lastEventId !== null, "a file in a snapshot must have events");
   return {

@@ -65,15 +65,14 @@ export class SparseIndex {
       const end = isNext ? start : frame.length;
       last.crc = crc32(frame.subarray(indexed, end), last.crc);
       addKeys(last.keys, frame.subarray(Math.max(indexed, linesStart), end));
-      if (isNext) this.#addEntry(newEntry(lineEventId(frame, start), offset + start));
+      if (isNext) {
+        const entry = newEntry(lineEventId(frame, start), offset + start);
+        assert(last.eventId < entry.eventId, "blocks must be in order");
+        this.#entries.push(entry);
+      }
       indexed = end;
     }
     this.#endBytes += frame.length;
-  }
-
-  #addEntry(entry: IndexEntry): void {
-    assert(this.#entries.at(-1)!.eventId < entry.eventId, "blocks must be in order");
-    this.#entries.push(entry);
   }
 
   /** Returns the start of the block with the first event after `after`, or of the one before. */
@@ -127,9 +126,7 @@ function addKeys(filter: KeyFilter, lines: Buffer): void {
 }
 
 /** Hashes a key as it is spelled in lines. The filters stay in memory, so a weak hash suffices. */
-export function recordKeyHash(spelled: Uint8Array): number {
-  return crc32(spelled);
-}
+export const recordKeyHash = (spelled: Uint8Array): number => crc32(spelled);
 
 function upperWord(key: number): number {
   return Math.imul(key, SPREAD) >>> 0;
