@@ -11,7 +11,7 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import { COMMIT_BATCHES_MAX } from "../../src/limits.ts";
 import { IngestRules } from "../../src/log/line/ingest_rules.ts";
 import { viewOf } from "../../src/log/line/line_bytes.ts";
-import { BatchDigester, EventHasher } from "../../src/log/line/line_hashes.ts";
+import { BatchDigester, hashEnvelope } from "../../src/log/line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../../src/log/line/stored_event.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import type { MessageFacts } from "../nats/stream.ts";
@@ -49,7 +49,6 @@ export interface VerifiedCommit {
 
 export class Replica {
   readonly #event = new StoredEvent();
-  readonly #hasher = new EventHasher();
   readonly #rules = new IngestRules();
   #digester = new BatchDigester();
   #chain: HistoryChain;
@@ -158,7 +157,7 @@ export class Replica {
     const isNext = isEventId(eventId) && eventId > (this.lastEventId ?? "");
     if (!isNext) throw operationalError(`event ${eventId} in the stream is out of order`);
     const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
-    if (event.contentHash !== content || event.eventHash !== this.#hasher.hash(event)) {
+    if (event.contentHash !== content || event.eventHash !== hashEnvelope(event)) {
       throw operationalError(`event ${eventId} in the stream was altered: its hashes do not match`);
     }
   }

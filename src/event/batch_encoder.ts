@@ -5,25 +5,11 @@
  */
 import { Buffer } from "node:buffer";
 import { BATCH_EVENTS_MAX } from "../limits.ts";
-import { ByteWriter } from "./byte_writer.ts";
-import {
-  type EncodedEvents,
-  ENVELOPE_END,
-  ENVELOPE_ID,
-  ENVELOPE_OBSERVED_AT,
-  LINE_CLOSE,
-  LINE_END,
-  LINE_OBSERVED_AT,
-  LINE_START,
-  NO_HASH,
-  NO_ID,
-  NO_TIME,
-  OFFSETS,
-  type StreamShare,
-} from "./event_stamping.ts";
+import { ByteWriter, putAscii } from "./byte_writer.ts";
+import type { HistoryChain } from "./chain.ts";
 import { sha256Hex } from "./hash.ts";
 import { quoteString } from "./json/quote_string.ts";
-import type { CheckedBatch, PreparedBatch } from "./types.ts";
+import type { CheckedBatch, EncodedEvents, PreparedBatch, StreamShare } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
 /** A larger scratch buffer is not reused. 9,000 typical events fit in this size. */
@@ -39,6 +25,23 @@ export const RECORD_KEY = 2;
 export const KIND = 4;
 export const OCCURRED_AT = 6;
 export const PAYLOAD = 8;
+
+/** Integers per event in `EncodedEvents.offsets`, and the index of each. */
+export const OFFSETS = 5;
+const LINE_OBSERVED_AT = 0;
+export const LINE_END = 1;
+const ENVELOPE_ID = 2;
+const ENVELOPE_OBSERVED_AT = 3;
+const ENVELOPE_END = 4;
+
+/** The parts of a line before its id and after its hash. */
+const LINE_START = '{"event_id":"';
+const LINE_CLOSE = '"}\n';
+
+/** Placeholders that stamping overwrites. */
+const NO_ID = "0".repeat(36);
+const NO_TIME = "0".repeat(24);
+const NO_HASH = "0".repeat(64);
 
 /** A range of the scratch buffer. */
 interface Part {
@@ -280,4 +283,39 @@ export function encodeBatch(batch: CheckedBatch): PreparedBatch {
   }
   const { source, batchId, precondition, lineage } = batch;
   return { source, batchId, precondition, lineage, ...batchEncoder.finish(source, batchId) };
+}
+
+/** The values with which the events in a batch are stamped. */
+export interface Stamp {
+  eventIds: readonly string[];
+  /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
+  observedAt: string;
+  /** The chain to which the hash of each event is appended. */
+  chain: HistoryChain;
+}
+
+/** Completes the lines [first, end). All earlier lines must have been stamped. */
+export function stampEvents(
+  { lines, envelopes, offsets }: EncodedEvents,
+  { eventIds, observedAt, chain }: Stamp,
+  first: number,
+  end: number,
+): void {
+  let lineStart = first === 0 ? 0 : offsets[(first - 1) * OFFSETS + LINE_END]!;
+  let envelopeStart = first === 0 ? 0 : offsets[(first - 1) * OFFSETS + ENVELOPE_END]!;
+  for (let index = first; index < end; index++) {
+    const offset = index * OFFSETS;
+    const eventId = eventIds[index]!;
+    putAscii(eventId, envelopes, offsets[offset + ENVELOPE_ID]!);
+    putAscii(observedAt, envelopes, offsets[offset + ENVELOPE_OBSERVED_AT]!);
+    const envelopeEnd = offsets[offset + ENVELOPE_END]!;
+    const eventHash = sha256Hex(envelopes.subarray(envelopeStart, envelopeEnd));
+    const lineEnd = offsets[offset + LINE_END]!;
+    putAscii(eventId, lines, lineStart + LINE_START.length);
+    putAscii(observedAt, lines, offsets[offset + LINE_OBSERVED_AT]!);
+    putAscii(eventHash, lines, lineEnd - LINE_CLOSE.length - NO_HASH.length);
+    chain.append(eventHash);
+    lineStart = lineEnd;
+    envelopeStart = envelopeEnd;
+  }
 }

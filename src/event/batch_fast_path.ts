@@ -18,19 +18,13 @@ import {
   RECORD_KEY,
   STREAM,
 } from "./batch_encoder.ts";
+import { startsWith } from "./byte_writer.ts";
 import { isEventId } from "./event_id.ts";
-import type { StreamShare } from "./event_stamping.ts";
-import {
-  CanonicalCopy,
-  NOT_TAKEN,
-  plainStringEnd,
-  skipBlanks,
-  startsWith,
-} from "./json/canonical_copy.ts";
+import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./json/canonical_copy.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";
-import type { PreparedBatch, StreamPrecondition } from "./types.ts";
+import type { PreparedBatch, StreamPrecondition, StreamShare } from "./types.ts";
 
 const COMMA = 0x2c;
 const COLON = 0x3a;

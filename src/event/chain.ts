@@ -18,7 +18,7 @@ export class HistoryChain {
   /** @param head 64 lowercase hex digits. */
   constructor(head: string = GENESIS_HEAD_HEX) {
     this.#head = head;
-    putHex(head, this.#link, 0);
+    decodeHex(head, this.#link, 0);
   }
 
   /** Head after all events so far, 64 lowercase hex digits. */
@@ -28,14 +28,14 @@ export class HistoryChain {
 
   /** Appends an event. @param eventHash 64 lowercase hex digits. */
   append(eventHash: string): void {
-    putHex(eventHash, this.#link, HASH_BYTES);
+    decodeHex(eventHash, this.#link, HASH_BYTES);
     this.#head = sha256Hex(this.#link);
-    putHex(this.#head, this.#link, 0);
+    decodeHex(this.#head, this.#link, 0);
   }
 }
 
 /** Decodes a hash with a lookup table. A Buffer call would cost as much as computing the hash. */
-function putHex(hashHex: string, into: Uint8Array, start: number): void {
+function decodeHex(hashHex: string, into: Uint8Array, start: number): void {
   assert(hashHex.length === 2 * HASH_BYTES, "a hash has 64 hex digits");
   let seen = 0;
   for (let at = 0; at < HASH_BYTES; at++) {

@@ -1,5 +1,5 @@
 /** Types shared by the layers. Wire types use the protocol's member names. */
-import type { EncodedEvents } from "./event_stamping.ts";
+import type { Buffer } from "node:buffer";
 
 /** A validated event with a canonical payload. */
 export interface PreparedEvent {
@@ -35,6 +35,28 @@ export interface CheckedBatch {
   precondition: StreamPrecondition | undefined;
   /** Declared by the first event, if that event is in the lineage stream. */
   lineage: LineageMarker | undefined;
+}
+
+/** The events in a batch that belong to one stream. */
+export interface StreamShare {
+  stream: string;
+  events: number;
+  /** Index in the batch of the stream's last event. */
+  lastIndex: number;
+}
+
+/**
+ * Stored lines (all members, then LF) and hashed envelopes (RFC 8785, without payload and event
+ * hash). Until the commit, both have placeholders for ids, time and event hashes.
+ */
+export interface EncodedEvents {
+  count: number;
+  streams: StreamShare[];
+  /** One line per event, including its LF. */
+  lines: Buffer;
+  envelopes: Buffer;
+  /** Offsets in both, OFFSETS integers per event (`batch_encoder.ts`). */
+  offsets: Int32Array;
 }
 
 /** A validated batch with its events encoded, ready for the writer. */

@@ -29,9 +29,9 @@ import type { SealedHistory } from "./segment/sealed_history.ts";
 import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import { OwnedStorage } from "./storage/owned_storage.ts";
-import { buildCleanEnd, buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
+import { buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { CommitFile, growthOf } from "./wal/commit_file.ts";
-import { viewOf } from "./wal/commit_file_view.ts";
+import { fileView } from "./wal/commit_file_view.ts";
 import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
 import { rotateTail, RotationError } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
@@ -273,7 +273,7 @@ export class Log {
       const changed = this.#tail.head !== null && !this.#tail.endsClean;
       if (changed && this.poison === null && this.storage.loss === null && !this.#sealing) {
         await this.#writer.trim();
-        await this.#writer.append(buildCleanEnd(this.#head));
+        await this.#writer.append(frameCommit({ batches: [], head: this.#head }, [], []));
       }
     } catch (error) {
       // All events are durable; only the marker is missing.
@@ -410,7 +410,7 @@ export class Log {
 
   #takeSnapshot(): LogSnapshot {
     const sealed = this.sealed.files;
-    const unsealed = this.unsealed.filter(({ lastEventId }) => lastEventId !== null).map(viewOf);
+    const unsealed = this.unsealed.filter(({ lastEventId }) => lastEventId !== null).map(fileView);
     let files: readonly LogFile[] | null = null;
     return {
       frontier: (unsealed.at(-1) ?? sealed.at(-1))?.lastEventId ?? null,

@@ -4,7 +4,7 @@
  * are sent, a few per turn of the event loop, so that a thousand followers do not delay requests.
  */
 import { clearInterval, setImmediate, setInterval } from "node:timers";
-import { LINE_END, OFFSETS } from "../event/event_stamping.ts";
+import { LINE_END, OFFSETS } from "../event/batch_encoder.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { spelledText } from "../log/line/line_bytes.ts";
 import { type EventFilter, lineMembers } from "../log/line/stored_line.ts";

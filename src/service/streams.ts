@@ -12,7 +12,7 @@ import { walkEvents } from "../log/read/event_walk.ts";
 import { mergedStreams } from "../log/read/merged_streams.ts";
 import { namesOf, StreamCounts, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
 import type { CommitFile } from "../log/wal/commit_file.ts";
-import { viewOf } from "../log/wal/commit_file_view.ts";
+import { fileView } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
 
 /** Maximum cached listings as of an earlier event. Any other listing is recounted from the log. */
@@ -145,7 +145,7 @@ function wholeFile(file: CommitFile): PartStreams {
 async function countUnsealed(file: CommitFile, through: string): Promise<StreamCounts | null> {
   const counts = new StreamCounts();
   let isFound = false;
-  await walkEvents(viewOf(file), (chunk, start) => {
+  await walkEvents(fileView(file), (chunk, start) => {
     const eventId = lineEventId(chunk, start);
     if (eventId > through) return false;
     isFound = eventId === through;

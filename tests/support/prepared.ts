@@ -1,8 +1,7 @@
 /** Builds prepared batches for tests, with real digests. */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
-import { encodeBatch } from "../../src/event/batch_encoder.ts";
-import { stampEvents } from "../../src/event/event_stamping.ts";
+import { encodeBatch, stampEvents } from "../../src/event/batch_encoder.ts";
 import { parseJsonText } from "../../src/event/json/strict_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";

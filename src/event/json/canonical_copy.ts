@@ -7,7 +7,7 @@
  * The input must be valid UTF-8 followed by a NUL, which ends every scan.
  */
 import { Buffer } from "node:buffer";
-import type { ByteWriter } from "../byte_writer.ts";
+import { type ByteWriter, startsWith } from "../byte_writer.ts";
 import { numberFault } from "./strict_json.ts";
 import { quoteString } from "./quote_string.ts";
 
@@ -38,7 +38,6 @@ const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 const KEPT_DIGITS_MAX = 15;
 /** Maximum length of a number formatted by ECMAScript, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
-const INSERTION_SORT_MAX = 16;
 
 /** Returns the index of the first byte at or after `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
@@ -57,14 +56,6 @@ export function plainStringEnd(bytes: Uint8Array, at: number): number {
     if (byte === QUOTE) return at + 1;
     if (byte === BACKSLASH || byte < BLANK) return NOT_TAKEN;
   }
-}
-
-/** Whether `bytes` contains `text` at `at`. */
-export function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
-  for (let index = 0; index < text.length; index++) {
-    if (bytes[at + index] !== text[index]) return false;
-  }
-  return true;
 }
 
 export class CanonicalCopy {
@@ -120,19 +111,9 @@ export class CanonicalCopy {
 
   /** Copies the escape-free string at `start`; returns NOT_TAKEN if there is none. */
   #plainString(start: number): number {
-    const bytes = this.#out.bytes;
-    if (bytes[start] !== QUOTE) return NOT_TAKEN;
-    let end = this.#out.size;
-    bytes[end++] = QUOTE;
-    for (let at = start + 1;; at++) {
-      const byte = bytes[at]!;
-      if (byte === BACKSLASH || byte < BLANK) return NOT_TAKEN;
-      bytes[end++] = byte;
-      if (byte === QUOTE) {
-        this.#out.size = end;
-        return at + 1;
-      }
-    }
+    const end = plainStringEnd(this.#out.bytes, start);
+    if (end !== NOT_TAKEN) this.#out.copyOwn(start, end);
+    return end;
   }
 
   #escapedString(start: number): number {
@@ -268,7 +249,7 @@ export class CanonicalCopy {
     const members = this.#members;
     const order: number[] = [];
     for (let member = firstMember; member < members.length; member += 3) order.push(member);
-    this.#sort(order);
+    order.sort((left, right) => this.#compareNames(left, right));
     for (let index = 1; index < order.length; index++) {
       if (this.#compareNames(order[index - 1]!, order[index]!) === 0) return false;
     }
@@ -283,21 +264,6 @@ export class CanonicalCopy {
     out.bytes.copyWithin(outStart, outEnd, out.size);
     out.size = outEnd;
     return true;
-  }
-
-  #sort(order: number[]): void {
-    if (order.length > INSERTION_SORT_MAX) {
-      order.sort((left, right) => this.#compareNames(left, right));
-      return;
-    }
-    for (let index = 1; index < order.length; index++) {
-      const member = order[index]!;
-      let at = index;
-      for (; at > 0 && this.#compareNames(order[at - 1]!, member) > 0; at--) {
-        order[at] = order[at - 1]!;
-      }
-      order[at] = member;
-    }
   }
 
   #byte(byte: number): void {

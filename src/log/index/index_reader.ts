@@ -7,6 +7,7 @@ import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { firstIndex } from "../../first_index.ts";
 import { LruCache } from "../../lru_cache.ts";
+import { KeyFilter } from "../line/key_filter.ts";
 import type { StreamEntry, StreamSource } from "../read/stream_counts.ts";
 import type { FileReader } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
@@ -23,7 +24,6 @@ import {
   pagesOf,
   TRAILER_BYTES,
 } from "./index_format.ts";
-import { KeyFilter } from "./key_filter.ts";
 import { hashBound, KEY_HASHES, type KeyHash } from "./key_hash.ts";
 import {
   type ChildRow,

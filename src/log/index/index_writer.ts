@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
+import { FILTER_BLOCK_BYTES, KeyFilter } from "../line/key_filter.ts";
 import type { StreamEntry } from "../read/stream_counts.ts";
 import {
   DIRECTORY_ENTRY_BYTES,
@@ -11,7 +12,6 @@ import {
   PAGE_ENTRIES,
 } from "./index_format.ts";
 import { ENTRY_BYTES } from "./entries.ts";
-import { filterBytes, KeyFilter } from "./key_filter.ts";
 import { BlockEncoder, type ChildRow } from "./stream_blocks.ts";
 
 type Parts<Part> = Iterable<Part> | AsyncIterable<Part>;
@@ -29,6 +29,11 @@ export interface IndexContents {
   locations: Parts<BigUint64Array>;
 }
 
+/** With so many, 1 key in 40 that is absent passes the filter. */
+const FILTER_BITS_PER_KEY = 8;
+/** Larger filters are not made: at 33 million keys, reading a page costs less than the memory. */
+const FILTER_BYTES_MAX = 32 * 1024 * 1024;
+
 /** Receives the bytes of an index in order; they don't change afterwards. */
 export type WriteBytes = (bytes: Buffer) => Promise<void> | void;
 
@@ -38,7 +43,7 @@ export async function writeIndex(contents: IndexContents, write: WriteBytes): Pr
   const filter = new KeyFilter(Buffer.alloc(filterBytes(batches + tree.streams)));
   const identities = new PageWriter(write);
   for await (const entries of contents.identities) {
-    if (filter.bytes.length > 0) filter.add(entries);
+    if (filter.bytes.length > 0) addTo(filter, entries);
     await identities.add(entries);
   }
   await identities.finish();
@@ -54,6 +59,19 @@ export async function writeIndex(contents: IndexContents, write: WriteBytes): Pr
     ...{ filterBytes: filter.bytes.length, filterCrc: crc32(filter.bytes) },
     directoriesCrc: crc32(directories),
   }));
+}
+
+/** Returns the size of a filter over so many distinct keys; 0 if it would be too large. */
+function filterBytes(keys: number): number {
+  const blocks = Math.ceil(keys * FILTER_BITS_PER_KEY / (8 * FILTER_BLOCK_BYTES));
+  const sizeBytes = FILTER_BLOCK_BYTES * blocks;
+  return sizeBytes > FILTER_BYTES_MAX ? 0 : sizeBytes;
+}
+
+/** Adds the keys of entries. */
+function addTo(filter: KeyFilter, entries: BigUint64Array): void {
+  const pairs = new Uint32Array(entries.buffer, entries.byteOffset, 2 * entries.length);
+  for (let at = 0; at < pairs.length; at += 2) filter.add(pairs[at + 1]!, pairs[at]!);
 }
 
 /** Fills pages with entries. */

@@ -1,5 +1,6 @@
 /** Byte operations on stored lines. Short ranges use loops, which are cheaper than Buffer calls. */
 import { Buffer } from "node:buffer";
+import { startsWith } from "../../event/byte_writer.ts";
 import { DIGIT_VALUES, NO_DIGIT } from "../../event/hash.ts";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
 
@@ -11,17 +12,12 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const HYPHEN = 0x2d;
 
-/** Copies of at least this many bytes use `Uint8Array.set`. */
-const LONG_COPY_BYTES = 64;
-
 /** Indexes of the bytes in a UUID that follow a hyphen in its string form. */
 const BYTES_AFTER_HYPHEN = [4, 6, 8, 10];
 export const UUID_BYTES = 16;
 export const UUID_CHARS = 36;
 export const HASH_BYTES = 32;
 export const HASH_CHARS = 64;
-
-const DIGITS = Buffer.from("0123456789abcdef");
 
 /** Whether a range holds exactly the bytes of `value`. */
 export function sameBytes(
@@ -30,30 +26,12 @@ export function sameBytes(
   end: number,
   value: Uint8Array,
 ): boolean {
-  if (end - start !== value.length) return false;
-  for (let i = 0; i < value.length; i++) {
-    if (bytes[start + i] !== value[i]) return false;
-  }
-  return true;
+  return end - start === value.length && startsWith(bytes, start, value);
 }
 
 /** Returns a Uint8Array of a range, which is cheaper to create than a Buffer. */
 export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
-}
-
-/** Copies a range; returns the end of the copy. */
-export function putBytes(
-  into: Uint8Array,
-  at: number,
-  from: Uint8Array,
-  start = 0,
-  end: number = from.length,
-): number {
-  const sizeBytes = end - start;
-  if (sizeBytes >= LONG_COPY_BYTES) into.set(viewOf(from, start, end), at);
-  else for (let i = 0; i < sizeBytes; i++) into[at + i] = from[start + i]!;
-  return at + sizeBytes;
 }
 
 const WORD_BYTES = 4;
@@ -110,13 +88,13 @@ export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece)
 
 /** Whether `bytes` contains a piece at `at`. */
 export function hasPieceAt(bytes: Uint8Array, at: number, piece: Piece): boolean {
-  return sameBytes(bytes, at, at + piece.sizeBytes, piece.bytes);
+  return startsWith(bytes, at, piece.bytes);
 }
 
 /** The two hex digits of each byte, with the first in the low half. */
 const DIGIT_PAIRS = Uint16Array.from(
   { length: 0x100 },
-  (_, byte) => DIGITS[byte >> 4]! | DIGITS[byte & 0xf]! << 8,
+  (_, byte) => Buffer.from(byte.toString(16).padStart(2, "0")).readUInt16LE(),
 );
 
 /** Writes an even number of bytes as lowercase hex; returns the end of the digits. */

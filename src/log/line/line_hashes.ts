@@ -42,14 +42,12 @@ export class BatchDigester {
   }
 }
 
-export class EventHasher {
-  readonly #text = new ByteWriter(BUFFER_BYTES);
+const envelopeText = new ByteWriter(BUFFER_BYTES);
 
-  /** Returns the SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
-  hash(event: StoredEvent): string {
-    putEnvelope(this.#text, event);
-    return hashOf(this.#text);
-  }
+/** Returns the SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
+export function hashEnvelope(event: StoredEvent): string {
+  putEnvelope(envelopeText, event);
+  return hashOf(envelopeText);
 }
 
 /** Returns the SHA-256 of the text as 64 lowercase hex digits, and clears the text. */

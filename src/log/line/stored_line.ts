@@ -3,7 +3,8 @@
  * quotes and JSON strings escape them, so the first unescaped quote ends a string.
  */
 import { Buffer } from "node:buffer";
-import { LF, sameBytes, spelledText, stringEnd, UUID_CHARS, viewOf } from "./line_bytes.ts";
+import { startsWith } from "../../event/byte_writer.ts";
+import { LF, spelledText, stringEnd, UUID_CHARS, viewOf } from "./line_bytes.ts";
 import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
 
 /** Exact-match filter on an event's members; an absent property matches every event. */
@@ -88,9 +89,8 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
       if (wanted === null) {
         position = bytes.indexOf(end, position) + end.length;
       } else {
-        const wantedEnd = position + wanted.length;
-        if (!sameBytes(bytes, position, wantedEnd, wanted)) return false;
-        position = wantedEnd;
+        if (!startsWith(bytes, position, wanted)) return false;
+        position += wanted.length;
       }
     }
     return true;

@@ -11,11 +11,11 @@ import {
   needsEscape,
   type Piece,
   pieceOf,
-  putBytes,
   putHex,
   putPiece,
   putUuid,
   viewFor,
+  viewOf,
 } from "../line/line_bytes.ts";
 import * as layout from "../line/line_layout.ts";
 import { ABSENT, type ColumnValues, timeAt } from "./column_values.ts";
@@ -127,7 +127,8 @@ class LineAssembler {
     if (needsEscape(bytes, start, end)) {
       const escaped = escapedText(bytes, start, end);
       this.#makeRoom(escaped.length - (end - start));
-      this.#end = putBytes(this.#bytes, this.#end, escaped);
+      this.#bytes.set(escaped, this.#end);
+      this.#end += escaped.length;
     } else {
       this.#putValue(column, row);
     }
@@ -137,7 +138,7 @@ class LineAssembler {
     const start = starts[row]!;
     const sizeBytes = ends[row]! - start;
     if (sizeBytes < LONG_COPY_BYTES) copyBytes(view, start, this.#view, this.#end, sizeBytes);
-    else putBytes(this.#bytes, this.#end, bytes, start, start + sizeBytes);
+    else this.#bytes.set(viewOf(bytes, start, start + sizeBytes), this.#end);
     this.#end += sizeBytes;
   }
 

@@ -3,8 +3,8 @@
  * batch_id)`, which takes 16 bytes per batch. Batches with equal hashes must be compared by name.
  */
 import { sha256Hex } from "../../event/hash.ts";
+import { joined } from "../index/entries.ts";
 import type { BatchIdentity } from "./history_check.ts";
-import { sumOf } from "../../sum.ts";
 
 /** Number of leading hex digits of a SHA-256 used as the hash. */
 const HASH_DIGITS = 16;
@@ -16,12 +16,6 @@ export function batchHash({ source, batch_id }: BatchIdentity): bigint {
 
 /** Returns the hashes that occur more than once in all `parts` together. */
 export function repeatedIn(parts: readonly BigUint64Array[]): Set<bigint> {
-  const sorted = new BigUint64Array(sumOf(parts, ({ length }) => length));
-  let end = 0;
-  for (const part of parts) {
-    sorted.set(part, end);
-    end += part.length;
-  }
-  sorted.sort();
+  const sorted = joined(parts).sort();
   return new Set(sorted.filter((hash, at) => hash === sorted[at - 1]));
 }

@@ -10,7 +10,7 @@ import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
 import { IngestRules } from "../line/ingest_rules.ts";
 import { viewOf } from "../line/line_bytes.ts";
-import { BatchDigester, EventHasher } from "../line/line_hashes.ts";
+import { BatchDigester, hashEnvelope } from "../line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 import type { BatchEntry, Commit } from "../wal/commit_frame.ts";
 import { type FailureCode, type FailureDetail, VerifyFailure } from "./failure.ts";
@@ -44,7 +44,6 @@ export class HistoryCheck {
   readonly #onBatch: HistoryCheckOptions["onBatch"];
   readonly #event = new StoredEvent();
   readonly #digester = new BatchDigester();
-  readonly #hasher = new EventHasher();
   readonly #rules = new IngestRules();
   /** Null while the head is unknown: without `chain`, from `startBatch()` to `checkHead()`. */
   #history: HistoryChain | null;
@@ -53,7 +52,8 @@ export class HistoryCheck {
   #batch: OpenBatch | null = null;
   /** Whether the chain is followed even without `chain`, to check that a file continues it. */
   #followsChain = false;
-  #lastEventId: string | null;
+  /** The last event checked; null if there is none. */
+  lastEventId: string | null;
   eventsChecked = 0;
 
   constructor(options: HistoryCheckOptions) {
@@ -61,12 +61,7 @@ export class HistoryCheck {
     this.chain = chain;
     this.#onBatch = onBatch;
     this.#history = previousHead === null ? null : new HistoryChain(previousHead);
-    this.#lastEventId = lastEventId;
-  }
-
-  /** The last event checked; null if there is none. */
-  get lastEventId(): string | null {
-    return this.#lastEventId;
+    this.lastEventId = lastEventId;
   }
 
   /** Starts the next file. @param invalid the failure code if the file is malformed. */
@@ -85,10 +80,13 @@ export class HistoryCheck {
     for (const entry of batches) {
       this.startBatch(entry);
       for (let event = 0; event < entry.events; event++) at = this.addLine(lines, at);
-      const { firstEventId } = this.#batch!;
+      const found = [this.#batch!.firstEventId, this.lastEventId!];
       this.endBatch();
-      this.#checkEntryId(entry, "first_event_id", firstEventId);
-      this.#checkEntryId(entry, "last_event_id", this.lastEventId!);
+      for (const [place, member] of (["first_event_id", "last_event_id"] as const).entries()) {
+        if (entry[member] === found[place]) continue;
+        const values = { expected: entry[member], found: found[place]! };
+        throw this.failure(`${member} of batch ${entry.batch_id}`, values);
+      }
     }
     if (at < lines.length) throw this.failure("the commit has more lines than events");
     this.checkHead(head);
@@ -163,11 +161,11 @@ export class HistoryCheck {
 
   #checkId({ eventId }: StoredEvent): void {
     if (!isEventId(eventId)) throw this.failure("malformed event id", { eventId });
-    const last = this.#lastEventId;
+    const last = this.lastEventId;
     if (last !== null && last >= eventId) {
       throw this.failure(`out of order after ${last}`, { eventId }, "order_invalid");
     }
-    this.#lastEventId = eventId;
+    this.lastEventId = eventId;
   }
 
   #checkHashes(event: StoredEvent): void {
@@ -176,21 +174,11 @@ export class HistoryCheck {
       const values = { eventId: event.eventId, expected: event.contentHash, found: content };
       throw this.failure("payload hash", values, "content_hash_mismatch");
     }
-    const envelope = this.#hasher.hash(event);
+    const envelope = hashEnvelope(event);
     if (event.eventHash !== envelope) {
       const values = { eventId: event.eventId, expected: event.eventHash, found: envelope };
       throw this.failure("envelope hash", values, "event_hash_mismatch");
     }
-  }
-
-  #checkEntryId(
-    entry: BatchEntry,
-    member: "first_event_id" | "last_event_id",
-    found: string,
-  ): void {
-    const expected = entry[member];
-    if (expected === found) return;
-    throw this.failure(`${member} of batch ${entry.batch_id}`, { expected, found });
   }
 
   /** Creates a failure in the current file, at the last event unless `detail` names another. */

@@ -37,12 +37,10 @@ export interface Inventory {
   /** False until the first writer creates the manifest. Until then, the log has no events. */
   isStarted: boolean;
   manifest: Manifest;
-  /** Pending files not covered by segments, in log order. */
+  /** Pending files not covered by segments, in log order. The caller closes them and the tail. */
   pending: ListedFile[];
   /** Null if the log has no tail. */
   tail: ListedFile | null;
-  /** The pending files and the tail, which the caller closes. */
-  opened: readonly ListedFile[];
   /** Files that are not part of the log, sorted. */
   orphans: string[];
   /** The runs whose indexes are in use. */
@@ -161,7 +159,6 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
     manifest: manifest ?? EMPTY_MANIFEST,
     pending: opened.filter((listed) => listed !== tail),
     tail,
-    opened,
     remnants: steps.filter((name) => root.includes(name)),
     ...leftoversOf(names),
   };

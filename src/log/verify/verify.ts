@@ -24,7 +24,7 @@ import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
 import { SealedHistory } from "../segment/sealed_history.ts";
 import { checkRun } from "./run_check.ts";
-import { startSegmentThreads } from "./segment_threads.ts";
+import { segmentThreads } from "./segment_threads.ts";
 import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 
 /** The report in its wire format. Paths are sorted and relative to the log directory. */
@@ -99,7 +99,8 @@ class LogVerifier {
       try {
         await this.#checkFiles(inventory);
       } finally {
-        await closeFiles(inventory.opened);
+        const { pending, tail } = inventory;
+        await closeFiles(tail === null ? pending : [...pending, tail]);
       }
     }
     const failure = this.#failure;
@@ -120,12 +121,15 @@ class LogVerifier {
 
   async #checkSegments({ manifest: { segments } }: Inventory): Promise<void> {
     const { folder, chain } = this.#options;
-    const threads = folder === undefined ? null : startSegmentThreads(segments, { folder, chain });
+    const threads = folder === undefined ? null : segmentThreads(segments);
+    // A segment that a thread could not verify is verified here.
+    const checks = segments.map((expected) =>
+      threads?.request({ folder: folder!, chain, expected }).catch(() => null)
+    );
     try {
       for (const [place, expected] of segments.entries()) {
         await this.#check(expected.path, async () => {
-          const checked = await threads?.checked[place] ??
-            await checkSegment(this.#storage, expected, chain);
+          const checked = await checks[place] ?? await checkSegment(this.#storage, expected, chain);
           this.#addSegment(checked);
         });
       }

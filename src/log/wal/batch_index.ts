@@ -1,4 +1,4 @@
-/** The batches, frontiers and streams in an unsealed file: the tail or a pending generation. */
+/** The batches, frontiers and streams in an unsealed file: the tail or a pending file. */
 import { assert } from "../../assert.ts";
 import { HASH_BYTES, UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { KeyTable, writeHex } from "../read/key_table.ts";

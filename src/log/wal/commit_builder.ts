@@ -6,7 +6,7 @@ import type { Buffer } from "node:buffer";
 import { setTimeout } from "node:timers/promises";
 import { assert } from "../../assert.ts";
 import { HistoryChain } from "../../event/chain.ts";
-import { stampEvents } from "../../event/event_stamping.ts";
+import { stampEvents } from "../../event/batch_encoder.ts";
 import type { EventIdSource } from "../../event/event_id.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import type { PreparedBatch } from "../../event/types.ts";
@@ -71,11 +71,6 @@ export async function buildCommit(
   }
   const lines = batches.map(({ events }) => events.lines);
   return frameCommit({ batches: entries, head: chain.head }, lines, growth);
-}
-
-/** Builds the clean-shutdown marker, an empty commit. */
-export function buildCleanEnd(head: string): BuiltCommit {
-  return frameCommit({ batches: [], head }, [], []);
 }
 
 function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEntry {

@@ -11,8 +11,8 @@ import { HistoryChain } from "../../event/chain.ts";
 import { isSha256Hex } from "../../event/hash.ts";
 import { BACKLOG_BYTES_PER_INDEX_BYTE } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
-import { HASH_CHARS, LF } from "../line/line_bytes.ts";
-import { CLOSING } from "../line/line_layout.ts";
+import { LF } from "../line/line_bytes.ts";
+import { StoredEvent } from "../line/stored_event.ts";
 import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
@@ -119,14 +119,14 @@ export async function loadCommits(
   return reader.fault;
 }
 
-/** Returns the chain head after these events; null if one has no hash. */
+/** Returns the chain head after these events; null if one is malformed. */
 function headAfter(lines: Buffer, previousHead: string): string | null {
   const chain = new HistoryChain(previousHead);
-  for (let end = lines.indexOf(LF); end >= 0; end = lines.indexOf(LF, end + 1)) {
-    const hashEnd = end - CLOSING.sizeBytes;
-    const eventHash = lines.toString("latin1", hashEnd - HASH_CHARS, hashEnd);
-    if (!isSha256Hex(eventHash)) return null;
-    chain.append(eventHash);
+  const event = new StoredEvent();
+  for (let at = 0; at < lines.length;) {
+    at = event.takeLine(lines, at);
+    if (at === 0 || !isSha256Hex(event.eventHash)) return null;
+    chain.append(event.eventHash);
   }
   return chain.head;
 }

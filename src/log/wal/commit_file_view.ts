@@ -9,13 +9,12 @@ import { assert } from "../../assert.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { LF, spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
-import { recordKeyHash } from "./key_filter.ts";
 import type { ScanMemory } from "../read/scan_memory.ts";
 import { type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { CommitFile } from "./commit_file.ts";
 import { CachedReads } from "./cached_reads.ts";
-import type { Block } from "./sparse_index.ts";
+import { type Block, recordKeyHash } from "./sparse_index.ts";
 
 /** Read size if the following blocks are not wanted. */
 const ONE_BLOCK_BYTES = 1;
@@ -24,7 +23,7 @@ const ONE_BLOCK_BYTES = 1;
 const cachedReads = new CachedReads();
 
 /** Returns a view of a file that has at least one event. */
-export function viewOf(target: CommitFile): LogFile {
+export function fileView(target: CommitFile): LogFile {
   const { path, lastEventId, endBytes } = target;
   assert(lastEventId !== null, "a file in a snapshot must have events");
   return {

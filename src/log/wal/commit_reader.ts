@@ -26,9 +26,11 @@ export interface WholeCommit {
 export class CommitReader {
   readonly #file: StorageFile;
   readonly #sizeBytes: number;
-  #endBytes: number;
-  #fault: string | null = null;
-  /** Unread bytes are #buffer[#start, #filled); #start is at #endBytes in the file. */
+  /** End of the last commit read. */
+  endBytes: number;
+  /** Why the bytes at `endBytes` are not a valid commit; null while all are valid. */
+  fault: string | null = null;
+  /** Unread bytes are #buffer[#start, #filled); #start is at `endBytes` in the file. */
   #buffer: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   #start = 0;
   #filled = 0;
@@ -38,28 +40,18 @@ export class CommitReader {
     assert(startBytes <= sizeBytes, "a range must not end before it starts");
     this.#file = file;
     this.#sizeBytes = sizeBytes;
-    this.#endBytes = startBytes;
-  }
-
-  /** End of the last commit read. */
-  get endBytes(): number {
-    return this.#endBytes;
-  }
-
-  /** Why the bytes at `endBytes` are not a valid commit; null while all are valid. */
-  get fault(): string | null {
-    return this.#fault;
+    this.endBytes = startBytes;
   }
 
   /** Reads the next commit; returns null at the end or if the next commit is invalid. */
   async next(): Promise<WholeCommit | null> {
-    if (this.#endBytes === this.#sizeBytes || this.#fault !== null) return null;
+    if (this.endBytes === this.#sizeBytes || this.fault !== null) return null;
     const headerBytes = await this.#readHeader();
     const header = headerBytes === null ? null : this.#parseHeader(headerBytes);
     if (headerBytes === null || header === null) return this.#stop("no commit header");
     const { commit, sha256 } = header;
     const frameBytes = headerBytes + commit.bytes;
-    const endBytes = this.#endBytes + frameBytes;
+    const endBytes = this.endBytes + frameBytes;
     if (endBytes > this.#sizeBytes) {
       return this.#stop(
         `the commit ends at byte ${endBytes}, but the file ends at byte ${this.#sizeBytes}`,
@@ -72,7 +64,7 @@ export class CommitReader {
       return this.#stop("the commit does not match its sha256");
     }
     this.#start += frameBytes;
-    this.#endBytes = endBytes;
+    this.endBytes = endBytes;
     return { commit, frame, lines: frame.subarray(headerBytes), endBytes };
   }
 
@@ -102,7 +94,7 @@ export class CommitReader {
   async #fill(wantedBytes: number): Promise<boolean> {
     this.#makeRoom(wantedBytes);
     while (this.#unreadBytes < wantedBytes) {
-      const position = this.#endBytes + this.#unreadBytes;
+      const position = this.endBytes + this.#unreadBytes;
       const end = Math.min(this.#buffer.length, this.#filled + this.#sizeBytes - position);
       const readBytes = await this.#file.read(this.#buffer.subarray(this.#filled, end), position);
       if (readBytes === 0) return false;
@@ -123,7 +115,7 @@ export class CommitReader {
   }
 
   #stop(fault: string): null {
-    this.#fault = fault;
+    this.fault = fault;
     return null;
   }
 }

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { startSegmentThreads } from "../../../src/log/verify/segment_threads.ts";
+import { segmentThreads } from "../../../src/log/verify/segment_threads.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { manifestOf } from "../../support/forged_log.ts";
@@ -56,10 +56,9 @@ test(
     }),
 );
 
-test("startSegmentThreads() returns null for few or small segments", async () => {
-  const options = { folder: "", chain: false };
+test("segmentThreads() returns null for few or small segments", async () => {
   const small = manifestOf(await logOf({ segments: true })).segments;
-  assert.equal(startSegmentThreads(small, options), null);
+  assert.equal(segmentThreads(small), null);
   const one = small.slice(0, 1);
-  assert.equal(startSegmentThreads(one.map((entry) => ({ ...entry, bytes: 1e9 })), options), null);
+  assert.equal(segmentThreads(one.map((entry) => ({ ...entry, bytes: 1e9 }))), null);
 });

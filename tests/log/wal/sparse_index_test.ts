@@ -3,11 +3,10 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { EVENT_BYTES_MIN, READ_CHUNK_BYTES } from "../../../src/limits.ts";
-import type { Hash64 } from "../../../src/log/line/bloom_block.ts";
-import { recordKeyHash } from "../../../src/log/wal/key_filter.ts";
 import {
   type Block,
   INDEX_INTERVAL_BYTES,
+  recordKeyHash,
   SparseIndex,
 } from "../../../src/log/wal/sparse_index.ts";
 import { idAt } from "../../support/event_ids.ts";
@@ -18,7 +17,7 @@ function line(number: number, sizeBytes: number): string {
   return `{"event_id":"${idAt(number)}",${names}`.padEnd(sizeBytes - 1, "x") + "\n";
 }
 
-function keyHash(number: number): Hash64 {
+function keyHash(number: number): number {
   return recordKeyHash(Buffer.from(`key ${number}`));
 }
 
