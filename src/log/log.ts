@@ -303,8 +303,8 @@ export class Log {
 
   #mergingBy({ indexMaker: maker, pause }: SealingOptions): BackgroundSealing | null {
     if (maker === undefined) return null;
-    const { storage, report } = this.#options;
-    return indexMerging({ storage, sealed: this.sealed, maker, report, pause });
+    const { storage, sealed } = this;
+    return indexMerging({ storage, sealed, maker, report: this.#report, pause });
   }
 
   /** Seals the oldest pending file and switches its readers to the segments. */

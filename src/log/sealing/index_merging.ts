@@ -4,6 +4,7 @@
  * either uses or removes.
  */
 import type { SealedHistory } from "../segment/sealed_history.ts";
+import { CorruptLogError } from "../storage/errors.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../storage/file_names.ts";
 import { removeIfThere, type Storage } from "../storage/storage.ts";
 import {
@@ -45,8 +46,15 @@ export async function mergeNext(
     await storage.syncFolder(".");
   }
   await removeIfThere(storage, INDEX_TEMPORARY_FILE);
-  await maker.make(plan);
-  await storage.rename(INDEX_TEMPORARY_FILE, plan.run.path);
-  await storage.syncFolder(INDEX_FOLDER);
+  try {
+    await maker.make(plan);
+    await storage.rename(INDEX_TEMPORARY_FILE, plan.run.path);
+    await storage.syncFolder(INDEX_FOLDER);
+  } catch (error) {
+    await removeIfThere(storage, INDEX_TEMPORARY_FILE).catch(() => {});
+    if (!(error instanceof CorruptLogError)) throw error;
+    // Retrying would find the same damage.
+    return sealed.giveUpMerge(plan.run, error);
+  }
   sealed.useRun(plan.run);
 }

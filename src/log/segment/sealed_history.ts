@@ -12,7 +12,7 @@ import type { EventFilter } from "../line/stored_line.ts";
 import type { MergeInput } from "../index/index_merge.ts";
 import { IndexReader, type TableName } from "../index/index_reader.ts";
 import { batchHash, filterHashes, type KeyHash, streamHash } from "../index/key_hash.ts";
-import { chooseRuns, nextToMerge, type Run, runOf } from "../index/run_plan.ts";
+import { chooseRuns, mergeable, type Run, runOf } from "../index/run_plan.ts";
 import { sourceKey } from "../index/stream_blocks.ts";
 import { mergedStreams } from "../read/merged_streams.ts";
 import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
@@ -96,6 +96,8 @@ export class SealedHistory {
   #parts: readonly Part[] = [];
   /** For each scan, the segments that may match, by part. */
   readonly #located = new WeakMap<EventFilter, Map<Part, Promise<ReadonlySet<number>>>>();
+  /** Runs whose segments have a damaged index. */
+  readonly #givenUp = new Set<string>();
   /** Index files that are not in use. */
   #leftovers: readonly string[] = [];
 
@@ -214,15 +216,27 @@ export class SealedHistory {
 
   /** Returns the next merge that is due; null if there is none. */
   nextMerge(): MergePlan | null {
-    const parts = nextToMerge(this.#parts);
-    if (parts.length === 0) return null;
-    const { level, first } = parts[0]!;
-    const inputs = parts.map(({ index, first: number }) => ({
-      path: index.name,
-      ordinal: number - first,
-      coverage: index.coverage,
-    }));
-    return { run: runOf(this.#entries, level + 1, first), inputs };
+    for (const parts of mergeable(this.#parts)) {
+      const { level, first } = parts[0]!;
+      const run = runOf(this.#entries, level + 1, first);
+      if (this.#givenUp.has(run.path)) continue;
+      const inputs = parts.map(({ index, first: number }) => ({
+        path: index.name,
+        ordinal: number - first,
+        coverage: index.coverage,
+      }));
+      return { run, inputs };
+    }
+    return null;
+  }
+
+  /** Makes a damaged input again if it is a run; else the merge waits for the next start. */
+  giveUpMerge({ path }: Run, damage: CorruptLogError): void {
+    const isDamaged = ({ index }: Part) => damage.message.startsWith(`${index.name}: `);
+    const part = this.#parts.find((part) => part.level > 0 && isDamaged(part));
+    if (part !== undefined) return this.#lose(new RunLost(part, damage));
+    this.#givenUp.add(path);
+    this.#report(`${path}: not merged until the next start: ${damage.message}`);
   }
 
   /** Switches lookups to the index of a run, which is durable. Its inputs become leftovers. */

@@ -10,6 +10,7 @@ import { readLines } from "../../../src/log/read/snapshot.ts";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 import type { StreamEntry, StreamSource } from "../../../src/log/read/stream_counts.ts";
 import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
+import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { makeIndex } from "../../../src/log/sealing/index_maker.ts";
 import { mergeNext } from "../../../src/log/sealing/index_merging.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
@@ -246,4 +247,42 @@ test("after a crash at any step of a merge, lookups are right and merging resume
     assert.deepEqual(indexPaths(crashed.tree()), indexPaths(await MERGED));
   }
   assert.ok(steps > 60, `${steps} steps`);
+});
+
+test("a merge whose input is damaged is given up with one report, and others go on", async () => {
+  const tree = new Map((await SEALED).storage.tree());
+  const bytes = Buffer.from(tree.get("3.parquet")!);
+  const intact = new SimulatedDisk(tree);
+  const segment = await openSegment(intact, "3.parquet");
+  const { index } = await segment.footer();
+  await segment.close();
+  tree.set("3.parquet", flipBit(bytes, 8 * (index.end - 100)));
+  const storage = new SimulatedDisk(tree);
+  const { history, reports } = await openHistory(storage);
+  await mergeAll(storage, history);
+  assert.match(
+    reports.join("\n"),
+    /^index\/1_.*: not merged until the next start: 3\.parquet: .*$/,
+  );
+  const left = indexPaths(storage.tree());
+  assert.deepEqual(left.map((path) => path.slice(0, 8)), Array(8).fill("index/1_"));
+  await history.close();
+  assert.equal(storage.openFiles, 0);
+});
+
+test("a merge whose input is a damaged run makes that run again", async () => {
+  const storage = new SimulatedDisk((await SEALED).storage.tree());
+  const { history, reports } = await openHistory(storage);
+  const maker = { make: (plan: Parameters<typeof makeIndex>[1]) => makeIndex(storage, plan) };
+  await mergeNext(storage, history, maker);
+  const [path] = indexPaths(storage.tree());
+  await history.close();
+  const tree = new Map(storage.tree());
+  tree.set(path!, flipBit(Buffer.from(tree.get(path!)!), 8 * 10));
+  const damaged = new SimulatedDisk(tree);
+  const { history: reopened } = await openHistory(damaged);
+  await mergeAll(damaged, reopened);
+  await reopened.close();
+  assert.deepEqual(indexPaths(damaged.tree()), indexPaths(await MERGED));
+  assert.deepEqual(reports, []);
 });
