@@ -28,7 +28,7 @@ import {
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
-import type { RowGroupDecoder } from "./segment/decode_thread.ts";
+import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
 import { remnantFault } from "./wal/remnant.ts";
 import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";

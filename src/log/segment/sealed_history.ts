@@ -26,7 +26,7 @@ import { INDEX_FOLDER, isIndexName } from "../storage/file_names.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { errorCode, removeIfThere, type Storage } from "../storage/storage.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import type { RowGroupDecoder } from "./decode_thread.ts";
+import type { RowGroupDecoder } from "./row_group_decoder.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { sealedSegment } from "./sealed_segment.ts";
 import { findBatch } from "./segment_batches.ts";

@@ -10,7 +10,7 @@ import {
   uuidAt,
 } from "./column_values.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 import { batchHash } from "../index/key_hash.ts";
 import type { Segment } from "./segment_reader.ts";
 

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { nameFault } from "../../event/names.ts";
 import { HASH_BYTES } from "../line/line_bytes.ts";
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
 import { type ColumnValues, constantValues, distinctValues, uuidAt } from "./column_values.ts";

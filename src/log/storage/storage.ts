@@ -4,8 +4,9 @@
  *
  * Paths are relative to the log directory and separated by `/`. Sizes and positions are in bytes.
  */
+import { Buffer } from "node:buffer";
 import { constants } from "node:os";
-import { CorruptLogError } from "./errors.ts";
+import { CorruptLogError, SegmentError } from "./errors.ts";
 
 /** How a file is opened: for reading, for reading and writing, or as a new file. */
 export type OpenMode = "read" | "write" | "create";
@@ -126,4 +127,18 @@ export async function replaceFile(
   }
   await storage.rename(temporaryPath, path);
   await storage.syncFolder(".");
+}
+
+/** Bytes [start, end) of a file. */
+export interface FileRange {
+  start: number;
+  end: number;
+}
+
+/** Reads bytes [start, end) of a file. @throws {SegmentError} if the file ends before `end`. */
+export async function readRange(file: FileReader, start: number, end: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(end - start);
+  const readBytes = await file.read(bytes, start);
+  if (readBytes === bytes.length) return bytes;
+  throw new SegmentError(`the file ends at byte ${start + readBytes}, before byte ${end}`);
 }

@@ -10,7 +10,7 @@ import { IndexError } from "../../../src/log/index/index_format.ts";
 import { batchHash } from "../../../src/log/index/key_hash.ts";
 import { mergedStreams } from "../../../src/log/read/merged_streams.ts";
 import { countThrough } from "../../../src/log/segment/segment_streams.ts";
-import { SegmentError } from "../../../src/log/storage/segment_error.ts";
+import { SegmentError } from "../../../src/log/storage/errors.ts";
 import { findBatch } from "../../../src/log/segment/segment_batches.ts";
 import { pruneRowGroups } from "../../../src/log/segment/sealed_segment.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
