@@ -1,4 +1,5 @@
 /** Merges sorted streams of several parts of the log, as an LSM tree merges its runs. */
+import { firstIndex } from "../../first_index.ts";
 import type { StreamBlocks, StreamEntry, StreamSource } from "./stream_counts.ts";
 
 /** Maximum parts of the log searched concurrently. */
@@ -12,8 +13,6 @@ interface Part {
   block: readonly StreamEntry[];
   /** Place of the next stream in the block. */
   place: number;
-  /** Its key; null at the end. */
-  key: string | null;
 }
 
 /**
@@ -24,8 +23,8 @@ export async function* mergedStreams(
   sources: readonly StreamSource[],
   from: string,
 ): AsyncGenerator<StreamEntry[], void> {
-  const parts = sources.map((streams): Part => (
-    { blocks: streams.blocks(from), block: [], place: 0, key: null }
+  const parts = sources.map((source): Part => (
+    { blocks: source.blocks(from), block: [], place: 0 }
   ));
   for (let place = 0; place < parts.length; place += SEEKS_MAX) {
     const seeks = parts.slice(place, place + SEEKS_MAX).map(enterNextBlock);
@@ -33,22 +32,32 @@ export async function* mergedStreams(
     await Promise.allSettled(seeks);
     await Promise.all(seeks);
   }
+  const waiting = parts.filter(({ block }) => block.length > 0);
+  waiting.sort((a, b) => nextOf(a).key < nextOf(b).key ? -1 : 1);
   let merged: StreamEntry[] = [];
-  for (let key = leastKey(parts); key !== null; key = leastKey(parts)) {
-    const entry: StreamEntry = { key, events: 0, lastEventId: "" };
-    for (const part of parts) {
-      if (part.key !== key) continue;
-      const { events, lastEventId } = part.block[part.place]!;
-      entry.events += events;
-      if (entry.lastEventId < lastEventId) entry.lastEventId = lastEventId;
-      part.place += 1;
-      if (part.place === part.block.length) await enterNextBlock(part);
-      else part.key = part.block[part.place]!.key;
+  while (waiting.length > 0) {
+    const part = waiting.shift()!;
+    const { key, events, lastEventId } = nextOf(part);
+    const last = merged.at(-1);
+    if (last?.key === key) {
+      last.events += events;
+      if (last.lastEventId < lastEventId) last.lastEventId = lastEventId;
+    } else {
+      if (merged.length === BLOCK_STREAMS_MAX) {
+        yield merged;
+        merged = [];
+      }
+      merged.push({ key, events, lastEventId });
     }
-    merged.push(entry);
-    if (merged.length < BLOCK_STREAMS_MAX) continue;
-    yield merged;
-    merged = [];
+    part.place += 1;
+    if (part.place === part.block.length) await enterNextBlock(part);
+    if (part.block.length === 0) continue;
+    const next = nextOf(part).key;
+    waiting.splice(
+      firstIndex(waiting.length, (place) => nextOf(waiting[place]!).key >= next),
+      0,
+      part,
+    );
   }
   if (merged.length > 0) yield merged;
 }
@@ -56,13 +65,8 @@ export async function* mergedStreams(
 async function enterNextBlock(part: Part): Promise<void> {
   part.block = (await part.blocks.next()).value ?? [];
   part.place = 0;
-  part.key = part.block[0]?.key ?? null;
 }
 
-function leastKey(parts: readonly Part[]): string | null {
-  let least: string | null = null;
-  for (const { key } of parts) {
-    if (key !== null && (least === null || key < least)) least = key;
-  }
-  return least;
+function nextOf({ block, place }: Part): StreamEntry {
+  return block[place]!;
 }

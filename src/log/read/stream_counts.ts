@@ -10,11 +10,12 @@ import { setTimeout } from "node:timers/promises";
 import { firstIndex } from "../../first_index.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { BLOCK_ENTRIES, KeyTable, writeHex } from "./key_table.ts";
+import { mergedStreams } from "./merged_streams.ts";
 
 /** The last event id, and the number of events in 32 bits. */
 const RECORD_BYTES = UUID_BYTES + 4;
-/** Largest block from `blocks()`. */
-const BLOCK_STREAMS_MAX = 64;
+/** Streams of a block that are read at once. */
+const READ_STREAMS_MAX = 64;
 /** Sorting for longer than this gives others a turn of the event loop. */
 const SORTING_MS_MAX = 4;
 
@@ -55,14 +56,6 @@ interface View {
   records: readonly Buffer[];
   /** Sorted numbers in the last block, relative to its start; null until needed. */
   order: Uint16Array | null;
-}
-
-/** A block of streams, and the place reached in its order. */
-interface Run {
-  start: number;
-  place: number;
-  number: number;
-  key: string;
 }
 
 const newId = Buffer.alloc(UUID_BYTES);
@@ -111,38 +104,32 @@ export class StreamCounts implements StreamSource {
   }
 
   async *#blocks(key: string, view: View): AsyncGenerator<readonly StreamEntry[], void> {
-    const runs: Run[] = [];
+    const sources: StreamSource[] = [];
     let turnMs = performance.now();
     for (let start = 0; start < view.count; start += BLOCK_ENTRIES) {
       const order = this.#order(start, view);
-      const keyAt = (place: number) => this.#table.keyOf(start + order[place]!);
-      const place = firstIndex(order.length, (place) => keyAt(place) >= key);
-      runs.push(...this.#runAt(start, place, view));
+      sources.push({ blocks: (key) => this.#blockFrom(start, order, key, view) });
       const isLast = start + BLOCK_ENTRIES >= view.count;
       if (isLast || performance.now() - turnMs < SORTING_MS_MAX) continue;
       await setTimeout(0);
       turnMs = performance.now();
     }
-    runs.sort((a, b) => a.key < b.key ? -1 : 1);
-    let block: StreamEntry[] = [];
-    while (runs.length > 0) {
-      const first = runs.shift()!;
-      block.push(this.#entry(first, view));
-      for (const next of this.#runAt(first.start, first.place + 1, view)) {
-        runs.splice(firstIndex(runs.length, (place) => runs[place]!.key > next.key), 0, next);
-      }
-      if (block.length < BLOCK_STREAMS_MAX && runs.length > 0) continue;
-      yield block;
-      block = [];
-    }
+    yield* mergedStreams(sources, key);
   }
 
-  /** Returns the block that starts at `start`, at a place in its order; nothing at its end. */
-  #runAt(start: number, place: number, view: View): Run[] {
-    const order = this.#order(start, view);
-    if (place === order.length) return [];
-    const number = start + order[place]!;
-    return [{ start, place, number, key: this.#table.keyOf(number) }];
+  /** Yields the streams in the block that starts at `start`. */
+  *#blockFrom(
+    start: number,
+    order: Uint16Array,
+    key: string,
+    { records }: View,
+  ): Generator<readonly StreamEntry[], void> {
+    const keyAt = (place: number) => this.#table.keyOf(start + order[place]!);
+    let place = firstIndex(order.length, (place) => keyAt(place) >= key);
+    for (; place < order.length; place += READ_STREAMS_MAX) {
+      const numbers = order.subarray(place, place + READ_STREAMS_MAX);
+      yield Array.from(numbers, (number) => this.#entry(start + number, records));
+    }
   }
 
   #order(start: number, view: View): Uint16Array {
@@ -161,8 +148,9 @@ export class StreamCounts implements StreamSource {
     return Uint16Array.from(keys.sort(), (key) => key.charCodeAt(key.length - 1));
   }
 
-  #entry({ key, number }: Run, { records }: View): StreamEntry {
+  #entry(number: number, records: readonly Buffer[]): StreamEntry {
     const { bytes, at } = this.#table.recordOf(number, records);
-    return { key, events: bytes.readUInt32LE(at + UUID_BYTES), lastEventId: uuidText(bytes, at) };
+    const events = bytes.readUInt32LE(at + UUID_BYTES);
+    return { key: this.#table.keyOf(number), events, lastEventId: uuidText(bytes, at) };
   }
 }
