@@ -14,8 +14,8 @@ import { mergedStreams } from "./merged_streams.ts";
 
 /** The last event id, and the number of events in 32 bits. */
 const RECORD_BYTES = UUID_BYTES + 4;
-/** Streams of a block that are read at once. */
-const READ_STREAMS_MAX = 64;
+/** Streams read at once of each block, of which a page needs few. */
+const READ_STREAMS_MAX = 4;
 /** Sorting for longer than this gives others a turn of the event loop. */
 const SORTING_MS_MAX = 4;
 

@@ -7,30 +7,7 @@ import type { SealedHistory } from "../segment/sealed_history.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../storage/file_names.ts";
 import { removeIfThere, type Storage } from "../storage/storage.ts";
-import {
-  BackgroundSealing,
-  type BackgroundSealingOptions,
-  type IndexMaker,
-} from "./background_sealing.ts";
-
-export interface IndexMergingOptions extends Pick<BackgroundSealingOptions, "report" | "pause"> {
-  storage: Storage;
-  sealed: SealedHistory;
-  maker: IndexMaker;
-}
-
-export function indexMerging(
-  { storage, sealed, maker, report, pause }: IndexMergingOptions,
-): BackgroundSealing {
-  return new BackgroundSealing({
-    maker,
-    pause,
-    report,
-    failure: "not merged",
-    nextPath: () => sealed.leftover ?? sealed.nextMerge()?.run.path ?? null,
-    sealNext: () => mergeNext(storage, sealed, maker),
-  });
-}
+import type { IndexMaker } from "./background_sealing.ts";
 
 /** Removes an index file that is not in use, or else makes the next index. */
 export async function mergeNext(

@@ -80,7 +80,7 @@ export async function writeManifest(storage: Storage, manifest: Manifest): Promi
         `the limit of ${MANIFEST_BYTES_MAX}; continue in a new deployment`,
     );
   }
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, [bytes]);
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
 }
 
 /** Returns a manifest with more segments. */

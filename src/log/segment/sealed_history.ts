@@ -15,13 +15,8 @@ import { batchHash, filterHashes, type KeyHash, streamHash } from "../index/key_
 import { chooseRuns, mergeable, type Run, runOf } from "../index/run_plan.ts";
 import { sourceKey } from "../index/stream_blocks.ts";
 import { mergedStreams } from "../read/merged_streams.ts";
-import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
-import {
-  type StreamCounts,
-  type StreamEntry,
-  streamKey,
-  type StreamSource,
-} from "../read/stream_counts.ts";
+import type { LinesWanted, LogFile, SealedFile } from "../read/snapshot.ts";
+import { type StreamEntry, streamKey, type StreamSource } from "../read/stream_counts.ts";
 import { INDEX_FOLDER, isIndexName } from "../storage/file_names.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { errorCode, removeIfThere, type Storage } from "../storage/storage.ts";
@@ -32,7 +27,6 @@ import { sealedSegment } from "./sealed_segment.ts";
 import { findBatch } from "./segment_batches.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 import { Segment } from "./segment_reader.ts";
-import { countThrough } from "./segment_streams.ts";
 
 /** Number of files whose sizes are checked concurrently. The checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;
@@ -185,13 +179,10 @@ export class SealedHistory {
   }
 
   /**
-   * Returns the streams of all segments before the one with an event, and a function that counts
-   * them in that one; null if all sealed events precede the event.
+   * Returns the streams of all segments before the one with an event, and that one; null if all
+   * sealed events precede the event.
    */
-  streamsThrough(eventId: string): {
-    before: StreamSource[];
-    count: () => Promise<StreamCounts | null>;
-  } | null {
+  streamsThrough(eventId: string): { before: StreamSource[]; file: LogFile } | null {
     const files = this.#files;
     const number = firstIndex(files.length, (place) => files[place]!.lastEventId >= eventId);
     if (number === files.length) return null;
@@ -199,7 +190,7 @@ export class SealedHistory {
     const last = parts.at(-1);
     const first = last === undefined ? 0 : last.first + last.count;
     const before = this.#sourcesOf([...parts, ...this.#segmentParts(first, number - first)]);
-    return { before, count: () => countThrough(this.#segments[number]!, eventId) };
+    return { before, file: files[number]! };
   }
 
   /** An index file to remove, of which no lookup needs anything; null if there is none. */

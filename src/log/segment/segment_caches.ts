@@ -52,8 +52,7 @@ export class RowGroupCache {
     decode: () => Promise<Buffer>,
     use: (lines: Buffer) => Result,
   ): Promise<Result> {
-    const cached = this.#lines.get(key);
-    return use(cached ?? await this.#lines.load(key, () => this.decodeInTurn(decode)));
+    return use(await this.#lines.load(key, () => this.decodeInTurn(decode)));
   }
 
   /** Decodes a row group ahead of its use. While others are decoded, readers take turns instead. */

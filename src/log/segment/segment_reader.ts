@@ -8,7 +8,6 @@ import { IndexReader, type TableName } from "../index/index_reader.ts";
 import type { KeyHash } from "../index/key_hash.ts";
 import { readRange, type Storage, type StorageFile } from "../storage/storage.ts";
 import { SegmentError } from "../storage/errors.ts";
-import { CachedReads } from "../wal/cached_reads.ts";
 import type { ColumnValues } from "./column_values.ts";
 import { assembleLines, type LineColumns } from "./line_assembler.ts";
 import { decodeColumns } from "./row_group_decoder.ts";
@@ -169,7 +168,7 @@ function nameError(where: string, error: unknown): unknown {
 }
 
 /**
- * Opens the segment at `path`, whose bytes are probably cached, and reads its footer.
+ * Opens the segment at `path` and reads its footer.
  * @throws {SegmentError} if the file is not a segment or not the expected one.
  */
 export async function openSegment(
@@ -178,11 +177,9 @@ export async function openSegment(
   expected: Partial<EventFacts> = {},
 ): Promise<Segment> {
   const file = await storage.open(path, "read");
-  const reads = new CachedReads();
-  const read: SegmentFile["read"] = (into, position) => reads.read(file, into, position);
   try {
     const listed = { ...expected, path, bytes: await file.size() };
-    const segment = new Segment(listed, { read, close: () => file.close() });
+    const segment = new Segment(listed, file);
     await segment.footer();
     return segment;
   } catch (error) {

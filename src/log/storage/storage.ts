@@ -106,21 +106,16 @@ export async function readSmallFile(
 /**
  * Replaces a file atomically. A crash leaves either the complete old or the complete new file.
  * Writes a temporary file, syncs it, renames it and syncs the directory.
- * @param pieces the file's contents, joined.
  */
 export async function replaceFile(
   storage: Storage,
   path: string,
   temporaryPath: string,
-  pieces: readonly Uint8Array[],
+  bytes: Uint8Array,
 ): Promise<void> {
   const file = await storage.open(temporaryPath, "create");
   try {
-    let end = 0;
-    for (const piece of pieces) {
-      await file.write(piece, end);
-      end += piece.length;
-    }
+    await file.write(bytes, 0);
     await file.sync();
   } finally {
     await file.close();
