@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { IndexBuilder } from "../../src/log/index/index_builder.ts";
+import { IndexBuilder } from "../../src/log/index/index_writer.ts";
 import type { EventFacts, ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
 import { RowGroupWriter } from "../../src/log/segment/segment_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";

@@ -3,7 +3,7 @@ import { workerData } from "node:worker_threads";
 import { answerRequests } from "../../threads/thread_pool.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { fileStorage } from "../storage/file_storage.ts";
-import { makeIndex } from "./index_maker.ts";
+import { makeIndex } from "./index_merging.ts";
 import type { IndexDamage, SealRequest } from "./seal_thread.ts";
 import { type MadeSegment, makeSegment } from "./segment_maker.ts";
 import { startThrottle } from "./throttle.ts";

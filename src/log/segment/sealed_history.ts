@@ -24,9 +24,8 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { RowGroupDecoder } from "./row_group_decoder.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { sealedSegment } from "./sealed_segment.ts";
-import { findBatch } from "./segment_batches.ts";
+import { findBatch, Segment } from "./segment_reader.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
-import { Segment } from "./segment_reader.ts";
 
 /** Number of files whose sizes are checked concurrently. The checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;

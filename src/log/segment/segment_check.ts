@@ -20,7 +20,7 @@ import {
   uuidAt,
 } from "./column_values.ts";
 import type { RowGroup } from "./segment_footer.ts";
-import { IndexBuilder } from "../index/index_builder.ts";
+import { IndexBuilder } from "../index/index_writer.ts";
 import type { ExpectedSegment } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";

@@ -19,7 +19,7 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { FileWriter } from "./file_writer.ts";
-import { IndexBuilder } from "../index/index_builder.ts";
+import { IndexBuilder } from "../index/index_writer.ts";
 import {
   type EventFacts,
   METADATA_KEY,
