@@ -32,10 +32,6 @@ const CHECKED_AT_ONCE = 16;
 
 /** Memory for filters: those of 130 million keys. Without one, a lookup reads a page. */
 export const FILTERS_BYTES_MAX: number = 128 * 1024 * 1024;
-/** A filter up to this size is loaded while the lookup waits, a larger one beside it. */
-const AWAITED_FILTER_BYTES_MAX = 1024 * 1024;
-/** Memory that only the small filters of new segments and runs may use. */
-const SMALL_FILTERS_BYTES = FILTERS_BYTES_MAX / 8;
 
 export interface SealedHistoryOptions {
   /** Reports each damaged index once. */
@@ -331,21 +327,15 @@ export class SealedHistory {
     }
   }
 
-  /** Loads the filter of a part into memory if there is room; true if none is loaded in time. */
+  /** Loads the filter of a part into memory if there is room; true if there is none. */
   async #mayHold(part: Part, hash: KeyHash): Promise<boolean> {
     const { index } = part;
     const open = await this.#ask(part, () => index.open(), null);
     if (open === null || index.loadedBytes > 0) return true;
     const { filterBytes } = open;
-    const isSmall = filterBytes <= AWAITED_FILTER_BYTES_MAX;
-    const roomBytes = this.#filtersBytesMax - (isSmall ? 0 : SMALL_FILTERS_BYTES);
     const usedBytes = sumOf(this.#parts, ({ index }) => index.loadedBytes);
-    if (filterBytes === 0 || usedBytes + filterBytes > roomBytes) return true;
-    const loaded = this.#ask(part, () => index.loadFilter(open), undefined);
-    // Any other failure shows again in a lookup that reads the index.
-    const lose = (error: unknown) => error instanceof RunLost && this.#lose(error);
-    if (!isSmall) void loaded.catch(lose);
-    else await loaded;
+    if (filterBytes === 0 || usedBytes + filterBytes > this.#filtersBytesMax) return true;
+    await this.#ask(part, () => index.loadFilter(open), undefined);
     return index.mayHold(hash) ?? true;
   }
 
