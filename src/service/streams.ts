@@ -9,9 +9,14 @@ import type { Log } from "../log/log.ts";
 import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
 import { isSourceKey } from "../log/index/stream_blocks.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
-import { mergedStreams } from "../log/read/merged_streams.ts";
+import {
+  mergedStreams,
+  namesOf,
+  StreamCounts,
+  streamKey,
+  type StreamSource,
+} from "../log/read/stream_counts.ts";
 import type { LogFile } from "../log/read/snapshot.ts";
-import { namesOf, StreamCounts, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";

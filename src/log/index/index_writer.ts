@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
-import { StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
+import { mergedStreams, StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
 import {
   DIRECTORY_ENTRY_BYTES,
   encodeTrailer,
@@ -14,7 +14,6 @@ import {
 import { ENTRY_BYTES, EntryList } from "./entries.ts";
 import { filterBytes, KeyFilter } from "./key_filter.ts";
 import { BlockEncoder, type ChildRow } from "./stream_blocks.ts";
-import { mergedStreams } from "../read/merged_streams.ts";
 import { batchHash, type FilteredColumn, streamHash, valueHash } from "./key_hash.ts";
 
 type Parts<Part> = Iterable<Part> | AsyncIterable<Part>;

@@ -1,16 +1,16 @@
 /**
- * In-memory event count and last event for each stream, for unsealed files or part of a segment.
- * Listed by source, then stream, both in byte order.
+ * In-memory event count and last event for each stream, for unsealed files or part of a segment,
+ * and the merge of streams of several parts of the log, as an LSM tree merges its runs. Listed by
+ * source, then stream, both in byte order.
  *
- * Streams are sorted in blocks, which a listing merges. A full block is sorted once, so that a page
- * after a commit sorts little more than the streams of the commit.
+ * Streams in memory are sorted in blocks, which are merged too. A full block is sorted once, so
+ * that a page after a commit sorts little more than the streams of the commit.
  */
 import { Buffer } from "node:buffer";
 import { setTimeout } from "node:timers/promises";
 import { firstIndex } from "../../first_index.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { BLOCK_ENTRIES, KeyTable, writeHex } from "./key_table.ts";
-import { mergedStreams } from "./merged_streams.ts";
 
 /** The last event id, and the number of events in 32 bits. */
 const RECORD_BYTES = UUID_BYTES + 4;
@@ -18,6 +18,10 @@ const RECORD_BYTES = UUID_BYTES + 4;
 const READ_STREAMS_MAX = 4;
 /** Sorting for longer than this gives others a turn of the event loop. */
 const SORTING_MS_MAX = 4;
+
+/** Maximum parts of the log searched concurrently. */
+const SEEKS_MAX = 32;
+const BLOCK_STREAMS_MAX = 128;
 
 /** The events in one stream. */
 export interface StreamEntry {
@@ -153,4 +157,69 @@ export class StreamCounts implements StreamSource {
     const events = bytes.readUInt32LE(at + UUID_BYTES);
     return { key: this.#table.keyOf(number), events, lastEventId: uuidText(bytes, at) };
   }
+}
+
+/** A part of the log, and the place reached in its streams. */
+interface Part {
+  readonly blocks: StreamBlocks;
+  /** The current block; empty at the end. */
+  block: readonly StreamEntry[];
+  /** Place of the next stream in the block. */
+  place: number;
+}
+
+/**
+ * Yields all streams from a key on, in order, in blocks of at least one. A stream that several
+ * parts have is one entry, with the sum of the counts and the latest event.
+ */
+export async function* mergedStreams(
+  sources: readonly StreamSource[],
+  from: string,
+): AsyncGenerator<StreamEntry[], void> {
+  const parts = sources.map((source): Part => (
+    { blocks: source.blocks(from), block: [], place: 0 }
+  ));
+  for (let place = 0; place < parts.length; place += SEEKS_MAX) {
+    const seeks = parts.slice(place, place + SEEKS_MAX).map(enterNextBlock);
+    // Wait for all seeks, so that no file is still being read after the merge has failed.
+    await Promise.allSettled(seeks);
+    await Promise.all(seeks);
+  }
+  const waiting = parts.filter(({ block }) => block.length > 0);
+  waiting.sort((a, b) => nextOf(a).key < nextOf(b).key ? -1 : 1);
+  let merged: StreamEntry[] = [];
+  while (waiting.length > 0) {
+    const part = waiting.shift()!;
+    const { key, events, lastEventId } = nextOf(part);
+    const last = merged.at(-1);
+    if (last?.key === key) {
+      last.events += events;
+      if (last.lastEventId < lastEventId) last.lastEventId = lastEventId;
+    } else {
+      if (merged.length === BLOCK_STREAMS_MAX) {
+        yield merged;
+        merged = [];
+      }
+      merged.push({ key, events, lastEventId });
+    }
+    part.place += 1;
+    if (part.place === part.block.length) await enterNextBlock(part);
+    if (part.block.length === 0) continue;
+    const next = nextOf(part).key;
+    waiting.splice(
+      firstIndex(waiting.length, (place) => nextOf(waiting[place]!).key >= next),
+      0,
+      part,
+    );
+  }
+  if (merged.length > 0) yield merged;
+}
+
+async function enterNextBlock(part: Part): Promise<void> {
+  part.block = (await part.blocks.next()).value ?? [];
+  part.place = 0;
+}
+
+function nextOf({ block, place }: Part): StreamEntry {
+  return block[place]!;
 }

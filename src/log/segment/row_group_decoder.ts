@@ -1,6 +1,6 @@
 /**
- * Decodes row groups into stored lines, on another thread, so that replaying sealed history does not
- * delay other clients. If no thread can be started, the main thread decodes.
+ * Decodes row groups into stored lines, on another thread, so that replaying sealed history does
+ * not delay other clients. If no thread can be started, the main thread decodes.
  */
 import { Buffer } from "node:buffer";
 import {

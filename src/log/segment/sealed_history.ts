@@ -14,9 +14,13 @@ import { IndexReader, type TableName } from "../index/index_reader.ts";
 import { batchHash, filterHashes, type KeyHash, streamHash } from "../index/key_hash.ts";
 import { chooseRuns, mergeable, type Run, runOf } from "../index/run_plan.ts";
 import { sourceKey } from "../index/stream_blocks.ts";
-import { mergedStreams } from "../read/merged_streams.ts";
+import {
+  mergedStreams,
+  type StreamEntry,
+  streamKey,
+  type StreamSource,
+} from "../read/stream_counts.ts";
 import type { LinesWanted, LogFile, SealedFile } from "../read/snapshot.ts";
-import { type StreamEntry, streamKey, type StreamSource } from "../read/stream_counts.ts";
 import { INDEX_FOLDER, isIndexName } from "../storage/file_names.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { errorCode, removeIfThere, type Storage } from "../storage/storage.ts";

@@ -1,4 +1,4 @@
-/** Unfinished index files: none remains after a clean stop, nor after the start that follows a kill. */
+/** Unfinished index files: none remains after a clean stop, nor after the start after a kill. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";

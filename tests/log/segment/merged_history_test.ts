@@ -5,10 +5,13 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { mergedStreams } from "../../../src/log/read/merged_streams.ts";
+import {
+  mergedStreams,
+  type StreamEntry,
+  type StreamSource,
+} from "../../../src/log/read/stream_counts.ts";
 import { readLines } from "../../../src/log/read/snapshot.ts";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
-import type { StreamEntry, StreamSource } from "../../../src/log/read/stream_counts.ts";
 import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { makeIndex, mergeNext } from "../../../src/log/sealing/index_merging.ts";
