@@ -12,7 +12,7 @@ import process from "node:process";
 import { openLog } from "../src/log/log.ts";
 import { EventScan } from "../src/log/read/event_scan.ts";
 import { readManifest } from "../src/log/segment/manifest.ts";
-import { makeIndex } from "../src/log/sealing/index_maker.ts";
+import { makeIndex } from "../src/log/sealing/index_merging.ts";
 import { runOf } from "../src/log/index/run_plan.ts";
 import { fileStorage } from "../src/log/storage/file_storage.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../src/log/storage/file_names.ts";

@@ -40,8 +40,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the manifest is renamed before its bytes are synced",
     edits: [edit(
       "log/storage/storage.ts",
-      "      end += piece.length;\n    }\n    await file.sync();\n",
-      "      end += piece.length;\n    }\n",
+      "    await file.write(bytes, 0);\n    await file.sync();\n",
+      "    await file.write(bytes, 0);\n",
     )],
     tests: [CRASHES],
   },

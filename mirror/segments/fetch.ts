@@ -52,7 +52,7 @@ export async function fetchSegments(
   }
   if (await sizeOf(join(logDir, TAIL_FILE)) === null) await createTail(storage);
   const bytes = encodeManifest(manifest);
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, [bytes]);
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
   report(`copied ${segments.length} segments from ${url}`);
 }
 

@@ -11,7 +11,7 @@ import { createHandler } from "../api/handler.ts";
 import { refusalResponse } from "../api/responses.ts";
 import { TAIL_ROTATE_BYTES } from "../limits.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
-import { decodeThread } from "../log/segment/decode_thread.ts";
+import { decodeThread } from "../log/segment/row_group_decoder.ts";
 import { OWNERSHIP_CHECK_MS } from "../log/storage/owned_storage.ts";
 import { indexThread, sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";

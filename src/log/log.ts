@@ -16,7 +16,7 @@ import {
   type IndexMaker,
   type SegmentMaker,
 } from "./sealing/background_sealing.ts";
-import { indexMerging } from "./sealing/index_merging.ts";
+import { mergeNext } from "./sealing/index_merging.ts";
 import { removePending, removeUnfinished, sealPending } from "./sealing/seal.ts";
 import {
   type MakerSettings,
@@ -304,8 +304,15 @@ export class Log {
 
   #mergingBy({ indexMaker: maker, pause }: SealingOptions): BackgroundSealing | null {
     if (maker === undefined) return null;
-    const { storage, report } = this.#options;
-    return indexMerging({ storage, sealed: this.sealed, maker, report, pause });
+    const { storage, sealed } = this;
+    return new BackgroundSealing({
+      maker,
+      pause,
+      report: this.#report,
+      failure: "not merged",
+      nextPath: () => sealed.leftover ?? sealed.nextMerge()?.run.path ?? null,
+      sealNext: () => mergeNext(storage, sealed, maker),
+    });
   }
 
   /** Seals the oldest pending file and switches its readers to the segments. */

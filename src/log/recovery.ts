@@ -12,6 +12,7 @@ import { usedBytes } from "./wal/reserved_space.ts";
 import type { OwnedStorage } from "./storage/owned_storage.ts";
 import {
   findUnlisted,
+  INDEX_TEMPORARY_FILE,
   isWithinPending,
   LOCK_FILE,
   MANIFEST_FILE,
@@ -27,7 +28,7 @@ import {
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
-import type { RowGroupDecoder } from "./segment/decode_thread.ts";
+import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
 import { remnantFault } from "./wal/remnant.ts";
 import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
@@ -235,9 +236,9 @@ async function prepareFolder(storage: Storage): Promise<Manifest> {
   return EMPTY_MANIFEST;
 }
 
-/** Removes a temporary manifest or tail that was never renamed. */
+/** Removes a temporary manifest, tail or index that was never renamed. */
 async function removeTemporaryFiles(storage: Storage): Promise<void> {
-  for (const path of [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE]) {
+  for (const path of [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE, INDEX_TEMPORARY_FILE]) {
     await removeIfThere(storage, path);
   }
 }

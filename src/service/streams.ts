@@ -9,8 +9,14 @@ import type { Log } from "../log/log.ts";
 import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
 import { isSourceKey } from "../log/index/stream_blocks.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
-import { mergedStreams } from "../log/read/merged_streams.ts";
-import { namesOf, StreamCounts, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
+import {
+  mergedStreams,
+  namesOf,
+  StreamCounts,
+  streamKey,
+  type StreamSource,
+} from "../log/read/stream_counts.ts";
+import type { LogFile } from "../log/read/snapshot.ts";
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { fileView } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
@@ -113,7 +119,9 @@ export class StreamPages {
   async #countThrough(through: string): Promise<StreamsAt> {
     const { sealed, unsealed } = this.#log;
     const split = sealed.streamsThrough(through);
-    if (split !== null) return listingAt(through, [() => split.before], await split.count());
+    if (split !== null) {
+      return listingAt(through, [() => split.before], await countIn(split.file, through));
+    }
     const all = sealed.streamSources();
     const place = unsealed.findIndex(({ lastEventId }) => through <= (lastEventId ?? ""));
     if (place < 0) throw anchorUnavailable(through);
@@ -121,7 +129,7 @@ export class StreamPages {
     return listingAt(
       through,
       [() => all, ...before],
-      await countUnsealed(unsealed[place]!, through),
+      await countIn(fileView(unsealed[place]!), through),
     );
   }
 }
@@ -142,10 +150,10 @@ function wholeFile(file: CommitFile): PartStreams {
 }
 
 /** Counts the events in a file up to `through`; null if the file does not contain that event. */
-async function countUnsealed(file: CommitFile, through: string): Promise<StreamCounts | null> {
+async function countIn(file: LogFile, through: string): Promise<StreamCounts | null> {
   const counts = new StreamCounts();
   let isFound = false;
-  await walkEvents(fileView(file), (chunk, start) => {
+  await walkEvents(file, (chunk, start) => {
     const eventId = lineEventId(chunk, start);
     if (eventId > through) return false;
     isFound = eventId === through;

@@ -31,6 +31,8 @@ export interface ThreadPoolOptions {
 /** Messages from a thread: `ready` once, then one per request. */
 type Message<Response> = { ready: true } | { response: Response } | { failure: string };
 
+const CLOSED = "the thread was closed";
+
 /** Young generation size per thread. V8's default takes 100 MiB more without being faster. */
 const YOUNG_HEAP_MIB_MAX = 12;
 
@@ -65,7 +67,7 @@ export class ThreadPool<Request, Response> {
     }
   }
 
-  /** Ends the threads; pending requests fail. */
+  /** Ends the threads; pending requests fail once their thread has ended. */
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }
@@ -90,7 +92,7 @@ class RequestThread<Request, Response> {
 
   /** Messages hold ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
   request(message: Request, transfer: TransferListItem[]): Promise<Response> {
-    if (this.#isClosed) return Promise.reject(new ThreadLostError("the thread was closed"));
+    if (this.#isClosed) return Promise.reject(new ThreadLostError(CLOSED));
     assert(this.#pending === null, "a thread must have at most one request");
     clearTimeout(this.#idleTimer);
     const pending: PromiseWithResolvers<Response> = Promise.withResolvers();
@@ -108,7 +110,8 @@ class RequestThread<Request, Response> {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#end("the thread was closed");
+    await this.#worker?.terminate();
+    this.#lose(this.#worker, CLOSED);
   }
 
   #send(message: Request, transfer: TransferListItem[]): void {
@@ -130,7 +133,7 @@ class RequestThread<Request, Response> {
       lose(error.message);
       void worker.terminate();
     });
-    worker.on("exit", () => lose("the thread ended"));
+    worker.on("exit", () => lose(this.#isClosed ? CLOSED : "the thread ended"));
     return worker;
   }
 

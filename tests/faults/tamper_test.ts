@@ -20,7 +20,7 @@ import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import type { FailureCode } from "../../src/log/verify/failure.ts";
 import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
-import { mergedStreams } from "../../src/log/read/merged_streams.ts";
+import { mergedStreams } from "../../src/log/read/stream_counts.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import { flipBit, truncateAt } from "../support/corrupt.ts";
 import {

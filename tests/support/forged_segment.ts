@@ -3,12 +3,11 @@ import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
 import { HistoryChain } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { IndexBuilder } from "../../src/log/index/index_builder.ts";
-import type { EventFacts } from "../../src/log/segment/segment_metadata.ts";
-import { RowGroupWriter } from "../../src/log/segment/row_group_writer.ts";
+import { IndexBuilder } from "../../src/log/index/index_writer.ts";
+import type { EventFacts, ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
+import { RowGroupWriter } from "../../src/log/segment/segment_writer.ts";
 import { RowGroupRows } from "../../src/log/segment/segment_rows.ts";
 import { FileWriter } from "../../src/log/segment/file_writer.ts";
-import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 

@@ -1,8 +1,7 @@
 /** Merges the indexes of a closed log, as its writer does while it serves. */
 import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
 import { readManifest } from "../../src/log/segment/manifest.ts";
-import { makeIndex } from "../../src/log/sealing/index_maker.ts";
-import { mergeNext } from "../../src/log/sealing/index_merging.ts";
+import { makeIndex, mergeNext } from "../../src/log/sealing/index_merging.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 
 /** Makes the indexes that are due, and removes those not in use. */

@@ -2,7 +2,7 @@
  * Merges indexes of consecutive segments or runs into the index of their run. The result depends
  * only on the segments, so that `verify` can make it again.
  */
-import { mergedStreams } from "../read/merged_streams.ts";
+import { mergedStreams } from "../read/stream_counts.ts";
 import { sumOf } from "../../sum.ts";
 import { joined, sortDistinct } from "./entries.ts";
 import { NO_COVERAGE } from "./index_format.ts";

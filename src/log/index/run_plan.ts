@@ -63,18 +63,17 @@ export function chooseRuns(segments: readonly RunSegment[], paths: ReadonlySet<s
 }
 
 /**
- * Returns the first eight neighbors, lowest level first, that can be merged; empty if none can.
+ * Yields each eight neighbors that can be merged, lowest level first.
  * @param parts the indexes in use, of level 0 for a segment's own.
  */
-export function nextToMerge<Part extends Pick<Run, "level" | "first">>(
+export function* mergeable<Part extends Pick<Run, "level" | "first">>(
   parts: readonly Part[],
-): readonly Part[] {
+): Generator<readonly Part[], void> {
   for (let level = 0; level < LEVELS_MAX; level++) {
     for (let place = 0; place + RUN_FANOUT <= parts.length; place++) {
       const group = parts.slice(place, place + RUN_FANOUT);
       const isAligned = group[0]!.first % RUN_FANOUT ** (level + 1) === 0;
-      if (isAligned && group.every((part) => part.level === level)) return group;
+      if (isAligned && group.every((part) => part.level === level)) yield group;
     }
   }
-  return [];
 }

@@ -12,8 +12,8 @@ import {
   snappyUncompress,
 } from "hyparquet";
 import { checkIndices, checkLiterals, checkPages } from "./page_check.ts";
-import type { FileRange } from "../storage/read_range.ts";
-import { SegmentError } from "../storage/segment_error.ts";
+import type { FileRange } from "../storage/storage.ts";
+import { SegmentError } from "../storage/errors.ts";
 
 /** Parsers that return values as they are stored. */
 export const RAW_VALUES: Partial<ParquetParsers> = {

@@ -3,7 +3,7 @@
  * produces: an optional dictionary page, then one v2 data page with a value for every row. After
  * these checks, decoding takes memory and time in proportion to the chunk's bounds.
  */
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 import { parseThrift, type ThriftStruct } from "./thrift.ts";
 
 /** Values of the enumerations in parquet.thrift. */

@@ -3,7 +3,7 @@
  * bounds. `hyparquet` trusts the sizes that it reads, so a crafted list could make it allocate
  * gigabytes. It only gets structures that were parsed here first.
  */
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 
 /** Integers and structures in a structure, by field id. Other values are checked, and null. */
 export type ThriftStruct = Map<number, number | ThriftStruct | null>;

@@ -1,9 +1,10 @@
 /**
- * In-memory event count and last event for each stream, for unsealed files or part of a segment.
- * Listed by source, then stream, both in byte order.
+ * In-memory event count and last event for each stream, for unsealed files or part of a segment,
+ * and the merge of streams of several parts of the log, as an LSM tree merges its runs. Listed by
+ * source, then stream, both in byte order.
  *
- * Streams are sorted in blocks, which a listing merges. A full block is sorted once, so that a page
- * after a commit sorts little more than the streams of the commit.
+ * Streams in memory are sorted in blocks, which are merged too. A full block is sorted once, so
+ * that a page after a commit sorts little more than the streams of the commit.
  */
 import { Buffer } from "node:buffer";
 import { setTimeout } from "node:timers/promises";
@@ -13,10 +14,14 @@ import { BLOCK_ENTRIES, KeyTable, writeHex } from "./key_table.ts";
 
 /** The last event id, and the number of events in 32 bits. */
 const RECORD_BYTES = UUID_BYTES + 4;
-/** Largest block from `blocks()`. */
-const BLOCK_STREAMS_MAX = 64;
+/** Streams read at once of each block, of which a page needs few. */
+const READ_STREAMS_MAX = 4;
 /** Sorting for longer than this gives others a turn of the event loop. */
 const SORTING_MS_MAX = 4;
+
+/** Maximum parts of the log searched concurrently. */
+const SEEKS_MAX = 32;
+const BLOCK_STREAMS_MAX = 128;
 
 /** The events in one stream. */
 export interface StreamEntry {
@@ -55,14 +60,6 @@ interface View {
   records: readonly Buffer[];
   /** Sorted numbers in the last block, relative to its start; null until needed. */
   order: Uint16Array | null;
-}
-
-/** A block of streams, and the place reached in its order. */
-interface Run {
-  start: number;
-  place: number;
-  number: number;
-  key: string;
 }
 
 const newId = Buffer.alloc(UUID_BYTES);
@@ -111,38 +108,32 @@ export class StreamCounts implements StreamSource {
   }
 
   async *#blocks(key: string, view: View): AsyncGenerator<readonly StreamEntry[], void> {
-    const runs: Run[] = [];
+    const sources: StreamSource[] = [];
     let turnMs = performance.now();
     for (let start = 0; start < view.count; start += BLOCK_ENTRIES) {
       const order = this.#order(start, view);
-      const keyAt = (place: number) => this.#table.keyOf(start + order[place]!);
-      const place = firstIndex(order.length, (place) => keyAt(place) >= key);
-      runs.push(...this.#runAt(start, place, view));
+      sources.push({ blocks: (key) => this.#blockFrom(start, order, key, view) });
       const isLast = start + BLOCK_ENTRIES >= view.count;
       if (isLast || performance.now() - turnMs < SORTING_MS_MAX) continue;
       await setTimeout(0);
       turnMs = performance.now();
     }
-    runs.sort((a, b) => a.key < b.key ? -1 : 1);
-    let block: StreamEntry[] = [];
-    while (runs.length > 0) {
-      const first = runs.shift()!;
-      block.push(this.#entry(first, view));
-      for (const next of this.#runAt(first.start, first.place + 1, view)) {
-        runs.splice(firstIndex(runs.length, (place) => runs[place]!.key > next.key), 0, next);
-      }
-      if (block.length < BLOCK_STREAMS_MAX && runs.length > 0) continue;
-      yield block;
-      block = [];
-    }
+    yield* mergedStreams(sources, key);
   }
 
-  /** Returns the block that starts at `start`, at a place in its order; nothing at its end. */
-  #runAt(start: number, place: number, view: View): Run[] {
-    const order = this.#order(start, view);
-    if (place === order.length) return [];
-    const number = start + order[place]!;
-    return [{ start, place, number, key: this.#table.keyOf(number) }];
+  /** Yields the streams in the block that starts at `start`. */
+  *#blockFrom(
+    start: number,
+    order: Uint16Array,
+    key: string,
+    { records }: View,
+  ): Generator<readonly StreamEntry[], void> {
+    const keyAt = (place: number) => this.#table.keyOf(start + order[place]!);
+    let place = firstIndex(order.length, (place) => keyAt(place) >= key);
+    for (; place < order.length; place += READ_STREAMS_MAX) {
+      const numbers = order.subarray(place, place + READ_STREAMS_MAX);
+      yield Array.from(numbers, (number) => this.#entry(start + number, records));
+    }
   }
 
   #order(start: number, view: View): Uint16Array {
@@ -161,8 +152,74 @@ export class StreamCounts implements StreamSource {
     return Uint16Array.from(keys.sort(), (key) => key.charCodeAt(key.length - 1));
   }
 
-  #entry({ key, number }: Run, { records }: View): StreamEntry {
+  #entry(number: number, records: readonly Buffer[]): StreamEntry {
     const { bytes, at } = this.#table.recordOf(number, records);
-    return { key, events: bytes.readUInt32LE(at + UUID_BYTES), lastEventId: uuidText(bytes, at) };
+    const events = bytes.readUInt32LE(at + UUID_BYTES);
+    return { key: this.#table.keyOf(number), events, lastEventId: uuidText(bytes, at) };
   }
+}
+
+/** A part of the log, and the place reached in its streams. */
+interface Part {
+  readonly blocks: StreamBlocks;
+  /** The current block; empty at the end. */
+  block: readonly StreamEntry[];
+  /** Place of the next stream in the block. */
+  place: number;
+}
+
+/**
+ * Yields all streams from a key on, in order, in blocks of at least one. A stream that several
+ * parts have is one entry, with the sum of the counts and the latest event.
+ */
+export async function* mergedStreams(
+  sources: readonly StreamSource[],
+  from: string,
+): AsyncGenerator<StreamEntry[], void> {
+  const parts = sources.map((source): Part => (
+    { blocks: source.blocks(from), block: [], place: 0 }
+  ));
+  for (let place = 0; place < parts.length; place += SEEKS_MAX) {
+    const seeks = parts.slice(place, place + SEEKS_MAX).map(enterNextBlock);
+    // Wait for all seeks, so that no file is still being read after the merge has failed.
+    await Promise.allSettled(seeks);
+    await Promise.all(seeks);
+  }
+  const waiting = parts.filter(({ block }) => block.length > 0);
+  waiting.sort((a, b) => nextOf(a).key < nextOf(b).key ? -1 : 1);
+  let merged: StreamEntry[] = [];
+  while (waiting.length > 0) {
+    const part = waiting.shift()!;
+    const { key, events, lastEventId } = nextOf(part);
+    const last = merged.at(-1);
+    if (last?.key === key) {
+      last.events += events;
+      if (last.lastEventId < lastEventId) last.lastEventId = lastEventId;
+    } else {
+      if (merged.length === BLOCK_STREAMS_MAX) {
+        yield merged;
+        merged = [];
+      }
+      merged.push({ key, events, lastEventId });
+    }
+    part.place += 1;
+    if (part.place === part.block.length) await enterNextBlock(part);
+    if (part.block.length === 0) continue;
+    const next = nextOf(part).key;
+    waiting.splice(
+      firstIndex(waiting.length, (place) => nextOf(waiting[place]!).key >= next),
+      0,
+      part,
+    );
+  }
+  if (merged.length > 0) yield merged;
+}
+
+async function enterNextBlock(part: Part): Promise<void> {
+  part.block = (await part.blocks.next()).value ?? [];
+  part.place = 0;
+}
+
+function nextOf({ block, place }: Part): StreamEntry {
+  return block[place]!;
 }

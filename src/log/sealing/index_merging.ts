@@ -3,32 +3,59 @@
  * in use (docs/format.md, "Index files"). A crash at any step leaves files that the next start
  * either uses or removes.
  */
-import type { SealedHistory } from "../segment/sealed_history.ts";
+import type { MergePlan, SealedHistory } from "../segment/sealed_history.ts";
+import { CorruptLogError } from "../storage/errors.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../storage/file_names.ts";
-import { removeIfThere, type Storage } from "../storage/storage.ts";
-import {
-  BackgroundSealing,
-  type BackgroundSealingOptions,
-  type IndexMaker,
-} from "./background_sealing.ts";
+import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
+import type { IndexMaker } from "./background_sealing.ts";
+import { mergeIndexes } from "../index/index_merge.ts";
+import { NO_COVERAGE } from "../index/index_format.ts";
+import { IndexCaches, IndexReader } from "../index/index_reader.ts";
+import { FileWriter } from "../segment/file_writer.ts";
+import { openSegment } from "../segment/segment_reader.ts";
 
-export interface IndexMergingOptions extends Pick<BackgroundSealingOptions, "report" | "pause"> {
-  storage: Storage;
-  sealed: SealedHistory;
-  maker: IndexMaker;
+/** Bytes collected for a write. */
+const WRITE_BYTES = 512 * 1024;
+
+/**
+ * Writes the index and syncs it.
+ * @param throttle called after each step; may block.
+ * @throws {CorruptLogError} if an input is damaged.
+ */
+export async function makeIndex(
+  storage: Storage,
+  { run, inputs }: MergePlan,
+  throttle?: () => void,
+): Promise<void> {
+  const opened: Pick<StorageFile, "close">[] = [];
+  try {
+    const sources = [];
+    for (const { path, ordinal, coverage } of inputs) {
+      const source = coverage === NO_COVERAGE
+        ? await openSegment(storage, path)
+        : await openIndex(storage, path, coverage);
+      opened.push(source);
+      sources.push({ index: source.index, ordinal });
+    }
+    const file = await storage.open(INDEX_TEMPORARY_FILE, "create");
+    opened.push(file);
+    const writer = new FileWriter(file);
+    await mergeIndexes(sources, run.coverage, async (bytes) => {
+      writer.appendBytes(bytes);
+      if (writer.index >= WRITE_BYTES) await writer.flush();
+    }, throttle);
+    await writer.flush();
+    await file.sync();
+  } finally {
+    for (const file of opened) await file.close();
+  }
 }
 
-export function indexMerging(
-  { storage, sealed, maker, report, pause }: IndexMergingOptions,
-): BackgroundSealing {
-  return new BackgroundSealing({
-    maker,
-    pause,
-    report,
-    failure: "not merged",
-    nextPath: () => sealed.leftover ?? sealed.nextMerge()?.run.path ?? null,
-    sealNext: () => mergeNext(storage, sealed, maker),
-  });
+async function openIndex(storage: Storage, path: string, coverage: string) {
+  const file = await storage.open(path, "read");
+  const place = async () => ({ file, start: 0, end: await file.size() });
+  const index = new IndexReader(path, place, new IndexCaches(), coverage);
+  return { index, close: () => file.close() };
 }
 
 /** Removes an index file that is not in use, or else makes the next index. */
@@ -45,8 +72,15 @@ export async function mergeNext(
     await storage.syncFolder(".");
   }
   await removeIfThere(storage, INDEX_TEMPORARY_FILE);
-  await maker.make(plan);
-  await storage.rename(INDEX_TEMPORARY_FILE, plan.run.path);
-  await storage.syncFolder(INDEX_FOLDER);
+  try {
+    await maker.make(plan);
+    await storage.rename(INDEX_TEMPORARY_FILE, plan.run.path);
+    await storage.syncFolder(INDEX_FOLDER);
+  } catch (error) {
+    await removeIfThere(storage, INDEX_TEMPORARY_FILE).catch(() => {});
+    if (!(error instanceof CorruptLogError)) throw error;
+    // Retrying would find the same damage.
+    return sealed.giveUpMerge(plan.run, error);
+  }
   sealed.useRun(plan.run);
 }

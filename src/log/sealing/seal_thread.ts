@@ -2,6 +2,7 @@
  * Makes segments and indexes on threads, so that appends and reads do not wait. An idle thread
  * stays alive for some time, since starting one takes a tenth of a second.
  */
+import { CorruptLogError } from "../storage/errors.ts";
 import { ThreadPool } from "../../threads/thread_pool.ts";
 import type { MergePlan } from "../segment/sealed_history.ts";
 import type { IndexMaker, SegmentMaker } from "./background_sealing.ts";
@@ -13,6 +14,9 @@ const SEAL_THREAD_IDLE_MS = 60_000;
 /** A request to a thread. */
 export type SealRequest = { task: SegmentTask } | { plan: MergePlan };
 
+/** What is damaged in the inputs of an index; null if it was made. */
+export type IndexDamage = string | null;
+
 /** Builds segments for the log in `logDir`. A thread that dies is replaced for the next segment. */
 export function sealThread(logDir: string): SegmentMaker {
   const threads = startThread<MadeSegment>(logDir);
@@ -21,8 +25,14 @@ export function sealThread(logDir: string): SegmentMaker {
 
 /** Makes indexes on a thread of its own, since a large merge must not delay sealing. */
 export function indexThread(logDir: string): IndexMaker {
-  const threads = startThread<void>(logDir);
-  return { make: (plan) => threads.request({ plan }), close: () => threads.close() };
+  const threads = startThread<IndexDamage>(logDir);
+  return {
+    async make(plan) {
+      const damage = await threads.request({ plan });
+      if (damage !== null) throw new CorruptLogError(damage);
+    },
+    close: () => threads.close(),
+  };
 }
 
 function startThread<Made>(logDir: string): ThreadPool<SealRequest, Made> {

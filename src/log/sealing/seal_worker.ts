@@ -1,19 +1,26 @@
 /** The worker thread of `seal_thread.ts`: makes one segment or index at a time. */
 import { workerData } from "node:worker_threads";
 import { answerRequests } from "../../threads/thread_pool.ts";
+import { CorruptLogError } from "../storage/errors.ts";
 import { fileStorage } from "../storage/file_storage.ts";
-import { makeIndex } from "./index_maker.ts";
-import type { SealRequest } from "./seal_thread.ts";
+import { makeIndex } from "./index_merging.ts";
+import type { IndexDamage, SealRequest } from "./seal_thread.ts";
 import { type MadeSegment, makeSegment } from "./segment_maker.ts";
 import { startThrottle } from "./throttle.ts";
 
 const storage = fileStorage(workerData as string);
 
-answerRequests<SealRequest, MadeSegment | void>(async (request) => {
+answerRequests<SealRequest, MadeSegment | IndexDamage>(async (request) => {
   if ("task" in request) {
     const throttle = startThrottle(request.task.backlogBytes);
     return { response: await makeSegment(storage, request.task, { throttle }) };
   }
   // Lookups are right without the index, so nothing is urgent.
-  return { response: await makeIndex(storage, request.plan, startThrottle(0)) };
+  try {
+    await makeIndex(storage, request.plan, startThrottle(0));
+    return { response: null };
+  } catch (error) {
+    if (!(error instanceof CorruptLogError)) throw error;
+    return { response: error.message };
+  }
 });

@@ -4,7 +4,7 @@
  */
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
 import type { SegmentFacts } from "../segment/segment_metadata.ts";
 import {

@@ -4,7 +4,7 @@ import type { DecodedArray } from "hyparquet";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import { sameBytes, uuidText, viewFor, viewOf } from "../line/line_bytes.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 
 /** Largest time value of a Date (ECMA-262, "Time Values and Time Range"). */
 const DATE_MS_MAX = 8.64e15;

@@ -1,4 +1,4 @@
-/** The worker thread of `decode_thread.ts`. */
+/** The worker thread of `row_group_decoder.ts`. */
 import { answerRequests } from "../../threads/thread_pool.ts";
 import { decodeLines, type DecodeRequest } from "./row_group_decoder.ts";
 

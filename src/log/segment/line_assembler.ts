@@ -19,7 +19,7 @@ import {
 } from "../line/line_bytes.ts";
 import * as layout from "../line/line_layout.ts";
 import { ABSENT, type ColumnValues, timeAt } from "./column_values.ts";
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
 import { sumOf } from "../../sum.ts";
 

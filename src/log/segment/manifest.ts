@@ -80,46 +80,36 @@ export async function writeManifest(storage: Storage, manifest: Manifest): Promi
         `the limit of ${MANIFEST_BYTES_MAX}; continue in a new deployment`,
     );
   }
-  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, [bytes]);
+  await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
 }
 
-/** Returns a manifest with more segments. Keeps the encoding of those that are there already. */
+/** Returns a manifest with more segments. */
 export function withSegments(manifest: Manifest, added: readonly SegmentEntry[]): Manifest {
-  const next = { ...manifest, segments: [...manifest.segments, ...added] };
-  const separator = manifest.segments.length > 0 && added.length > 0 ? "," : "";
-  const text = Buffer.from(separator + added.map(encodeEntry).join());
-  encodings.set(next, Buffer.concat([encodingOf(manifest), text]));
-  return next;
+  return { ...manifest, segments: [...manifest.segments, ...added] };
 }
 
 /** Returns the only encoding that `readManifest()` accepts. */
-export function encodeManifest(manifest: Manifest): Buffer {
-  return Buffer.concat([encodingOf(manifest), END]);
-}
-
-/** Encodings up to the end of the last segment. A seal copies it and encodes what is new. */
-const encodings = new WeakMap<Manifest, Buffer>();
-const END = Buffer.from("]}\n");
-
-function encodingOf(manifest: Manifest): Buffer {
-  const known = encodings.get(manifest);
-  if (known !== undefined) return known;
-  const { segments, ...header } = manifest;
+export function encodeManifest({ segments, ...header }: Manifest): Buffer {
   // `segments` sorts after all other members.
   const start = canonicalize(header).slice(0, -1) + ',"segments":[';
-  const encoding = Buffer.from(start + segments.map(encodeEntry).join());
-  encodings.set(manifest, encoding);
-  return encoding;
+  return Buffer.from(start + segments.map(encodeEntry).join() + "]}\n");
 }
+
+/** Encodings by entry, since each seal writes those of all segments. */
+const encodings = new WeakMap<SegmentEntry, string>();
 
 /** Returns the canonical encoding: sorted members, and strings that need no escapes. */
 function encodeEntry(entry: SegmentEntry): string {
+  const known = encodings.get(entry);
+  if (known !== undefined) return known;
   const { batches, bytes, events, first_event_id, head, last_event_id } = entry;
   const { path, previous_head, sealed_at, sha256 } = entry;
-  return JSON.stringify({
+  const encoding = JSON.stringify({
     ...{ batches, bytes, events, first_event_id, head, last_event_id },
     ...{ path, previous_head, sealed_at, sha256 },
   });
+  encodings.set(entry, encoding);
+  return encoding;
 }
 
 /** The members that are validated before the schema version is known. */

@@ -12,37 +12,30 @@ import type { EventFilter } from "../line/stored_line.ts";
 import type { MergeInput } from "../index/index_merge.ts";
 import { IndexReader, type TableName } from "../index/index_reader.ts";
 import { batchHash, filterHashes, type KeyHash, streamHash } from "../index/key_hash.ts";
-import { chooseRuns, nextToMerge, type Run, runOf } from "../index/run_plan.ts";
+import { chooseRuns, mergeable, type Run, runOf } from "../index/run_plan.ts";
 import { sourceKey } from "../index/stream_blocks.ts";
-import { mergedStreams } from "../read/merged_streams.ts";
-import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
 import {
-  type StreamCounts,
+  mergedStreams,
   type StreamEntry,
   streamKey,
   type StreamSource,
 } from "../read/stream_counts.ts";
+import type { LinesWanted, LogFile, SealedFile } from "../read/snapshot.ts";
 import { INDEX_FOLDER, isIndexName } from "../storage/file_names.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { errorCode, removeIfThere, type Storage } from "../storage/storage.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import type { RowGroupDecoder } from "./decode_thread.ts";
+import type { RowGroupDecoder } from "./row_group_decoder.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { sealedSegment } from "./sealed_segment.ts";
-import { findBatch } from "./segment_batches.ts";
+import { findBatch, Segment } from "./segment_reader.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
-import { Segment } from "./segment_reader.ts";
-import { countThrough } from "./segment_streams.ts";
 
 /** Number of files whose sizes are checked concurrently. The checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;
 
 /** Memory for filters: those of 130 million keys. Without one, a lookup reads a page. */
 export const FILTERS_BYTES_MAX: number = 128 * 1024 * 1024;
-/** A filter up to this size is loaded while the lookup waits, a larger one beside it. */
-const AWAITED_FILTER_BYTES_MAX = 1024 * 1024;
-/** Memory that only the small filters of new segments and runs may use. */
-const SMALL_FILTERS_BYTES = FILTERS_BYTES_MAX / 8;
 
 export interface SealedHistoryOptions {
   /** Reports each damaged index once. */
@@ -96,6 +89,8 @@ export class SealedHistory {
   #parts: readonly Part[] = [];
   /** For each scan, the segments that may match, by part. */
   readonly #located = new WeakMap<EventFilter, Map<Part, Promise<ReadonlySet<number>>>>();
+  /** Runs whose segments have a damaged index. */
+  readonly #givenUp = new Set<string>();
   /** Index files that are not in use. */
   #leftovers: readonly string[] = [];
 
@@ -183,13 +178,10 @@ export class SealedHistory {
   }
 
   /**
-   * Returns the streams of all segments before the one with an event, and a function that counts
-   * them in that one; null if all sealed events precede the event.
+   * Returns the streams of all segments before the one with an event, and that one; null if all
+   * sealed events precede the event.
    */
-  streamsThrough(eventId: string): {
-    before: StreamSource[];
-    count: () => Promise<StreamCounts | null>;
-  } | null {
+  streamsThrough(eventId: string): { before: StreamSource[]; file: LogFile } | null {
     const files = this.#files;
     const number = firstIndex(files.length, (place) => files[place]!.lastEventId >= eventId);
     if (number === files.length) return null;
@@ -197,7 +189,7 @@ export class SealedHistory {
     const last = parts.at(-1);
     const first = last === undefined ? 0 : last.first + last.count;
     const before = this.#sourcesOf([...parts, ...this.#segmentParts(first, number - first)]);
-    return { before, count: () => countThrough(this.#segments[number]!, eventId) };
+    return { before, file: files[number]! };
   }
 
   /** An index file to remove, of which no lookup needs anything; null if there is none. */
@@ -214,15 +206,27 @@ export class SealedHistory {
 
   /** Returns the next merge that is due; null if there is none. */
   nextMerge(): MergePlan | null {
-    const parts = nextToMerge(this.#parts);
-    if (parts.length === 0) return null;
-    const { level, first } = parts[0]!;
-    const inputs = parts.map(({ index, first: number }) => ({
-      path: index.name,
-      ordinal: number - first,
-      coverage: index.coverage,
-    }));
-    return { run: runOf(this.#entries, level + 1, first), inputs };
+    for (const parts of mergeable(this.#parts)) {
+      const { level, first } = parts[0]!;
+      const run = runOf(this.#entries, level + 1, first);
+      if (this.#givenUp.has(run.path)) continue;
+      const inputs = parts.map(({ index, first: number }) => ({
+        path: index.name,
+        ordinal: number - first,
+        coverage: index.coverage,
+      }));
+      return { run, inputs };
+    }
+    return null;
+  }
+
+  /** Makes a damaged input again if it is a run; else the merge waits for the next start. */
+  giveUpMerge({ path }: Run, damage: CorruptLogError): void {
+    const isDamaged = ({ index }: Part) => damage.message.startsWith(`${index.name}: `);
+    const part = this.#parts.find((part) => part.level > 0 && isDamaged(part));
+    if (part !== undefined) return this.#lose(new RunLost(part, damage));
+    this.#givenUp.add(path);
+    this.#report(`${path}: not merged until the next start: ${damage.message}`);
   }
 
   /** Switches lookups to the index of a run, which is durable. Its inputs become leftovers. */
@@ -327,21 +331,15 @@ export class SealedHistory {
     }
   }
 
-  /** Loads the filter of a part into memory if there is room; true if none is loaded in time. */
+  /** Loads the filter of a part into memory if there is room; true if there is none. */
   async #mayHold(part: Part, hash: KeyHash): Promise<boolean> {
     const { index } = part;
     const open = await this.#ask(part, () => index.open(), null);
     if (open === null || index.loadedBytes > 0) return true;
     const { filterBytes } = open;
-    const isSmall = filterBytes <= AWAITED_FILTER_BYTES_MAX;
-    const roomBytes = this.#filtersBytesMax - (isSmall ? 0 : SMALL_FILTERS_BYTES);
     const usedBytes = sumOf(this.#parts, ({ index }) => index.loadedBytes);
-    if (filterBytes === 0 || usedBytes + filterBytes > roomBytes) return true;
-    const loaded = this.#ask(part, () => index.loadFilter(open), undefined);
-    // Any other failure shows again in a lookup that reads the index.
-    const lose = (error: unknown) => error instanceof RunLost && this.#lose(error);
-    if (!isSmall) void loaded.catch(lose);
-    else await loaded;
+    if (filterBytes === 0 || usedBytes + filterBytes > this.#filtersBytesMax) return true;
+    await this.#ask(part, () => index.loadFilter(open), undefined);
     return index.mayHold(hash) ?? true;
   }
 

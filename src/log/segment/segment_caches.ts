@@ -8,7 +8,7 @@ import { LruCache } from "../../lru_cache.ts";
 import { IndexCaches } from "../index/index_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import { INLINE_DECODER, type RowGroupDecoder } from "./decode_thread.ts";
+import { INLINE_DECODER, type RowGroupDecoder } from "./row_group_decoder.ts";
 import type { SegmentFooter } from "./segment_footer.ts";
 
 /** Maximum open files and cached footers; a decoded footer takes up to 0.5 MiB. */
@@ -52,8 +52,7 @@ export class RowGroupCache {
     decode: () => Promise<Buffer>,
     use: (lines: Buffer) => Result,
   ): Promise<Result> {
-    const cached = this.#lines.get(key);
-    return use(cached ?? await this.#lines.load(key, () => this.decodeInTurn(decode)));
+    return use(await this.#lines.load(key, () => this.decodeInTurn(decode)));
   }
 
   /** Decodes a row group ahead of its use. While others are decoded, readers take turns instead. */

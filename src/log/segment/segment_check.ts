@@ -3,21 +3,27 @@
  * whose damage would hide events (ids of row groups, index). Used by `verify`
  * and by the read-back after sealing.
  */
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { nameFault } from "../../event/names.ts";
 import { HASH_BYTES } from "../line/line_bytes.ts";
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
-import { CachedReads } from "../wal/cached_reads.ts";
-import { type ColumnValues, constantValues, distinctValues, uuidAt } from "./column_values.ts";
-import { type BatchRun, batchRuns } from "./segment_batches.ts";
+import {
+  bytesAt,
+  type ColumnValues,
+  constantValues,
+  distinctValues,
+  hexAt,
+  repeatsAt,
+  textAt,
+  uuidAt,
+} from "./column_values.ts";
 import type { RowGroup } from "./segment_footer.ts";
-import { IndexBuilder } from "../index/index_builder.ts";
+import { IndexBuilder } from "../index/index_writer.ts";
 import type { ExpectedSegment } from "./segment_metadata.ts";
 import { openSegment, type Segment } from "./segment_reader.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";
-import { countRows } from "./segment_streams.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -45,9 +51,8 @@ export async function openChecked(
 async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
   const hash = createHash("sha256");
   const chunk = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, sizeBytes));
-  const reads = new CachedReads();
   for (let offset = 0; offset < sizeBytes;) {
-    const readBytes = await reads.read(file, chunk, offset);
+    const readBytes = await file.read(chunk, offset);
     if (readBytes === 0) break;
     hash.update(chunk.subarray(0, readBytes));
     offset += readBytes;
@@ -59,6 +64,15 @@ function requireSame<Value>(path: string, what: string, expected: Value, found: 
   if (expected === found) return;
   const message = `${path}: ${what}: expected ${expected}, found ${found}`;
   throw new SegmentError(message, { fault: "file_hash_mismatch" });
+}
+
+/** Rows from one batch in one row group. */
+interface BatchRun {
+  source: string;
+  batch_id: string;
+  /** 64 lowercase hex digits. */
+  batch_digest: string;
+  rows: number;
 }
 
 export interface BatchRows extends BatchRun {
@@ -196,5 +210,71 @@ function checkNames(column: "source" | "stream", values: ColumnValues): void {
   for (const value of distinctValues(values)) {
     const fault = nameFault(Buffer.from(value).toString("latin1"));
     if (fault !== null) throw new SegmentError(`${column}: a name ${fault}`);
+  }
+}
+
+type BatchColumns = Record<"source" | "batch_id" | "batch_digest", ColumnValues>;
+
+/**
+ * Returns the batches in a row group, in order.
+ * @throws {SegmentError} if a batch has two digests, or a source or id that is not valid UTF-8.
+ */
+function batchRuns(columns: BatchColumns, rows: number): BatchRun[] {
+  const runs: BatchRun[] = [];
+  for (let start = 0; start < rows;) {
+    const end = runEnd(columns, start, rows);
+    runs.push({
+      source: wholeTextAt(columns.source, start),
+      batch_id: wholeTextAt(columns.batch_id, start),
+      batch_digest: hexAt(columns.batch_digest, start),
+      rows: end - start,
+    });
+    start = end;
+  }
+  return runs;
+}
+
+/** Rejects invalid UTF-8; otherwise different bytes could decode to the same string. */
+function wholeTextAt(column: ColumnValues, row: number): string {
+  const text = textAt(column, row);
+  if (text.includes("\ufffd") && !isUtf8(bytesAt(column, row))) {
+    throw new SegmentError(`row ${row} has a source or batch id that is not valid UTF-8`);
+  }
+  return text;
+}
+
+function runEnd({ source, batch_id, batch_digest }: BatchColumns, start: number, rows: number) {
+  let end = start + 1;
+  while (end < rows && repeatsAt(batch_id, end) && repeatsAt(source, end)) {
+    if (!repeatsAt(batch_digest, end)) {
+      throw new SegmentError(`batch ${textAt(batch_id, start)} has two digests`);
+    }
+    end += 1;
+  }
+  return end;
+}
+
+/** Receives the event count for a stream in a row group, and the row of its last event. */
+type AddEvents = (source: string, stream: string, events: number, lastRow: number) => void;
+
+/**
+ * Counts the first `rows` rows in a row group. If names are not dictionary-encoded, `add` may be
+ * called several times for a stream, with the latest events first.
+ */
+function countRows(
+  { source, stream }: Record<"source" | "stream", ColumnValues>,
+  rows: number,
+  add: AddEvents,
+): void {
+  // Keyed by the names' offsets; rows with the same dictionary value share an offset.
+  const counted = new Map<string, { events: number; lastRow: number }>();
+  for (let row = rows - 1; row >= 0; row--) {
+    const names = `${source.starts[row]} ${stream.starts[row]}`;
+    const known = counted.get(names);
+    if (known === undefined) counted.set(names, { events: 1, lastRow: row });
+    else known.events += 1;
+  }
+  for (const { events, lastRow } of counted.values()) {
+    add(textAt(source, lastRow), textAt(stream, lastRow), events, lastRow);
   }
 }

@@ -23,9 +23,8 @@ import { sumOf } from "../../sum.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { type ChunkPlace, RAW_VALUES } from "../parquet/column_reader.ts";
 import { parseThrift } from "../parquet/thrift.ts";
-import { type FileRange, readRange } from "../storage/read_range.ts";
-import { SegmentError } from "../storage/segment_error.ts";
-import type { FileReader } from "../storage/storage.ts";
+import { type FileRange, type FileReader, readRange } from "../storage/storage.ts";
+import { SegmentError } from "../storage/errors.ts";
 import { decodeMetadata, METADATA_KEY, type SegmentMetadata } from "./segment_metadata.ts";
 import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 

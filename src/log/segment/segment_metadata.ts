@@ -5,7 +5,7 @@
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex } from "../../event/hash.ts";
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 
 export const METADATA_KEY = "service.segment";
 

@@ -2,21 +2,20 @@
  * Reads a segment. Opening reads the footer but no rows. A row group is decoded as a unit into the
  * lines that were sealed; `sealed_segment.ts` selects the row groups that a filter needs.
  */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { IndexError } from "../index/index_format.ts";
 import { IndexReader, type TableName } from "../index/index_reader.ts";
-import type { KeyHash } from "../index/key_hash.ts";
-import { readRange } from "../storage/read_range.ts";
-import { SegmentError } from "../storage/segment_error.ts";
-import type { Storage, StorageFile } from "../storage/storage.ts";
-import { CachedReads } from "../wal/cached_reads.ts";
-import type { ColumnValues } from "./column_values.ts";
+import { batchHash, type KeyHash } from "../index/key_hash.ts";
+import { readRange, type Storage, type StorageFile } from "../storage/storage.ts";
+import { SegmentError } from "../storage/errors.ts";
+import { type ColumnValues, hexAt, isValueAt, uuidAt } from "./column_values.ts";
 import { assembleLines, type LineColumns } from "./line_assembler.ts";
 import { decodeColumns } from "./row_group_decoder.ts";
 import { type ListedFile, SegmentCaches } from "./segment_caches.ts";
 import { readFooter, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
 import { checkFacts, type EventFacts } from "./segment_metadata.ts";
 import { type ColumnName, columnNumber } from "./segment_schema.ts";
+import type { BatchEntry } from "../wal/commit_frame.ts";
 
 /** A segment's file, opened by the caller. */
 type SegmentFile = Pick<StorageFile, "read" | "close">;
@@ -170,7 +169,7 @@ function nameError(where: string, error: unknown): unknown {
 }
 
 /**
- * Opens the segment at `path`, whose bytes are probably cached, and reads its footer.
+ * Opens the segment at `path` and reads its footer.
  * @throws {SegmentError} if the file is not a segment or not the expected one.
  */
 export async function openSegment(
@@ -179,15 +178,62 @@ export async function openSegment(
   expected: Partial<EventFacts> = {},
 ): Promise<Segment> {
   const file = await storage.open(path, "read");
-  const reads = new CachedReads();
-  const read: SegmentFile["read"] = (into, position) => reads.read(file, into, position);
   try {
     const listed = { ...expected, path, bytes: await file.size() };
-    const segment = new Segment(listed, { read, close: () => file.close() });
+    const segment = new Segment(listed, file);
     await segment.footer();
     return segment;
   } catch (error) {
     await file.close();
     throw error;
   }
+}
+
+/**
+ * Returns the entry for a committed batch; null if the segment does not contain it. Decodes four
+ * columns in the row group where the batch starts, and in those where it continues.
+ * @throws {SegmentError}
+ */
+export async function findBatch(
+  segment: Segment,
+  source: string,
+  batchId: string,
+): Promise<BatchEntry | null> {
+  let entry = null as BatchEntry | null;
+  const rowGroups = await segment.rowGroups();
+  for (let start of await segment.rowGroupsWith("identities", batchHash(source, batchId))) {
+    for (; start < rowGroups.length; start++) {
+      const columns = await segment.readColumns(start, ENTRY_COLUMNS);
+      const rows = rowsOfBatch(columns, source, batchId);
+      const [first] = rows;
+      if (first === undefined) break;
+      const last = rows.at(-1)!;
+      entry = {
+        batch_digest: hexAt(columns.batch_digest, first),
+        batch_id: batchId,
+        events: (entry?.events ?? 0) + rows.length,
+        first_event_id: entry?.first_event_id ?? uuidAt(columns.event_id, first),
+        last_event_id: uuidAt(columns.event_id, last),
+        source,
+      };
+      // A batch continues in the next row group only if it reaches the end of this one.
+      if (last + 1 < rowGroups[start]!.rows) break;
+    }
+    if (entry !== null) break;
+  }
+  return entry;
+}
+
+const ENTRY_COLUMNS = ["event_id", "source", "batch_id", "batch_digest"] as const;
+
+function rowsOfBatch(
+  columns: Record<"source" | "batch_id", ColumnValues>,
+  source: string,
+  batchId: string,
+): number[] {
+  const sourceBytes = Buffer.from(source);
+  const idBytes = Buffer.from(batchId);
+  return [...columns.batch_id.starts.keys()].filter((row) =>
+    isValueAt(columns.batch_id, row, idBytes) && isValueAt(columns.source, row, sourceBytes)
+  );
 }

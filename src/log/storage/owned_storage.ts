@@ -3,8 +3,9 @@
  * files (docs/format.md, "Ownership"). From then on, it changes no name, since the names may belong
  * to another log.
  */
+import { dirname } from "node:path";
 import { WriterPoisonedError } from "./errors.ts";
-import { SEGMENTS_FOLDER } from "./file_names.ts";
+import { INDEX_FOLDER, SEGMENTS_FOLDER } from "./file_names.ts";
 import type { Storage } from "./storage.ts";
 
 /** A writer looks at least this often whether its files are in place. */
@@ -73,8 +74,8 @@ export class OwnedStorage implements Storage {
       for (const [path, identity] of released) this.#held.set(path, identity);
       throw error;
     }
-    // There can be ten thousand segments.
-    if (!to.startsWith(SEGMENTS_FOLDER)) await this.hold(to);
+    // There can be ten thousand segments, and nobody needs an index.
+    if (![SEGMENTS_FOLDER, INDEX_FOLDER].includes(dirname(to))) await this.hold(to);
   };
 
   remove: Storage["remove"] = async (path) => {

@@ -4,8 +4,9 @@
  *
  * Paths are relative to the log directory and separated by `/`. Sizes and positions are in bytes.
  */
+import { Buffer } from "node:buffer";
 import { constants } from "node:os";
-import { CorruptLogError } from "./errors.ts";
+import { CorruptLogError, SegmentError } from "./errors.ts";
 
 /** How a file is opened: for reading, for reading and writing, or as a new file. */
 export type OpenMode = "read" | "write" | "create";
@@ -107,25 +108,34 @@ export async function readSmallFile(
 /**
  * Replaces a file atomically. A crash leaves either the complete old or the complete new file.
  * Writes a temporary file, syncs it, renames it and syncs the directory.
- * @param pieces the file's contents, joined.
  */
 export async function replaceFile(
   storage: Storage,
   path: string,
   temporaryPath: string,
-  pieces: readonly Uint8Array[],
+  bytes: Uint8Array,
 ): Promise<void> {
   const file = await storage.open(temporaryPath, "create");
   try {
-    let end = 0;
-    for (const piece of pieces) {
-      await file.write(piece, end);
-      end += piece.length;
-    }
+    await file.write(bytes, 0);
     await file.sync();
   } finally {
     await file.close();
   }
   await storage.rename(temporaryPath, path);
   await storage.syncFolder(".");
+}
+
+/** Bytes [start, end) of a file. */
+export interface FileRange {
+  start: number;
+  end: number;
+}
+
+/** Reads bytes [start, end) of a file. @throws {SegmentError} if the file ends before `end`. */
+export async function readRange(file: FileReader, start: number, end: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(end - start);
+  const readBytes = await file.read(bytes, start);
+  if (readBytes === bytes.length) return bytes;
+  throw new SegmentError(`the file ends at byte ${start + readBytes}, before byte ${end}`);
 }

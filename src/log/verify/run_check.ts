@@ -6,7 +6,6 @@ import { IndexCaches, IndexReader } from "../index/index_reader.ts";
 import type { Run } from "../index/run_plan.ts";
 import type { SealedHistory } from "../segment/sealed_history.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import { CachedReads } from "../wal/cached_reads.ts";
 import { VerifyFailure } from "./failure.ts";
 
 /**
@@ -36,12 +35,11 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
 }
 
 async function compare(file: StorageFile, run: Run, sealed: SealedHistory): Promise<void> {
-  const reads = new CachedReads();
   let end = 0;
   let isSame = true;
   await mergeIndexes(sealed.indexesOf(run), run.coverage, async (bytes) => {
     const found = Buffer.alloc(bytes.length);
-    await reads.read(file, found, end);
+    await file.read(found, end);
     isSame &&= found.equals(bytes);
     end += bytes.length;
   });

@@ -2,7 +2,7 @@
  * Verifies a segment against its manifest entry: file bytes, format and events. Reads one row group
  * at a time.
  */
-import { SegmentError } from "../storage/segment_error.ts";
+import { SegmentError } from "../storage/errors.ts";
 import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import type { Segment } from "../segment/segment_reader.ts";

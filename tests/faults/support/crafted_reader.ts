@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { SegmentError } from "../../../src/log/storage/segment_error.ts";
+import { SegmentError } from "../../../src/log/storage/errors.ts";
 import { VerifyFailure } from "../../../src/log/verify/failure.ts";
 import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";

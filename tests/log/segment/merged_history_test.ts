@@ -5,13 +5,16 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { mergedStreams } from "../../../src/log/read/merged_streams.ts";
+import {
+  mergedStreams,
+  type StreamEntry,
+  type StreamSource,
+} from "../../../src/log/read/stream_counts.ts";
 import { readLines } from "../../../src/log/read/snapshot.ts";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
-import type { StreamEntry, StreamSource } from "../../../src/log/read/stream_counts.ts";
 import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
-import { makeIndex } from "../../../src/log/sealing/index_maker.ts";
-import { mergeNext } from "../../../src/log/sealing/index_merging.ts";
+import { openSegment } from "../../../src/log/segment/segment_reader.ts";
+import { makeIndex, mergeNext } from "../../../src/log/sealing/index_merging.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
@@ -161,12 +164,10 @@ test("streamsThrough() splits a run at the segment with the event", async () => 
   const { entries } = await SEALED;
   for (const number of [0, 5, 63, 64, 70, 73]) {
     const through = entries[2 * number + 1]!.last_event_id;
-    const { before, count } = history.streamsThrough(through)!;
-    const { history: shorter } = await openHistory(new SimulatedDisk(await MERGED), number + 1);
-    const isStream = ({ key }: StreamEntry) => !key.endsWith(" ");
-    const found = (await streamsIn([...before, (await count())!])).filter(isStream);
-    const right = (await streamsIn(shorter.streamSources())).filter(isStream);
-    assert.deepEqual(found, right);
+    const { before, file } = history.streamsThrough(through)!;
+    const { history: shorter } = await openHistory(new SimulatedDisk(await MERGED), number);
+    assert.equal(file.path, `${number}.parquet`);
+    assert.deepEqual(await streamsIn(before), await streamsIn(shorter.streamSources()));
     await shorter.close();
   }
   assert.equal(history.streamsThrough("ffffffff-ffff-7fff-bfff-ffffffffffff"), null);
@@ -246,4 +247,42 @@ test("after a crash at any step of a merge, lookups are right and merging resume
     assert.deepEqual(indexPaths(crashed.tree()), indexPaths(await MERGED));
   }
   assert.ok(steps > 60, `${steps} steps`);
+});
+
+test("a merge whose input is damaged is given up with one report, and others go on", async () => {
+  const tree = new Map((await SEALED).storage.tree());
+  const bytes = Buffer.from(tree.get("3.parquet")!);
+  const intact = new SimulatedDisk(tree);
+  const segment = await openSegment(intact, "3.parquet");
+  const { index } = await segment.footer();
+  await segment.close();
+  tree.set("3.parquet", flipBit(bytes, 8 * (index.end - 100)));
+  const storage = new SimulatedDisk(tree);
+  const { history, reports } = await openHistory(storage);
+  await mergeAll(storage, history);
+  assert.match(
+    reports.join("\n"),
+    /^index\/1_.*: not merged until the next start: 3\.parquet: .*$/,
+  );
+  const left = indexPaths(storage.tree());
+  assert.deepEqual(left.map((path) => path.slice(0, 8)), Array(8).fill("index/1_"));
+  await history.close();
+  assert.equal(storage.openFiles, 0);
+});
+
+test("a merge whose input is a damaged run makes that run again", async () => {
+  const storage = new SimulatedDisk((await SEALED).storage.tree());
+  const { history, reports } = await openHistory(storage);
+  const maker = { make: (plan: Parameters<typeof makeIndex>[1]) => makeIndex(storage, plan) };
+  await mergeNext(storage, history, maker);
+  const [path] = indexPaths(storage.tree());
+  await history.close();
+  const tree = new Map(storage.tree());
+  tree.set(path!, flipBit(Buffer.from(tree.get(path!)!), 8 * 10));
+  const damaged = new SimulatedDisk(tree);
+  const { history: reopened } = await openHistory(damaged);
+  await mergeAll(damaged, reopened);
+  await reopened.close();
+  assert.deepEqual(indexPaths(damaged.tree()), indexPaths(await MERGED));
+  assert.deepEqual(reports, []);
 });

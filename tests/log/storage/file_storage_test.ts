@@ -182,7 +182,7 @@ test("readSmallFile() rejects a file over its limit", async () => {
     await writeNew(storage, "f", "12345");
     assert.equal(Buffer.from(await readSmallFile(storage, "f", 5)).toString(), "12345");
     await assert.rejects(readSmallFile(storage, "f", 4), /5 bytes exceed the limit of 4/);
-    await replaceFile(storage, "f", "f.tmp", [Buffer.from("n"), Buffer.from("ew")]);
+    await replaceFile(storage, "f", "f.tmp", Buffer.from("new"));
     assert.equal(await readText(storage, "f"), "new");
     assert.deepEqual(await storage.list("."), ["f"], "replaceFile() leaves no temporary file");
   });

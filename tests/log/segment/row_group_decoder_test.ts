@@ -4,13 +4,13 @@ import type { Buffer } from "node:buffer";
 import { test, type TestContext } from "node:test";
 import { Worker } from "node:worker_threads";
 import {
+  type DecodeRequest,
   decodeThread,
   INLINE_DECODER,
   type RowGroupDecoder,
-} from "../../../src/log/segment/decode_thread.ts";
-import type { DecodeRequest } from "../../../src/log/segment/row_group_decoder.ts";
+} from "../../../src/log/segment/row_group_decoder.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { SegmentError } from "../../../src/log/storage/segment_error.ts";
+import { SegmentError } from "../../../src/log/storage/errors.ts";
 import type { ThreadPoolOptions } from "../../../src/threads/thread_pool.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit } from "../../support/corrupt.ts";
