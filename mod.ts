@@ -31,18 +31,14 @@
  * @module
  */
 export * from "./event.ts";
-export type { Batch } from "./src/client/batch_body.ts";
 export {
   AlteredEventError,
-  type CodedError,
   ConnectionError,
-  type ErrorContexts,
-  type ErrorDocument,
   EventLogError,
   PositionError,
   ProtocolError,
 } from "./src/client/errors.ts";
-export { type CallOptions, EventLogClient } from "./src/client/event_log_client.ts";
+export { type Batch, type CallOptions, EventLogClient } from "./src/client/event_log_client.ts";
 export type {
   FollowEvent,
   FollowItem,

@@ -54,9 +54,6 @@ export interface ReplayOptions extends ReplayFilter, StartOptions {
 export const REPLAY_OPTIONS =
   "after afterHash since source stream recordKey kind limit verify onPosition signal";
 
-/** A service cannot be stopped and started with another log between two pages in this time. */
-const TRUSTED_MS = 50;
-
 /** Sends a request and returns the JSON document in the response. */
 type Read = (request: ApiRequest) => Promise<unknown>;
 
@@ -121,15 +118,12 @@ export async function* replayPages<Payload>(
   let after = options.after ?? null;
   let through: string | null | undefined;
   const read = (request: ApiRequest) => transport.request(request, options.signal);
-  let trustedUntilMs = -Infinity;
   for (;;) {
     const page = toReplayPage<Payload>(await read(eventsRequest(options, after)));
     page.nextAfter = reachedAfter(page.nextAfter, options);
     await checkPage(page, after, options);
     // A check that follows the response applies to the log that it came from.
-    const isDue = transport.timing.nowMs() > trustedUntilMs;
-    if (after !== null && isDue) await checkPosition(read, after, options);
-    trustedUntilMs = transport.timing.nowMs() + TRUSTED_MS;
+    if (after !== null) await checkPosition(read, after, options);
     through ??= page.snapshotThroughEventId;
     yield { ...cutPage(page, through), snapshotThroughEventId: through };
     const { nextAfter } = page;
