@@ -86,7 +86,7 @@ const FAULTS: [text: string, ...words: string[]][] = [
   ['[integrity]\nanchor = "notary"', '[integrity] anchor must be "none", got "notary"'],
   ["[integrity]\nanchor = 1979-05-27T07:32:00Z", "[integrity] anchor must be a string, got a date"],
   ["[servers]", "unknown section or key servers"],
-  ['["a\\nb"]', 'unknown section or key "a\\nb"'],
+  ['["a\\nb"]', "unknown section or key a?b"],
   ["[server]\nport = 1", "[server] unknown key port"],
   ["[toString]", "unknown section or key toString"],
   ["[__proto__]\nx = 1", "unknown section or key __proto__"],
