@@ -46,9 +46,14 @@ export type {
   Interruption,
   Reconnect,
 } from "./src/client/follow.ts";
-export type { ReplayFilter, ReplayOptions, StartOptions } from "./src/client/replay.ts";
-export type { EventLogClientOptions } from "./src/client/options.ts";
-export type { StreamsOptions, StreamsSnapshot } from "./src/client/streams.ts";
+export type {
+  ReplayFilter,
+  ReplayOptions,
+  StartOptions,
+  StreamsOptions,
+  StreamsSnapshot,
+} from "./src/client/replay.ts";
+export type { EventLogClientOptions } from "./src/client/transport.ts";
 export type { Retry, Timing } from "./src/client/retry.ts";
 export { type Fetch, unixFetch } from "./src/client/unix_fetch.ts";
 export type {

@@ -7,10 +7,21 @@ import type {
   SubmittedEvent,
 } from "../event/types.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
-import { lookUp, type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
-import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
-import { type EventLogClientOptions, refuseUnknown } from "./options.ts";
-import { type ApiRequest, Transport } from "./transport.ts";
+import {
+  listStreams,
+  lookUp,
+  type ReplayOptions,
+  replayPages,
+  reportPositions,
+  type StreamsOptions,
+  type StreamsSnapshot,
+} from "./replay.ts";
+import {
+  type ApiRequest,
+  type EventLogClientOptions,
+  refuseUnknown,
+  Transport,
+} from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 

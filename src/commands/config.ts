@@ -116,7 +116,8 @@ export function requireSupported(config: Config, command: string): void {
 /** Validates the contents of the file at `path`, the base for relative paths. */
 export function parseConfig(path: string, text: string): Config {
   const document = parseDocument(path, text);
-  const { data, security, integrity, server, replay } = settingsOf(path, document);
+  if (Object.hasOwn(document, "query")) throw usageError(QUERY_REMOVED);
+  const { data, security, integrity, server, replay } = merged(path, DEFAULTS, document);
   const dir = dirname(absolutePath(path));
   const fail: Fail = (key, rule, got) => {
     throw usageError(`${path}: ${key} ${rule}, got ${shown(got)}`);
@@ -151,35 +152,21 @@ function parseDocument(path: string, text: string): Partial<Settings> {
   }
 }
 
-/** Returns a document's values and the defaults of missing keys. Checks only names and types. */
-function settingsOf(path: string, document: Partial<Settings>): Settings {
-  if (Object.hasOwn(document, "query")) throw usageError(QUERY_REMOVED);
-  const settings: Record<string, Record<string, unknown>> = {};
-  for (const [section, defaults] of Object.entries(DEFAULTS)) settings[section] = { ...defaults };
-  for (const [section, values] of Object.entries(document)) {
-    if (!Object.hasOwn(settings, section)) {
-      throw usageError(`${path}: unknown section or key ${shown(section)}; ${known(DEFAULTS)}`);
+/** Returns a table's values and the defaults of missing keys. Checks only names and types. */
+function merged<T extends object>(path: string, defaults: T, table: object, section = ""): T {
+  const result = { ...defaults } as Record<string, unknown>;
+  for (const [key, value] of Object.entries(table)) {
+    const name = section === "" ? `[${shown(key)}]` : `${section} ${shown(key)}`;
+    if (!Object.hasOwn(defaults, key)) {
+      const known = Object.keys(defaults).join(", ");
+      throw usageError(`${path}: ${name} is unknown; use one of ${known}`);
     }
-    if (tomlTypeOf(values) !== "a table") {
-      throw usageError(`${path}: [${section}] must be a table, got ${tomlTypeOf(values)}`);
-    }
-    const target = settings[section]!;
-    for (const [key, value] of Object.entries(values)) {
-      if (!Object.hasOwn(target, key)) {
-        throw usageError(`${path}: [${section}] unknown key ${shown(key)}; ${known(target)}`);
-      }
-      const [wanted, got] = [tomlTypeOf(target[key]), tomlTypeOf(value)];
-      if (got !== wanted) {
-        throw usageError(`${path}: [${section}] ${key} must be ${wanted}, got ${got}`);
-      }
-      target[key] = value;
-    }
+    const usual = result[key];
+    const [wanted, got] = [tomlTypeOf(usual), tomlTypeOf(value)];
+    if (got !== wanted) throw usageError(`${path}: ${name} must be ${wanted}, got ${got}`);
+    result[key] = wanted === "a table" ? merged(path, usual as object, value, name) : value;
   }
-  return settings as unknown as Settings;
-}
-
-function known(names: object): string {
-  return `use one of ${Object.keys(names).join(", ")}`;
+  return result as T;
 }
 
 /** Formats a key or a value for a message, truncated and on one line. */

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
+import { setImmediate } from "node:timers";
 import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import { ChangeSignal, WAKES_PER_TURN_MAX, type Watcher } from "../../src/service/change_signal.ts";
 import { preparedBatch } from "../support/prepared.ts";
 
-/** Resolves in the next turn of the event loop that runs timers. */
+/** Resolves in the next turn of the event loop. */
 function nextTurn(): Promise<void> {
-  return setTimeout(0);
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** A watcher that records what it is told. */
