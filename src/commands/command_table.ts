@@ -39,7 +39,6 @@ export interface CommandEntry {
   example: string;
   /** Description, without a final period. */
   summary: string;
-  description: string;
 }
 
 export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Unix domain socket.";
@@ -73,35 +72,21 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     options: ["help"],
     example: "/srv/log",
     summary: "Create or validate a deployment in DIR (default: the current directory)",
-    description: "Writes DIR/service.toml with all keys at their defaults, and creates an empty " +
-      "log in DIR/data/log/. If the deployment exists, validates it and changes nothing. Refuses " +
-      "an edited DIR/service.toml and unexpected files in DIR/data/, and ignores other files in " +
-      "DIR. Ignores --config.",
   },
   serve: {
     options: ["config", "help"],
     example: ON_LOG,
-    summary: "Lock the log as its writer and serve HTTP on the configured socket",
-    description: "Recovers from a crash if necessary, then accepts requests. SIGINT, SIGTERM or " +
-      "SIGHUP shuts it down after all accepted requests are done. A second signal ends it " +
-      "immediately. While it runs, it seals a large tail in the background.",
+    summary: "Serve HTTP on the configured socket as the writer of the log, until a signal",
   },
   seal: {
     options: ["config", "help"],
     example: ON_LOG,
-    summary: "Move the append tail into immutable Parquet segments",
-    description: "Seals all events, including a small tail that serve would not seal. Locks the " +
-      "log as its writer, so stop serve first. Reports each new segment with its number of " +
-      "events and its chain head on standard error. Fails if there is nothing to seal. Can be " +
-      "interrupted at any time; the next seal continues.",
+    summary: "Move the append tail into immutable Parquet segments, while serve is stopped",
   },
   verify: {
     options: ["config", "chain", "help"],
     example: `${ON_LOG} --chain`,
     summary: "Verify the log without changing it, even while serve runs",
-    description: "Prints a JSON report on standard output and details of a failure on standard " +
-      "error. Checks structure, file hashes, order and batch digests. With --chain, also reads " +
-      "and hashes every payload, every event and the history chain.",
   },
 };
 

@@ -57,18 +57,17 @@ function programUsage(): string {
     section("Options", optionRows(OPTION_NAMES)),
     section("Configuration file", CONFIG_TEMPLATE.trimEnd().replaceAll(/^(?=.)/gm, INDENT)),
     section("Exit status", rows(Object.entries(EXITS))),
-    wrap(`Run ${PROGRAM} <COMMAND> --help for details and an example.`),
+    wrap(`Run ${PROGRAM} <COMMAND> --help for its options and an example.`),
   ].join("\n\n") + "\n";
 }
 
 function commandUsage(command: CommandName): string {
-  const { operand, options, example, summary, description } = COMMANDS[command];
+  const { operand, options, example, summary } = COMMANDS[command];
   const forms = options.filter((name) => name !== "help").map(optionForm);
   if (operand !== undefined) forms.push(operand);
   return [
     wrap(`${summary}.`),
     ["Usage:", PROGRAM, command, ...forms.map((form) => `[${form}]`)].join(" "),
-    wrap(description),
     section("Options", optionRows(options)),
     section("Example", `${INDENT}${PROGRAM} ${command} ${example}`),
     section("Exit status", rows(Object.entries(EXITS))),
