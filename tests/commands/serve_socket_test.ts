@@ -166,7 +166,7 @@ test("serve binds its socket again after the file or its directory was removed",
     assert.deepEqual([code, stderr.split("was removed").length], [0, 3], stderr);
   }));
 
-/** Connects as soon as the service listens: bind(2) makes the file, which refuses until listen(2). */
+/** Connects once the service listens: bind(2) makes the file, which refuses until listen(2). */
 async function openedOnceListening(socketPath: string): Promise<RawConnection> {
   for (;;) {
     try {
