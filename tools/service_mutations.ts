@@ -84,7 +84,7 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     name: "a batch overtakes one on which it depends and that waits",
     edits: [edit(
       "service/writer_queue.ts",
-      "        unsettled.add(queued.mutation);\n      } else",
+      "        unsettle(queued);\n      } else",
       "      } else",
     )],
     tests: ["tests/service/lifecycle_test.ts", "tests/service/precondition_test.ts"],
