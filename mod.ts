@@ -31,18 +31,14 @@
  * @module
  */
 export * from "./event.ts";
-export type { Batch } from "./src/client/batch_body.ts";
 export {
   AlteredEventError,
-  type CodedError,
   ConnectionError,
-  type ErrorContexts,
-  type ErrorDocument,
   EventLogError,
   PositionError,
   ProtocolError,
 } from "./src/client/errors.ts";
-export { type CallOptions, EventLogClient } from "./src/client/event_log_client.ts";
+export { type Batch, type CallOptions, EventLogClient } from "./src/client/event_log_client.ts";
 export type {
   FollowEvent,
   FollowItem,
@@ -50,9 +46,14 @@ export type {
   Interruption,
   Reconnect,
 } from "./src/client/follow.ts";
-export type { ReplayFilter, ReplayOptions, StartOptions } from "./src/client/replay.ts";
-export type { EventLogClientOptions } from "./src/client/options.ts";
-export type { StreamsOptions, StreamsSnapshot } from "./src/client/streams.ts";
+export type {
+  ReplayFilter,
+  ReplayOptions,
+  StartOptions,
+  StreamsOptions,
+  StreamsSnapshot,
+} from "./src/client/replay.ts";
+export type { EventLogClientOptions } from "./src/client/transport.ts";
 export type { Retry, Timing } from "./src/client/retry.ts";
 export { type Fetch, unixFetch } from "./src/client/unix_fetch.ts";
 export type {

@@ -33,7 +33,7 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
   {
     name: "a conflict is detected by batch id alone, not by source",
     edits: [edit(
-      "service/append.ts",
+      "service/mutation.ts",
       "batch.batchDigest === known.batch_digest",
       "batch.batchId === known.batch_id",
     )],
@@ -42,47 +42,49 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
   {
     name: "a batch does not wait for another one with the same identity",
     edits: [
-      edit("service/append.ts", "reads = [FACT.batch(source, batchId), ", "reads = ["),
+      edit("service/mutation.ts", "reads = [FACT.batch(source, batchId), ", "reads = ["),
     ],
     tests: [HISTORIES],
   },
   {
     name: "a precondition does not wait for a batch in its stream",
-    edits: [edit("service/append.ts", "precondition && FACT.stream", "undefined && FACT.stream")],
+    edits: [edit("service/mutation.ts", "if (precondition) reads", "if (false) reads")],
     tests: [HISTORIES],
   },
   {
     name: "a precondition waits only for the first stream of a batch",
-    edits: [edit("service/mutation.ts", "of list())", "of list().slice(0, 1))")],
+    edits: [
+      edit("service/mutation.ts", "...events.streams.map(", "...events.streams.slice(0, 1).map("),
+    ],
     tests: [HISTORIES],
   },
   {
     name: "a batch does not wait for the retirement of its source",
-    edits: [edit("service/append.ts", "batchId), FACT.lifecycle(source)];", "batchId)];")],
+    edits: [edit("service/mutation.ts", "batchId), FACT.lifecycle(source)];", "batchId)];")],
     tests: [HISTORIES, "tests/service/lifecycle_test.ts"],
   },
   {
     name: "a retirement does not wait for the batches of its source",
-    edits: [edit("service/retire.ts", "reads: [FACT.source(source), ", "reads: [")],
+    edits: [edit("service/mutation.ts", "reads: [FACT.source(source), ", "reads: [")],
     tests: [HISTORIES, "tests/service/lifecycle_test.ts"],
   },
   {
     name: "a lineage marker does not wait for the retirement of its predecessor",
     edits: [
-      edit("service/append.ts", ", FACT.lifecycle(lineage.predecessorSource));", ");"),
+      edit("service/mutation.ts", ", FACT.lifecycle(lineage.predecessorSource));", ");"),
     ],
     tests: ["tests/service/lineage_test.ts"],
   },
   {
     name: "a lineage marker does not wait for the batches of its source",
-    edits: [edit("service/append.ts", "reads.push(FACT.source(source), ", "reads.push(")],
+    edits: [edit("service/mutation.ts", "reads.push(FACT.source(source), ", "reads.push(")],
     tests: ["tests/service/lineage_test.ts"],
   },
   {
     name: "a batch overtakes one on which it depends and that waits",
     edits: [edit(
       "service/writer_queue.ts",
-      "        unsettled.add(queued.mutation);\n      } else",
+      "        unsettle(queued);\n      } else",
       "      } else",
     )],
     tests: ["tests/service/lifecycle_test.ts", "tests/service/precondition_test.ts"],

@@ -1,39 +1,6 @@
 /** Client errors: the service returned an error, did not respond, or violated the protocol. */
-import type { ErrorCode, EventFault } from "../event/api_error.ts";
+import type { ErrorCode } from "../event/api_error.ts";
 import type { CommittedEvent } from "../event/types.ts";
-
-/** Members in error documents in addition to `error` and `message`, by code. */
-export interface ErrorContexts {
-  /** `errors` is present if the fault is inside an event. */
-  invalid_request: { errors?: EventFault[] };
-  /** Every invalid event. */
-  invalid_events: { errors: EventFault[] };
-  /** The source that was to be retired. */
-  source_not_found: { source: string };
-  /** The batch id that was committed with different events. */
-  batch_id_conflict: { source: string; batch_id: string };
-  /** The retired source's last event and the event that records the retirement. */
-  source_retired: { source: string; final_frontier: string; retirement_event_id: string };
-  /** Expected and actual last event; the actual one is null if the predecessor is not retired. */
-  source_lineage_conflict: {
-    source: string;
-    predecessor_source: string;
-    expected_predecessor_frontier: string;
-    actual_predecessor_frontier: string | null;
-  };
-  /** Expected and actual last event in the stream; null if the stream is empty. */
-  stream_frontier_conflict: {
-    source: string;
-    stream: string;
-    expected_frontier: string | null;
-    actual_frontier: string | null;
-  };
-}
-
-/** The error document for a code. It may have further members. */
-export type ErrorDocument<Code extends ErrorCode> =
-  & { error: Code; message: string }
-  & (Code extends keyof ErrorContexts ? ErrorContexts[Code] : unknown);
 
 /**
  * The service returned an error. Distinguish errors by `code` and `status`, never by the message.
@@ -46,7 +13,7 @@ export class EventLogError extends Error {
   readonly status: number;
   /** Stable code, which this client may not know; null if the response has none. */
   readonly code: ErrorCode | (string & Record<never, never>) | null;
-  /** The body, parsed if it is JSON (including unknown members), otherwise as a string. */
+  /** The body: a string if it is not JSON, else an error document with the members of its code. */
   readonly body: unknown;
   /** Value of `Retry-After` in milliseconds; null if absent. */
   readonly retryAfterMs: number | null;
@@ -61,18 +28,7 @@ export class EventLogError extends Error {
     this.body = body;
     this.retryAfterMs = retryAfterMs;
   }
-
-  /** Returns whether this error has `code`, and narrows the type of `body`. */
-  is<Code extends ErrorCode>(code: Code): this is CodedError<Code> {
-    return this.code === code;
-  }
 }
-
-/** An {@linkcode EventLogError} with a known code. */
-export type CodedError<Code extends ErrorCode> = EventLogError & {
-  readonly code: Code;
-  readonly body: ErrorDocument<Code>;
-};
 
 /**
  * A request got no response: the service is unreachable, the connection was lost or the timeout

@@ -1,11 +1,27 @@
 /** Client for the event log service, with one method per operation. */
-import type { CommittedEvent, Receipt, RetirementReceipt } from "../event/types.ts";
-import { type Batch, batchBody } from "./batch_body.ts";
+import type {
+  CommittedEvent,
+  Receipt,
+  RetirementReceipt,
+  StreamPrecondition,
+  SubmittedEvent,
+} from "../event/types.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
-import { lookUp, type ReplayOptions, replayPages, reportPositions } from "./replay.ts";
-import { listStreams, type StreamsOptions, type StreamsSnapshot } from "./streams.ts";
-import { type EventLogClientOptions, refuseUnknown } from "./options.ts";
-import { type ApiRequest, Transport } from "./transport.ts";
+import {
+  listStreams,
+  lookUp,
+  type ReplayOptions,
+  replayPages,
+  reportPositions,
+  type StreamsOptions,
+  type StreamsSnapshot,
+} from "./replay.ts";
+import {
+  type ApiRequest,
+  type EventLogClientOptions,
+  refuseUnknown,
+  Transport,
+} from "./transport.ts";
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 
@@ -13,6 +29,21 @@ import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 const CLIENT_WRITE_TIMEOUT_MS = 60_000;
 
 const CLIENT_OPTIONS = "token attemptsMax writeTimeoutMs readTimeoutMs socketWaitMs onRetry timing";
+
+/** A batch of events, committed atomically and only once per `(source, batchId)`. */
+export interface Batch {
+  /** The submitting source: `[a-z0-9_][a-z0-9_.-]*`, at most 128 bytes; not `system`. */
+  source: string;
+  /**
+   * Permanent id of the batch within its source: 1 to 256 bytes of UTF-8, not starting with
+   * `service/`. A restarted connector should derive the same id for the same events.
+   */
+  batchId: string;
+  /** 1 to 10,000 events, in order. */
+  events: readonly SubmittedEvent[];
+  /** Commits the batch only if the stream ends with the expected event. */
+  precondition?: StreamPrecondition;
+}
 
 /** Options for a single call. */
 export interface CallOptions {
@@ -146,4 +177,29 @@ export class EventLogClient {
   #write(request: ApiRequest, signal: AbortSignal | undefined): Promise<unknown> {
     return this.#transport.request(request, signal, this.#writeTimeoutMs);
   }
+}
+
+/** @throws {TypeError} if JSON cannot represent the batch, or a property of it is unknown. */
+function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
+  refuseUnknown("append()", batch, "source batchId events precondition");
+  const { source, batchId, events, precondition } = batch;
+  const body = {
+    v: 1,
+    batch_id: batchId,
+    source,
+    events,
+    ...(precondition === undefined ? {} : {
+      stream_precondition: {
+        stream: precondition.stream,
+        expected_frontier: precondition.expectedFrontier,
+      },
+    }),
+  };
+  return new TextEncoder().encode(JSON.stringify(body, refuseNonFinite));
+}
+
+/** Rejects a number that `JSON.stringify` would write as null. */
+function refuseNonFinite(name: string, value: unknown): unknown {
+  if (typeof value !== "number" || Number.isFinite(value)) return value;
+  throw new TypeError(`member ${JSON.stringify(name)} is ${value}, which JSON cannot represent`);
 }

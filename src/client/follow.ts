@@ -7,7 +7,6 @@ import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
 import { readLines } from "./response_body.ts";
-import { refuseUnknown } from "./options.ts";
 import {
   checkPage,
   checkPosition,
@@ -17,13 +16,13 @@ import {
   type ReplayOptions,
 } from "./replay.ts";
 import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs, type Retry } from "./retry.ts";
-import { type ApiRequest, nameOf, type Transport } from "./transport.ts";
+import { type ApiRequest, nameOf, refuseUnknown, type Transport } from "./transport.ts";
 import {
   type FollowCaughtUp,
   type FollowEnd,
   type FollowEvents,
   type FollowRecord,
-  toFollowLine,
+  toFollowRecord,
 } from "./wire.ts";
 
 /** Options for `follow()`. */
@@ -118,8 +117,8 @@ export class Follower<Payload> {
       for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
         // The consumer may take any time, and so may the next event once the snapshot is complete.
         deadline.stop();
-        const record = toFollowLine<Payload>(line);
-        if (record?.type === "end") return { ...record, nextAfter: this.#nextAfter };
+        const record = toFollowRecord<Payload>(line, this.#nextAfter);
+        if (record?.type === "end") return record;
         if (record !== null) {
           await this.#moveTo(record);
           isLive ||= record.type === "caught_up";

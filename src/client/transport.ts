@@ -3,7 +3,6 @@ import { parseJsonText } from "../event/json/strict_json.ts";
 import { CLIENT_DOCUMENT_BYTES_MAX, CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { EventLogError, ProtocolError } from "./errors.ts";
-import type { EventLogClientOptions } from "./options.ts";
 import { requestError, textOf } from "./response_body.ts";
 import {
   mayRepeat,
@@ -14,6 +13,24 @@ import {
   type Timing,
 } from "./retry.ts";
 import type { Fetch } from "./unix_fetch.ts";
+
+/** Options for an `EventLogClient`. */
+export interface EventLogClientOptions {
+  /** Bearer token, if the service requires one. */
+  token?: string;
+  /** Attempts per request, including the first; default 20. Set 1 to disable retries. */
+  attemptsMax?: number;
+  /** Timeout for an append or a retirement, covering all attempts; default 60,000. */
+  writeTimeoutMs?: number;
+  /** Timeout for each page or listing, and each record up to `caught_up`; default 600,000. */
+  readTimeoutMs?: number;
+  /** How long a new client waits for a socket, in addition to `attemptsMax`; default 1,000. */
+  socketWaitMs?: number;
+  /** Called before the pause that precedes each retry, except in `follow()`: see `onReconnect`. */
+  onRetry?: (retry: Retry) => void;
+  /** Clock, timer and randomness, for tests. */
+  timing?: Timing;
+}
 
 /** A request to the service. */
 export interface ApiRequest {
@@ -164,4 +181,19 @@ function parseOrText(text: string): unknown {
 /** Parses seconds; the service never sends the date form of RFC 9110 section 10.2.3. */
 function retryAfterMs(value: string | null): number | null {
   return value !== null && /^[0-9]{1,9}$/.test(value) ? Number(value) * 1000 : null;
+}
+
+/**
+ * Rejects unknown options: a misspelled filter would match everything.
+ * @throws {TypeError} if `given` is not an object, or has an option that is not in `names`.
+ */
+export function refuseUnknown(call: string, given: object, names: string): void {
+  if (typeof given !== "object" || given === null) {
+    const type = given === null ? null : typeof given;
+    throw new TypeError(`${call} expects an object, but got ${type}`);
+  }
+  const known = names.split(" ");
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new TypeError(`${call} has no option ${unknown}; use one of ${known.join(", ")}`);
 }

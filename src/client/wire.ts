@@ -42,12 +42,6 @@ export interface FollowEnd {
 /** A record in a follow response. */
 export type FollowRecord<Payload = unknown> = FollowEvents<Payload> | FollowCaughtUp | FollowEnd;
 
-/** A line in a follow response. `Follower` adds `nextAfter` to an `end`. */
-type FollowLine<Payload> =
-  | FollowEvents<Payload>
-  | FollowCaughtUp
-  | Omit<FollowEnd, "nextAfter">;
-
 type Position = Omit<ReplayPage, "events">;
 
 interface StreamsPage extends Position {
@@ -64,8 +58,14 @@ export function toStreamsPage(value: unknown): StreamsPage {
   return { streams: itemsOf<StreamSummary>(page, "streams"), ...positionOf(page) };
 }
 
-/** Parses a line from a follow response; null for an unknown record type. */
-export function toFollowLine<Payload>(line: Uint8Array): FollowLine<Payload> | null {
+/**
+ * Parses a line from a follow response; null for an unknown record type.
+ * @param at the follower's position, which an `end` gets.
+ */
+export function toFollowRecord<Payload>(
+  line: Uint8Array,
+  at: string | null,
+): FollowRecord<Payload> | null {
   const record = toMembers(parseLine(line));
   switch (record.type) {
     case "events": {
@@ -76,7 +76,7 @@ export function toFollowLine<Payload>(line: Uint8Array): FollowLine<Payload> | n
       return { type: "caught_up", ...positionOf(record) };
     case "end": {
       const detail = typeof record.detail === "string" ? { detail: record.detail } : {};
-      return { type: "end", reason: String(record.reason), ...detail };
+      return { type: "end", reason: String(record.reason), ...detail, nextAfter: at };
     }
     default:
       return null;

@@ -21,9 +21,10 @@ export function programName(argv: readonly string[]): string {
 }
 
 export interface OptionEntry {
+  type: "string" | "boolean";
   /** Short form, one letter. */
   short?: string;
-  /** Placeholder for the value, if the option takes one. */
+  /** Placeholder for the value of a string. */
   value?: string;
   /** Description, without a final period. */
   effect: string;
@@ -34,122 +35,88 @@ export interface CommandEntry {
   operand?: string;
   /** In the order in which help lists them. */
   options: readonly OptionName[];
-  /** Description, without a final period. */
+  /** Arguments of an example, without the command's name. */
+  example: string;
+  /** What it does in a line, without a final period. */
   summary: string;
-  description: readonly string[];
-  examples: readonly { line: string; effect: string }[];
-  exits: Readonly<Record<number, string>>;
+  /** What else its user must know. */
+  description: string;
 }
-
-const UNSUPPORTED = "an unsupported security mode (governed, locked), integrity anchor (signed, " +
-  "mirrored, witnessed) or log format";
 
 export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Unix domain socket.";
 
-/** In the order in which help lists them. */
+/** In the order in which help lists them; also the options of `parseArgs()`. */
 export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
-  config: { value: "PATH", effect: `Configuration file (default: ./${DEFAULT_CONFIG_PATH})` },
-  chain: { effect: "With verify, recompute all payload hashes, event hashes and the chain" },
-  help: { short: "h", effect: "Print this help, or the help for a command" },
-  version: { short: "V", effect: "Print the version" },
-  completions: { value: "SHELL", effect: `Print completions for ${SHELLS.join(", ")}` },
-  man: { effect: "Print the manual page" },
+  config: {
+    type: "string",
+    value: "PATH",
+    effect: `Configuration file (default: ./${DEFAULT_CONFIG_PATH})`,
+  },
+  chain: {
+    type: "boolean",
+    effect: "With verify, recompute all payload hashes, event hashes and the chain",
+  },
+  help: { type: "boolean", short: "h", effect: "Print this help, or the help for a command" },
+  version: { type: "boolean", short: "V", effect: "Print the version" },
+  completions: {
+    type: "string",
+    value: "SHELL",
+    effect: `Print completions for ${SHELLS.join(", ")}`,
+  },
+  man: { type: "boolean", effect: "Print the manual page" },
 };
+
+const ON_LOG = `--config /srv/log/${DEFAULT_CONFIG_PATH}`;
 
 export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
   init: {
     operand: "DIR",
     options: ["help"],
+    example: "/srv/log",
     summary: "Create or validate a deployment in DIR (default: the current directory)",
-    description: [
+    description:
       "Writes DIR/service.toml with all keys at their defaults, and creates an empty log in " +
       "DIR/data/log/. If the deployment exists, validates it and changes nothing. Refuses an " +
       "edited DIR/service.toml and unexpected files in DIR/data/, and ignores other files in DIR.",
-      "Ignores --config.",
-    ],
-    examples: [{ line: `${PROGRAM} init /srv/log`, effect: "Create a deployment in /srv/log" }],
-    exits: {
-      0: "the deployment exists",
-      1: "service.toml differs, data/ holds unexpected files, or the disk failed",
-      2: "bad arguments",
-    },
   },
   serve: {
     options: ["config", "help"],
-    summary: "Lock the log as its writer and serve HTTP on the configured socket",
-    description: [
+    example: ON_LOG,
+    summary: "Serve HTTP on the configured socket as the writer of the log, until a signal",
+    description:
       "Recovers from a crash if necessary, then accepts requests. SIGINT, SIGTERM or SIGHUP " +
-      "shuts it down after all accepted requests are done. A second signal ends it immediately.",
+      "shuts it down after all accepted requests are done. A second signal ends it immediately. " +
       "While it runs, it seals a large tail in the background.",
-    ],
-    examples: [
-      { line: `${PROGRAM} --config /srv/log/service.toml serve`, effect: "Serve until Ctrl-C" },
-      {
-        line: "curl --unix-socket /srv/log/data/ground.sock http://localhost/v1/streams",
-        effect: "List the streams, in another terminal",
-      },
-    ],
-    exits: {
-      0: "shut down by a signal",
-      1: "the lock is held, the log is corrupt, the disk failed, or a second signal arrived",
-      2: "bad arguments or an unusable configuration",
-      4: UNSUPPORTED,
-    },
   },
   seal: {
     options: ["config", "help"],
-    summary: "Move the append tail into immutable Parquet segments",
-    description: [
-      "Seals all events, including a small tail that serve would not seal. Locks the log as its " +
-      "writer, so stop serve first. Reports each new segment with its number of events and its " +
-      "chain head on standard error. Can be interrupted at any time; the next seal continues.",
-    ],
-    examples: [
-      {
-        line: `${PROGRAM} --config /srv/log/service.toml seal`,
-        effect: "Seal all committed events",
-      },
-    ],
-    exits: {
-      0: "everything is sealed, or a signal stopped the command",
-      1: "there is nothing to seal, the lock is held, the log is corrupt, or the disk failed",
-      2: "bad arguments or an unusable configuration",
-      4: UNSUPPORTED,
-    },
+    example: ON_LOG,
+    summary: "Move the append tail into immutable Parquet segments, while serve is stopped",
+    description:
+      "Seals all events, including a small tail that serve would not seal. Reports each new " +
+      "segment with its number of events and its chain head on standard error. Can be " +
+      "interrupted at any time; the next seal continues.",
   },
   verify: {
     options: ["config", "chain", "help"],
+    example: `${ON_LOG} --chain`,
     summary: "Verify the log without changing it, even while serve runs",
-    description: [
+    description:
       "Prints a JSON report on standard output and details of a failure on standard error. " +
       "Checks structure, file hashes, order and batch digests. With --chain, also reads and " +
       "hashes every payload, every event and the history chain.",
-    ],
-    examples: [
-      { line: `${PROGRAM} --config /srv/log/service.toml verify`, effect: "Verify the structure" },
-      {
-        line: `${PROGRAM} --config /srv/log/service.toml verify --chain`,
-        effect: "Verify all content too",
-      },
-    ],
-    exits: {
-      0: "all checks passed",
-      1: "the log could not be verified: it is missing or unreadable, or a signal arrived",
-      2: "bad arguments or an unusable configuration",
-      3: "a check failed; the report says which",
-      4: "an unsupported log format; with --chain, also an unsupported mode or anchor",
-    },
   },
 };
 
 export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[];
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
-/** Meanings of the exit statuses for all commands. */
+/** Meanings of the exit statuses. */
 export const EXITS: Readonly<Record<number, string>> = {
-  0: "success",
+  0: "success, also of a clean shutdown by a signal",
   1: "operational failure: disk, permissions, a held lock, a corrupt log",
   2: "bad arguments, or an unusable configuration, such as an unknown mode; nothing was changed",
   3: "verify found a violation",
-  4: UNSUPPORTED,
+  4: "an unsupported security mode (governed, locked), integrity anchor (signed, mirrored, " +
+    "witnessed) or log format",
 };

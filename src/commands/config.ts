@@ -6,6 +6,7 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
 import { SOCKET_PATH_BYTES_MAX } from "../socket_path.ts";
@@ -85,16 +86,12 @@ export async function readConfigFile(path: string): Promise<string> {
     const stat = await file.stat();
     if (stat.isDirectory()) throw usageError(`${path}: is a directory, not a configuration file`);
     if (!stat.isFile()) throw usageError(`${path}: not a regular file`);
-    const bytes = Buffer.alloc(CONFIG_FILE_BYTES_MAX + 1);
-    let sizeBytes = 0;
-    for (let read = 1; read > 0 && sizeBytes < bytes.length; sizeBytes += read) {
-      read = (await file.read(bytes, sizeBytes, bytes.length - sizeBytes)).bytesRead;
-    }
-    if (sizeBytes > CONFIG_FILE_BYTES_MAX) {
+    const end = CONFIG_FILE_BYTES_MAX; // Inclusive.
+    const content = await buffer(file.createReadStream({ end, autoClose: false }));
+    if (content.length > CONFIG_FILE_BYTES_MAX) {
       const limit = `${CONFIG_FILE_BYTES_MAX} bytes, the configuration file limit`;
       throw usageError(`${path} is larger than ${limit}`);
     }
-    const content = bytes.subarray(0, sizeBytes);
     if (!isUtf8(content)) throw usageError(`${path}: not valid UTF-8`);
     return new TextDecoder().decode(content);
   } finally {
@@ -119,17 +116,23 @@ export function requireSupported(config: Config, command: string): void {
 /** Validates the contents of the file at `path`, the base for relative paths. */
 export function parseConfig(path: string, text: string): Config {
   const document = parseDocument(path, text);
-  const { data, security, integrity, server, replay } = settingsOf(path, document);
+  if (Object.hasOwn(document, "query")) throw usageError(QUERY_REMOVED);
+  const { data, security, integrity, server, replay } = merged(path, DEFAULTS, document);
   const dir = dirname(absolutePath(path));
   const fail: Fail = (key, rule, got) => {
-    throw usageError(`${path}: ${key} ${rule}, got ${shown(String(got))}`);
+    throw usageError(`${path}: ${key} ${rule}, got ${shown(got)}`);
+  };
+  const pathOf = (key: string, value: string) => {
+    if (value === "") fail(key, "must be a path", "an empty string");
+    if (value.includes("\0")) fail(key, "must be a path", "a string with a NUL");
+    return resolve(dir, value);
   };
   const config: Config = {
     path,
-    dataDir: resolve(dir, checkPath("[data] dir", data.dir, fail)),
+    dataDir: pathOf("[data] dir", data.dir),
     securityMode: choiceOf("[security] mode", security.mode, SECURITY_MODES, fail),
     integrityAnchor: choiceOf("[integrity] anchor", integrity.anchor, INTEGRITY_ANCHORS, fail),
-    socketPath: resolve(dir, checkPath("[server] socket", server.socket, fail)),
+    socketPath: pathOf("[server] socket", server.socket),
     token: server.token,
     replay: replayLimits(replay, document.replay?.default_limit === undefined, fail),
   };
@@ -149,56 +152,32 @@ function parseDocument(path: string, text: string): Partial<Settings> {
   }
 }
 
-/** Returns a document's values and the defaults of missing keys. Checks only names and types. */
-function settingsOf(path: string, document: Partial<Settings>): Settings {
-  if (Object.hasOwn(document, "query")) throw usageError(QUERY_REMOVED);
-  const settings: Record<string, Record<string, unknown>> = {};
-  for (const [section, defaults] of Object.entries(DEFAULTS)) settings[section] = { ...defaults };
-  for (const [section, values] of Object.entries(document)) {
-    if (!Object.hasOwn(settings, section)) {
-      throw usageError(`${path}: unknown section or key ${keyText(section)}; ${known(DEFAULTS)}`);
+/** Returns a table's values and the defaults of missing keys. Checks only names and types. */
+function merged<T extends object>(path: string, defaults: T, table: object, section = ""): T {
+  const result = { ...defaults } as Record<string, unknown>;
+  for (const [key, value] of Object.entries(table)) {
+    const name = section === "" ? `[${shown(key)}]` : `${section} ${shown(key)}`;
+    if (!Object.hasOwn(defaults, key)) {
+      const known = Object.keys(defaults).join(", ");
+      throw usageError(`${path}: ${name} is unknown; use one of ${known}`);
     }
-    if (tomlTypeOf(values) !== "a table") {
-      throw usageError(`${path}: [${section}] must be a table, got ${tomlTypeOf(values)}`);
-    }
-    const target = settings[section]!;
-    for (const [key, value] of Object.entries(values)) {
-      if (!Object.hasOwn(target, key)) {
-        throw usageError(`${path}: [${section}] unknown key ${keyText(key)}; ${known(target)}`);
-      }
-      const [wanted, got] = [tomlTypeOf(target[key]), tomlTypeOf(value)];
-      if (got !== wanted) {
-        throw usageError(`${path}: [${section}] ${key} must be ${wanted}, got ${got}`);
-      }
-      target[key] = value;
-    }
+    const usual = result[key];
+    const [wanted, got] = [tomlTypeOf(usual), tomlTypeOf(value)];
+    if (got !== wanted) throw usageError(`${path}: ${name} must be ${wanted}, got ${got}`);
+    result[key] = wanted === "a table" ? merged(path, usual as object, value, name) : value;
   }
-  return settings as unknown as Settings;
+  return result as T;
 }
 
-function known(names: object): string {
-  return `use one of ${Object.keys(names).join(", ")}`;
-}
-
-/** Formats a key for a message, quoted if it has unusual characters. */
-function keyText(key: string): string {
-  return /^[A-Za-z0-9_-]{1,64}$/.test(key) ? key : JSON.stringify(key.slice(0, 64));
-}
-
-/** Formats a value for a message, truncated and on one line. */
-function shown(value: string): string {
-  const isLong = value.length > CONFIG_VALUE_SHOWN_MAX;
-  return value.slice(0, CONFIG_VALUE_SHOWN_MAX).replaceAll(/\p{Cc}/gu, "?") + (isLong ? "..." : "");
+/** Formats a key or a value for a message, truncated and on one line. */
+function shown(value: unknown): string {
+  const text = String(value);
+  const isLong = text.length > CONFIG_VALUE_SHOWN_MAX;
+  return text.slice(0, CONFIG_VALUE_SHOWN_MAX).replaceAll(/\p{Cc}/gu, "?") + (isLong ? "..." : "");
 }
 
 /** Throws a usage error about a key. */
 type Fail = (key: string, rule: string, got: string | number | bigint) => never;
-
-function checkPath(key: string, path: string, fail: Fail): string {
-  if (path === "") fail(key, "must be a path", "an empty string");
-  if (path.includes("\0")) fail(key, "must be a path", "a string with a NUL");
-  return path;
-}
 
 function choiceOf<T extends string>(
   key: string,
@@ -206,8 +185,7 @@ function choiceOf<T extends string>(
   known: readonly T[],
   fail: Fail,
 ): T {
-  const choice = known.find((name) => name === value);
-  return choice ?? fail(key, `must be "${known[0]}"`, JSON.stringify(value.slice(0, 64)));
+  return known.find((name) => name === value) ?? fail(key, `must be "${known[0]}"`, `"${value}"`);
 }
 
 function checkToken(token: string, fail: Fail): void {

@@ -93,23 +93,16 @@ async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
 
 /** Creates `path` and missing parents. Each directory is durable before the next is created. */
 export async function createFolder(path: string): Promise<void> {
-  if (exists(path)) return;
-  await createFolder(dirname(path));
-  try {
-    await mkdir(path, { mode: FOLDER_MODE });
-  } catch (error) {
-    // A concurrent init created the directory, but may not have synced its parent yet.
-    if (errorCode(error) !== "EEXIST") throw error;
-  }
-  await sync(dirname(path));
-}
-
-/** Follows symlinks, since a deployment's directory may be one. */
-function exists(path: string): boolean {
+  // Follows symlinks, since a deployment's directory may be one.
   const entry = statSync(path, { throwIfNoEntry: false });
-  if (entry === undefined) return false;
-  if (entry.isDirectory()) return true;
-  throw operationalError(`${path}: not a directory; choose another path for the deployment`);
+  if (entry?.isDirectory()) return;
+  if (entry !== undefined) {
+    throw operationalError(`${path}: not a directory; choose another path for the deployment`);
+  }
+  await createFolder(dirname(path));
+  // A concurrent init may have created the directory, without having synced its parent yet.
+  await mkdir(path, { mode: FOLDER_MODE, recursive: true });
+  await sync(dirname(path));
 }
 
 /** Returns false if a concurrent init published first; its file has the same content. */
@@ -128,15 +121,11 @@ async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
     await rm(candidate, { force: true });
   }
   await sync(paths.dir);
-  await removeCandidates(paths.dir);
-  return true;
-}
-
-/** Removes temporary files left by interrupted runs. */
-async function removeCandidates(dir: string): Promise<void> {
-  for (const name of await readdir(dir)) {
-    if (name.startsWith(CANDIDATE_PREFIX)) await rm(join(dir, name), { force: true });
+  // Interrupted runs may have left temporary files.
+  for (const name of await readdir(paths.dir)) {
+    if (name.startsWith(CANDIDATE_PREFIX)) await rm(join(paths.dir, name), { force: true });
   }
+  return true;
 }
 
 /** Syncs a file or a directory's entries. */

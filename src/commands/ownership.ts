@@ -7,7 +7,7 @@ import type { Config } from "./config.ts";
 const WRITE = 0o2;
 const READ = 0o4;
 
-/** Returns why other users could change a directory's entries; null if they can't or it is absent. */
+/** Returns why others could change a directory's entries; null if they can't or it is absent. */
 export function foreignFolder(path: string): string | null {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return null;

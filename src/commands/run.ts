@@ -8,12 +8,11 @@ import { runtimeFault } from "../runtime/runtime_version.ts";
 import { FULL_VERSION, VERSION } from "../version.ts";
 import { type Invocation, parseArguments } from "./arguments.ts";
 import { PROGRAM } from "./command_table.ts";
-import { completionsFor } from "./completions.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
 import { describeError } from "./system_error.ts";
 import { addTimes, type Terminal } from "./terminal.ts";
-import { manPage, usageText } from "./usage.ts";
+import { completionsFor, manPage, usageText } from "./usage.ts";
 
 /** Runs the program and returns its exit status. Reports errors and never throws. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {

@@ -4,6 +4,8 @@
  */
 import { randomFillSync } from "node:crypto";
 import { statSync } from "node:fs";
+import { unlink } from "node:fs/promises";
+import { connect } from "node:net";
 import { dirname } from "node:path";
 import process from "node:process";
 import { clearInterval, setInterval } from "node:timers";
@@ -13,6 +15,7 @@ import { TAIL_ROTATE_BYTES } from "../limits.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { decodeThread } from "../log/segment/row_group_decoder.ts";
 import { OWNERSHIP_CHECK_MS } from "../log/storage/owned_storage.ts";
+import { errorCode } from "../log/storage/storage.ts";
 import { indexThread, sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
@@ -21,16 +24,18 @@ import { type EventLogService, openEventLog } from "../service/event_log.ts";
 import { watchClock } from "./clock_watch.ts";
 import type { Config } from "./config.ts";
 import { Counters } from "./counters.ts";
+import { entryKind } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
 import { openToOthers } from "./ownership.ts";
 import { counted } from "./progress.ts";
 import type { ShutdownSignals } from "./signals.ts";
-import { clearSocketPath } from "./stale_socket.ts";
 import { describeError } from "./system_error.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
 /** The duration of a startup that takes longer than this is reported. */
 const SLOW_START_MS = 2_000;
+/** Timeout for an existing socket to accept or refuse a connection. */
+const SOCKET_PROBE_TIMEOUT_MS = 1000;
 /** Interval between checks of the clock. */
 const CLOCK_CHECK_MS = 1_000;
 
@@ -136,4 +141,41 @@ async function bind(options: ListenOptions): ReturnType<typeof listen> {
       : describeError(error);
     throw operationalError(`${options.path}: cannot be bound: ${reason}`, error);
   }
+}
+
+/**
+ * Removes a stale socket, one that refuses connections. Leaves other sockets and files alone.
+ * @throws {CommandError} with exit status 1 if the path is in use.
+ */
+async function clearSocketPath(path: string): Promise<void> {
+  const kind = entryKind(path);
+  if (kind === null) return;
+  if (kind !== "socket") {
+    throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
+  }
+  const fault = await probe(path);
+  if (fault === null) {
+    throw operationalError(`${path}: another service is listening on this socket; stop it first`);
+  }
+  if (errorCode(fault) === "ECONNREFUSED") return await unlink(path);
+  throw operationalError(
+    `${path}: cannot determine whether a service is listening on this socket: ` +
+      `${describeError(fault)}; remove the socket if no process is listening on it`,
+    fault,
+  );
+}
+
+/** Connects and disconnects. @returns the error; null if the connection was accepted. */
+function probe(path: string): Promise<Error | null> {
+  return new Promise((resolve) => {
+    const connection = connect({ path });
+    const end = (fault: Error | null) => {
+      connection.destroy();
+      resolve(fault);
+    };
+    const timeout = new Error(`no response within ${SOCKET_PROBE_TIMEOUT_MS} ms`);
+    connection.setTimeout(SOCKET_PROBE_TIMEOUT_MS, () => end(timeout));
+    connection.on("connect", () => end(null));
+    connection.on("error", end);
+  });
 }

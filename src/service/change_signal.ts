@@ -3,7 +3,8 @@
  * maps, so followers that it does not concern cost nothing. Waits end after the commit's receipts
  * are sent, a few per turn of the event loop, so that a thousand followers do not delay requests.
  */
-import { clearInterval, setImmediate, setInterval } from "node:timers";
+import { clearInterval, setInterval } from "node:timers";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { LINE_END, OFFSETS } from "../event/batch_encoder.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { spelledText } from "../log/line/line_bytes.ts";
@@ -77,18 +78,18 @@ export class ChangeSignal {
     matching.delete(undefined);
     for (const group of matching as Set<Set<Watcher>>) {
       for (const watcher of group) watcher.matched(before);
-      this.#wakeLater([...group]);
+      void this.#wakeLater([...group]);
     }
   }
 
   /** Wakes all watchers. */
   fire(): void {
-    this.#wakeLater(this.#watchers());
+    void this.#wakeLater(this.#watchers());
   }
 
   /** Wakes the watchers that have a position to report. */
   sweep(): void {
-    this.#wakeLater(this.#watchers().filter((watcher) => watcher.isDue()));
+    void this.#wakeLater(this.#watchers().filter((watcher) => watcher.isDue()));
   }
 
   #watchers(): Watcher[] {
@@ -96,14 +97,17 @@ export class ChangeSignal {
     return groups.flatMap((watchers) => [...watchers]);
   }
 
-  #wakeLater(watchers: readonly Watcher[]): void {
-    if (this.#due.length === 0 && watchers.length > 0) setImmediate(() => this.#wakeSome());
+  async #wakeLater(watchers: readonly Watcher[]): Promise<void> {
+    const isWaking = this.#due.length > 0;
     this.#due = this.#due.concat(watchers);
-  }
-
-  #wakeSome(): void {
-    for (const watcher of this.#due.splice(0, WAKES_PER_TURN_MAX)) watcher.wake();
-    if (this.#due.length > 0) setImmediate(() => this.#wakeSome());
+    if (isWaking || watchers.length === 0) return;
+    await setImmediate();
+    for (;;) {
+      for (const watcher of this.#due.splice(0, WAKES_PER_TURN_MAX)) watcher.wake();
+      if (this.#due.length === 0) return;
+      // A timer for the reason given in `commit_builder.ts`.
+      await setTimeout(0);
+    }
   }
 }
 

@@ -4,14 +4,11 @@ import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.t
 import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
 import { EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
-import { appendMutation } from "./append.ts";
 import { BacklogGate } from "./backlog_gate.ts";
 import { ChangeSignal } from "./change_signal.ts";
-import { type FollowHub, FollowSession } from "./follow.ts";
-import { LivePages } from "./follow_page.ts";
+import { type FollowHub, FollowSession, LivePages } from "./follow.ts";
 import { LogState } from "./log_state.ts";
-import type { Mutation } from "./mutation.ts";
-import { retireMutation } from "./retire.ts";
+import { appendMutation, type Mutation, retireMutation } from "./mutation.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
 

@@ -1,8 +1,19 @@
-/** Operations in the writer queue, each of which reads the state and may commit one batch. */
-import type { PreparedBatch } from "../event/types.ts";
+/**
+ * The operations in the writer queue, each of which reads the state and may commit one batch: an
+ * append, or a retirement, which appends a system event.
+ */
+import { ApiError } from "../event/api_error.ts";
+import { encodeBatch } from "../event/batch_encoder.ts";
+import { canonicalize } from "../event/json/canonical_json.ts";
+import {
+  SOURCE_LIFECYCLE_STREAM,
+  SOURCE_RETIRED_KIND,
+  SYSTEM_SOURCE,
+} from "../event/system_names.ts";
+import type { LineageMarker, PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
-import type { Maybe } from "../maybe.ts";
-import type { LogState } from "./log_state.ts";
+import { type Maybe, whenKnown } from "../maybe.ts";
+import { type LogState, type Retirement, retirementBatchId } from "./log_state.ts";
 
 /** A batch to commit, and the response once it is durable. */
 export interface Commitment<Answer> {
@@ -14,7 +25,7 @@ export interface Commitment<Answer> {
 export type Decision<Answer> = { answer: Answer } | Commitment<Answer>;
 
 /** Facts about the log. Of the values, only a batch id can contain spaces. */
-export const FACT = {
+const FACT = {
   batch: (source: string, batchId: string): string => `batch ${source} ${batchId}`,
   /** The last event in a stream. */
   stream: (source: string, stream: string): string => `stream ${source} ${stream}`,
@@ -30,30 +41,165 @@ export const FACT = {
  */
 export interface Mutation<Answer> {
   readonly reads: readonly string[];
-  readonly changes: readonly string[];
-  /** The stream that a precondition reads. */
-  readonly readsStream?: string | undefined;
-  /** Lists the streams that change. A batch can have 10,000, which few other mutations read. */
-  readonly changedStreams?: () => string[];
+  /** Lists the facts that it changes, which can be 10,000 streams. */
+  changes(): string[];
   /** Checks the mutation against the durable state. @throws {ApiError} if it is rejected. */
   decide(state: LogState): Maybe<Decision<Answer>>;
 }
 
-/** What mutations whose outcome is unknown change. */
-export class UnsettledFacts {
-  readonly #facts = new Set<string>();
-  #unlisted: (() => string[])[] = [];
+/** Commits a batch once; a retry gets the original receipt. */
+export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
+  const { source, batchId, precondition, lineage, events } = batch;
+  const reads = [FACT.batch(source, batchId), FACT.lifecycle(source)];
+  if (precondition) reads.push(FACT.stream(source, precondition.stream));
+  if (lineage) reads.push(FACT.source(source), FACT.lifecycle(lineage.predecessorSource));
+  return {
+    reads,
+    changes: () => [
+      FACT.batch(source, batchId),
+      FACT.source(source),
+      ...events.streams.map(({ stream }) => FACT.stream(source, stream)),
+      ...lineage ? [FACT.lifecycle(source)] : [],
+    ],
+    decide: (state) => decideAppend(batch, state),
+  };
+}
 
-  add({ changes, changedStreams = () => [] }: Mutation<unknown>): void {
-    for (const fact of changes) this.#facts.add(fact);
-    this.#unlisted.push(changedStreams);
-  }
+/** Checks in this order: duplicate, retirement, lineage, precondition. */
+function decideAppend(batch: PreparedBatch, state: LogState): Maybe<Decision<Receipt>> {
+  const { source, batchId, lineage } = batch;
+  return whenKnown(state.findBatch(source, batchId), (known) => {
+    if (known !== null) return { answer: repeatedReceipt(batch, known) };
+    return whenKnown(state.findRetirement(source), (retirement) => {
+      assertNotRetired(source, retirement);
+      const lineageChecked = lineage && assertLineage(source, lineage, state);
+      return whenKnown(lineageChecked, () =>
+        whenKnown(checkPrecondition(batch, state), () => ({
+          batch,
+          answerFor: (entry: BatchEntry) => receipt("committed", entry),
+        })));
+    });
+  });
+}
 
-  isReadBy({ reads, readsStream }: Mutation<unknown>): boolean {
-    if (reads.some((fact) => this.#facts.has(fact))) return true;
-    if (readsStream === undefined) return false;
-    for (const list of this.#unlisted) for (const fact of list()) this.#facts.add(fact);
-    this.#unlisted = [];
-    return this.#facts.has(readsStream);
+function repeatedReceipt(batch: PreparedBatch, known: BatchEntry): Receipt {
+  if (batch.batchDigest === known.batch_digest) return receipt("duplicate", known);
+  throw new ApiError(
+    "batch_id_conflict",
+    "this batch_id was committed with different events; use a new batch_id for new events",
+    { source: batch.source, batch_id: batch.batchId },
+  );
+}
+
+function receipt(status: Receipt["status"], entry: BatchEntry): Receipt {
+  const { batch_digest, events, first_event_id, last_event_id } = entry;
+  return { status, batch_digest, events, first_event_id, last_event_id };
+}
+
+function assertNotRetired(source: string, retirement: Retirement | null): void {
+  if (retirement === null) return;
+  throw new ApiError("source_retired", `source ${source} is retired and accepts no more batches`, {
+    source,
+    final_frontier: retirement.finalFrontier,
+    retirement_event_id: retirement.retirementEventId,
+  });
+}
+
+/** A first batch, the only one with lineage, can afford promises. */
+async function assertLineage(
+  source: string,
+  lineage: LineageMarker,
+  state: LogState,
+): Promise<void> {
+  const { predecessorSource, predecessorFinalFrontier } = lineage;
+  const retirement = await state.findRetirement(predecessorSource);
+  const actual = retirement?.finalFrontier ?? null;
+  const conflict = (message: string) =>
+    new ApiError("source_lineage_conflict", message, {
+      source,
+      predecessor_source: predecessorSource,
+      expected_predecessor_frontier: predecessorFinalFrontier,
+      actual_predecessor_frontier: actual,
+    });
+  if (await state.sourceFrontier(source) !== null) {
+    throw conflict(`source ${source} has committed events; only a first batch may declare lineage`);
   }
+  if (actual === null) throw conflict(`source ${predecessorSource} is not retired`);
+  if (actual !== predecessorFinalFrontier) {
+    throw conflict(`source ${predecessorSource} was retired at a different event`);
+  }
+}
+
+function checkPrecondition({ source, precondition }: PreparedBatch, state: LogState): Maybe<void> {
+  if (precondition === undefined) return;
+  const { stream, expectedFrontier } = precondition;
+  return whenKnown(state.streamFrontier(source, stream), (actualFrontier) => {
+    if (actualFrontier === expectedFrontier) return;
+    throw new ApiError(
+      "stream_frontier_conflict",
+      `the last event in stream ${stream} of source ${source} is not the expected one`,
+      { source, stream, expected_frontier: expectedFrontier, actual_frontier: actualFrontier },
+    );
+  });
+}
+
+/** Retires a source once; later calls get the same receipt. */
+export function retireMutation(source: string): Mutation<RetirementReceipt> {
+  return {
+    reads: [FACT.source(source), FACT.lifecycle(source)],
+    changes: () => [FACT.lifecycle(source)],
+    decide: (state) => decideRetirement(source, state),
+  };
+}
+
+async function decideRetirement(
+  source: string,
+  state: LogState,
+): Promise<Decision<RetirementReceipt>> {
+  const retirement = await state.findRetirement(source);
+  if (retirement !== null) {
+    return { answer: retirementReceipt("already_retired", source, retirement) };
+  }
+  const finalFrontier = await state.sourceFrontier(source);
+  if (finalFrontier === null) {
+    throw new ApiError("source_not_found", `source ${source} has no committed events`, { source });
+  }
+  return {
+    batch: retirementBatch(source, finalFrontier),
+    answerFor: (entry) =>
+      retirementReceipt("retired", source, {
+        finalFrontier,
+        retirementEventId: entry.first_event_id,
+      }),
+  };
+}
+
+function retirementBatch(source: string, finalFrontier: string): PreparedBatch {
+  return encodeBatch({
+    source: SYSTEM_SOURCE,
+    batchId: retirementBatchId(source, finalFrontier),
+    events: [{
+      stream: SOURCE_LIFECYCLE_STREAM,
+      recordKey: source,
+      kind: SOURCE_RETIRED_KIND,
+      occurredAt: undefined,
+      payload: canonicalize({ v: 1, source, final_frontier: finalFrontier }),
+    }],
+    precondition: undefined,
+    lineage: undefined,
+  });
+}
+
+function retirementReceipt(
+  status: RetirementReceipt["status"],
+  source: string,
+  { finalFrontier, retirementEventId }: Retirement,
+): RetirementReceipt {
+  return {
+    v: 1,
+    status,
+    source,
+    final_frontier: finalFrontier,
+    retirement_event_id: retirementEventId,
+  };
 }

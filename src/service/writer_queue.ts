@@ -20,7 +20,7 @@ import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts"
 import type { Maybe } from "../maybe.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import { LogState } from "./log_state.ts";
-import { type Commitment, type Decision, type Mutation, UnsettledFacts } from "./mutation.ts";
+import type { Commitment, Decision, Mutation } from "./mutation.ts";
 
 /** Minimum interval between reports of a full disk. */
 const FULL_REPORT_INTERVAL_MS = 10_000;
@@ -86,17 +86,23 @@ export class WriterQueue {
 
   /** Commits as much of the queue as fits in one commit. */
   async #commitNext(): Promise<void> {
-    /** What the mutations in this commit, and those that wait for it, will change. */
-    const unsettled = new UnsettledFacts();
+    /** Facts that the mutations in this commit, and those that wait for it, will change. */
+    const unsettled = new Set<string>();
+    /** Mutations whose facts are not listed yet. A batch alone in its commit lists none. */
+    let unlisted: Queued[] = [];
     const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
     const waiting: Queued[] = [];
     let checked = 0;
     let bytes = 0;
     for (const queued of this.#queue) {
       if (committing.length === COMMIT_BATCHES_MAX) break;
-      if (unsettled.isReadBy(queued.mutation)) {
+      for (const { mutation } of unlisted) {
+        for (const fact of mutation.changes()) unsettled.add(fact);
+      }
+      unlisted = [];
+      if (queued.mutation.reads.some((fact) => unsettled.has(fact))) {
         waiting.push(queued);
-        unsettled.add(queued.mutation);
+        unlisted.push(queued);
       } else {
         const decision = this.#decide(queued);
         const commitment = decision instanceof Promise ? await decision : decision;
@@ -105,7 +111,7 @@ export class WriterQueue {
           // This mutation stays in the queue and is checked again for the next commit.
           if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
           committing.push({ queued, commitment });
-          unsettled.add(queued.mutation);
+          unlisted.push(queued);
         }
       }
       checked += 1;

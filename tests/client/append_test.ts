@@ -1,7 +1,7 @@
 /** Client retries against a service that fails on command. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Batch } from "../../src/client/batch_body.ts";
+import type { Batch } from "../../src/client/event_log_client.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "../../src/client/errors.ts";
 import { EventLogClient } from "../../src/client/event_log_client.ts";
 import { CLIENT_ATTEMPTS_MAX } from "../../src/client/transport.ts";

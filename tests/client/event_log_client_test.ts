@@ -7,6 +7,7 @@ import {
   AlteredEventError,
   type Batch,
   type CommittedEvent,
+  type EventFault,
   EventLogClient,
   EventLogError,
   type Fetch,
@@ -84,23 +85,26 @@ test("EventLogClient throws typed errors by error code", async () => {
     const client = clientOf(deployment);
     const { last_event_id } = await client.append(batchOf("shop", "b1", "orders"));
     const conflict = await refusalOf(client.append(batchOf("shop", "b1", "invoices")));
-    assert(conflict.is("batch_id_conflict"));
-    assert.deepEqual([conflict.status, conflict.body.batch_id], [409, "b1"]);
+    assert.deepEqual([conflict.code, conflict.status], ["batch_id_conflict", 409]);
+    assert.equal((conflict.body as { batch_id: string }).batch_id, "b1");
     const stale = await refusalOf(client.append({
       ...batchOf("shop", "b2", "orders"),
       precondition: { stream: "orders", expectedFrontier: null },
     }));
-    assert(stale.is("stream_frontier_conflict"));
-    assert.equal(stale.body.actual_frontier, last_event_id);
+    assert.equal(stale.code, "stream_frontier_conflict");
+    assert.equal((stale.body as { actual_frontier: string }).actual_frontier, last_event_id);
     const bad = batchOf("shop", "b3", "orders");
     const invalid = await refusalOf(
       client.append({ ...bad, events: [...bad.events, { ...bad.events[0]!, stream: "No" }] }),
     );
-    assert(invalid.is("invalid_events"));
-    assert.deepEqual(invalid.body.errors.map(({ index }) => index), [3]);
-    assert((await refusalOf(client.retire("nobody"))).is("source_not_found"));
-    assert((await refusalOf(collect(client.replay({ after: "1" })))).is("invalid_replay_request"));
-    assert((await refusalOf(collect(client.follow({ limit: 0 })))).is("invalid_replay_request"));
+    assert.equal(invalid.code, "invalid_events");
+    const { errors } = invalid.body as { errors: EventFault[] };
+    assert.deepEqual(errors.map(({ index }) => index), [3]);
+    assert.equal((await refusalOf(client.retire("nobody"))).code, "source_not_found");
+    const reads = [client.replay({ after: "1" }), client.follow({ limit: 0 })];
+    for (const read of reads) {
+      assert.equal((await refusalOf(collect<unknown>(read))).code, "invalid_replay_request");
+    }
   });
 });
 

@@ -1,10 +1,10 @@
 /** Wrong arguments and unknown options are rejected; JavaScript would otherwise ignore them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Batch } from "../../src/client/batch_body.ts";
+import type { Batch } from "../../src/client/event_log_client.ts";
 import { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { FollowOptions } from "../../src/client/follow.ts";
-import type { EventLogClientOptions } from "../../src/client/options.ts";
+import type { EventLogClientOptions } from "../../src/client/transport.ts";
 import type { ReplayOptions } from "../../src/client/replay.ts";
 import type { Fetch } from "../../src/client/unix_fetch.ts";
 import { collect, FakeTiming } from "./support/fake_service.ts";

@@ -9,7 +9,7 @@ import {
   OPTIONS,
   SHELLS,
 } from "../../src/commands/command_table.ts";
-import { completionsFor } from "../../src/commands/completions.ts";
+import { completionsFor } from "../../src/commands/usage.ts";
 import { runCli } from "../../tools/support/program.ts";
 
 /** Runs a script without user settings. @returns null if the shell is not installed. */

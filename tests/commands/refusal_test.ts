@@ -44,7 +44,7 @@ const UNUSABLE: [from: string, to: string, reason: RegExp][] = [
   ["max_limit = 100000", "max_limit = 0", /\[replay\] max_limit must be at least 1, got 0/],
   ["[replay]", "[query]\n[replay]", /^The \[query\] section is no longer supported\./],
   ['mode = "open"', 'mode = "closed"', /\[security\] mode/],
-  ["[replay]", "[relay]", /unknown section or key relay/],
+  ["[replay]", "[relay]", /\[relay\] is unknown/],
   ['token = ""', 'token = "s3cret', /line \d+/],
 ];
 

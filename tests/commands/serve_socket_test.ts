@@ -1,21 +1,12 @@
 /** `serve` when its socket path already exists. */
 import assert from "node:assert/strict";
-import {
-  chmod,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  rm,
-  symlink,
-  unlink,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, lstat, mkdir, readFile, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { init } from "../../src/commands/init.ts";
+import { errorCode } from "../../src/log/storage/storage.ts";
 import {
   runCli,
   type ServeOptions,
@@ -175,6 +166,19 @@ test("serve binds its socket again after the file or its directory was removed",
     assert.deepEqual([code, stderr.split("was removed").length], [0, 3], stderr);
   }));
 
+/** Connects once the service listens: bind(2) makes the file, which refuses until listen(2). */
+async function openedOnceListening(socketPath: string): Promise<RawConnection> {
+  for (;;) {
+    try {
+      return await RawConnection.open(socketPath);
+    } catch (error) {
+      const code = errorCode(error);
+      if (code !== "ENOENT" && code !== "ECONNREFUSED") throw error;
+      await setTimeout(1);
+    }
+  }
+}
+
 /** Regression: on Node, nothing kept a process without a socket running, so it exited with 13. */
 test("serve keeps running while the directory of its socket is missing", () =>
   withFolder(async (dir) => {
@@ -184,8 +188,7 @@ test("serve keeps running while the directory of its socket is missing", () =>
     const socketPath = join(run, "s.sock");
     const serving = await spawnServeAt(dir, socketPath);
     await untilReported(serving, "serving ");
-    while ((await readdir(run)).length === 0) await setTimeout(1);
-    const connection = await RawConnection.open(socketPath);
+    const connection = await openedOnceListening(socketPath);
     await connection.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     await connection.ended();
     await rm(run, { recursive: true });

@@ -163,7 +163,12 @@ for (const { title, path } of PLACES.filter(({ linked }) => linked === undefined
   test(serveTitle, async () => {
     for (const entry of [LINK, PIPE]) {
       const { isOutsideUntouched } = await withHostile(whole, path(whole), entry, async (dir) => {
-        const permissions = [`--allow-read=${dir}`, `--allow-write=${dir}`, "--allow-net", "--allow-sys"];
+        const permissions = [
+          `--allow-read=${dir}`,
+          `--allow-write=${dir}`,
+          "--allow-net",
+          "--allow-sys",
+        ];
         const args = ["serve", "--config", configOf(dir)];
         const { code, stdout, stderr } = await spawnCli(args, { permissions }).exited;
         assertEnd({ status: code ?? -1, stdout, stderr }, [1], entry.title);

@@ -47,7 +47,12 @@ const TAKES: [title: string, take: Take][] = [
 ];
 
 async function start(dir: string, socketPath: string): Promise<Serving> {
-  const permissions = ["--allow-read", "--allow-write", "--allow-sys", `--allow-net=unix:${socketPath}`];
+  const permissions = [
+    "--allow-read",
+    "--allow-write",
+    "--allow-sys",
+    `--allow-net=unix:${socketPath}`,
+  ];
   return await startServe(dir, { socketPath, permissions });
 }
 

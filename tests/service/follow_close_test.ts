@@ -6,7 +6,7 @@ import type { Log } from "../../src/log/log.ts";
 import { ChangeSignal, type Watcher } from "../../src/service/change_signal.ts";
 import type { Follow } from "../../src/service/event_log.ts";
 import { type FollowHub, FollowSession } from "../../src/service/follow.ts";
-import { LivePages } from "../../src/service/follow_page.ts";
+import { LivePages } from "../../src/service/follow.ts";
 import { FOLLOW_ALL, nextRecord, snapshotRecords } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { type FollowPage, readFollowPage } from "../../src/service/follow_page.ts";
+import { type FollowPage, readFollowPage } from "../../src/service/follow.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { openTestLog } from "../support/test_log.ts";

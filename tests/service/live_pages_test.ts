@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_RECORD_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import type { Log } from "../../src/log/log.ts";
-import { type FollowPage, type FollowPosition, LivePages } from "../../src/service/follow_page.ts";
+import { type FollowPage, type FollowPosition, LivePages } from "../../src/service/follow.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth } from "../support/storage_faults.ts";

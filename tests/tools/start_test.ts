@@ -21,7 +21,12 @@ const START = fileURLToPath(new URL("../../tools/start.ts", import.meta.url));
 /** Narrower permissions than the task's: a Deno flag cannot name a socket path with a comma. */
 async function start(folder: string): Promise<Spawned> {
   const socketPath = join(folder, "demo", "data", "ground.sock");
-  const permissions = ["--allow-read=.", "--allow-write=demo", "--allow-sys", `--allow-net=unix:${socketPath}`];
+  const permissions = [
+    "--allow-read=.",
+    "--allow-write=demo",
+    "--allow-sys",
+    `--allow-net=unix:${socketPath}`,
+  ];
   const spawned = spawnScript(START, [], { cwd: folder, permissions });
   await untilReported(spawned, "Ready.");
   return spawned;

@@ -1,6 +1,6 @@
 /** Makes clients wait while a service is down. */
 import { EventLogClient } from "../../src/client/event_log_client.ts";
-import type { EventLogClientOptions } from "../../src/client/options.ts";
+import type { EventLogClientOptions } from "../../src/client/transport.ts";
 import { SYSTEM_TIMING, type Timing } from "../../src/client/retry.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 

@@ -5,7 +5,7 @@
  * Memory is bounded because a round ends soon after `isFull` becomes true.
  */
 import { Buffer } from "node:buffer";
-import type { Batch } from "../../src/client/batch_body.ts";
+import type { Batch } from "../../src/client/event_log_client.ts";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../src/event/types.ts";

@@ -3,7 +3,7 @@
  * same bytes can be rebuilt for a retry.
  */
 import { createHash } from "node:crypto";
-import type { Batch } from "../../src/client/batch_body.ts";
+import type { Batch } from "../../src/client/event_log_client.ts";
 import type { SubmittedEvent } from "../../src/event/types.ts";
 import { type Random, randomInteger, randomItem, seededRandom } from "../support/random.ts";
 

@@ -2,7 +2,7 @@
  * A connector that appends batches of all shapes to its own source. It resends some, abandons some,
  * sends invalid ones, and occasionally retires its source and continues as the successor.
  */
-import type { Batch } from "../../src/client/batch_body.ts";
+import type { Batch } from "../../src/client/event_log_client.ts";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
 import { WRITER_BYTES_PER_SECOND, WRITER_PAUSE_MS_MAX } from "./bounds.ts";

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { EventLogClient } from "../../../src/client/event_log_client.ts";
-import type { EventLogClientOptions } from "../../../src/client/options.ts";
+import type { EventLogClientOptions } from "../../../src/client/transport.ts";
 import type { Timing } from "../../../src/client/retry.ts";
 import { unixFetch } from "../../../src/client/unix_fetch.ts";
 import { withFolder } from "../../../tools/support/program.ts";

@@ -1,7 +1,7 @@
 /** Each violation that the soak detects, in handwritten histories and observations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Batch } from "../../../src/client/batch_body.ts";
+import type { Batch } from "../../../src/client/event_log_client.ts";
 import type { ReplayFilter, ReplayOptions } from "../../../src/client/replay.ts";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../../src/event/hash.ts";
