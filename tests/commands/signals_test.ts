@@ -23,7 +23,7 @@ const ATTEMPTS_MAX = 10;
 
 /** Runs a command whose process signals itself on startup. */
 function runSignalled(signals: string, command: string, dir: string): Promise<CliExit> {
-  const permissions = ["--allow-read", "--allow-write", "--allow-run"];
+  const permissions = ["--allow-read", "--allow-write", "--allow-run", "--allow-sys"];
   return spawnScript(SIGNALLED, [signals, command, dir], { permissions }).exited;
 }
 
