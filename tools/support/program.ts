@@ -65,7 +65,7 @@ export interface Spawned {
 
 /** Returns the command line of the program. */
 export function cliCommand(args: string[]): string[] {
-  const permissions = ["--allow-read", "--allow-write"];
+  const permissions = ["--allow-read", "--allow-write", "--allow-sys"];
   return [...programOf({ permissions }), ...args];
 }
 

@@ -37,7 +37,7 @@ export const memoryDisk: SmallDiskMaker = async (folder) => {
     "-t",
     "tmpfs",
     "-o",
-    `size=${ROOM_BYTES + FILLER_BYTES}`,
+    `mode=0700,size=${ROOM_BYTES + FILLER_BYTES}`,
     "none",
     dir,
   ]);
