@@ -9,8 +9,7 @@ import process from "node:process";
 import { type Served, withFloor } from "./floor/floor_server.ts";
 import { FLOORS } from "./floor/floors.ts";
 import { PAGE_EVENTS } from "./floor/page.ts";
-import { measureDelivery } from "./peers/our_delivery.ts";
-import { ingestWorkloads } from "./peers/ours.ts";
+import { ingestWorkloads, measureServedDelivery } from "./peers/ours.ts";
 import { INGEST_ROWS } from "./peers/rows.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { runLoad, type Workload } from "./support/load.ts";
@@ -67,7 +66,7 @@ async function servedRow(
 
 /** Measures from the first byte of an event to its arrival at the follower. */
 async function deliveryRow(row: string, served: Served, options: BenchOptions): Promise<Row> {
-  const measured = await measureDelivery(served, options);
+  const measured = await measureServedDelivery(served, options);
   return {
     "row": row,
     "events/s": Math.round(measured.eventsPerSecond!),

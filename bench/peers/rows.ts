@@ -1,14 +1,6 @@
 /** The rows in the comparison: what each measures, and the figures that are compared. */
-import type { LoadTimes } from "./load.ts";
-import type { Measurement } from "./measurement.ts";
-
-/** One way to do the work of a row. */
-export interface Variant {
-  name: string;
-  /** Whether this is the peer's closest equivalent to the service's work. */
-  isSameWork: boolean;
-  measure(): Promise<Measurement>;
-}
+import { BatchRequest } from "../support/requests.ts";
+import type { LoadTimes, Measurement } from "./measurement.ts";
 
 /** A measured subject. A floor is a bare server, and a goal is only a figure. */
 export type SubjectName =
@@ -20,17 +12,21 @@ export type SubjectName =
   | "floor"
   | "goal";
 
-export interface Subject {
-  name: SubjectName;
-  /** Empty if this subject does not take part in the row. */
-  variantsOf(row: string): Variant[];
+/** One way to do the work of a row. */
+export interface Variant {
+  row: string;
+  subject: SubjectName;
+  variant: string;
+  /** Whether this is the peer's closest equivalent to the service's work. */
+  isSameWork?: boolean;
+  measure(): Promise<Measurement>;
 }
 
 /** Settings shared by all subjects. */
 export interface BenchContext extends LoadTimes {
   /** Directory for deployments, clusters and their data, on the disk under test. */
   folder: string;
-  /** Events in the log that is replayed. */
+  /** Events in the log that is replayed: a multiple of a page. */
   replayEvents: number;
 }
 
@@ -47,15 +43,15 @@ export const INGEST_ROWS: Record<string, IngestRow> = {
   "batch-1000-1": { clients: 1, batchEvents: 1000 },
   "batch-1000-4": { clients: 4, batchEvents: 1000 },
 };
-
-export const FILL_BATCH_EVENTS = 1000;
-export const PAGE_EVENTS = 1000;
-
 /** Rows that are each measured on a new server. */
 export const SERVED_ROWS = [...Object.keys(INGEST_ROWS), "replay-tail", "deliver"];
-
 /** Rows about sealed history, which share one log. */
 export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
+
+/** Events in a page, and in a batch that fills a log. */
+export const PAGE_EVENTS = 1000;
+/** The load of the row about delivery. */
+export const DELIVERY = { eventsPerSecond: 200, followers: 1, eventsMax: Infinity };
 
 /** A compared figure in a row, which becomes one line in the table. */
 export interface Figure {
@@ -76,3 +72,18 @@ export const FIGURES: Figure[] = [
   rate("seal"),
   rate("verify"),
 ];
+
+/** A submitted event. */
+export interface BenchEvent {
+  stream: string;
+  record_key: string;
+  kind: string;
+  occurred_at: string;
+  payload: Record<string, unknown>;
+}
+
+/** Returns the events in a request to the service; by default, in a batch of `count`. */
+export function eventsOf(count: number, request = new BatchRequest("", count).next()) {
+  const body = request.toString("utf8", request.indexOf("\r\n\r\n"));
+  return (JSON.parse(body) as { events: BenchEvent[] }).events;
+}
