@@ -6,7 +6,7 @@ import { progress } from "../support/options.ts";
 import { rounded, type Row } from "../support/report.ts";
 import { median } from "../../tools/support/median.ts";
 import type { Measurement } from "./measurement.ts";
-import { type Figure, FIGURES, type SubjectName, type Variant } from "./rows.ts";
+import { type Figure, FIGURES, type Subject, type Variant } from "./rows.ts";
 
 /** All measurements of one variant of a row, one per round. */
 export interface Series extends Pick<Variant, "row" | "subject" | "variant" | "isSameWork"> {
@@ -49,7 +49,7 @@ export function comparisonRows(series: Series[]): Row[] {
 
 function comparisonRow({ label, value }: Figure, series: Series[]): Row {
   const isRate = value === "eventsPerSecond";
-  const find = (name: SubjectName) => series.find(({ subject }) => subject === name);
+  const find = (name: Subject) => series.find(({ subject }) => subject === name);
   const bestOf = (peers: Series[]) => {
     const measured = peers.filter((peer) => medianOf(peer, value) !== null);
     measured.sort((a, b) => medianOf(a, value)! - medianOf(b, value)!);

@@ -1,6 +1,5 @@
-/** The figures of one measurement, and the loads for the peers. */
+/** The figures of one measurement. */
 import type { LatencyHistogram } from "../support/latency_histogram.ts";
-import { runLoops } from "../support/load.ts";
 import { startUsage, type Usage, usageOfServer } from "../support/usage.ts";
 
 /** A figure is null if it was not measured or is unknown. */
@@ -15,6 +14,11 @@ export interface Measurement {
   /** CPU share of everything except the server and the load generator. */
   othersShare: number | null;
   eventsPerSync: number | null;
+}
+
+export interface LoadTimes {
+  warmupMs: number;
+  measureMs: number;
 }
 
 /** @param measured what was measured; without latencies if it was not a load. */
@@ -34,52 +38,30 @@ export function measurementOf(
   };
 }
 
-export interface LoadTimes {
-  warmupMs: number;
-  measureMs: number;
-}
-
-/**
- * Drives a peer with clients in this process.
- * @param exchanges one per client: performs a request and returns the number of its events.
- */
-export async function measureLoops(
-  exchanges: (() => Promise<number>)[],
-  serverPid: number,
-  { warmupMs, measureMs }: LoadTimes,
-): Promise<Measurement> {
-  const loops = exchanges.map(
-    (exchange) =>
-    (done: (events: number, bytes: number) => void, failed: (error: unknown) => void) =>
-      void exchange().then((events) => done(events, 0)).catch(failed),
-  );
-  const options = { serverPid, warmupMs, measureMs, eventsMax: Infinity };
-  return measurementOf(await runLoops(loops, options));
-}
-
-/** What a peer's own load generator reports. Its rate excludes its startup. */
-export type ToolReport = Pick<Measurement, "eventsPerSecond" | "p50Ms" | "p99Ms">;
-
 /** Requests per client in the short run that warms up the server and determines the rate. */
 const PILOT_REQUESTS = 50;
 
 /**
  * Drives a peer with its own load generator, which costs less than a client in this process.
- * @param run makes each client send that many requests.
+ * @param run makes each client send that many requests; the rate excludes the tool's startup.
  */
 export async function measureTool(
-  run: (requests: number) => Promise<ToolReport>,
-  requestEvents: number,
-  clients: number,
-  serverPid: number,
-  measureMs: number,
+  { serverPid, clients, requestEvents }: ToolLoad,
+  { measureMs }: Pick<LoadTimes, "measureMs">,
+  run: (requests: number) => Promise<Partial<Measurement> & { eventsPerSecond: number }>,
 ): Promise<Measurement> {
-  const pilot = await run(PILOT_REQUESTS);
-  const requests = Math.ceil(pilot.eventsPerSecond * measureMs / 1000 / clients / requestEvents);
+  const { eventsPerSecond } = await run(PILOT_REQUESTS);
+  const requests = Math.ceil(eventsPerSecond * measureMs / 1000 / clients / requestEvents);
   const usage = startUsage(usageOfServer(serverPid));
   const report = await run(requests);
   return {
     ...measurementOf({ ...usage(), events: requests * clients * requestEvents }),
     ...report,
   };
+}
+
+export interface ToolLoad {
+  serverPid: number;
+  clients: number;
+  requestEvents: number;
 }

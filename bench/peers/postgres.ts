@@ -13,13 +13,15 @@ import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
 import { BENCH_SOURCE, keyedBatch } from "../support/requests.ts";
 import { KEY_STEP } from "../support/workloads.ts";
-import { measureLoops, type Measurement, measurementOf, measureTool } from "./measurement.ts";
-import { AS_POSTGRES, requirePeer, runPeer, withPeer } from "./peer_process.ts";
+import { type LoadTimes, type Measurement, measurementOf, measureTool } from "./measurement.ts";
+import { AS_POSTGRES, findPeer, runPeer, withPeer } from "./peer_process.ts";
 import { type BenchContext, type BenchEvent, DELIVERY, eventsOf, INGEST_ROWS } from "./rows.ts";
-import { PAGE_EVENTS, type Variant } from "./rows.ts";
+import { type IngestRow, PAGE_EVENTS, type Variant } from "./rows.ts";
 
 const [USER, DATABASE, CHANNEL] = ["bench", "postgres", "events"];
 const SESSION_POLL_MS = 5;
+/** An argument of a program has a maximum size of 128 KiB. */
+const ARGUMENT_CHARS_MAX = 100_000;
 
 /** The durability settings have their default values, which are listed for the record. */
 const SETTINGS = ["fsync=on", "synchronous_commit=on", "full_page_writes=on"];
@@ -32,13 +34,13 @@ const TABLE = `CREATE TABLE events (
 )`;
 const COLUMNS = ["source", "stream", "record_key", "kind", "occurred_at", "payload"];
 const INSERT = `INSERT INTO events (${COLUMNS})`;
-const INSERT_JSON = `${INSERT} SELECT $1, stream, record_key, kind, occurred_at, payload ` +
-  "FROM json_to_recordset($2) " +
-  "AS e(stream text, record_key text, kind text, occurred_at timestamptz, payload json)";
-const INSERT_AND_NOTIFY = `WITH inserted AS (${INSERT} VALUES ($1, $2, $3, $4, $5, $6) ` +
-  `RETURNING id) SELECT pg_notify('${CHANNEL}', '') FROM inserted`;
 const SELECT = `SELECT id, ${COLUMNS}, observed_at FROM events`;
 const PAGE = `${SELECT} WHERE id > $1 ORDER BY id LIMIT ${PAGE_EVENTS}`;
+const INSERT_AND_NOTIFY = `WITH inserted AS (${INSERT} VALUES ($1, $2, $3, $4, $5, $6) ` +
+  `RETURNING id) SELECT pg_notify('${CHANNEL}', '') FROM inserted`;
+const FROM_JSON = `SELECT '${BENCH_SOURCE}', stream, record_key, kind, occurred_at, payload ` +
+  "FROM json_to_recordset((JSON)::json) " +
+  "AS e(stream text, record_key text, kind text, occurred_at timestamptz, payload json)";
 
 /** A running server with an empty table `events`. */
 interface Postgres {
@@ -48,41 +50,37 @@ interface Postgres {
   admin: Sql;
 }
 
-type Measure = (postgres: Postgres) => Promise<Measurement>;
-
 export function postgresVariants(row: string, folder: string, context: BenchContext): Variant[] {
-  const variant = (name: string, measureOne: Measure): Variant => {
-    const measure = () => withPostgres(folder, measureOne);
+  const variant = (name: string, measureOne: typeof measureReplay): Variant => {
+    const measure = () => withPostgres(folder, (postgres) => measureOne(postgres, context));
     return { row, subject: "PostgreSQL", variant: name, isSameWork: true, measure };
   };
-  if (row === "replay-tail") {
-    return [variant("SELECT", (postgres) => measureReplay(postgres, context))];
-  }
-  if (row === "deliver") {
-    return [variant("LISTEN", (postgres) => measureDelivery(postgres, context))];
-  }
+  if (row === "replay-tail") return [variant("SELECT", measureReplay)];
+  if (row === "deliver") return [variant("LISTEN", measureDelivery)];
   const { clients, batchEvents } = INGEST_ROWS[row]!;
   const events = eventsOf(batchEvents);
+  const insert = (name: string, sql: string, values: Record<string, string>) =>
+    variant(name, async (postgres) => {
+      const load = { script: `${INSERT} ${sql};\n`, values, clients, requestEvents: batchEvents };
+      const measurement = await measurePgbench(postgres, load, context);
+      return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
+    });
   if (batchEvents === 1) {
-    const values = valuesOf(events[0]!);
-    const variables = Object.fromEntries(COLUMNS.map((name, column) => [name, values[column]!]));
-    const script = `${INSERT} VALUES (${COLUMNS.map((name) => `:${name}`)});\n`;
-    const pgbench = { script, variables, clients, requestEvents: 1 };
-    return [variant("INSERT", (postgres) => measurePgbench(postgres, pgbench, context))];
+    const values = valuesOf(events[0]!).map((value, at) => [COLUMNS[at]!, value]);
+    const sql = `VALUES (${COLUMNS.map((name) => `:${name}`)})`;
+    return [insert("INSERT", sql, Object.fromEntries(values))];
   }
-  const batches = (append: (sql: Sql) => Promise<unknown>): Measure => async (postgres) => {
-    const sql = openSessions(folder, clients);
-    const exchange = () => append(sql).then(() => batchEvents);
-    const exchanges = Array.from({ length: clients }, () => exchange);
-    const measurement = await measureLoops(exchanges, postgres.pid, context)
-      .finally(() => sql.end());
+  const text = JSON.stringify(events.map(({ source: _, ...event }) => event));
+  const parts = text.match(new RegExp(`.{1,${ARGUMENT_CHARS_MAX}}`, "gu"))!;
+  const values = Object.fromEntries(parts.map((part, at) => [`part${at}`, part]));
+  const json = Object.keys(values).map((name) => `:${name}::text`).join(" || ");
+  const copy = variant("COPY", async (postgres) => {
+    const measurement = await measureCopy(postgres, events, INGEST_ROWS[row]!, context);
     return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
-  };
-  const [copied, json] = [copyText(events), JSON.stringify(events)];
-  const insertJson = (sql: Sql) => sql.unsafe(INSERT_JSON, [BENCH_SOURCE, json], { prepare: true });
+  });
   return [
-    { ...variant("COPY", batches((sql) => copyIn(sql, copied))), isSameWork: false },
-    variant("INSERT from JSON", batches(insertJson)),
+    { ...copy, isSameWork: false },
+    insert("INSERT from JSON", FROM_JSON.replace("JSON", json), values),
   ];
 }
 
@@ -92,13 +90,13 @@ export async function createCluster(parent: string): Promise<string> {
   const owner = AS_POSTGRES.length === 0 ? [] : ["-o", "postgres"];
   await runPeer(["install", "-d", "-m", "700", ...owner, folder]);
   const options = ["-U", USER, "-A", "trust", "--no-locale", "-E", "UTF8", "--no-sync"];
-  await runPeer([...AS_POSTGRES, requirePeer("initdb"), "-D", join(folder, "data"), ...options]);
+  await runPeer([...AS_POSTGRES, findPeer("initdb")!, "-D", join(folder, "data"), ...options]);
   return folder;
 }
 
 /** Opens up to `max` sessions when they are needed. */
 function openSessions(folder: string, max: number): Sql {
-  // Events are already JSON.
+  // Payloads are already JSON.
   const json = { to: 114, from: [114], serialize: String, parse: String };
   const path = join(folder, ".s.PGSQL.5432");
   return postgres({ path, user: USER, database: DATABASE, max, types: { json }, onnotice() {} });
@@ -111,10 +109,9 @@ export async function withPostgres<T>(
 ): Promise<T> {
   const settings = [...SETTINGS, `unix_socket_directories=${folder}`];
   const options = ["-D", join(folder, "data"), ...settings.flatMap((setting) => ["-c", setting])];
-  const command = [...AS_POSTGRES, requirePeer("postgres"), ...options];
   const admin = openSessions(folder, 1);
-  const isReady = () => admin`SELECT 1`;
-  return await withPeer(command, isReady, "SIGINT", async (pid) => {
+  const command = [...AS_POSTGRES, findPeer("postgres")!, ...options];
+  return await withPeer(command, () => admin`SELECT 1`, async (pid) => {
     try {
       await admin.unsafe(`DROP TABLE IF EXISTS events; ${TABLE}`);
       await admin`CHECKPOINT`;
@@ -126,19 +123,14 @@ export async function withPostgres<T>(
   });
 }
 
-/** Returns an event's column values. */
 function valuesOf(event: BenchEvent): string[] {
-  const { stream, record_key, kind, occurred_at, payload } = event;
-  return [BENCH_SOURCE, stream, record_key, kind, occurred_at, JSON.stringify(payload)];
+  const values = COLUMNS.map((name) => event[name]);
+  return values.map((value) => typeof value === "string" ? value : JSON.stringify(value));
 }
 
 /** Formats events for COPY. The only special character in them is the backslash. */
 function copyText(events: BenchEvent[]): string {
   return events.map((event) => `${valuesOf(event).join("\t").replaceAll("\\", "\\\\")}\n`).join("");
-}
-
-async function copyIn(sql: Sql, text: string): Promise<void> {
-  await pipeline([text], await sql.unsafe(`COPY events (${COLUMNS}) FROM STDIN`).writable());
 }
 
 /** Waits until the load's sessions have ended, since a session flushes its counters when it ends. */
@@ -150,33 +142,33 @@ async function sessionsEnded({ admin }: Postgres): Promise<void> {
 }
 
 /** Returns the rows per sync of the write-ahead log since the server started. */
-async function eventsPerSync(postgres: Postgres): Promise<number> {
-  await sessionsEnded(postgres);
-  const [row] = await postgres.admin`SELECT count(*)::int AS events,
+async function eventsPerSync({ admin }: Postgres): Promise<number> {
+  const [row] = await admin`SELECT count(*)::int AS events,
     (SELECT greatest(wal_sync, 1)::int FROM pg_stat_wal) AS syncs FROM events`;
   return row!["events"] / row!["syncs"];
 }
 
-interface Pgbench {
+interface PgbenchLoad {
   /** The transaction. A variable keeps its value from one to the next. */
   script: string;
-  variables: Record<string, string>;
+  /** The first values of the variables. */
+  values: Record<string, string>;
   clients: number;
   requestEvents: number;
 }
 
-async function measurePgbench(
+function measurePgbench(
   postgres: Postgres,
-  { script, variables, clients, requestEvents }: Pgbench,
-  { measureMs }: Pick<BenchContext, "measureMs">,
+  { script, values, clients, requestEvents }: PgbenchLoad,
+  times: Pick<LoadTimes, "measureMs">,
 ): Promise<Measurement> {
-  const { folder, pid } = postgres;
+  const { folder, pid: serverPid } = postgres;
   const [file, log] = [join(folder, "pgbench.sql"), "pgbench_log"];
-  const command = [requirePeer("pgbench"), "-h", folder, "-U", USER, "-n", "-M", "prepared"];
+  const command = [findPeer("pgbench")!, "-h", folder, "-U", USER, "-n", "-M", "prepared"];
   command.push("-f", file, "-c", `${clients}`, "-l", "--log-prefix", join(folder, log));
-  for (const [name, value] of Object.entries(variables)) command.push("-D", `${name}=${value}`);
-  await writeFile(file, script);
-  const run = async (requests: number) => {
+  for (const [name, value] of Object.entries(values)) command.push("-D", `${name}=${value}`);
+  return measureTool({ serverPid, clients, requestEvents }, times, async (requests) => {
+    await writeFile(file, script);
     const output = await runPeer([...command, "-t", `${requests}`, DATABASE]);
     await sessionsEnded(postgres);
     const rate = Number(/^tps = ([0-9.]+) /m.exec(output)?.[1]);
@@ -190,18 +182,41 @@ async function measurePgbench(
     await rm(path);
     const [p50Ms, p99Ms] = [latencies.quantileMs(0.5), latencies.quantileMs(0.99)];
     return { eventsPerSecond: rate * requestEvents, p50Ms, p99Ms };
-  };
-  const measurement = await measureTool(run, requestEvents, clients, pid, measureMs);
-  return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
+  });
+}
+
+/** Copies batches with psql, which prints the time before and after them. */
+function measureCopy(
+  postgres: Postgres,
+  events: BenchEvent[],
+  { clients, batchEvents: requestEvents }: IngestRow,
+  times: LoadTimes,
+): Promise<Measurement> {
+  const { folder, pid: serverPid } = postgres;
+  const [file, script] = [join(folder, "batch.tsv"), join(folder, "copy.sql")];
+  const command = [findPeer("psql")!, "-h", folder, "-U", USER, "-XqAt", "-v", "ON_ERROR_STOP=1"];
+  const time = "SELECT extract(epoch FROM clock_timestamp());\n";
+  return measureTool({ serverPid, clients, requestEvents }, times, async (requests) => {
+    await writeFile(file, copyText(events));
+    const copy = `\\copy events (${COLUMNS}) FROM '${file}'\n`;
+    await writeFile(script, `${time}${copy.repeat(requests)}${time}`);
+    const run = () => runPeer([...command, "-f", script, DATABASE]);
+    const outputs = await Promise.all(Array.from({ length: clients }, run));
+    await sessionsEnded(postgres);
+    const spans = outputs.map((output) => output.split("\n").map(Number));
+    const rates = spans.map(([start, end]) => requests * requestEvents / (end! - start!));
+    return { eventsPerSecond: rates.reduce((sum, rate) => sum + rate, 0) };
+  });
 }
 
 async function fillTable(
   { admin }: Postgres,
-  events: number,
+  count: number,
   batch: (number: number) => BenchEvent[],
 ): Promise<void> {
-  for (let number = 0; number < events / PAGE_EVENTS; number++) {
-    await copyIn(admin, copyText(batch(number)));
+  for (let number = 0; number < count / PAGE_EVENTS; number++) {
+    const copy = await admin.unsafe(`COPY events (${COLUMNS}) FROM STDIN`).writable();
+    await pipeline([copyText(batch(number))], copy);
   }
   await admin`VACUUM ANALYZE events`;
   await admin`CHECKPOINT`;
@@ -211,32 +226,35 @@ async function fillTable(
 async function measureReplay(postgres: Postgres, context: BenchContext): Promise<Measurement> {
   const { replayEvents } = context;
   await fillTable(postgres, replayEvents, () => eventsOf(PAGE_EVENTS));
-  const script = `${PAGE.replace("$1", ":after")};\n` +
-    `\\set after (:after + ${PAGE_EVENTS}) % ${replayEvents}\n`;
-  const pages = { script, variables: { after: "0" }, clients: 1, requestEvents: PAGE_EVENTS };
-  return { ...await measurePgbench(postgres, pages, context), eventsPerSync: null };
+  const next = `\\set after (:after + ${PAGE_EVENTS}) % ${replayEvents}`;
+  const script = `${PAGE.replace("$1", ":after")};\n${next}\n`;
+  const load = { script, values: { after: "0" }, clients: 1, requestEvents: PAGE_EVENTS };
+  return await measurePgbench(postgres, load, context);
 }
 
 /** Fills the table with events of distinct keys, and an index on them. */
-export async function fillKeyed(postgres: Postgres, events: number): Promise<void> {
+export async function fillKeyed(postgres: Postgres, count: number): Promise<void> {
   await postgres.admin`CREATE INDEX ON events (record_key)`;
-  await fillTable(postgres, events, (number) => eventsOf(0, keyedBatch(number, PAGE_EVENTS)));
+  await fillTable(postgres, count, (number) => eventsOf(0, keyedBatch(number, PAGE_EVENTS)));
 }
 
 /** Looks up one of `keys` keys after another, with one client. */
-export async function measureLookups(
+export function measureLookups(
   postgres: Postgres,
   keys: number,
-  measureMs: number,
+  times: LoadTimes,
 ): Promise<Measurement> {
-  const script = `${SELECT} WHERE record_key = 'customer-' || :key::text ORDER BY id;\n` +
-    `\\set key (:key + ${KEY_STEP}) % ${keys}\n`;
-  const lookups = { script, variables: { key: "0" }, clients: 1, requestEvents: 1 };
-  return { ...await measurePgbench(postgres, lookups, { measureMs }), eventsPerSync: null };
+  const query = `${SELECT} WHERE record_key = 'customer-' || :key::text ORDER BY id`;
+  const script = `${query};\n\\set key (:key + ${KEY_STEP}) % ${keys}\n`;
+  const load = { script, values: { key: "0" }, clients: 1, requestEvents: 1 };
+  return measurePgbench(postgres, load, times);
 }
 
 /** Sends events with a NOTIFY each. The follower requests the next rows when notified of them. */
-async function measureDelivery({ folder, pid: serverPid }: Postgres, context: BenchContext) {
+async function measureDelivery(
+  { folder, pid: serverPid }: Postgres,
+  context: BenchContext,
+): Promise<Measurement> {
   const sql = openSessions(folder, 2);
   const times = new DeliveryTimes();
   const received = times.receiver();

@@ -1,21 +1,15 @@
 /** The rows in the comparison: what each measures, and the figures that are compared. */
-import { BatchRequest } from "../support/requests.ts";
+import type { Buffer } from "node:buffer";
+import { BatchRequest, BENCH_SOURCE } from "../support/requests.ts";
 import type { LoadTimes, Measurement } from "./measurement.ts";
 
 /** A measured subject. A floor is a bare server, and a goal is only a figure. */
-export type SubjectName =
-  | "ours"
-  | "Redis"
-  | "PostgreSQL"
-  | "DuckDB"
-  | "sha256sum"
-  | "floor"
-  | "goal";
+export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "floor" | "goal";
 
 /** One way to do the work of a row. */
 export interface Variant {
   row: string;
-  subject: SubjectName;
+  subject: Subject;
   variant: string;
   /** Whether this is the peer's closest equivalent to the service's work. */
   isSameWork?: boolean;
@@ -60,30 +54,22 @@ export interface Figure {
   value: "eventsPerSecond" | "p50Ms" | "p99Ms";
 }
 
-const rate = (row: string): Figure => ({ label: row, row, value: "eventsPerSecond" });
+const TIMES: Record<string, Figure[]> = {
+  "deliver": [
+    { label: "deliver p50", row: "deliver", value: "p50Ms" },
+    { label: "deliver p99", row: "deliver", value: "p99Ms" },
+  ],
+  "key-lookup": [{ label: "key-lookup p50", row: "key-lookup", value: "p50Ms" }],
+};
+export const FIGURES: Figure[] = [...SERVED_ROWS, ...SEALED_ROWS].flatMap((row) =>
+  TIMES[row] ?? [{ label: row, row, value: "eventsPerSecond" }]
+);
 
-export const FIGURES: Figure[] = [
-  ...Object.keys(INGEST_ROWS).map(rate),
-  rate("replay-tail"),
-  { label: "deliver p50", row: "deliver", value: "p50Ms" },
-  { label: "deliver p99", row: "deliver", value: "p99Ms" },
-  rate("replay-segments"),
-  { label: "key-lookup p50", row: "key-lookup", value: "p50Ms" },
-  rate("seal"),
-  rate("verify"),
-];
-
-/** A submitted event. */
-export interface BenchEvent {
-  stream: string;
-  record_key: string;
-  kind: string;
-  occurred_at: string;
-  payload: Record<string, unknown>;
-}
+/** A submitted event, with its source. */
+export type BenchEvent = Record<string, unknown>;
 
 /** Returns the events in a request to the service; by default, in a batch of `count`. */
-export function eventsOf(count: number, request = new BatchRequest("", count).next()) {
-  const body = request.toString("utf8", request.indexOf("\r\n\r\n"));
-  return (JSON.parse(body) as { events: BenchEvent[] }).events;
+export function eventsOf(count: number, request: Buffer = new BatchRequest("", count).next()) {
+  const { events } = JSON.parse(request.toString("utf8", request.indexOf("\r\n\r\n")));
+  return events.map((event: BenchEvent) => ({ source: BENCH_SOURCE, ...event })) as BenchEvent[];
 }

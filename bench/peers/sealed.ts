@@ -15,7 +15,7 @@ import { type Measurement, measurementOf } from "./measurement.ts";
 import { measureWorkloads, withServed } from "./ours.ts";
 import { findPeer, runPeer } from "./peer_process.ts";
 import { fillKeyed, measureLookups, withPostgres } from "./postgres.ts";
-import { type BenchContext, PAGE_EVENTS, type SubjectName, type Variant } from "./rows.ts";
+import { type BenchContext, PAGE_EVENTS, type Subject, type Variant } from "./rows.ts";
 
 /** Columns in a segment, with the types that are cheapest for DuckDB. */
 const COLUMNS = "{event_id: 'UUID', source: 'VARCHAR', stream: 'VARCHAR', record_key: 'VARCHAR', " +
@@ -39,7 +39,7 @@ export async function measureSealed(
   const variant = (
     row: string,
     measure: () => Promise<Measurement>,
-    subject: SubjectName = "ours",
+    subject: Subject = "ours",
     name: string = serverRuntime,
   ): Variant => ({ row, subject, variant: name, measure });
   const measureRows = (variants: Variant[]) =>
@@ -81,7 +81,7 @@ export async function measureSealed(
       ? await measureRows([lookup])
       : await withPostgres(cluster, async (postgres) => {
         await fillKeyed(postgres, events);
-        const measure = () => measureLookups(postgres, events, context.measureMs);
+        const measure = () => measureLookups(postgres, events, context);
         return measureRows([
           lookup,
           variant("key-lookup", measure, "PostgreSQL", "SELECT by index"),
