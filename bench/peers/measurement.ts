@@ -39,7 +39,7 @@ export function measurementOf(
 }
 
 /** Requests per client in the short run that warms up the server and determines the rate. */
-const PILOT_REQUESTS = 50;
+const PILOT_REQUESTS = 30;
 
 /**
  * Drives a peer with its own load generator, which costs less than a client in this process.
