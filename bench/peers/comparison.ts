@@ -13,8 +13,8 @@ export interface Series extends Pick<Variant, "row" | "subject" | "variant" | "i
   rounds: Measurement[];
 }
 
-/** A load generator above this share of a core is considered the bottleneck, and marked. */
-const CLIENT_SHARE_MAX = 0.85;
+/** A load generator above this percentage of a core is considered the bottleneck, and marked. */
+const CLIENT_PERCENT_MAX = 85;
 
 /** Makes each measurement `rounds` times, alternating so that other load affects all equally. */
 export async function takeTurns(variants: Variant[], rounds: number): Promise<Series[]> {
@@ -30,21 +30,19 @@ export async function takeTurns(variants: Variant[], rounds: number): Promise<Se
 
 /** Returns a goal, since no peer has sealed history: half the service's tail replay rate. */
 export function segmentsGoal(series: Series[]): Series[] {
-  return series.filter(({ row, subject }) => row === "replay-tail" && subject === "ours").map(
-    ({ rounds }) => ({
-      row: "replay-segments",
-      subject: "goal",
-      variant: "half of the tail",
-      rounds: rounds.map((round) => ({ ...round, eventsPerSecond: round.eventsPerSecond! / 2 })),
-    }),
-  );
+  const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
+  if (tail === undefined) return [];
+  const { rounds: whole } = tail;
+  const rounds = whole.map((each) => ({ ...each, eventsPerSecond: each.eventsPerSecond / 2 }));
+  return [{ row: "replay-segments", subject: "goal", variant: "half of the tail", rounds }];
 }
 
 /** Returns a line per measured figure: the service, best peer, same-work peer and floor. */
 export function comparisonRows(series: Series[]): Row[] {
-  return FIGURES.map((figure) => ({ figure, all: series.filter(({ row }) => row === figure.row) }))
-    .filter(({ all }) => all.length > 0)
-    .map(({ figure, all }) => comparisonRow(figure, all));
+  return FIGURES.flatMap((figure) => {
+    const all = series.filter(({ row }) => row === figure.row);
+    return all.length === 0 ? [] : [comparisonRow(figure, all)];
+  });
 }
 
 function comparisonRow({ label, value }: Figure, series: Series[]): Row {
@@ -58,7 +56,7 @@ function comparisonRow({ label, value }: Figure, series: Series[]): Row {
   const [ours, floor] = [find("ours"), find("floor")];
   const peers = series.filter((each) => each !== ours && each !== floor);
   const [best, same] = [bestOf(peers), bestOf(peers.filter(({ isSameWork }) => isSameWork))];
-  const cell = (each?: Series) => roundedOrNull(medianOf(each, value), isRate ? 0 : 3);
+  const figure = (each?: Series) => cell(each, value, isRate ? 0 : 3);
   const nameOf = (each?: Series) => each === undefined ? null : `${each.subject} ${each.variant}`;
   /** How many times better the service is. Above 1, the service is ahead. */
   const ratio = (peer?: Series) => {
@@ -70,19 +68,19 @@ function comparisonRow({ label, value }: Figure, series: Series[]): Row {
   return {
     "row": label,
     "unit": isRate ? "events/s" : "ms",
-    "ours": cell(ours),
-    "best peer": cell(best),
+    "ours": figure(ours),
+    "best peer": figure(best),
     "by": nameOf(best),
     "x best": ratio(best),
-    "same work": cell(same),
+    "same work": figure(same),
     "same by": nameOf(same),
     "x same": ratio(same),
-    "floor": cell(floor),
+    "floor": figure(floor),
     "x floor": ratio(floor),
-    "CPU ms/1,000": cpuCell(ours),
-    "best CPU": cpuCell(best),
-    "same CPU": cpuCell(same),
-    "events/fsync": roundedOrNull(medianOf(ours, "eventsPerSync"), 1),
+    "CPU ms/1,000": cell(ours, "serverCpuMsPer1000", 2),
+    "best CPU": cell(best, "serverCpuMsPer1000", 2),
+    "same CPU": cell(same, "serverCpuMsPer1000", 2),
+    "events/fsync": cell(ours, "eventsPerSync", 1),
     "client %": [ours, best, same].map((each) => clientCell(each) ?? "-").join(" / "),
   };
 }
@@ -90,20 +88,20 @@ function comparisonRow({ label, value }: Figure, series: Series[]): Row {
 /** Returns a line per variant, with its resource usage. */
 export function detailRows(series: Series[]): Row[] {
   return series.map((each) => {
-    const rates = each.rounds.map((round) => round.eventsPerSecond ?? 0);
+    const rates = each.rounds.map((round) => round.eventsPerSecond);
     return {
       "row": each.row,
       "who": each.subject,
       "how": each.variant,
-      "events/s": roundedOrNull(medianOf(each, "eventsPerSecond"), 0),
+      "events/s": cell(each, "eventsPerSecond", 0),
       "least": Math.round(Math.min(...rates)),
       "most": Math.round(Math.max(...rates)),
-      "p50 ms": roundedOrNull(medianOf(each, "p50Ms"), 3),
-      "p99 ms": roundedOrNull(medianOf(each, "p99Ms"), 3),
-      "CPU ms/1,000": cpuCell(each),
-      "events/fsync": roundedOrNull(medianOf(each, "eventsPerSync"), 1),
+      "p50 ms": cell(each, "p50Ms", 3),
+      "p99 ms": cell(each, "p99Ms", 3),
+      "CPU ms/1,000": cell(each, "serverCpuMsPer1000", 2),
+      "events/fsync": cell(each, "eventsPerSync", 1),
       "client %": clientCell(each),
-      "others %": percent(medianOf(each, "othersShare")),
+      "others %": percentCell(each, "othersShare"),
     };
   });
 }
@@ -114,19 +112,17 @@ function medianOf(series: Series | undefined, key: keyof Measurement): number | 
   return values.length === 0 ? null : median(values);
 }
 
-function cpuCell(series: Series | undefined): number | null {
-  return roundedOrNull(medianOf(series, "serverCpuMsPer1000"), 2);
+function cell(series: Series | undefined, key: keyof Measurement, digits: number): number | null {
+  const value = medianOf(series, key);
+  return value === null ? null : rounded(value, digits);
+}
+
+function percentCell(series: Series | undefined, key: keyof Measurement): number | null {
+  const share = medianOf(series, key);
+  return share === null ? null : Math.round(share * 100);
 }
 
 function clientCell(series: Series | undefined): string | null {
-  const share = medianOf(series, "clientShare");
-  return share === null ? null : `${percent(share)}${share > CLIENT_SHARE_MAX ? "!" : ""}`;
-}
-
-function percent(share: number | null): number | null {
-  return roundedOrNull(share === null ? null : share * 100, 0);
-}
-
-function roundedOrNull(value: number | null, digits: number): number | null {
-  return value === null ? null : rounded(value, digits);
+  const percent = percentCell(series, "clientShare");
+  return percent === null ? null : `${percent}${percent > CLIENT_PERCENT_MAX ? "!" : ""}`;
 }

@@ -9,6 +9,7 @@ import { runBench } from "../support/options.ts";
 import { type Report, rounded, type Row } from "../support/report.ts";
 import { type Figure, FIGURES, INGEST_ROWS, SERVED_ROWS } from "./rows.ts";
 
+type Result = Report & { details: Row[] };
 /** A name, a class of the style, and a value. */
 type Bar = [name: string, style: string, value: number];
 
@@ -34,7 +35,7 @@ const STYLE = `
 `;
 
 /** Returns the bars of a figure. Of a peer's figures, it has the best. */
-function barsOf({ label, row, value }: Figure, results: (Report & { details: Row[] })[]): Bar[] {
+function barsOf({ label, row, value }: Figure, results: Result[]): Bar[] {
   const isRate = value === "eventsPerSecond";
   const bar = (name: string, style: string, cells: unknown[]): Bar[] => {
     const values = cells.filter((cell) => typeof cell === "number");
@@ -56,15 +57,10 @@ function barsOf({ label, row, value }: Figure, results: (Report & { details: Row
 
 function titleOf({ row, value }: Figure): string {
   const unit = value === "eventsPerSecond" ? "events/s" : "ms, less is better";
-  const { clients = 0, batchEvents = 0 } = INGEST_ROWS[row] ?? {};
-  const ingest = `Batches of ${batchEvents.toLocaleString("en")}, ${clients} client${
-    clients === 1 ? "" : "s"
-  }`;
-  const title = row === "replay-tail"
-    ? "Replay of the tail"
-    : row === "deliver"
-    ? `Delivery, ${value.slice(0, 3)}`
-    : ingest;
+  const { clients, batchEvents } = INGEST_ROWS[row] ?? {};
+  const sent = `Batches of ${batchEvents?.toLocaleString("en")}, ${clients} client`;
+  const other = row === "deliver" ? `Delivery, ${value.slice(0, 3)}` : "Replay of the tail";
+  const title = clients === undefined ? other : clients === 1 ? sent : `${sent}s`;
   return `${title}<tspan class="unit" font-weight="400"> ${unit}</tspan>`;
 }
 
@@ -83,7 +79,7 @@ function drawGroup(title: string, bars: Bar[], x: number, y: number): string {
   return [`<g transform="translate(${x} ${y})">`, head, ...lines, "</g>"].join("\n");
 }
 
-function drawChart(results: (Report & { details: Row[] })[]): string {
+function drawChart(results: Result[]): string {
   const groups = FIGURES.filter(({ row }) => SERVED_ROWS.includes(row))
     .map((figure) => ({ title: titleOf(figure), bars: barsOf(figure, results) }))
     .filter(({ bars }) => bars.length > 0);

@@ -47,7 +47,7 @@ const PILOT_REQUESTS = 30;
  */
 export async function measureTool(
   { serverPid, clients, requestEvents }: ToolLoad,
-  { measureMs }: Pick<LoadTimes, "measureMs">,
+  { measureMs }: LoadTimes,
   run: (requests: number) => Promise<Partial<Measurement> & { eventsPerSecond: number }>,
 ): Promise<Measurement> {
   const { eventsPerSecond } = await run(PILOT_REQUESTS);

@@ -8,44 +8,37 @@ import { appendKeyed, withDeployment, withServer } from "../support/with_deploym
 import { ingestWorkload, pageWorkload, replayWorkload } from "../support/workloads.ts";
 import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
 import { runPeer } from "./peer_process.ts";
-import { type BenchContext, DELIVERY, INGEST_ROWS, type IngestRow } from "./rows.ts";
-import { PAGE_EVENTS, type Variant } from "./rows.ts";
+import { type BenchContext, DELIVERY, INGEST_ROWS, PAGE_EVENTS, type Variant } from "./rows.ts";
+
+/** The bare servers that do the least for a row; by default, `hash-store`. */
+const FLOORS: Record<string, string> = { "replay-tail": "page", "deliver": "forward" };
 
 /** Returns the service and the bare server for a row. */
 export function ourVariants(row: string, runtime: RuntimeName, context: BenchContext): Variant[] {
-  const both = (
-    measureOurs: (deployment: Deployment) => Promise<Measurement>,
-    floor: string,
-    measureFloor: (served: Served) => Promise<Measurement>,
-  ): Variant[] => {
-    const { folder } = context;
-    const measure = () => withDeployment({ serverRuntime: runtime, parent: folder }, measureOurs);
-    const measureBare = () => withFloor(floor, runtime, folder, measureFloor);
-    return [
-      { row, subject: "ours", variant: runtime, measure },
-      { row, subject: "floor", variant: floor, measure: measureBare },
-    ];
-  };
-  if (row === "replay-tail") {
-    const page = pageWorkload(null, PAGE_EVENTS);
-    const measureFloor = (served: Served) => measureWorkloads([page], served, context);
-    return both((deployment) => measureReplay(deployment, context), "page", measureFloor);
-  }
-  if (row === "deliver") {
-    const deliver = (served: Served) => measureServedDelivery(served, context);
-    return both((deployment) => withServed(deployment, deliver), "forward", deliver);
-  }
-  const append = (served: Served) =>
-    measureWorkloads(ingestWorkloads(INGEST_ROWS[row]!), served, context);
+  const { folder } = context;
+  const floor = FLOORS[row] ?? "hash-store";
+  const measureServed = (served: Served) =>
+    row === "deliver"
+      ? measureServedDelivery(served, context)
+      : measureWorkloads(workloadsOf(row), served, context);
   const measureOurs = async (deployment: Deployment) => {
-    const measurement = await withServed(deployment, append);
+    if (row === "replay-tail") return await measureReplay(deployment, context);
+    const measurement = await withServed(deployment, measureServed);
+    if (row === "deliver") return measurement;
     return { ...measurement, eventsPerSync: await eventsPerCommit(deployment) };
   };
-  return both(measureOurs, "hash-store", append);
+  const measure = () => withDeployment({ serverRuntime: runtime, parent: folder }, measureOurs);
+  const measureFloor = () => withFloor(floor, runtime, folder, measureServed);
+  return [
+    { row, subject: "ours", variant: runtime, measure },
+    { row, subject: "floor", variant: floor, measure: measureFloor },
+  ];
 }
 
-/** Returns one workload per client. */
-export function ingestWorkloads({ clients, batchEvents }: IngestRow): Workload[] {
+/** Returns one workload per client. A bare server has only one page. */
+export function workloadsOf(row: string): Workload[] {
+  if (row === "replay-tail") return [pageWorkload(null, PAGE_EVENTS)];
+  const { clients, batchEvents } = INGEST_ROWS[row]!;
   const ids = Array.from({ length: clients }, (_, client) => `client-${client}`);
   return ids.map((id) => ingestWorkload(id, batchEvents));
 }

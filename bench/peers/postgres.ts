@@ -13,7 +13,8 @@ import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
 import { BENCH_SOURCE, keyedBatch } from "../support/requests.ts";
 import { KEY_STEP } from "../support/workloads.ts";
-import { type LoadTimes, type Measurement, measurementOf, measureTool } from "./measurement.ts";
+import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
+import { measureTool, type ToolLoad } from "./measurement.ts";
 import { AS_POSTGRES, findPeer, runPeer, withPeer } from "./peer_process.ts";
 import { type BenchContext, type BenchEvent, DELIVERY, eventsOf, INGEST_ROWS } from "./rows.ts";
 import { type IngestRow, PAGE_EVENTS, type Variant } from "./rows.ts";
@@ -50,21 +51,27 @@ interface Postgres {
   admin: Sql;
 }
 
+type Measure = (postgres: Postgres, context: BenchContext) => Promise<Measurement>;
+
 export function postgresVariants(row: string, folder: string, context: BenchContext): Variant[] {
-  const variant = (name: string, measureOne: typeof measureReplay): Variant => {
-    const measure = () => withPostgres(folder, (postgres) => measureOne(postgres, context));
+  const ingest = INGEST_ROWS[row];
+  const variant = (name: string, measureOne: Measure): Variant => {
+    const measure = () =>
+      withPostgres(folder, async (postgres) => {
+        const measurement = await measureOne(postgres, context);
+        if (ingest === undefined) return measurement;
+        return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
+      });
     return { row, subject: "PostgreSQL", variant: name, isSameWork: true, measure };
   };
   if (row === "replay-tail") return [variant("SELECT", measureReplay)];
   if (row === "deliver") return [variant("LISTEN", measureDelivery)];
-  const { clients, batchEvents } = INGEST_ROWS[row]!;
+  const { clients, batchEvents } = ingest!;
   const events = eventsOf(batchEvents);
-  const insert = (name: string, sql: string, values: Record<string, string>) =>
-    variant(name, async (postgres) => {
-      const load = { script: `${INSERT} ${sql};\n`, values, clients, requestEvents: batchEvents };
-      const measurement = await measurePgbench(postgres, load, context);
-      return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
-    });
+  const insert = (name: string, sql: string, values: Record<string, string>) => {
+    const load = { script: `${INSERT} ${sql};\n`, values, clients, requestEvents: batchEvents };
+    return variant(name, (postgres) => measurePgbench(postgres, load, context));
+  };
   if (batchEvents === 1) {
     const values = valuesOf(events[0]!).map((value, at) => [COLUMNS[at]!, value]);
     const sql = `VALUES (${COLUMNS.map((name) => `:${name}`)})`;
@@ -74,10 +81,7 @@ export function postgresVariants(row: string, folder: string, context: BenchCont
   const parts = text.match(new RegExp(`.{1,${ARGUMENT_CHARS_MAX}}`, "gu"))!;
   const values = Object.fromEntries(parts.map((part, at) => [`part${at}`, part]));
   const json = Object.keys(values).map((name) => `:${name}::text`).join(" || ");
-  const copy = variant("COPY", async (postgres) => {
-    const measurement = await measureCopy(postgres, events, INGEST_ROWS[row]!, context);
-    return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
-  });
+  const copy = variant("COPY", (postgres) => measureCopy(postgres, events, ingest!, context));
   return [
     { ...copy, isSameWork: false },
     insert("INSERT from JSON", FROM_JSON.replace("JSON", json), values),
@@ -148,19 +152,17 @@ async function eventsPerSync({ admin }: Postgres): Promise<number> {
   return row!["events"] / row!["syncs"];
 }
 
-interface PgbenchLoad {
+interface PgbenchLoad extends Omit<ToolLoad, "serverPid"> {
   /** The transaction. A variable keeps its value from one to the next. */
   script: string;
   /** The first values of the variables. */
   values: Record<string, string>;
-  clients: number;
-  requestEvents: number;
 }
 
 function measurePgbench(
   postgres: Postgres,
   { script, values, clients, requestEvents }: PgbenchLoad,
-  times: Pick<LoadTimes, "measureMs">,
+  times: LoadTimes,
 ): Promise<Measurement> {
   const { folder, pid: serverPid } = postgres;
   const [file, log] = [join(folder, "pgbench.sql"), "pgbench_log"];
@@ -209,11 +211,9 @@ function measureCopy(
   });
 }
 
-async function fillTable(
-  { admin }: Postgres,
-  count: number,
-  batch: (number: number) => BenchEvent[],
-): Promise<void> {
+type Batch = (number: number) => BenchEvent[];
+
+async function fillTable({ admin }: Postgres, count: number, batch: Batch): Promise<void> {
   for (let number = 0; number < count / PAGE_EVENTS; number++) {
     const copy = await admin.unsafe(`COPY events (${COLUMNS}) FROM STDIN`).writable();
     await pipeline([copyText(batch(number))], copy);
@@ -223,14 +223,14 @@ async function fillTable(
 }
 
 /** Reads the table page by page, repeatedly. */
-async function measureReplay(postgres: Postgres, context: BenchContext): Promise<Measurement> {
+const measureReplay: Measure = async (postgres, context) => {
   const { replayEvents } = context;
   await fillTable(postgres, replayEvents, () => eventsOf(PAGE_EVENTS));
   const next = `\\set after (:after + ${PAGE_EVENTS}) % ${replayEvents}`;
   const script = `${PAGE.replace("$1", ":after")};\n${next}\n`;
   const load = { script, values: { after: "0" }, clients: 1, requestEvents: PAGE_EVENTS };
   return await measurePgbench(postgres, load, context);
-}
+};
 
 /** Fills the table with events of distinct keys, and an index on them. */
 export async function fillKeyed(postgres: Postgres, count: number): Promise<void> {
@@ -239,11 +239,7 @@ export async function fillKeyed(postgres: Postgres, count: number): Promise<void
 }
 
 /** Looks up one of `keys` keys after another, with one client. */
-export function measureLookups(
-  postgres: Postgres,
-  keys: number,
-  times: LoadTimes,
-): Promise<Measurement> {
+export function measureLookups(postgres: Postgres, keys: number, times: LoadTimes) {
   const query = `${SELECT} WHERE record_key = 'customer-' || :key::text ORDER BY id`;
   const script = `${query};\n\\set key (:key + ${KEY_STEP}) % ${keys}\n`;
   const load = { script, values: { key: "0" }, clients: 1, requestEvents: 1 };
@@ -251,10 +247,7 @@ export function measureLookups(
 }
 
 /** Sends events with a NOTIFY each. The follower requests the next rows when notified of them. */
-async function measureDelivery(
-  { folder, pid: serverPid }: Postgres,
-  context: BenchContext,
-): Promise<Measurement> {
+const measureDelivery: Measure = async ({ folder, pid: serverPid }, context) => {
   const sql = openSessions(folder, 2);
   const times = new DeliveryTimes();
   const received = times.receiver();
@@ -281,4 +274,4 @@ async function measureDelivery(
   } finally {
     await sql.end();
   }
-}
+};

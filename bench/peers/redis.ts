@@ -33,8 +33,10 @@ interface Redis {
   pid: number;
 }
 
+type Measure = (redis: Redis, context: BenchContext) => Promise<Measurement>;
+
 export function redisVariants(row: string, context: BenchContext): Variant[] {
-  const variant = (name: string, measureOne: typeof measureReplay): Variant => {
+  const variant = (name: string, measureOne: Measure): Variant => {
     const measure = () => withRedis(context.folder, (redis) => measureOne(redis, context));
     return { row, subject: "Redis", variant: name, measure };
   };
@@ -94,10 +96,7 @@ function measureAppends(
  * Reads the stream page by page, repeatedly. Clients and `redis-benchmark` take longer to parse a
  * page than Redis to send it, so this sends plain commands and waits for the reply to the last.
  */
-async function measureReplay(
-  { socketPath, pid: serverPid }: Redis,
-  context: BenchContext,
-): Promise<Measurement> {
+const measureReplay: Measure = async ({ socketPath, pid: serverPid }, context) => {
   const { replayEvents } = context;
   const text = JSON.stringify(eventsOf(1)[0]);
   const client = await openClient(socketPath);
@@ -122,12 +121,9 @@ async function measureReplay(
   const load = await runLoops([readPage], { ...context, serverPid, eventsMax: Infinity });
   socket.destroy();
   return measurementOf(load);
-}
+};
 
-async function measureDelivery(
-  { socketPath, pid: serverPid }: Redis,
-  context: BenchContext,
-): Promise<Measurement> {
+const measureDelivery: Measure = async ({ socketPath, pid: serverPid }, context) => {
   const [sender, follower] = [await openClient(socketPath), await openClient(socketPath)];
   const times = new DeliveryTimes();
   const received = times.receiver();
@@ -148,4 +144,4 @@ async function measureDelivery(
     sender.destroy();
     follower.destroy();
   }
-}
+};

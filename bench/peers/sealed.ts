@@ -13,9 +13,9 @@ import { keyWorkload, replayWorkload } from "../support/workloads.ts";
 import { type Series, takeTurns } from "./comparison.ts";
 import { type Measurement, measurementOf } from "./measurement.ts";
 import { measureWorkloads, withServed } from "./ours.ts";
-import { findPeer, runPeer } from "./peer_process.ts";
+import { runPeer } from "./peer_process.ts";
 import { fillKeyed, measureLookups, withPostgres } from "./postgres.ts";
-import { type BenchContext, PAGE_EVENTS, type Subject, type Variant } from "./rows.ts";
+import { type BenchContext, PAGE_EVENTS, type Variant } from "./rows.ts";
 
 /** Columns in a segment, with the types that are cheapest for DuckDB. */
 const COLUMNS = "{event_id: 'UUID', source: 'VARCHAR', stream: 'VARCHAR', record_key: 'VARCHAR', " +
@@ -36,58 +36,52 @@ export async function measureSealed(
   { rows, rounds, events: eventsMin, serverRuntime, cluster }: SealedOptions,
   context: BenchContext,
 ): Promise<Series[]> {
-  const variant = (
-    row: string,
-    measure: () => Promise<Measurement>,
-    subject: Subject = "ours",
-    name: string = serverRuntime,
-  ): Variant => ({ row, subject, variant: name, measure });
-  const measureRows = (variants: Variant[]) =>
-    takeTurns(variants.filter(({ row }) => rows.includes(row)), rounds);
+  const isAsked = ({ row }: { row: string }) => rows.includes(row);
+  const ours = (row: string, measure: () => Promise<Measurement>): Variant => {
+    return { row, subject: "ours", variant: serverRuntime, measure };
+  };
+  const batches = Math.ceil(eventsMin / rounds / PAGE_EVENTS);
+  const events = batches * PAGE_EVENTS * rounds;
   return await withDeployment({ serverRuntime, parent: context.folder }, async (deployment) => {
-    const command = (name: string) => () => deployment.run([name], () => null);
+    const command = (name: string, count: number) => () =>
+      measureCommand(count, () => deployment.run([name], () => null));
     const served = (workload: Workload) => () =>
       withServed(deployment, (server) => measureWorkloads([workload], server, context));
-    const batches = Math.ceil(eventsMin / rounds / PAGE_EVENTS);
-    const [roundEvents, events] = [batches * PAGE_EVENTS, batches * PAGE_EVENTS * rounds];
     let firstBatch = 0;
+    const copy = async () => {
+      await appendKeyed(deployment, { firstBatch, batches, batchEvents: PAGE_EVENTS });
+      firstBatch += batches;
+      return await copyToParquet(deployment, batches * PAGE_EVENTS);
+    };
     // DuckDB goes first, because sealing removes its input.
-    const sealing = await takeTurns([
-      variant(
-        "seal",
-        async () => {
-          await appendKeyed(deployment, { firstBatch, batches, batchEvents: PAGE_EVENTS });
-          firstBatch += batches;
-          return await copyToParquet(deployment, roundEvents);
-        },
-        "DuckDB",
-        "COPY TO parquet",
-      ),
-      variant("seal", () => measureCommand(roundEvents, command("seal"))),
+    const series = await takeTurns([
+      { row: "seal", subject: "DuckDB", variant: "COPY TO parquet", measure: copy },
+      ours("seal", command("seal", batches * PAGE_EVENTS)),
     ], rounds);
     const folder = join(deployment.folder, "data", "log", "segments");
-    const checksum = [
-      findPeer("sha256sum") ?? "",
-      ...(await readdir(folder)).map((name) => join(folder, name)),
+    const segments = (await readdir(folder)).map((name) => join(folder, name));
+    const checksum = () => measureCommand(events, () => runPeer(["sha256sum", ...segments]));
+    const variants: Variant[] = [
+      ours("replay-segments", served(replayWorkload({ events, pageEvents: PAGE_EVENTS }))),
+      ours("verify", command("verify", events)),
+      { row: "verify", subject: "sha256sum", variant: "of the files", measure: checksum },
     ];
-    const checksums = () => measureCommand(events, () => runPeer(checksum));
-    const others = await measureRows([
-      variant("replay-segments", served(replayWorkload({ events, pageEvents: PAGE_EVENTS }))),
-      variant("verify", () => measureCommand(events, command("verify"))),
-      ...checksum[0] === "" ? [] : [variant("verify", checksums, "sha256sum", "of the files")],
-    ]);
-    const lookup = variant("key-lookup", served(keyWorkload(events)));
-    const lookups = cluster === null || !rows.includes("key-lookup")
-      ? await measureRows([lookup])
-      : await withPostgres(cluster, async (postgres) => {
-        await fillKeyed(postgres, events);
-        const measure = () => measureLookups(postgres, events, context);
-        return measureRows([
-          lookup,
-          variant("key-lookup", measure, "PostgreSQL", "SELECT by index"),
-        ]);
-      });
-    return [...rows.includes("seal") ? sealing : [], ...others, ...lookups];
+    const lookups = [ours("key-lookup", served(keyWorkload(events)))];
+    if (cluster === null || !rows.includes("key-lookup")) {
+      variants.push(...lookups);
+    } else {
+      series.push(
+        ...await withPostgres(cluster, async (postgres) => {
+          await fillKeyed(postgres, events);
+          const measure = () => measureLookups(postgres, events, context);
+          const variant = "SELECT by index";
+          lookups.push({ row: "key-lookup", subject: "PostgreSQL", variant, measure });
+          return await takeTurns(lookups, rounds);
+        }),
+      );
+    }
+    series.push(...await takeTurns(variants.filter(isAsked), rounds));
+    return series.filter(isAsked);
   });
 }
 
