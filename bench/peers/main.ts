@@ -26,11 +26,12 @@ const REPLAY_EVENTS = 200_000;
 /** Enough that startup is a small part of the time that `seal` and `verify` take. */
 const SEALED_EVENTS = 3_000_000;
 
-/** Whether a peer is installed; if not, prints how to install it. */
-function isInstalled(program: string, debianPackage: string): boolean {
-  if (findPeer(program) !== null) return true;
+/** Whether a peer's programs are installed; if not, prints how to install them. */
+function isInstalled(programs: string[], debianPackage: string): boolean {
+  const missing = programs.find((program) => findPeer(program) === null);
+  if (missing === undefined) return true;
   progress(
-    `no ${program}; its columns stay empty. To install it: apt-get install ${debianPackage}`,
+    `no ${missing}; its columns stay empty. To install it: apt-get install ${debianPackage}`,
   );
   return false;
 }
@@ -42,8 +43,10 @@ async function compare(options: BenchOptions, folder: string): Promise<void> {
   const peers = { folder, measureMs, warmupMs: measureMs * WARMUP_SHARE, replayEvents };
   const ours = { ...peers, warmupMs: measureMs * OURS_WARMUP_SHARE };
   const disk = probeDisk(folder);
-  const hasRedis = isInstalled("redis-server", "redis-server");
-  const cluster = isInstalled("postgres", "postgresql") ? await createCluster(folder) : null;
+  const hasRedis = isInstalled(["redis-server", "redis-benchmark"], "redis-server");
+  const cluster = isInstalled(["postgres", "initdb", "pgbench", "psql"], "postgresql")
+    ? await createCluster(folder)
+    : null;
   const variants = rows.filter((row) => SERVED_ROWS.includes(row)).flatMap((row) => [
     ...ourVariants(row, serverRuntime, ours),
     ...hasRedis ? redisVariants(row, peers) : [],

@@ -6,12 +6,10 @@
  */
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
-import { setTimeout as delay } from "node:timers/promises";
-import postgres, { type Sql } from "postgres";
+import postgresClient from "postgres";
 import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
-import { BENCH_SOURCE, keyedBatch } from "../support/requests.ts";
+import { BENCH_SOURCE } from "../support/requests.ts";
 import { KEY_STEP } from "../support/workloads.ts";
 import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
 import { measureTool, type ToolLoad } from "./measurement.ts";
@@ -20,7 +18,6 @@ import { type BenchContext, type BenchEvent, DELIVERY, eventsOf, INGEST_ROWS } f
 import { type IngestRow, PAGE_EVENTS, type Variant } from "./rows.ts";
 
 const [USER, DATABASE, CHANNEL] = ["bench", "postgres", "events"];
-const SESSION_POLL_MS = 5;
 /** An argument of a program has a maximum size of 128 KiB. */
 const ARGUMENT_CHARS_MAX = 100_000;
 
@@ -47,8 +44,6 @@ const FROM_JSON = `SELECT '${BENCH_SOURCE}', stream, record_key, kind, occurred_
 interface Postgres {
   folder: string;
   pid: number;
-  /** A session for questions about the server. */
-  admin: Sql;
 }
 
 type Measure = (postgres: Postgres, context: BenchContext) => Promise<Measurement>;
@@ -98,14 +93,6 @@ export async function createCluster(parent: string): Promise<string> {
   return folder;
 }
 
-/** Opens up to `max` sessions when they are needed. */
-function openSessions(folder: string, max: number): Sql {
-  // Payloads are already JSON.
-  const json = { to: 114, from: [114], serialize: String, parse: String };
-  const path = join(folder, ".s.PGSQL.5432");
-  return postgres({ path, user: USER, database: DATABASE, max, types: { json }, onnotice() {} });
-}
-
 /** Runs the server with an empty table during `use`. */
 export async function withPostgres<T>(
   folder: string,
@@ -113,18 +100,21 @@ export async function withPostgres<T>(
 ): Promise<T> {
   const settings = [...SETTINGS, `unix_socket_directories=${folder}`];
   const options = ["-D", join(folder, "data"), ...settings.flatMap((setting) => ["-c", setting])];
-  const admin = openSessions(folder, 1);
   const command = [...AS_POSTGRES, findPeer("postgres")!, ...options];
-  return await withPeer(command, () => admin`SELECT 1`, async (pid) => {
-    try {
-      await admin.unsafe(`DROP TABLE IF EXISTS events; ${TABLE}`);
-      await admin`CHECKPOINT`;
-      await admin`SELECT pg_stat_reset_shared('wal')`;
-      return await use({ folder, admin, pid });
-    } finally {
-      await admin.end();
-    }
+  return await withPeer(command, () => runSql(folder, "SELECT 1"), async (pid) => {
+    const reset = "SELECT pg_stat_reset_shared('wal')";
+    await runSql(folder, "DROP TABLE IF EXISTS events", TABLE, "CHECKPOINT", reset);
+    return await use({ folder, pid });
   });
+}
+
+function psqlIn(folder: string): string[] {
+  return [findPeer("psql")!, "-h", folder, "-U", USER, "-XqAt", "-v", "ON_ERROR_STOP=1", DATABASE];
+}
+
+/** Runs statements in a session of their own. @returns the rows. */
+function runSql(folder: string, ...statements: string[]): Promise<string> {
+  return runPeer([...psqlIn(folder), ...statements.flatMap((statement) => ["-c", statement])]);
 }
 
 function valuesOf(event: BenchEvent): string[] {
@@ -138,18 +128,16 @@ function copyText(events: BenchEvent[]): string {
 }
 
 /** Waits until the load's sessions have ended, since a session flushes its counters when it ends. */
-async function sessionsEnded({ admin }: Postgres): Promise<void> {
-  const others = () =>
-    admin`SELECT FROM pg_stat_activity
-      WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`;
-  while ((await others()).length > 0) await delay(SESSION_POLL_MS);
+async function sessionsEnded({ folder }: Postgres): Promise<void> {
+  const others = "SELECT count(*) FROM pg_stat_activity " +
+    "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+  while (Number(await runSql(folder, others)) > 0);
 }
 
 /** Returns the rows per sync of the write-ahead log since the server started. */
-async function eventsPerSync({ admin }: Postgres): Promise<number> {
-  const [row] = await admin`SELECT count(*)::int AS events,
-    (SELECT greatest(wal_sync, 1)::int FROM pg_stat_wal) AS syncs FROM events`;
-  return row!["events"] / row!["syncs"];
+async function eventsPerSync({ folder }: Postgres): Promise<number> {
+  const syncs = "SELECT greatest(wal_sync, 1)::float FROM pg_stat_wal";
+  return Number(await runSql(folder, `SELECT count(*) / (${syncs}) FROM events`));
 }
 
 interface PgbenchLoad extends Omit<ToolLoad, "serverPid"> {
@@ -196,13 +184,12 @@ function measureCopy(
 ): Promise<Measurement> {
   const { folder, pid: serverPid } = postgres;
   const [file, script] = [join(folder, "batch.tsv"), join(folder, "copy.sql")];
-  const command = [findPeer("psql")!, "-h", folder, "-U", USER, "-XqAt", "-v", "ON_ERROR_STOP=1"];
   const time = "SELECT extract(epoch FROM clock_timestamp());\n";
   return measureTool({ serverPid, clients, requestEvents }, times, async (requests) => {
     await writeFile(file, copyText(events));
     const copy = `\\copy events (${COLUMNS}) FROM '${file}'\n`;
     await writeFile(script, `${time}${copy.repeat(requests)}${time}`);
-    const run = () => runPeer([...command, "-f", script, DATABASE]);
+    const run = () => runPeer([...psqlIn(folder), "-f", script]);
     const outputs = await Promise.all(Array.from({ length: clients }, run));
     await sessionsEnded(postgres);
     const spans = outputs.map((output) => output.split("\n").map(Number));
@@ -211,31 +198,29 @@ function measureCopy(
   });
 }
 
-type Batch = (number: number) => BenchEvent[];
-
-async function fillTable({ admin }: Postgres, count: number, batch: Batch): Promise<void> {
-  for (let number = 0; number < count / PAGE_EVENTS; number++) {
-    const copy = await admin.unsafe(`COPY events (${COLUMNS}) FROM STDIN`).writable();
-    await pipeline([copyText(batch(number))], copy);
-  }
-  await admin`VACUUM ANALYZE events`;
-  await admin`CHECKPOINT`;
+/** Fills the table with events of distinct keys. */
+async function fillTable({ folder }: Postgres, count: number): Promise<void> {
+  const [event] = eventsOf(1);
+  const values = valuesOf({ ...event, record_key: "" }).map((value) => `'${value}'`);
+  const row = `${values}`.replace("''", "'customer-' || number");
+  const insert = `${INSERT} SELECT ${row} FROM generate_series(0, ${count - 1}) AS number`;
+  await runSql(folder, insert, "VACUUM ANALYZE events", "CHECKPOINT");
 }
 
 /** Reads the table page by page, repeatedly. */
 const measureReplay: Measure = async (postgres, context) => {
   const { replayEvents } = context;
-  await fillTable(postgres, replayEvents, () => eventsOf(PAGE_EVENTS));
+  await fillTable(postgres, replayEvents);
   const next = `\\set after (:after + ${PAGE_EVENTS}) % ${replayEvents}`;
   const script = `${PAGE.replace("$1", ":after")};\n${next}\n`;
   const load = { script, values: { after: "0" }, clients: 1, requestEvents: PAGE_EVENTS };
   return await measurePgbench(postgres, load, context);
 };
 
-/** Fills the table with events of distinct keys, and an index on them. */
-export async function fillKeyed(postgres: Postgres, count: number): Promise<void> {
-  await postgres.admin`CREATE INDEX ON events (record_key)`;
-  await fillTable(postgres, count, (number) => eventsOf(0, keyedBatch(number, PAGE_EVENTS)));
+/** Fills a table with `keys` events and an index on their keys. */
+export async function fillKeyed(postgres: Postgres, keys: number): Promise<void> {
+  await fillTable(postgres, keys);
+  await runSql(postgres.folder, "CREATE INDEX ON events (record_key)", "CHECKPOINT");
 }
 
 /** Looks up one of `keys` keys after another, with one client. */
@@ -248,7 +233,10 @@ export function measureLookups(postgres: Postgres, keys: number, times: LoadTime
 
 /** Sends events with a NOTIFY each. The follower requests the next rows when notified of them. */
 const measureDelivery: Measure = async ({ folder, pid: serverPid }, context) => {
-  const sql = openSessions(folder, 2);
+  const path = join(folder, ".s.PGSQL.5432");
+  // The payload is already JSON.
+  const types = { json: { to: 114, from: [114], serialize: String, parse: String } };
+  const sql = postgresClient({ path, user: USER, database: DATABASE, max: 2, types });
   const times = new DeliveryTimes();
   const received = times.receiver();
   const failure = Promise.withResolvers<never>();

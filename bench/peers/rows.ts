@@ -1,5 +1,4 @@
 /** The rows in the comparison: what each measures, and the figures that are compared. */
-import type { Buffer } from "node:buffer";
 import { BatchRequest, BENCH_SOURCE } from "../support/requests.ts";
 import type { LoadTimes, Measurement } from "./measurement.ts";
 
@@ -68,8 +67,9 @@ export const FIGURES: Figure[] = [...SERVED_ROWS, ...SEALED_ROWS].flatMap((row) 
 /** A submitted event, with its source. */
 export type BenchEvent = Record<string, unknown>;
 
-/** Returns the events in a request to the service; by default, in a batch of `count`. */
-export function eventsOf(count: number, request: Buffer = new BatchRequest("", count).next()) {
+/** Returns the events in a batch for the service. */
+export function eventsOf(count: number): BenchEvent[] {
+  const request = new BatchRequest("", count).next();
   const { events } = JSON.parse(request.toString("utf8", request.indexOf("\r\n\r\n")));
-  return events.map((event: BenchEvent) => ({ source: BENCH_SOURCE, ...event })) as BenchEvent[];
+  return events.map((event: BenchEvent) => ({ source: BENCH_SOURCE, ...event }));
 }
