@@ -18,7 +18,8 @@ export const AS_POSTGRES = process.getuid?.() === 0
 /** Returns the path of a program; null if missing. PEERS_PATH overrides the search path. */
 export function findPeer(name: string): string | null {
   const folders = process.env["PEERS_PATH"]?.split(":");
-  return findProgram(name, folders ?? [...programFolders(), ...postgresFolders()]);
+  // Debian's wrapper of psql in PATH is slow to start.
+  return findProgram(name, folders ?? [...postgresFolders(), ...programFolders()]);
 }
 
 /** Returns the directories of the installed versions, newest first. */

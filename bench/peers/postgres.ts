@@ -127,7 +127,7 @@ function copyText(events: BenchEvent[]): string {
   return events.map((event) => `${valuesOf(event).join("\t").replaceAll("\\", "\\\\")}\n`).join("");
 }
 
-/** Waits until the load's sessions have ended, since a session flushes its counters when it ends. */
+/** Waits until the load's sessions have ended, and thereby flushed their counters. */
 async function sessionsEnded({ folder }: Postgres): Promise<void> {
   const others = "SELECT count(*) FROM pg_stat_activity " +
     "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
