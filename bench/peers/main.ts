@@ -23,8 +23,6 @@ const DEFAULT_ARGS = ["--seconds", "1"];
 const WARMUP_SHARE = 0.5;
 const OURS_WARMUP_SHARE = 1.5;
 const REPLAY_EVENTS = 200_000;
-/** Enough that startup is a small part of the time that `seal` and `verify` take. */
-const SEALED_EVENTS = 3_000_000;
 
 /** Whether a peer's programs are installed; if not, prints how to install them. */
 function isInstalled(programs: string[], debianPackage: string): boolean {
@@ -53,11 +51,8 @@ async function compare(options: BenchOptions, folder: string): Promise<void> {
     ...cluster !== null ? postgresVariants(row, cluster, peers) : [],
   ]);
   const series = await takeTurns(variants, rounds);
-  const sealedRows = rows.filter((row) => SEALED_ROWS.includes(row));
-  if (sealedRows.length > 0) {
-    const sealedEvents = options.events ?? SEALED_EVENTS;
-    const sealed = { rows: sealedRows, rounds, events: sealedEvents, serverRuntime, cluster };
-    series.push(...await measureSealed(sealed, ours));
+  if (rows.some((row) => SEALED_ROWS.includes(row))) {
+    series.push(...await measureSealed(options, cluster, ours));
   }
   if (rows.includes("replay-segments")) series.push(...segmentsGoal(series));
   const report = makeReport("peers", serverRuntime, disk, comparisonRows(series));

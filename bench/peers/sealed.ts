@@ -5,8 +5,9 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import type { Deployment, RuntimeName } from "../support/deployment.ts";
+import type { Deployment } from "../support/deployment.ts";
 import type { Workload } from "../support/load.ts";
+import type { BenchOptions } from "../support/options.ts";
 import { startUsage, USAGE_OF_COMMANDS, USAGE_OF_THIS_PROCESS } from "../support/usage.ts";
 import { appendKeyed, withDeployment } from "../support/with_deployment.ts";
 import { keyWorkload, replayWorkload } from "../support/workloads.ts";
@@ -17,29 +18,25 @@ import { runPeer } from "./peer_process.ts";
 import { fillKeyed, measureLookups, withPostgres } from "./postgres.ts";
 import { type BenchContext, PAGE_EVENTS, type Variant } from "./rows.ts";
 
+/** Enough that startup is a small part of the time that `seal` and `verify` take. */
+const SEALED_EVENTS = 3_000_000;
+
 /** Columns in a segment, with the types that are cheapest for DuckDB. */
 const COLUMNS = "{event_id: 'UUID', source: 'VARCHAR', stream: 'VARCHAR', record_key: 'VARCHAR', " +
   "kind: 'VARCHAR', occurred_at: 'VARCHAR', observed_at: 'TIMESTAMP', payload: 'JSON', " +
   "content_hash: 'VARCHAR', batch_id: 'VARCHAR', event_hash: 'VARCHAR'}";
 
-export interface SealedOptions {
-  rows: string[];
-  rounds: number;
-  /** Number of events in the whole log. Each round is rounded up to full batches. */
-  events: number;
-  serverRuntime: RuntimeName;
-  /** Directory of the cluster; null if PostgreSQL is not installed. */
-  cluster: string | null;
-}
-
+/** @param cluster directory of the cluster; null if PostgreSQL is not installed. */
 export async function measureSealed(
-  { rows, rounds, events: eventsMin, serverRuntime, cluster }: SealedOptions,
+  { rows, starts: rounds, events: eventsMin = SEALED_EVENTS, serverRuntime }: BenchOptions,
+  cluster: string | null,
   context: BenchContext,
 ): Promise<Series[]> {
   const isAsked = ({ row }: { row: string }) => rows.includes(row);
   const ours = (row: string, measure: () => Promise<Measurement>): Variant => {
     return { row, subject: "ours", variant: serverRuntime, measure };
   };
+  // Each round is rounded up to full batches.
   const batches = Math.ceil(eventsMin / rounds / PAGE_EVENTS);
   const events = batches * PAGE_EVENTS * rounds;
   return await withDeployment({ serverRuntime, parent: context.folder }, async (deployment) => {
