@@ -11,12 +11,7 @@ import { parseArgs } from "node:util";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
 import type { Manifest } from "../src/log/segment/manifest.ts";
 import { sumOf } from "../src/sum.ts";
-import {
-  Deployment,
-  ownRuntime,
-  ROTATE_NEVER_BYTES,
-  type RuntimeName,
-} from "./support/deployment.ts";
+import { Deployment, ownRuntime, type RuntimeName } from "./support/deployment.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { answerTimes, ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
@@ -24,8 +19,8 @@ import { runLoad, type Workload } from "./support/load.ts";
 import { positive, progress, runBench, runtimeNamed } from "./support/options.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { formatTable, rounded, type Row } from "./support/report.ts";
-import { keyedBatch, keyRequest, NO_STREAMS_REQUEST } from "./support/requests.ts";
-import { withServer } from "./support/with_deployment.ts";
+import { keyRequest, NO_STREAMS_REQUEST } from "./support/requests.ts";
+import { appendKeyed, withServer } from "./support/with_deployment.ts";
 import { ingestWorkload, replayWorkload } from "./support/workloads.ts";
 import { median } from "../tools/support/median.ts";
 
@@ -301,14 +296,8 @@ async function prepareSide(checkout: string, options: CompareOptions): Promise<S
   const { serverRuntime: runtime, events } = options;
   progress(`filling ${events} events: ${checkout}`);
   const unsealed = await Deployment.create(runtime, undefined, checkout);
-  await withServer(unsealed, async () => {
-    const client = await RawClient.connect(unsealed.socketPath);
-    for (let number = 0; number < events / BATCH_EVENTS; number++) {
-      const request = keyedBatch(number, BATCH_EVENTS);
-      await ask(client, { request, expected: '"status":"committed"' });
-    }
-    client.close();
-  }, ROTATE_NEVER_BYTES);
+  const batches = events / BATCH_EVENTS;
+  await appendKeyed(unsealed, { batches, batchEvents: BATCH_EVENTS });
   const folder = `${unsealed.folder}-sealed`;
   await copyLog(unsealed.folder, folder);
   const sealed = await Deployment.at(folder, runtime, checkout);

@@ -8,16 +8,13 @@ import { join } from "node:path";
 import process from "node:process";
 import { type Served, withFloor } from "./floor/floor_server.ts";
 import { FLOORS } from "./floor/floors.ts";
-import { PAGE_EVENTS } from "./floor/page.ts";
-import { measureDelivery } from "./peers/our_delivery.ts";
-import { ingestWorkloads } from "./peers/ours.ts";
+import { measureServedDelivery, workloadsOf } from "./peers/ours.ts";
 import { INGEST_ROWS } from "./peers/rows.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { runLoad, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
 import { loadRow, makeReport, publish, rounded, type Row } from "./support/report.ts";
-import { pageWorkload } from "./support/workloads.ts";
 
 /** Load for the delivery row, with one follower. */
 const DELIVER = "deliver";
@@ -33,18 +30,13 @@ const ROWS = Object.keys(FLOORS).flatMap((floor) => {
   return loads.map((load) => `${floor}:${load}`);
 });
 
-function workloadsOf(load: string): Workload[] {
-  if (load === REPLAY) return [pageWorkload(null, PAGE_EVENTS)];
-  return ingestWorkloads(INGEST_ROWS[load]!);
-}
-
 async function measureRow(row: string, options: BenchOptions, folder: string): Promise<Row> {
   progress(row);
   const [floor, load] = row.split(":") as [string, string];
   return await withFloor(floor, options.serverRuntime, folder, async (served) => {
     return load === DELIVER
       ? await deliveryRow(row, served, options)
-      : await servedRow(row, served, workloadsOf(load), options);
+      : await servedRow(row, served, workloadsOf(load === REPLAY ? "replay-tail" : load), options);
   });
 }
 
@@ -67,7 +59,7 @@ async function servedRow(
 
 /** Measures from the first byte of an event to its arrival at the follower. */
 async function deliveryRow(row: string, served: Served, options: BenchOptions): Promise<Row> {
-  const measured = await measureDelivery(served, options);
+  const measured = await measureServedDelivery(served, options);
   return {
     "row": row,
     "events/s": Math.round(measured.eventsPerSecond!),

@@ -4,7 +4,7 @@
  * directory.
  */
 import process from "node:process";
-import { type Deployment, ROTATE_NEVER_BYTES } from "./support/deployment.ts";
+import type { Deployment } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
 import { answerTimes, ask, type Question } from "./support/exchange.ts";
 import { runLoad } from "./support/load.ts";
@@ -14,7 +14,7 @@ import { peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
 import { keyedBatch, keyRequest } from "./support/requests.ts";
-import { withDeployment, withServer } from "./support/with_deployment.ts";
+import { appendKeyed, withDeployment, withServer } from "./support/with_deployment.ts";
 import { replayWorkload } from "./support/workloads.ts";
 
 const LOG_EVENTS = 1_000_000;
@@ -30,18 +30,6 @@ interface FilledLog {
   deployment: Deployment;
   batches: number;
   events: number;
-}
-
-async function fillKeyed({ deployment, batches }: FilledLog): Promise<void> {
-  progress(`appending ${batches} batches of ${BATCH_EVENTS} events`);
-  await withServer(deployment, async () => {
-    const client = await RawClient.connect(deployment.socketPath);
-    for (let number = 0; number < batches; number++) {
-      const request = keyedBatch(number, BATCH_EVENTS);
-      await ask(client, { request, expected: '"status":"committed"' });
-    }
-    client.close();
-  }, ROTATE_NEVER_BYTES);
 }
 
 /** Returns a row with all columns. Values that were not measured are null. */
@@ -156,7 +144,8 @@ await runBench(async () => {
   await withDeployment(options, async (deployment) => {
     const disk = probeDisk(deployment.folder);
     const log = { deployment, batches, events: batches * BATCH_EVENTS };
-    await fillKeyed(log);
+    progress(`appending ${log.batches} batches of ${BATCH_EVENTS} events`);
+    await appendKeyed(log.deployment, { batches: log.batches, batchEvents: BATCH_EVENTS });
     const rows = [
       ...await formRows("tail", log, options.starts, options.measureMs),
       await commandRow("seal", ["seal"], log),

@@ -2,146 +2,127 @@
  * The comparison table: the median of each figure, and its ratios to the best peer, to the peer
  * that does the same work, and to a bare server.
  */
+import { progress } from "../support/options.ts";
 import { rounded, type Row } from "../support/report.ts";
-import { type Measurement, NOT_MEASURED } from "./measurement.ts";
-import { type Figure, FIGURES, type SubjectName } from "./rows.ts";
 import { median } from "../../tools/support/median.ts";
+import type { Measurement } from "./measurement.ts";
+import { type Figure, FIGURES, type Subject, type Variant } from "./rows.ts";
 
 /** All measurements of one variant of a row, one per round. */
-export interface Series {
-  row: string;
-  subject: SubjectName;
-  variant: string;
-  isSameWork: boolean;
+export interface Series extends Pick<Variant, "row" | "subject" | "variant" | "isSameWork"> {
   rounds: Measurement[];
+}
+
+/** A load generator above this percentage of a core is considered the bottleneck, and marked. */
+const CLIENT_PERCENT_MAX = 85;
+
+/** Makes each measurement `rounds` times, alternating so that other load affects all equally. */
+export async function takeTurns(variants: Variant[], rounds: number): Promise<Series[]> {
+  const series = variants.map(({ measure: _, ...variant }): Series => ({ ...variant, rounds: [] }));
+  for (let round = 1; round <= rounds; round++) {
+    for (const [index, { row, subject, variant, measure }] of variants.entries()) {
+      progress(`round ${round}/${rounds}: ${row}, ${subject} ${variant}`);
+      series[index]!.rounds.push(await measure());
+    }
+  }
+  return series;
 }
 
 /** Returns a goal, since no peer has sealed history: half the service's tail replay rate. */
 export function segmentsGoal(series: Series[]): Series[] {
   const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
   if (tail === undefined) return [];
-  const rounds = tail.rounds.map(({ eventsPerSecond }) => ({
-    ...NOT_MEASURED,
-    eventsPerSecond: eventsPerSecond === null ? null : eventsPerSecond / 2,
-  }));
-  const variant = "half of the tail";
-  return [{ row: "replay-segments", subject: "goal", variant, isSameWork: false, rounds }];
+  const { rounds: whole } = tail;
+  const rounds = whole.map((each) => ({ ...each, eventsPerSecond: each.eventsPerSecond / 2 }));
+  return [{ row: "replay-segments", subject: "goal", variant: "half of the tail", rounds }];
 }
-
-/** A load generator above this share of a core is considered the bottleneck. */
-const CLIENT_SHARE_MAX = 0.85;
-const CLIENT_LIMITED = "!";
 
 /** Returns a line per measured figure: the service, best peer, same-work peer and floor. */
 export function comparisonRows(series: Series[]): Row[] {
-  return FIGURES.filter(({ row }) => series.some((each) => each.row === row))
-    .map((figure) => comparisonRow(figure, series.filter((each) => each.row === figure.row)));
+  return FIGURES.flatMap((figure) => {
+    const all = series.filter(({ row }) => row === figure.row);
+    return all.length === 0 ? [] : [comparisonRow(figure, all)];
+  });
+}
+
+function comparisonRow({ label, value }: Figure, series: Series[]): Row {
+  const isRate = value === "eventsPerSecond";
+  const find = (name: Subject) => series.find(({ subject }) => subject === name);
+  const bestOf = (peers: Series[]) => {
+    const measured = peers.filter((peer) => medianOf(peer, value) !== null);
+    measured.sort((a, b) => medianOf(a, value)! - medianOf(b, value)!);
+    return measured.at(isRate ? -1 : 0);
+  };
+  const [ours, floor] = [find("ours"), find("floor")];
+  const peers = series.filter((each) => each !== ours && each !== floor);
+  const [best, same] = [bestOf(peers), bestOf(peers.filter(({ isSameWork }) => isSameWork))];
+  const figure = (each?: Series) => cell(each, value, isRate ? 0 : 3);
+  const nameOf = (each?: Series) => each === undefined ? null : `${each.subject} ${each.variant}`;
+  /** How many times better the service is. Above 1, the service is ahead. */
+  const ratio = (peer?: Series) => {
+    const [own, other] = [medianOf(ours, value), medianOf(peer, value)];
+    if (own === null || other === null) return null;
+    const times = isRate ? own / other : other / own;
+    return times < 0.1 ? Number(times.toPrecision(1)) : rounded(times, 2);
+  };
+  return {
+    "row": label,
+    "unit": isRate ? "events/s" : "ms",
+    "ours": figure(ours),
+    "best peer": figure(best),
+    "by": nameOf(best),
+    "x best": ratio(best),
+    "same work": figure(same),
+    "same by": nameOf(same),
+    "x same": ratio(same),
+    "floor": figure(floor),
+    "x floor": ratio(floor),
+    "CPU ms/1,000": cell(ours, "serverCpuMsPer1000", 2),
+    "best CPU": cell(best, "serverCpuMsPer1000", 2),
+    "same CPU": cell(same, "serverCpuMsPer1000", 2),
+    "events/fsync": cell(ours, "eventsPerSync", 1),
+    "client %": [ours, best, same].map((each) => clientCell(each) ?? "-").join(" / "),
+  };
 }
 
 /** Returns a line per variant, with its resource usage. */
 export function detailRows(series: Series[]): Row[] {
   return series.map((each) => {
-    const of = (key: keyof Measurement) => medianOf(each.rounds, key);
-    const rates = each.rounds.map((round) => round.eventsPerSecond ?? 0);
+    const rates = each.rounds.map((round) => round.eventsPerSecond);
     return {
       "row": each.row,
       "who": each.subject,
       "how": each.variant,
-      "events/s": roundedOrNull(of("eventsPerSecond"), 0),
+      "events/s": cell(each, "eventsPerSecond", 0),
       "least": Math.round(Math.min(...rates)),
       "most": Math.round(Math.max(...rates)),
-      "p50 ms": roundedOrNull(of("p50Ms"), 3),
-      "p99 ms": roundedOrNull(of("p99Ms"), 3),
-      "CPU ms/1,000": cpuCell(each),
-      "events/fsync": roundedOrNull(of("eventsPerSync"), 1),
-      "client %": markedPercent(of("clientShare")),
-      "others %": percent(of("othersShare")),
+      "p50 ms": cell(each, "p50Ms", 3),
+      "p99 ms": cell(each, "p99Ms", 3),
+      "CPU ms/1,000": cell(each, "serverCpuMsPer1000", 2),
+      "events/fsync": cell(each, "eventsPerSync", 1),
+      "client %": clientCell(each),
+      "others %": percentCell(each, "othersShare"),
     };
   });
 }
 
-function comparisonRow(figure: Figure, series: Series[]): Row {
-  const ours = series.find(({ subject }) => subject === "ours");
-  const floor = series.find(({ subject }) => subject === "floor");
-  const peers = series.filter((each) => each !== ours && each !== floor);
-  const best = bestOf(figure, peers);
-  const same = bestOf(figure, peers.filter(({ isSameWork }) => isSameWork));
-  return {
-    "row": figure.label,
-    "unit": figure.value === "eventsPerSecond" ? "events/s" : "ms",
-    "ours": figureCell(figure, ours),
-    "best peer": figureCell(figure, best),
-    "by": nameOf(best),
-    "x best": ratio(figure, ours, best),
-    "same work": figureCell(figure, same),
-    "same by": nameOf(same),
-    "x same": ratio(figure, ours, same),
-    "floor": figureCell(figure, floor),
-    "x floor": ratio(figure, ours, floor),
-    "CPU ms/1,000": cpuCell(ours),
-    "best CPU": cpuCell(best),
-    "same CPU": cpuCell(same),
-    "events/fsync": ours ? roundedOrNull(medianOf(ours.rounds, "eventsPerSync"), 1) : null,
-    "client %": shareCell([ours, best, same]),
-  };
-}
-
-/** Returns the variant with the best median; undefined if none has one. */
-function bestOf(figure: Figure, series: Series[]): Series | undefined {
-  const measured = series.filter(({ rounds }) => medianOf(rounds, figure.value) !== null);
-  const value = ({ rounds }: Series) => medianOf(rounds, figure.value)!;
-  const sign = figure.value === "eventsPerSecond" ? -1 : 1;
-  return measured.toSorted((a, b) => sign * (value(a) - value(b)))[0];
-}
-
-/** Returns how many times better the service is. Above 1, the service is ahead. */
-function ratio(figure: Figure, ours: Series | undefined, peer: Series | undefined): number | null {
-  if (ours === undefined || peer === undefined) return null;
-  const [own, other] = [medianOf(ours.rounds, figure.value), medianOf(peer.rounds, figure.value)];
-  if (own === null || other === null) return null;
-  const ratio = figure.value === "eventsPerSecond" ? own / other : other / own;
-  return ratio < 0.1 ? Number(ratio.toPrecision(1)) : rounded(ratio, 2);
-}
-
-function figureCell({ value }: Figure, series: Series | undefined): number | null {
-  if (series === undefined) return null;
-  return roundedOrNull(medianOf(series.rounds, value), value === "eventsPerSecond" ? 0 : 3);
-}
-
-/** Returns the server's CPU milliseconds per 1,000 events. */
-function cpuCell(series: Series | undefined): number | null {
-  if (series === undefined) return null;
-  const seconds = medianOf(series.rounds, "serverCpuSecondsPer1000");
-  return seconds === null ? null : rounded(seconds * 1000, 2);
-}
-
-function nameOf(series: Series | undefined): string | null {
-  return series === undefined ? null : `${series.subject} ${series.variant}`;
-}
-
-/** Returns the CPU shares of the load generators, marked if one was the bottleneck. */
-function shareCell(series: (Series | undefined)[]): string {
-  return series.map((each) =>
-    markedPercent(each ? medianOf(each.rounds, "clientShare") : null) ?? "-"
-  )
-    .join(" / ");
-}
-
-function markedPercent(share: number | null): string | null {
-  if (share === null) return null;
-  return `${percent(share)}${share > CLIENT_SHARE_MAX ? CLIENT_LIMITED : ""}`;
-}
-
-function percent(share: number | null): number | null {
-  return share === null ? null : Math.round(share * 100);
-}
-
 /** Returns the median across the rounds in which a value is known; null if there are none. */
-export function medianOf(rounds: Measurement[], key: keyof Measurement): number | null {
-  const values = rounds.map((round) => round[key]).filter((value) => value !== null);
+function medianOf(series: Series | undefined, key: keyof Measurement): number | null {
+  const values = series?.rounds.map((round) => round[key]).filter((value) => value !== null) ?? [];
   return values.length === 0 ? null : median(values);
 }
 
-function roundedOrNull(value: number | null, digits: number): number | null {
+function cell(series: Series | undefined, key: keyof Measurement, digits: number): number | null {
+  const value = medianOf(series, key);
   return value === null ? null : rounded(value, digits);
+}
+
+function percentCell(series: Series | undefined, key: keyof Measurement): number | null {
+  const share = medianOf(series, key);
+  return share === null ? null : Math.round(share * 100);
+}
+
+function clientCell(series: Series | undefined): string | null {
+  const percent = percentCell(series, "clientShare");
+  return percent === null ? null : `${percent}${percent > CLIENT_PERCENT_MAX ? "!" : ""}`;
 }

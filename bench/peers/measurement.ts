@@ -1,21 +1,14 @@
-/**
- * The results from one measurement, and a clock for the CPU time used by the server, by the load
- * generator and by everything else on the machine.
- */
-import {
-  endedChildrenCpuSeconds,
-  machineCpuSeconds,
-  ownCpuSeconds,
-  treeCpuSeconds,
-} from "./process_usage.ts";
+/** The figures of one measurement. */
+import type { LatencyHistogram } from "../support/latency_histogram.ts";
+import { startUsage, type Usage, usageOfServer } from "../support/usage.ts";
 
 /** A figure is null if it was not measured or is unknown. */
 export interface Measurement {
-  eventsPerSecond: number | null;
+  eventsPerSecond: number;
   p50Ms: number | null;
   p99Ms: number | null;
-  /** Server CPU seconds per 1,000 events. */
-  serverCpuSecondsPer1000: number | null;
+  /** Server CPU milliseconds per 1,000 events. */
+  serverCpuMsPer1000: number | null;
   /** The load generator's share of a core. Near 1, it is the bottleneck. */
   clientShare: number | null;
   /** CPU share of everything except the server and the load generator. */
@@ -23,87 +16,52 @@ export interface Measurement {
   eventsPerSync: number | null;
 }
 
-export const NOT_MEASURED: Measurement = {
-  eventsPerSecond: null,
-  p50Ms: null,
-  p99Ms: null,
-  serverCpuSecondsPer1000: null,
-  clientShare: null,
-  othersShare: null,
-  eventsPerSync: null,
-};
-
-/** CPU time and wall-clock time at one moment. */
-interface Moment {
-  ms: number;
-  serverSeconds: number | null;
-  clientSeconds: number;
-  machineSeconds: number | null;
+export interface LoadTimes {
+  warmupMs: number;
+  measureMs: number;
 }
 
-/** Measures usage since its construction. */
-export class UsageClock {
-  readonly #serverSeconds: () => number | null;
-  readonly #clientSeconds: () => number;
-  readonly #start: Moment;
-
-  /** @param serverSeconds, clientSeconds CPU time of each so far. */
-  constructor(serverSeconds: () => number | null, clientSeconds: () => number) {
-    this.#serverSeconds = serverSeconds;
-    this.#clientSeconds = clientSeconds;
-    // Reading /proc takes a while, with no load running, so that time is excluded.
-    this.#start = { ...this.#read(), ms: performance.now() };
-  }
-
-  /** Returns the measurement so far, over `events` events. */
-  stop(events: number): Measurement {
-    const end = this.#read();
-    const start = this.#start;
-    const seconds = (end.ms - start.ms) / 1000;
-    const server = difference(start.serverSeconds, end.serverSeconds);
-    const client = end.clientSeconds - start.clientSeconds;
-    const machine = difference(start.machineSeconds, end.machineSeconds);
-    const others = machine === null || server === null ? null : machine - server - client;
-    return {
-      ...NOT_MEASURED,
-      eventsPerSecond: events / seconds,
-      serverCpuSecondsPer1000: server === null || events === 0 ? null : server / events * 1000,
-      clientShare: client / seconds,
-      othersShare: others === null ? null : Math.max(0, others) / seconds,
-    };
-  }
-
-  #read(): Moment {
-    return {
-      ms: performance.now(),
-      serverSeconds: this.#serverSeconds(),
-      clientSeconds: this.#clientSeconds(),
-      machineSeconds: machineCpuSeconds(),
-    };
-  }
+/** @param measured what was measured; without latencies if it was not a load. */
+export function measurementOf(
+  measured: Usage & { events: number; latencies?: LatencyHistogram },
+): Measurement {
+  const { events, latencies, seconds, serverCpuSeconds: server } = measured;
+  const { clientCpuSeconds: client, machineCpuSeconds: machine } = measured;
+  return {
+    eventsPerSecond: events / seconds,
+    p50Ms: latencies?.quantileMs(0.5) ?? null,
+    p99Ms: latencies?.quantileMs(0.99) ?? null,
+    serverCpuMsPer1000: server === null || events === 0 ? null : server / events * 1e6,
+    clientShare: client / seconds,
+    othersShare: server === null ? null : Math.max(0, machine - server - client) / seconds,
+    eventsPerSync: null,
+  };
 }
+
+/** Requests per client in the short run that warms up the server and determines the rate. */
+const PILOT_REQUESTS = 30;
 
 /**
- * A clock for a running server, with all its descendants. The load generator is this process, plus
- * any peer's own tool that has exited by the time the clock stops.
+ * Drives a peer with its own load generator, which costs less than a client in this process.
+ * @param run makes each client send that many requests; the rate excludes the tool's startup.
  */
-export function serverClock(serverPid: number): UsageClock {
-  return new UsageClock(
-    () => treeCpuSeconds(serverPid),
-    () => ownCpuSeconds() + (endedChildrenCpuSeconds() ?? 0),
-  );
+export async function measureTool(
+  { serverPid, clients, requestEvents }: ToolLoad,
+  { measureMs }: LoadTimes,
+  run: (requests: number) => Promise<Partial<Measurement> & { eventsPerSecond: number }>,
+): Promise<Measurement> {
+  const { eventsPerSecond } = await run(PILOT_REQUESTS);
+  const requests = Math.ceil(eventsPerSecond * measureMs / 1000 / clients / requestEvents);
+  const usage = startUsage(usageOfServer(serverPid));
+  const report = await run(requests);
+  return {
+    ...measurementOf({ ...usage(), events: requests * clients * requestEvents }),
+    ...report,
+  };
 }
 
-/** Starts a clock for a command that runs to completion while the clock runs. */
-export function commandClock(): UsageClock {
-  return new UsageClock(endedChildrenCpuSeconds, ownCpuSeconds);
-}
-
-/** Starts a clock for work in this process. */
-export function ownClock(): UsageClock {
-  return new UsageClock(ownCpuSeconds, () => 0);
-}
-
-function difference(start: number | null, end: number | null): number | null {
-  return start === null || end === null ? null : end - start;
+export interface ToolLoad {
+  serverPid: number;
+  clients: number;
+  requestEvents: number;
 }

@@ -1,141 +1,91 @@
-/** Measures this service for the table rows that need a running server. */
-import { open } from "node:fs/promises";
+/** This service, and bare servers on its runtime, for the rows that need a running server. */
 import { join } from "node:path";
-import {
-  type Deployment,
-  ROTATE_NEVER_BYTES,
-  type RuntimeName,
-  type Server,
-} from "../support/deployment.ts";
-import type { Workload } from "../support/load.ts";
-import type { RawResponse } from "../support/response_parser.ts";
-import { fill, withDeployment, withServer } from "../support/with_deployment.ts";
-import { ingestWorkload, replayWorkload } from "../support/workloads.ts";
-import type { Connection } from "./connection.ts";
-import { type LoadClient, type LoadTimes, measureLoad } from "./load.ts";
-import type { Measurement } from "./measurement.ts";
-import { measureDelivery, openOurs } from "./our_delivery.ts";
-import {
-  type BenchContext,
-  FILL_BATCH_EVENTS,
-  INGEST_ROWS,
-  type IngestRow,
-  PAGE_EVENTS,
-  type Subject,
-} from "./rows.ts";
+import { type Served, withFloor } from "../floor/floor_server.ts";
+import { measureDelivery } from "../support/delivery.ts";
+import type { Deployment, RuntimeName } from "../support/deployment.ts";
+import { runLoad, type Workload } from "../support/load.ts";
+import { appendKeyed, withDeployment, withServer } from "../support/with_deployment.ts";
+import { ingestWorkload, pageWorkload, replayWorkload } from "../support/workloads.ts";
+import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
+import { runPeer } from "./peer_process.ts";
+import { type BenchContext, DELIVERY, INGEST_ROWS, PAGE_EVENTS, type Variant } from "./rows.ts";
 
-/** The start of a commit's first line. The other lines are its events. */
-const COMMIT_START = '{"commit":{';
+/** The bare servers that do the least for a row; by default, `hash-store`. */
+const FLOORS: Record<string, string> = { "replay-tail": "page", "deliver": "forward" };
 
-export function oursSubject(serverRuntime: RuntimeName, context: BenchContext): Subject {
-  const variant = (measure: (deployment: Deployment) => Promise<Measurement>) => [{
-    name: serverRuntime,
-    isSameWork: false,
-    measure: () => withDeployment({ serverRuntime, parent: context.folder }, measure),
-  }];
-  return {
-    name: "ours",
-    variantsOf(rowName) {
-      const row = INGEST_ROWS[rowName];
-      if (row !== undefined) {
-        return variant((deployment) => measureIngest(deployment, row, context));
-      }
-      if (rowName === "replay-tail") {
-        return variant((deployment) => measureTailReplay(deployment, context));
-      }
-      if (rowName === "deliver") {
-        return variant((deployment) =>
-          withServer(
-            deployment,
-            ({ pid }) => measureDelivery({ socketPath: deployment.socketPath, pid }, context),
-          )
-        );
-      }
-      return [];
-    },
+/** Returns the service and the bare server for a row. */
+export function ourVariants(row: string, runtime: RuntimeName, context: BenchContext): Variant[] {
+  const { folder } = context;
+  const floor = FLOORS[row] ?? "hash-store";
+  const measureServed = (served: Served) =>
+    row === "deliver"
+      ? measureServedDelivery(served, context)
+      : measureWorkloads(workloadsOf(row), served, context);
+  const measureOurs = async (deployment: Deployment) => {
+    if (row === "replay-tail") return await measureReplay(deployment, context);
+    const measurement = await withServed(deployment, measureServed);
+    if (row === "deliver") return measurement;
+    return { ...measurement, eventsPerSync: await eventsPerCommit(deployment) };
   };
+  const measure = () => withDeployment({ serverRuntime: runtime, parent: folder }, measureOurs);
+  const measureFloor = () => withFloor(floor, runtime, folder, measureServed);
+  return [
+    { row, subject: "ours", variant: runtime, measure },
+    { row, subject: "floor", variant: floor, measure: measureFloor },
+  ];
 }
 
-/** Returns one workload per client. */
-export function ingestWorkloads({ clients, batchEvents }: IngestRow): Workload[] {
-  return Array.from(
-    { length: clients },
-    (_, client) => ingestWorkload(`client-${client}`, batchEvents),
-  );
+/** Returns one workload per client. A bare server has only one page. */
+export function workloadsOf(row: string): Workload[] {
+  if (row === "replay-tail") return [pageWorkload(null, PAGE_EVENTS)];
+  const { clients, batchEvents } = INGEST_ROWS[row]!;
+  const ids = Array.from({ length: clients }, (_, client) => `client-${client}`);
+  return ids.map((id) => ingestWorkload(id, batchEvents));
+}
+
+/** Runs the service on a deployment during `use`. */
+export function withServed<T>(
+  deployment: Deployment,
+  use: (served: Served) => Promise<T>,
+): Promise<T> {
+  const { socketPath } = deployment;
+  return withServer(deployment, ({ pid }) => use({ socketPath, pid }));
 }
 
 /** Drives a server that speaks the service's protocol with one client per workload. */
 export async function measureWorkloads(
   workloads: Workload[],
-  { socketPath }: Pick<Deployment, "socketPath">,
-  { pid }: Pick<Server, "pid">,
-  times: LoadTimes,
+  { socketPath, pid: serverPid }: Served,
+  { warmupMs, measureMs }: LoadTimes,
 ): Promise<Measurement> {
-  const clients = await Promise.all(
-    workloads.map(async (workload) => clientOf(await openOurs(socketPath), workload)),
-  );
-  return await measureLoad(clients, pid, times);
+  const options = { socketPath, serverPid, workloads, warmupMs, measureMs, eventsMax: Infinity };
+  return measurementOf(await runLoad(options));
 }
 
-function clientOf(connection: Connection<RawResponse>, workload: Workload): LoadClient {
-  return {
-    exchange(done, failed) {
-      connection.send(workload.next(), 1, (response) => {
-        let events: number;
-        try {
-          events = workload.accept(response);
-        } catch (error) {
-          return failed(error as Error);
-        }
-        done(events);
-      }, failed);
-    },
-    close: () => connection.close(),
-  };
-}
-
-async function measureIngest(
-  deployment: Deployment,
-  row: IngestRow,
-  context: BenchContext,
+/** Measures from the first byte of an event to its arrival at the follower. */
+export async function measureServedDelivery(
+  { socketPath, pid: serverPid }: Served,
+  { warmupMs, measureMs }: LoadTimes,
 ): Promise<Measurement> {
-  const measurement = await withServer(
-    deployment,
-    (server) => measureWorkloads(ingestWorkloads(row), deployment, server, context),
-  );
-  const tail = join(deployment.folder, "data", "log", "tail.ndjson");
-  return { ...measurement, eventsPerSync: await eventsPerCommit(tail) };
+  const options = { ...DELIVERY, socketPath, serverPid, warmupMs, measureMs };
+  const result = await measureDelivery(options);
+  return measurementOf({ ...result, latencies: result.fromSend });
 }
 
 /** Returns the events per commit in a tail. Each commit was made durable by one fdatasync. */
-async function eventsPerCommit(path: string): Promise<number> {
-  const file = await open(path);
-  try {
-    let [events, commits] = [0, 0];
-    for await (const line of file.readLines()) {
-      if (line.startsWith(COMMIT_START)) commits += 1;
-      else events += 1;
-    }
-    // The last commit is the empty one written at shutdown.
-    return events / (commits - 1);
-  } finally {
-    await file.close();
-  }
+async function eventsPerCommit({ folder }: Deployment): Promise<number> {
+  const lines = async (option: string) =>
+    Number(await runPeer(["grep", option, '^{"commit":{', join(folder, "data/log/tail.ndjson")]));
+  // The last commit is the empty one written at shutdown.
+  return await lines("-vc") / (await lines("-c") - 1);
 }
 
-async function measureTailReplay(
+async function measureReplay(
   deployment: Deployment,
   context: BenchContext,
 ): Promise<Measurement> {
-  const filling = { events: context.replayEvents, batchEvents: FILL_BATCH_EVENTS, clients: 1 };
-  const { eventsInAll } = await withServer(
-    deployment,
-    (server) => fill(deployment, server, filling),
-    ROTATE_NEVER_BYTES,
-  );
-  const log = { events: eventsInAll, pageEvents: PAGE_EVENTS };
-  return await withServer(
-    deployment,
-    (server) => measureWorkloads([replayWorkload(log)], deployment, server, context),
-  );
+  const { replayEvents: events } = context;
+  await appendKeyed(deployment, { batches: events / PAGE_EVENTS, batchEvents: PAGE_EVENTS });
+  const replay = replayWorkload({ events, pageEvents: PAGE_EVENTS });
+  return await withServed(deployment, (served) => measureWorkloads([replay], served, context));
 }

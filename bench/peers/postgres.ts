@@ -1,279 +1,265 @@
 /**
- * The PostgreSQL side of each benchmark row. The table has a sequence number as its primary key,
- * and the payload as `json`, the cheapest validated type. Inserting events from JSON does the same
- * work as the service. COPY, with events already split into columns, is the fastest variant.
+ * PostgreSQL as a durable log, with the default configuration except for memory and socket. The
+ * table has a sequence number as its primary key, and the payload as `json`, the cheapest validated
+ * type. Inserting events from JSON does the same work as the service. COPY, with events already
+ * split into columns, is the fastest variant.
  */
-import { Buffer } from "node:buffer";
-import { setTimeout as delay } from "node:timers/promises";
-import { BatchRequest, BENCH_SOURCE } from "../support/requests.ts";
-import type { Connection } from "./connection.ts";
-import { Arrivals, measureArrivals } from "./delivery.ts";
-import { type BenchEvent, eventsOf } from "./events.ts";
-import { type LoadClient, measureLoad } from "./load.ts";
-import type { Measurement } from "./measurement.ts";
-import { runPgbench } from "./native_tools.ts";
-import {
-  copyMessages,
-  executeMessages,
-  int64,
-  parseMessage,
-  queryMessage,
-  syncMessage,
-  terminateMessage,
-  timestamp,
-} from "./pg_messages.ts";
-import type { PgReply } from "./pg_replies.ts";
-import {
-  openPostgres,
-  type Postgres,
-  type PostgresCluster,
-  runSql,
-  withPostgres,
-} from "./postgres_server.ts";
-import {
-  type BenchContext,
-  FILL_BATCH_EVENTS,
-  INGEST_ROWS,
-  type IngestRow,
-  PAGE_EVENTS,
-  type Subject,
-  type Variant,
-} from "./rows.ts";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import postgresClient from "postgres";
+import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
+import { LatencyHistogram } from "../support/latency_histogram.ts";
+import { BENCH_SOURCE } from "../support/requests.ts";
+import { KEY_STEP } from "../support/workloads.ts";
+import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
+import { measureTool, type ToolLoad } from "./measurement.ts";
+import { AS_POSTGRES, findPeer, runPeer, withPeer } from "./peer_process.ts";
+import { type BenchContext, type BenchEvent, DELIVERY, eventsOf, INGEST_ROWS } from "./rows.ts";
+import { type IngestRow, PAGE_EVENTS, type Variant } from "./rows.ts";
 
-const COLUMNS = "source, stream, record_key, kind, occurred_at, payload";
-/** Index of the only column in `COLUMNS` that is not text. */
-const OCCURRED_AT = COLUMNS.split(", ").indexOf("occurred_at");
-const ALL_COLUMNS = `id, ${COLUMNS}, observed_at`;
-const CHANNEL = "events";
-const SESSION_POLL_MS = 5;
+const [USER, DATABASE, CHANNEL] = ["bench", "postgres", "events"];
+/** An argument of a program has a maximum size of 128 KiB. */
+const ARGUMENT_CHARS_MAX = 100_000;
 
-const STATEMENTS: Record<string, string> = {
-  insert: `INSERT INTO events (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)`,
-  insert_json: `INSERT INTO events (${COLUMNS}) ` +
-    "SELECT $1, stream, record_key, kind, occurred_at, payload FROM json_to_recordset($2::json) " +
-    "AS e(stream text, record_key text, kind text, occurred_at timestamptz, payload json)",
-  page: `SELECT ${ALL_COLUMNS} FROM events WHERE id > $1 ORDER BY id LIMIT ${PAGE_EVENTS}`,
-  key: `SELECT ${ALL_COLUMNS} FROM events WHERE record_key = $1 ORDER BY id`,
-  notify: `NOTIFY ${CHANNEL}`,
-  sessions: "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'",
-  per_1000_syncs: "SELECT 1000 * count(*) / greatest((SELECT wal_sync FROM pg_stat_wal), 1) " +
-    "FROM events",
-};
+/** The durability settings have their default values, which are listed for the record. */
+const SETTINGS = ["fsync=on", "synchronous_commit=on", "full_page_writes=on"];
+SETTINGS.push("shared_buffers=512MB", "listen_addresses=");
 
-type Measure = (postgres: Postgres) => Promise<Measurement>;
+const TABLE = `CREATE TABLE events (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, source text NOT NULL, stream text NOT NULL,
+  record_key text NOT NULL, kind text NOT NULL, occurred_at timestamptz,
+  observed_at timestamptz NOT NULL DEFAULT now(), payload json NOT NULL
+)`;
+const COLUMNS = ["source", "stream", "record_key", "kind", "occurred_at", "payload"];
+const INSERT = `INSERT INTO events (${COLUMNS})`;
+const SELECT = `SELECT id, ${COLUMNS}, observed_at FROM events`;
+const PAGE = `${SELECT} WHERE id > $1 ORDER BY id LIMIT ${PAGE_EVENTS}`;
+const INSERT_AND_NOTIFY = `WITH inserted AS (${INSERT} VALUES ($1, $2, $3, $4, $5, $6) ` +
+  `RETURNING id) SELECT pg_notify('${CHANNEL}', '') FROM inserted`;
+const FROM_JSON = `SELECT '${BENCH_SOURCE}', stream, record_key, kind, occurred_at, payload ` +
+  "FROM json_to_recordset((JSON)::json) " +
+  "AS e(stream text, record_key text, kind text, occurred_at timestamptz, payload json)";
 
-export function postgresSubject(cluster: PostgresCluster, context: BenchContext): Subject {
-  /** A variant that is compared only as `best peer`, since it skips work that the service does. */
-  const shortcut = (name: string, measure: Measure): Variant => ({
-    name,
-    isSameWork: false,
-    measure: () => withPostgres(cluster, measure),
-  });
-  const sameWork = (name: string, measure: Measure): Variant => ({
-    ...shortcut(name, measure),
-    isSameWork: true,
-  });
-  const ingest = (row: IngestRow, request: Buffer): Measure => (postgres) =>
-    measureIngest(postgres, row, request, context);
-  const singleVariants = (row: IngestRow, event: BenchEvent) => [
-    sameWork("INSERT", ingest(row, insertRequest(event))),
-    sameWork(
-      "INSERT by pgbench",
-      (postgres) => runPgbench(postgres, row.clients, event, context.measureMs),
-    ),
-  ];
-  const batchVariants = (row: IngestRow, events: BenchEvent[]) => [
-    shortcut("COPY", ingest(row, copyRequest(events))),
-    sameWork("INSERT from JSON", ingest(row, insertJsonRequest(events))),
-  ];
-  return {
-    name: "PostgreSQL",
-    variantsOf(rowName) {
-      const row = INGEST_ROWS[rowName];
-      if (row !== undefined) {
-        const events = typicalEvents(row.batchEvents);
-        return row.batchEvents === 1 ? singleVariants(row, events[0]!) : batchVariants(row, events);
-      }
-      switch (rowName) {
-        case "replay-tail":
-          return [sameWork("SELECT", (postgres) => measureReplay(postgres, context))];
-        case "deliver":
-          return [sameWork("LISTEN", (postgres) => measureDelivery(postgres, context))];
-        default:
-          return [];
-      }
-    },
+/** A running server with an empty table `events`. */
+interface Postgres {
+  folder: string;
+  pid: number;
+}
+
+type Measure = (postgres: Postgres, context: BenchContext) => Promise<Measurement>;
+
+export function postgresVariants(row: string, folder: string, context: BenchContext): Variant[] {
+  const ingest = INGEST_ROWS[row];
+  const variant = (name: string, measureOne: Measure): Variant => {
+    const measure = () =>
+      withPostgres(folder, async (postgres) => {
+        const measurement = await measureOne(postgres, context);
+        if (ingest === undefined) return measurement;
+        return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
+      });
+    return { row, subject: "PostgreSQL", variant: name, isSameWork: true, measure };
   };
+  if (row === "replay-tail") return [variant("SELECT", measureReplay)];
+  if (row === "deliver") return [variant("LISTEN", measureDelivery)];
+  const { clients, batchEvents } = ingest!;
+  const events = eventsOf(batchEvents);
+  const insert = (name: string, sql: string, values: Record<string, string>) => {
+    const load = { script: `${INSERT} ${sql};\n`, values, clients, requestEvents: batchEvents };
+    return variant(name, (postgres) => measurePgbench(postgres, load, context));
+  };
+  if (batchEvents === 1) {
+    const values = valuesOf(events[0]!).map((value, at) => [COLUMNS[at]!, value]);
+    const sql = `VALUES (${COLUMNS.map((name) => `:${name}`)})`;
+    return [insert("INSERT", sql, Object.fromEntries(values))];
+  }
+  const text = JSON.stringify(events.map(({ source: _, ...event }) => event));
+  const parts = text.match(new RegExp(`.{1,${ARGUMENT_CHARS_MAX}}`, "gu"))!;
+  const values = Object.fromEntries(parts.map((part, at) => [`part${at}`, part]));
+  const json = Object.keys(values).map((name) => `:${name}::text`).join(" || ");
+  const copy = variant("COPY", (postgres) => measureCopy(postgres, events, ingest!, context));
+  return [
+    { ...copy, isSameWork: false },
+    insert("INSERT from JSON", FROM_JSON.replace("JSON", json), values),
+  ];
 }
 
-function typicalEvents(count: number): BenchEvent[] {
-  return eventsOf(new BatchRequest("postgres", count).next());
+/** Creates a cluster, whose write-ahead log is recycled in the run as in production. */
+export async function createCluster(parent: string): Promise<string> {
+  const folder = join(parent, "postgres");
+  const owner = AS_POSTGRES.length === 0 ? [] : ["-o", "postgres"];
+  await runPeer(["install", "-d", "-m", "700", ...owner, folder]);
+  const options = ["-U", USER, "-A", "trust", "--no-locale", "-E", "UTF8", "--no-sync"];
+  await runPeer([...AS_POSTGRES, findPeer("initdb")!, "-D", join(folder, "data"), ...options]);
+  return folder;
 }
 
-/** Opens a session with all statements prepared. */
-export async function openPrepared(
-  postgres: Postgres,
-  onNotification?: () => void,
-): Promise<Connection<PgReply>> {
-  const connection = await openPostgres(postgres, onNotification);
-  const parses = Object.entries(STATEMENTS).map(([name, sql]) => parseMessage(name, sql));
-  await connection.exchange(Buffer.concat([...parses, syncMessage()]));
-  return connection;
+/** Runs the server with an empty table during `use`. */
+export async function withPostgres<T>(
+  folder: string,
+  use: (postgres: Postgres) => Promise<T>,
+): Promise<T> {
+  const settings = [...SETTINGS, `unix_socket_directories=${folder}`];
+  const options = ["-D", join(folder, "data"), ...settings.flatMap((setting) => ["-c", setting])];
+  const command = [...AS_POSTGRES, findPeer("postgres")!, ...options];
+  return await withPeer(command, () => runSql(folder, "SELECT 1"), async (pid) => {
+    const reset = "SELECT pg_stat_reset_shared('wal')";
+    await runSql(folder, "DROP TABLE IF EXISTS events", TABLE, "CHECKPOINT", reset);
+    return await use({ folder, pid });
+  });
 }
 
-function insertRequest(event: BenchEvent): Buffer {
-  return Buffer.concat([executeMessages("insert", columnsOf(event)), syncMessage()]);
+function psqlIn(folder: string): string[] {
+  return [findPeer("psql")!, "-h", folder, "-U", USER, "-XqAt", "-v", "ON_ERROR_STOP=1", DATABASE];
 }
 
-function insertJsonRequest(events: BenchEvent[]): Buffer {
-  const parameters = [Buffer.from(BENCH_SOURCE), Buffer.from(JSON.stringify(events))];
-  return Buffer.concat([executeMessages("insert_json", parameters), syncMessage()]);
+/** Runs statements in a session of their own. @returns the rows. */
+function runSql(folder: string, ...statements: string[]): Promise<string> {
+  return runPeer([...psqlIn(folder), ...statements.flatMap((statement) => ["-c", statement])]);
 }
 
-/** Combines the command and its data in one write, which saves a round trip. */
-export function copyRequest(events: BenchEvent[]): Buffer {
-  const copy = queryMessage(`COPY events (${COLUMNS}) FROM STDIN`);
-  return Buffer.concat([copy, copyMessages(events.map(valuesOf))]);
-}
-
-/** Requests the event with a given key. */
-export function keyRequestOf(key: string): Buffer {
-  return Buffer.concat([executeMessages("key", [Buffer.from(key)]), syncMessage()]);
-}
-
-/** Returns an event's column values as strings. */
 function valuesOf(event: BenchEvent): string[] {
-  const { stream, record_key, kind, occurred_at, payload } = event;
-  return [BENCH_SOURCE, stream, record_key, kind, occurred_at, JSON.stringify(payload)];
+  const values = COLUMNS.map((name) => event[name]);
+  return values.map((value) => typeof value === "string" ? value : JSON.stringify(value));
 }
 
-/** Returns an event's column values in binary. */
-function columnsOf(event: BenchEvent): Buffer[] {
-  return valuesOf(event).map((value, column) =>
-    column === OCCURRED_AT ? timestamp(value) : Buffer.from(value)
-  );
+/** Formats events for COPY. The only special character in them is the backslash. */
+function copyText(events: BenchEvent[]): string {
+  return events.map((event) => `${valuesOf(event).join("\t").replaceAll("\\", "\\\\")}\n`).join("");
 }
 
-async function measureIngest(
+/** Waits until the load's sessions have ended, and thereby flushed their counters. */
+async function sessionsEnded({ folder }: Postgres): Promise<void> {
+  const others = "SELECT count(*) FROM pg_stat_activity " +
+    "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+  while (Number(await runSql(folder, others)) > 0);
+}
+
+/** Returns the rows per sync of the write-ahead log since the server started. */
+async function eventsPerSync({ folder }: Postgres): Promise<number> {
+  const syncs = "SELECT greatest(wal_sync, 1)::float FROM pg_stat_wal";
+  return Number(await runSql(folder, `SELECT count(*) / (${syncs}) FROM events`));
+}
+
+interface PgbenchLoad extends Omit<ToolLoad, "serverPid"> {
+  /** The transaction. A variable keeps its value from one to the next. */
+  script: string;
+  /** The first values of the variables. */
+  values: Record<string, string>;
+}
+
+function measurePgbench(
   postgres: Postgres,
-  { clients, batchEvents }: IngestRow,
-  request: Buffer,
-  context: BenchContext,
+  { script, values, clients, requestEvents }: PgbenchLoad,
+  times: LoadTimes,
 ): Promise<Measurement> {
-  const connections = await Promise.all(
-    Array.from({ length: clients }, () => openPrepared(postgres)),
-  );
-  await runSql(postgres, "SELECT pg_stat_reset_shared('wal')");
-  const writers = connections.map((connection) => writer(connection, request, batchEvents));
-  const measurement = await measureLoad(writers, postgres.pid, context);
-  return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
+  const { folder, pid: serverPid } = postgres;
+  const [file, log] = [join(folder, "pgbench.sql"), "pgbench_log"];
+  const command = [findPeer("pgbench")!, "-h", folder, "-U", USER, "-n", "-M", "prepared"];
+  command.push("-f", file, "-c", `${clients}`, "-l", "--log-prefix", join(folder, log));
+  for (const [name, value] of Object.entries(values)) command.push("-D", `${name}=${value}`);
+  return measureTool({ serverPid, clients, requestEvents }, times, async (requests) => {
+    await writeFile(file, script);
+    const output = await runPeer([...command, "-t", `${requests}`, DATABASE]);
+    await sessionsEnded(postgres);
+    const rate = Number(/^tps = ([0-9.]+) /m.exec(output)?.[1]);
+    if (!(rate > 0)) throw new Error(`pgbench printed no rate: ${output}`);
+    const latencies = new LatencyHistogram();
+    const path = join(folder, (await readdir(folder)).find((name) => name.startsWith(log))!);
+    // The third field is the latency in microseconds.
+    for (const line of (await readFile(path, "utf8")).trim().split("\n")) {
+      latencies.record(Number(line.split(" ")[2]) / 1000);
+    }
+    await rm(path);
+    const [p50Ms, p99Ms] = [latencies.quantileMs(0.5), latencies.quantileMs(0.99)];
+    return { eventsPerSecond: rate * requestEvents, p50Ms, p99Ms };
+  });
 }
 
-/** Returns the rows per sync of the write-ahead log since its counters were reset. */
-async function eventsPerSync(postgres: Postgres): Promise<number> {
-  const connection = await openPrepared(postgres);
-  const ask = async (statement: string) => {
-    const request = [executeMessages(statement, []), syncMessage()];
-    return Number((await connection.exchange(Buffer.concat(request))).lastId);
-  };
-  // A session flushes its counters when it ends.
-  while (await ask("sessions") > 1) await delay(SESSION_POLL_MS);
-  const per1000Syncs = await ask("per_1000_syncs");
-  connection.close(terminateMessage());
-  return per1000Syncs / 1000;
+/** Copies batches with psql, which prints the time before and after them. */
+function measureCopy(
+  postgres: Postgres,
+  events: BenchEvent[],
+  { clients, batchEvents: requestEvents }: IngestRow,
+  times: LoadTimes,
+): Promise<Measurement> {
+  const { folder, pid: serverPid } = postgres;
+  const [file, script] = [join(folder, "batch.tsv"), join(folder, "copy.sql")];
+  const time = "SELECT extract(epoch FROM clock_timestamp());\n";
+  return measureTool({ serverPid, clients, requestEvents }, times, async (requests) => {
+    await writeFile(file, copyText(events));
+    const copy = `\\copy events (${COLUMNS}) FROM '${file}'\n`;
+    await writeFile(script, `${time}${copy.repeat(requests)}${time}`);
+    const run = () => runPeer([...psqlIn(folder), "-f", script]);
+    const outputs = await Promise.all(Array.from({ length: clients }, run));
+    await sessionsEnded(postgres);
+    const spans = outputs.map((output) => output.split("\n").map(Number));
+    const rates = spans.map(([start, end]) => requests * requestEvents / (end! - start!));
+    return { eventsPerSecond: rates.reduce((sum, rate) => sum + rate, 0) };
+  });
 }
 
-function writer(connection: Connection<PgReply>, request: Buffer, events: number): LoadClient {
-  return {
-    exchange(done, failed) {
-      connection.send(request, 1, ({ tag }) => {
-        if (tag.endsWith(` ${events}`)) done(events);
-        else failed(new Error(`PostgreSQL returned ${tag} for ${events} events`));
-      }, failed);
-    },
-    close: () => connection.close(terminateMessage()),
-  };
+/** Fills the table with events of distinct keys. */
+async function fillTable({ folder }: Postgres, count: number): Promise<void> {
+  const [event] = eventsOf(1);
+  const values = valuesOf({ ...event, record_key: "" }).map((value) => `'${value}'`);
+  const row = `${values}`.replace("''", "'customer-' || number");
+  const insert = `${INSERT} SELECT ${row} FROM generate_series(0, ${count - 1}) AS number`;
+  await runSql(folder, insert, "VACUUM ANALYZE events", "CHECKPOINT");
 }
 
 /** Reads the table page by page, repeatedly. */
-function reader(connection: Connection<PgReply>, logEvents: number): LoadClient {
-  let after = 0n;
-  let readEvents = 0;
-  return {
-    exchange(done, failed) {
-      const request = [executeMessages("page", [int64(after)]), syncMessage()];
-      connection.send(Buffer.concat(request), 1, ({ rows, lastId }) => {
-        const expected = Math.min(PAGE_EVENTS, logEvents - readEvents);
-        if (rows !== expected) {
-          return failed(new Error(`a page has ${rows} rows, expected ${expected}`));
-        }
-        readEvents += rows;
-        after = lastId;
-        if (readEvents === logEvents) [after, readEvents] = [0n, 0];
-        done(rows);
-      }, failed);
-    },
-    close: () => connection.close(terminateMessage()),
-  };
+const measureReplay: Measure = async (postgres, context) => {
+  const { replayEvents } = context;
+  await fillTable(postgres, replayEvents);
+  const next = `\\set after (:after + ${PAGE_EVENTS}) % ${replayEvents}`;
+  const script = `${PAGE.replace("$1", ":after")};\n${next}\n`;
+  const load = { script, values: { after: "0" }, clients: 1, requestEvents: PAGE_EVENTS };
+  return await measurePgbench(postgres, load, context);
+};
+
+/** Fills a table with `keys` events and an index on their keys. */
+export async function fillKeyed(postgres: Postgres, keys: number): Promise<void> {
+  await fillTable(postgres, keys);
+  await runSql(postgres.folder, "CREATE INDEX ON events (record_key)", "CHECKPOINT");
 }
 
-async function measureReplay(postgres: Postgres, context: BenchContext): Promise<Measurement> {
-  const connection = await openPrepared(postgres);
-  const request = copyRequest(typicalEvents(FILL_BATCH_EVENTS));
-  const batches = Math.ceil(context.replayEvents / FILL_BATCH_EVENTS);
-  for (let batch = 0; batch < batches; batch++) await connection.exchange(request);
-  await connection.exchange(queryMessage("VACUUM ANALYZE events"));
-  const clients = [reader(connection, batches * FILL_BATCH_EVENTS)];
-  return await measureLoad(clients, postgres.pid, context);
+/** Looks up one of `keys` keys after another, with one client. */
+export function measureLookups(postgres: Postgres, keys: number, times: LoadTimes) {
+  const query = `${SELECT} WHERE record_key = 'customer-' || :key::text ORDER BY id`;
+  const script = `${query};\n\\set key (:key + ${KEY_STEP}) % ${keys}\n`;
+  const load = { script, values: { key: "0" }, clients: 1, requestEvents: 1 };
+  return measurePgbench(postgres, load, times);
 }
 
-async function measureDelivery(postgres: Postgres, context: BenchContext): Promise<Measurement> {
-  const arrivals = new Arrivals();
+/** Sends events with a NOTIFY each. The follower requests the next rows when notified of them. */
+const measureDelivery: Measure = async ({ folder, pid: serverPid }, context) => {
+  const path = join(folder, ".s.PGSQL.5432");
+  // The payload is already JSON.
+  const types = { json: { to: 114, from: [114], serialize: String, parse: String } };
+  const sql = postgresClient({ path, user: USER, database: DATABASE, max: 2, types });
+  const times = new DeliveryTimes();
+  const received = times.receiver();
   const failure = Promise.withResolvers<never>();
-  failure.promise.catch(() => {});
-  const follower = await follow(postgres, arrivals, failure.reject);
-  const sender = await openPrepared(postgres);
-  const [event] = typicalEvents(1);
-  const insert = executeMessages("insert", columnsOf(event!));
-  // Use one transaction, so that there is only one sync.
-  const request = Buffer.concat([insert, executeMessages("notify", []), syncMessage()]);
-  const send = async () => {
-    await sender.exchange(request);
-  };
-  try {
-    const delivery = { serverPid: postgres.pid, send, failed: failure.promise };
-    return await measureArrivals(delivery, arrivals, context);
-  } finally {
-    sender.close(terminateMessage());
-    follower.close(terminateMessage());
-  }
-}
-
-/** Requests the next rows when notified of them. */
-async function follow(
-  postgres: Postgres,
-  arrivals: Arrivals,
-  onFailure: (error: Error) => void,
-): Promise<Connection<PgReply>> {
-  let after = 0n;
-  let isAsking = false;
-  let isTold = false;
-  const ask = () => {
-    isAsking = true;
-    isTold = false;
-    const request = [executeMessages("page", [int64(after)]), syncMessage()];
-    follower.send(Buffer.concat(request), 1, ({ rows, lastId }) => {
-      isAsking = false;
-      if (rows > 0) after = lastId;
-      arrivals.markReceived(rows);
-      if (isTold) ask();
-    }, onFailure);
-  };
-  const follower = await openPrepared(postgres, () => {
+  let [after, isAsking, isTold] = ["0", false, false];
+  const ask = async () => {
     isTold = true;
-    // Wait for the data being read, which may contain more notifications.
-    if (!isAsking) queueMicrotask(() => isAsking || ask());
-  });
-  await follower.exchange(queryMessage(`LISTEN ${CHANNEL}`));
-  return follower;
-}
+    if (isAsking) return;
+    for (isAsking = true; isTold;) {
+      isTold = false;
+      const rows = await sql.unsafe(PAGE, [after], { prepare: true });
+      received(rows.length);
+      after = rows.at(-1)?.["id"] ?? after;
+    }
+    isAsking = false;
+  };
+  await sql.listen(CHANNEL, () => void ask().catch(failure.reject));
+  const values = valuesOf(eventsOf(1)[0]!);
+  const send = () => sql.unsafe(INSERT_AND_NOTIFY, values, { prepare: true });
+  try {
+    const sending = sendAndMeasure(send, times, { ...DELIVERY, ...context, serverPid });
+    const result = await Promise.race([failure.promise, sending]);
+    return measurementOf({ ...result, latencies: result.fromSend });
+  } finally {
+    await sql.end();
+  }
+};

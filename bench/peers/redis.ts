@@ -1,167 +1,147 @@
 /**
- * The Redis side of each benchmark row. An event is a stream entry with its JSON as its only field,
- * which is the least work for Redis. Batches are sent in one write, with and without MULTI; only
- * MULTI is atomic.
+ * Redis as a durable log. An event is a stream entry with its JSON as its only field, which is the
+ * least work for Redis. A batch is pipelined, or appended by a script, which is atomic.
  */
-import { Buffer } from "node:buffer";
-import { BatchRequest } from "../support/requests.ts";
-import type { Connection } from "./connection.ts";
-import { Arrivals, measureArrivals } from "./delivery.ts";
-import { eventsOf, eventText } from "./events.ts";
-import { type LoadClient, measureLoad } from "./load.ts";
-import type { Measurement } from "./measurement.ts";
-import { runRedisBenchmark } from "./native_tools.ts";
-import { openRedis, type Redis, withRedis } from "./redis_server.ts";
-import { encodeCommand, type RespReply } from "./resp.ts";
-import {
-  type BenchContext,
-  FILL_BATCH_EVENTS,
-  INGEST_ROWS,
-  type IngestRow,
-  PAGE_EVENTS,
-  type Subject,
-  type Variant,
-} from "./rows.ts";
+import type { Buffer } from "node:buffer";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { createClient } from "@redis/client";
+import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
+import { type Exchange, runLoops } from "../support/load.ts";
+import { type Measurement, measurementOf, measureTool } from "./measurement.ts";
+import { findPeer, runPeer, withPeer } from "./peer_process.ts";
+import { type BenchContext, DELIVERY, eventsOf, INGEST_ROWS, PAGE_EVENTS } from "./rows.ts";
+import type { IngestRow, Variant } from "./rows.ts";
 
-const STREAM = "events";
-const FIELD = "e";
+/** A reply means that the data is on disk. Snapshots and rewrites are off. */
+const SETTINGS = ["--port", "0", "--appendonly", "yes", "--appendfsync", "always"];
+SETTINGS.push("--save", "", "--auto-aof-rewrite-percentage", "0");
 
-/** Bytes sent in an exchange, and the number of replies. */
-interface Request {
-  bytes: Buffer;
-  replies: number;
+const [STREAM, FIELD] = ["events", "e"];
+const ADD_ALL = `for i = 1, #ARGV do redis.call('XADD', KEYS[1], '*', '${FIELD}', ARGV[i]) end`;
+const ADD_NUMBERED = `for i = 1, tonumber(ARGV[1]) do ` +
+  `redis.call('XADD', KEYS[1], '0-' .. i, '${FIELD}', ARGV[2]) end`;
+const PAGE_END = "\r\n+PONG\r\n";
+
+interface Stream {
+  messages: { id: string }[];
 }
 
-export function redisSubject(context: BenchContext): Subject {
-  const variant = (name: string, measure: (redis: Redis) => Promise<Measurement>): Variant => ({
-    name,
-    isSameWork: false,
-    measure: () => withRedis(context.folder, measure),
-  });
-  const ingest = (name: string, row: IngestRow, request: Request) =>
-    variant(name, async (redis) => {
-      const connections = await openAll(redis, row.clients);
-      const clients = connections.map((connection) => writer(connection, request, row.batchEvents));
-      return await measureLoad(clients, redis.pid, context);
-    });
-  const singleVariants = (row: IngestRow) => [
-    ingest("XADD", row, pipelined(1)),
-    variant(
-      "XADD by redis-benchmark",
-      (redis) => runRedisBenchmark(redis, row.clients, addWords(1)[0]!, context.measureMs),
-    ),
+interface Redis {
+  socketPath: string;
+  pid: number;
+}
+
+type Measure = (redis: Redis, context: BenchContext) => Promise<Measurement>;
+
+export function redisVariants(row: string, context: BenchContext): Variant[] {
+  const variant = (name: string, measureOne: Measure): Variant => {
+    const measure = () => withRedis(context.folder, (redis) => measureOne(redis, context));
+    return { row, subject: "Redis", variant: name, measure };
+  };
+  if (row === "replay-tail") return [variant("XRANGE", measureReplay)];
+  if (row === "deliver") return [variant("XREAD BLOCK", measureDelivery)];
+  const ingest = INGEST_ROWS[row]!;
+  const appends = (name: string, command: string[], pipelined: number) =>
+    variant(name, (redis) => measureAppends(redis, command, { ...ingest, pipelined }, context));
+  const texts = eventsOf(ingest.batchEvents).map((event) => JSON.stringify(event));
+  const add = ["XADD", STREAM, "*", FIELD, texts[0]!];
+  if (ingest.batchEvents === 1) return [appends("XADD", add, 1)];
+  return [
+    appends("XADDs pipelined", add, ingest.batchEvents),
+    appends("XADDs in a script", ["EVAL", ADD_ALL, "1", STREAM, ...texts], 1),
   ];
-  const batchVariants = (row: IngestRow) => [
-    ingest("XADDs pipelined", row, pipelined(row.batchEvents)),
-    ingest("XADDs in MULTI", row, inTransaction(row.batchEvents)),
-  ];
-  return {
-    name: "Redis",
-    variantsOf(rowName) {
-      const row = INGEST_ROWS[rowName];
-      if (row !== undefined) {
-        return row.batchEvents === 1 ? singleVariants(row) : batchVariants(row);
-      }
-      switch (rowName) {
-        case "replay-tail":
-          return [variant("XRANGE", (redis) => measureReplay(redis, context))];
-        case "deliver":
-          return [variant("XREAD BLOCK", (redis) => measureDelivery(redis, context))];
-        default:
-          return [];
-      }
-    },
-  };
 }
 
-function openAll(redis: Redis, count: number): Promise<Connection<RespReply>[]> {
-  return Promise.all(Array.from({ length: count }, () => openRedis(redis)));
+function openClient(path: string) {
+  const client = createClient({ socket: { path, tls: false, reconnectStrategy: false } });
+  // A failed command rejects, too.
+  return client.on("error", () => {}).connect();
 }
 
-function addWords(events: number): string[][] {
-  const request = new BatchRequest("redis", events).next();
-  return eventsOf(request).map((event) => ["XADD", STREAM, "*", FIELD, eventText(event)]);
-}
-
-function pipelined(events: number): Request {
-  return { bytes: Buffer.concat(addWords(events).map(encodeCommand)), replies: events };
-}
-
-function inTransaction(events: number): Request {
-  const { bytes, replies } = pipelined(events);
-  const [begin, end] = [encodeCommand(["MULTI"]), encodeCommand(["EXEC"])];
-  return { bytes: Buffer.concat([begin, bytes, end]), replies: replies + 2 };
-}
-
-function writer(
-  connection: Connection<RespReply>,
-  { bytes, replies }: Request,
-  events: number,
-): LoadClient {
-  return {
-    exchange: (done, failed) => connection.send(bytes, replies, () => done(events), failed),
-    close: () => connection.close(),
-  };
-}
-
-/** Reads the stream page by page, repeatedly. */
-function reader(connection: Connection<RespReply>, logEvents: number): LoadClient {
-  let start = "-";
-  let readEvents = 0;
-  return {
-    exchange(done, failed) {
-      const words = ["XRANGE", STREAM, start, "+", "COUNT", String(PAGE_EVENTS)];
-      connection.send(encodeCommand(words), 1, ({ entries, lastId }) => {
-        const expected = Math.min(PAGE_EVENTS, logEvents - readEvents);
-        if (entries !== expected) {
-          return failed(new Error(`a page has ${entries} entries, expected ${expected}`));
-        }
-        readEvents += entries;
-        start = `(${lastId}`;
-        if (readEvents === logEvents) [start, readEvents] = ["-", 0];
-        done(entries);
-      }, failed);
-    },
-    close: () => connection.close(),
-  };
-}
-
-async function measureReplay(redis: Redis, context: BenchContext): Promise<Measurement> {
-  const connection = await openRedis(redis);
-  const { bytes, replies } = pipelined(FILL_BATCH_EVENTS);
-  const batches = Math.ceil(context.replayEvents / FILL_BATCH_EVENTS);
-  for (let batch = 0; batch < batches; batch++) await connection.exchange(bytes, replies);
-  const clients = [reader(connection, batches * FILL_BATCH_EVENTS)];
-  return await measureLoad(clients, redis.pid, context);
-}
-
-async function measureDelivery(redis: Redis, context: BenchContext): Promise<Measurement> {
-  const [sender, follower] = await openAll(redis, 2);
-  const { bytes, replies } = pipelined(1);
-  const arrivals = new Arrivals();
-  const failed = follow(follower!, arrivals);
-  const send = async () => {
-    await sender!.exchange(bytes, replies);
-  };
+/** Runs `use` with a new Redis in a temporary directory. */
+async function withRedis<T>(parent: string, use: (redis: Redis) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(parent, "redis-"));
+  const socketPath = join(folder, "socket");
+  const places = ["--dir", folder, "--unixsocket", socketPath];
+  const command = [findPeer("redis-server")!, ...SETTINGS, ...places];
+  const isReady = async () => (await openClient(socketPath)).destroy();
   try {
-    return await measureArrivals({ serverPid: redis.pid, send, failed }, arrivals, context);
+    return await withPeer(command, isReady, (pid) => use({ socketPath, pid }));
   } finally {
-    sender!.close();
-    follower!.close();
+    await rm(folder, { recursive: true });
   }
 }
 
-/** Requests the next entries as soon as some have arrived; rejects when that fails. */
-function follow(connection: Connection<RespReply>, arrivals: Arrivals): Promise<never> {
-  return new Promise((_, reject) => {
-    const askAfter = (id: string) => {
-      const words = ["XREAD", "BLOCK", "0", "STREAMS", STREAM, id];
-      connection.send(encodeCommand(words), 1, ({ entries, lastId }) => {
-        // The stream's name precedes its entries as an id precedes its fields.
-        arrivals.markReceived(entries - 1);
-        askAfter(lastId);
-      }, reject);
-    };
-    askAfter("0");
+/** @param command appends a batch, or one event of a batch whose commands are pipelined. */
+function measureAppends(
+  { socketPath, pid: serverPid }: Redis,
+  command: string[],
+  { clients, batchEvents: requestEvents, pipelined }: IngestRow & { pipelined: number },
+  context: BenchContext,
+): Promise<Measurement> {
+  const tool = [findPeer("redis-benchmark")!, "-s", socketPath, "--csv", "-c", `${clients}`];
+  return measureTool({ serverPid, clients, requestEvents }, context, async (requests) => {
+    const counts = ["-P", `${pipelined}`, "-n", `${requests * clients * pipelined}`];
+    const output = await runPeer([...tool, ...counts, ...command]);
+    // Counted from the end, because the first cell is the command, which contains separators.
+    const [rate, , , p50Ms, , p99Ms] = output.split('","').slice(-7).map(parseFloat);
+    if (!(rate! > 0)) throw new Error(`redis-benchmark printed no rate: ${output}`);
+    return { eventsPerSecond: rate! * requestEvents / pipelined, p50Ms: p50Ms!, p99Ms: p99Ms! };
   });
 }
+
+/**
+ * Reads the stream page by page, repeatedly. Clients and `redis-benchmark` take longer to parse a
+ * page than Redis to send it, so this sends plain commands and waits for the reply to the last.
+ */
+const measureReplay: Measure = async ({ socketPath, pid: serverPid }, context) => {
+  const { replayEvents } = context;
+  const text = JSON.stringify(eventsOf(1)[0]);
+  const client = await openClient(socketPath);
+  await client.eval(ADD_NUMBERED, { keys: [STREAM], arguments: [`${replayEvents}`, text] });
+  client.destroy();
+  const socket = connect(socketPath);
+  let from = 0;
+  const readPage: Exchange = (done, failed) => {
+    let [bytes, end] = [0, ""];
+    const take = (data: Buffer) => {
+      bytes += data.length;
+      end = (end + data.subarray(-PAGE_END.length).toString("latin1")).slice(-PAGE_END.length);
+      if (end !== PAGE_END) return;
+      socket.removeAllListeners("data").removeAllListeners("close");
+      if (bytes < PAGE_EVENTS * text.length) return failed(new Error(`a page has ${bytes} bytes`));
+      from = (from + PAGE_EVENTS) % replayEvents;
+      done(PAGE_EVENTS, bytes);
+    };
+    socket.on("data", take).on("close", () => failed(new Error("Redis closed the connection")));
+    socket.write(`XRANGE ${STREAM} 0-${from + 1} + COUNT ${PAGE_EVENTS}\r\nPING\r\n`);
+  };
+  const load = await runLoops([readPage], { ...context, serverPid, eventsMax: Infinity });
+  socket.destroy();
+  return measurementOf(load);
+};
+
+const measureDelivery: Measure = async ({ socketPath, pid: serverPid }, context) => {
+  const [sender, follower] = [await openClient(socketPath), await openClient(socketPath)];
+  const times = new DeliveryTimes();
+  const received = times.receiver();
+  const follow = async (): Promise<never> => {
+    for (let id = "0";;) {
+      const [stream] = await follower.xRead({ key: STREAM, id }, { BLOCK: 0 }) as Stream[];
+      received(stream!.messages.length);
+      id = stream!.messages.at(-1)!.id;
+    }
+  };
+  const message = { [FIELD]: JSON.stringify(eventsOf(1)[0]) };
+  const send = () => sender.xAdd(STREAM, "*", message);
+  try {
+    const sending = sendAndMeasure(send, times, { ...DELIVERY, ...context, serverPid });
+    const result = await Promise.race([follow(), sending]);
+    return measurementOf({ ...result, latencies: result.fromSend });
+  } finally {
+    sender.destroy();
+    follower.destroy();
+  }
+};

@@ -1,36 +1,25 @@
 /** The rows in the comparison: what each measures, and the figures that are compared. */
-import type { LoadTimes } from "./load.ts";
-import type { Measurement } from "./measurement.ts";
+import { BatchRequest, BENCH_SOURCE } from "../support/requests.ts";
+import type { LoadTimes, Measurement } from "./measurement.ts";
+
+/** A measured subject. A floor is a bare server, and a goal is only a figure. */
+export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "floor" | "goal";
 
 /** One way to do the work of a row. */
 export interface Variant {
-  name: string;
+  row: string;
+  subject: Subject;
+  variant: string;
   /** Whether this is the peer's closest equivalent to the service's work. */
-  isSameWork: boolean;
+  isSameWork?: boolean;
   measure(): Promise<Measurement>;
-}
-
-/** A measured subject. A floor is a bare server, and a goal is only a figure. */
-export type SubjectName =
-  | "ours"
-  | "Redis"
-  | "PostgreSQL"
-  | "DuckDB"
-  | "sha256sum"
-  | "floor"
-  | "goal";
-
-export interface Subject {
-  name: SubjectName;
-  /** Empty if this subject does not take part in the row. */
-  variantsOf(row: string): Variant[];
 }
 
 /** Settings shared by all subjects. */
 export interface BenchContext extends LoadTimes {
   /** Directory for deployments, clusters and their data, on the disk under test. */
   folder: string;
-  /** Events in the log that is replayed. */
+  /** Events in the log that is replayed: a multiple of a page. */
   replayEvents: number;
 }
 
@@ -47,15 +36,15 @@ export const INGEST_ROWS: Record<string, IngestRow> = {
   "batch-1000-1": { clients: 1, batchEvents: 1000 },
   "batch-1000-4": { clients: 4, batchEvents: 1000 },
 };
-
-export const FILL_BATCH_EVENTS = 1000;
-export const PAGE_EVENTS = 1000;
-
 /** Rows that are each measured on a new server. */
 export const SERVED_ROWS = [...Object.keys(INGEST_ROWS), "replay-tail", "deliver"];
-
 /** Rows about sealed history, which share one log. */
 export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
+
+/** Events in a page, and in a batch that fills a log. */
+export const PAGE_EVENTS = 1000;
+/** The load of the row about delivery. */
+export const DELIVERY = { eventsPerSecond: 200, followers: 1, eventsMax: Infinity };
 
 /** A compared figure in a row, which becomes one line in the table. */
 export interface Figure {
@@ -64,15 +53,23 @@ export interface Figure {
   value: "eventsPerSecond" | "p50Ms" | "p99Ms";
 }
 
-const rate = (row: string): Figure => ({ label: row, row, value: "eventsPerSecond" });
+const TIMES: Record<string, Figure[]> = {
+  "deliver": [
+    { label: "deliver p50", row: "deliver", value: "p50Ms" },
+    { label: "deliver p99", row: "deliver", value: "p99Ms" },
+  ],
+  "key-lookup": [{ label: "key-lookup p50", row: "key-lookup", value: "p50Ms" }],
+};
+export const FIGURES: Figure[] = [...SERVED_ROWS, ...SEALED_ROWS].flatMap((row) =>
+  TIMES[row] ?? [{ label: row, row, value: "eventsPerSecond" }]
+);
 
-export const FIGURES: Figure[] = [
-  ...Object.keys(INGEST_ROWS).map(rate),
-  rate("replay-tail"),
-  { label: "deliver p50", row: "deliver", value: "p50Ms" },
-  { label: "deliver p99", row: "deliver", value: "p99Ms" },
-  rate("replay-segments"),
-  { label: "key-lookup p50", row: "key-lookup", value: "p50Ms" },
-  rate("seal"),
-  rate("verify"),
-];
+/** A submitted event, with its source. */
+export type BenchEvent = Record<string, unknown>;
+
+/** Returns the events in a batch for the service. */
+export function eventsOf(count: number): BenchEvent[] {
+  const request = new BatchRequest("", count).next();
+  const { events } = JSON.parse(request.toString("utf8", request.indexOf("\r\n\r\n")));
+  return events.map((event: BenchEvent) => ({ source: BENCH_SOURCE, ...event }));
+}

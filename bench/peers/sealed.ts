@@ -2,180 +2,108 @@
  * The rows about sealed history, all on one log. Each round appends a part of the log and seals it,
  * alternating with DuckDB. Queries follow once the whole log is sealed.
  */
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Deployment, ROTATE_NEVER_BYTES } from "../support/deployment.ts";
+import { DuckDBInstance } from "@duckdb/node-api";
+import type { Deployment } from "../support/deployment.ts";
 import type { Workload } from "../support/load.ts";
-import { progress } from "../support/options.ts";
-import { keyedBatch, keyRequest } from "../support/requests.ts";
-import { withDeployment, withServer } from "../support/with_deployment.ts";
-import { replayWorkload } from "../support/workloads.ts";
-import type { RuntimeName } from "../support/deployment.ts";
-import type { Series } from "./comparison.ts";
-import { copyToParquet } from "./duckdb_copy.ts";
-import { commandClock, type Measurement } from "./measurement.ts";
-import { openOurs } from "./our_delivery.ts";
-import { measureWorkloads } from "./ours.ts";
-import { findPeer, runProgram } from "./peer_process.ts";
-import { KeyedTable } from "./postgres_keys.ts";
-import { type PostgresCluster, withPostgres } from "./postgres_server.ts";
-import { type BenchContext, FILL_BATCH_EVENTS, PAGE_EVENTS } from "./rows.ts";
-import { takeTurns, type Turn, turnOf } from "./turns.ts";
+import type { BenchOptions } from "../support/options.ts";
+import { startUsage, USAGE_OF_COMMANDS, USAGE_OF_THIS_PROCESS } from "../support/usage.ts";
+import { appendKeyed, withDeployment } from "../support/with_deployment.ts";
+import { keyWorkload, replayWorkload } from "../support/workloads.ts";
+import { type Series, takeTurns } from "./comparison.ts";
+import { type Measurement, measurementOf } from "./measurement.ts";
+import { measureWorkloads, withServed } from "./ours.ts";
+import { runPeer } from "./peer_process.ts";
+import { fillKeyed, measureLookups, withPostgres } from "./postgres.ts";
+import { type BenchContext, PAGE_EVENTS, type Variant } from "./rows.ts";
 
-/** Step between lookups. It is coprime to most counts, so consecutive ones are not neighbors. */
-const KEY_STEP = 7919;
+/** Enough that startup is a small part of the time that `seal` and `verify` take. */
+const SEALED_EVENTS = 3_000_000;
 
-export interface SealedOptions {
-  rows: string[];
-  rounds: number;
-  /** Number of events in the whole log. Each round is rounded up to full batches. */
-  events: number;
-  serverRuntime: RuntimeName;
-  /** Null if PostgreSQL is not installed. */
-  cluster: PostgresCluster | null;
-}
+/** Columns in a segment, with the types that are cheapest for DuckDB. */
+const COLUMNS = "{event_id: 'UUID', source: 'VARCHAR', stream: 'VARCHAR', record_key: 'VARCHAR', " +
+  "kind: 'VARCHAR', occurred_at: 'VARCHAR', observed_at: 'TIMESTAMP', payload: 'JSON', " +
+  "content_hash: 'VARCHAR', batch_id: 'VARCHAR', event_hash: 'VARCHAR'}";
 
-/** The log that all rows share. */
-interface SealedLog {
-  deployment: Deployment;
-  events: number;
-}
-
+/** @param cluster directory of the cluster; null if PostgreSQL is not installed. */
 export async function measureSealed(
-  options: SealedOptions,
+  { rows, starts: rounds, events: eventsMin = SEALED_EVENTS, serverRuntime }: BenchOptions,
+  cluster: string | null,
   context: BenchContext,
 ): Promise<Series[]> {
-  const { serverRuntime, rows, rounds, cluster } = options;
-  const has = (row: string) => rows.includes(row);
+  const isAsked = ({ row }: { row: string }) => rows.includes(row);
+  const ours = (row: string, measure: () => Promise<Measurement>): Variant => {
+    return { row, subject: "ours", variant: serverRuntime, measure };
+  };
+  // Each round is rounded up to full batches.
+  const batches = Math.ceil(eventsMin / rounds / PAGE_EVENTS);
+  const events = batches * PAGE_EVENTS * rounds;
   return await withDeployment({ serverRuntime, parent: context.folder }, async (deployment) => {
-    const sealing = await appendAndSeal(deployment, options, context);
-    const log = { deployment, events: sealing.events };
-    const series = has("seal") ? sealing.series : [];
-    const ours = (row: string, measure: () => Promise<Measurement>): Turn =>
-      turnOf(row, "ours", { name: serverRuntime, isSameWork: false, measure });
-    const turns: Turn[] = [];
-    if (has("replay-segments")) {
-      const workload = replayWorkload({ events: log.events, pageEvents: PAGE_EVENTS });
-      turns.push(ours("replay-segments", () => measureServed(log, workload, context)));
-    }
-    if (has("verify")) {
-      turns.push(ours("verify", () => measureVerify(log)), ...await checksumTurns(log));
-    }
-    series.push(...await takeTurns(turns, rounds));
-    if (has("key-lookup")) {
-      const lookup = ours(
-        "key-lookup",
-        () => measureServed(log, keyWorkload(log.events), context),
+    const command = (name: string, count: number) => () =>
+      measureCommand(count, () => deployment.run([name], () => null));
+    const served = (workload: Workload) => () =>
+      withServed(deployment, (server) => measureWorkloads([workload], server, context));
+    let firstBatch = 0;
+    const copy = async () => {
+      await appendKeyed(deployment, { firstBatch, batches, batchEvents: PAGE_EVENTS });
+      firstBatch += batches;
+      return await copyToParquet(deployment, batches * PAGE_EVENTS);
+    };
+    // DuckDB goes first, because sealing removes its input.
+    const series = await takeTurns([
+      { row: "seal", subject: "DuckDB", variant: "COPY TO parquet", measure: copy },
+      ours("seal", command("seal", batches * PAGE_EVENTS)),
+    ], rounds);
+    const folder = join(deployment.folder, "data", "log", "segments");
+    const segments = (await readdir(folder)).map((name) => join(folder, name));
+    const checksum = () => measureCommand(events, () => runPeer(["sha256sum", ...segments]));
+    const variants: Variant[] = [
+      ours("replay-segments", served(replayWorkload({ events, pageEvents: PAGE_EVENTS }))),
+      ours("verify", command("verify", events)),
+      { row: "verify", subject: "sha256sum", variant: "of the files", measure: checksum },
+    ];
+    const lookups = [ours("key-lookup", served(keyWorkload(events)))];
+    if (cluster === null || !rows.includes("key-lookup")) {
+      variants.push(...lookups);
+    } else {
+      series.push(
+        ...await withPostgres(cluster, async (postgres) => {
+          await fillKeyed(postgres, events);
+          const measure = () => measureLookups(postgres, events, context);
+          const variant = "SELECT by index";
+          lookups.push({ row: "key-lookup", subject: "PostgreSQL", variant, measure });
+          return await takeTurns(lookups, rounds);
+        }),
       );
-      series.push(...await measureLookups(lookup, log, { rounds, cluster }, context));
     }
-    return series;
+    series.push(...await takeTurns(variants.filter(isAsked), rounds));
+    return series.filter(isAsked);
   });
-}
-
-async function appendAndSeal(
-  deployment: Deployment,
-  { events, rounds, serverRuntime }: SealedOptions,
-  { folder }: BenchContext,
-) {
-  const batches = Math.ceil(events / rounds / FILL_BATCH_EVENTS);
-  const roundEvents = batches * FILL_BATCH_EVENTS;
-  const tail = join(deployment.folder, "data", "log", "tail.ndjson");
-  const ours = turnOf("seal", "ours", {
-    name: serverRuntime,
-    isSameWork: false,
-    measure: () => measureCommand(roundEvents, () => deployment.run(["seal"], () => null)),
-  });
-  const duckdb = turnOf("seal", "DuckDB", {
-    name: "COPY TO parquet",
-    isSameWork: false,
-    measure: () => copyToParquet(tail, folder),
-  });
-  for (let round = 0; round < rounds; round++) {
-    progress(`round ${round + 1}/${rounds}: appending and sealing ${roundEvents} events`);
-    await appendKeyed(deployment, round * batches, batches);
-    // DuckDB first, because sealing removes its input.
-    for (const { series, variant } of [duckdb, ours]) series.rounds.push(await variant.measure());
-  }
-  return { series: [ours.series, duckdb.series], events: roundEvents * rounds };
-}
-
-async function appendKeyed(deployment: Deployment, first: number, batches: number): Promise<void> {
-  await withServer(deployment, async () => {
-    const client = await openOurs(deployment.socketPath);
-    for (let number = first; number < first + batches; number++) {
-      const response = await client.exchange(keyedBatch(number, FILL_BATCH_EVENTS));
-      if (!response.bodyEnd.includes('"status":"committed"')) {
-        throw new Error(`status ${response.status}: ${response.bodyEnd}`);
-      }
-    }
-    client.close();
-  }, ROTATE_NEVER_BYTES);
 }
 
 async function measureCommand(events: number, run: () => Promise<unknown>): Promise<Measurement> {
-  const clock = commandClock();
+  const usage = startUsage(USAGE_OF_COMMANDS);
   await run();
-  return clock.stop(events);
+  return measurementOf({ ...usage(), events });
 }
 
-function measureVerify({ deployment, events }: SealedLog): Promise<Measurement> {
-  return measureCommand(events, () => deployment.run(["verify"], () => null));
-}
-
-/** Runs sha256sum on the segments, if it is installed. */
-async function checksumTurns({ deployment, events }: SealedLog): Promise<Turn[]> {
-  const program = findPeer("sha256sum");
-  if (program === null) return [];
-  const folder = join(deployment.folder, "data", "log", "segments");
-  const paths = (await readdir(folder)).map((name) => join(folder, name));
-  const measure = () => measureCommand(events, () => runProgram(program, paths));
-  return [turnOf("verify", "sha256sum", { name: "of the files", isSameWork: false, measure })];
-}
-
-function measureServed(
-  { deployment }: SealedLog,
-  workload: Workload,
-  context: BenchContext,
-): Promise<Measurement> {
-  return withServer(
-    deployment,
-    (server) => measureWorkloads([workload], deployment, server, context),
-  );
-}
-
-/** Looks up keys one after another, each in a different part of the log. */
-function keyWorkload(events: number): Workload {
-  let number = 0;
-  return {
-    next: () => keyRequest(number++ * KEY_STEP % events),
-    accept(response) {
-      if (response.status !== 200 || !response.bodyEnd.includes('"last_event_id"')) {
-        throw new Error(`key not found, status ${response.status}: ${response.bodyEnd}`);
-      }
-      return 1;
-    },
-    bytes: (_, response) => response.bodyBytes,
-  };
-}
-
-/** Measures the service's lookups, alternating with an indexed table if PostgreSQL is installed. */
-async function measureLookups(
-  lookup: Turn,
-  { events }: SealedLog,
-  { rounds, cluster }: { rounds: number; cluster: PostgresCluster | null },
-  context: BenchContext,
-): Promise<Series[]> {
-  if (cluster === null) return await takeTurns([lookup], rounds);
-  return await withPostgres(cluster, async (postgres) => {
-    progress(`filling a table with ${events} events`);
-    const table = await KeyedTable.fill(postgres, events);
-    const measure = () => table.measureLookups(KEY_STEP, context);
-    const indexed = turnOf("key-lookup", "PostgreSQL", {
-      name: "SELECT by index",
-      isSameWork: false,
-      measure,
-    });
-    return await takeTurns([lookup, indexed], rounds);
-  });
+/** Makes DuckDB write a tail's events to Parquet, on all cores: the same rows as sealing. */
+async function copyToParquet({ folder }: Deployment, events: number): Promise<Measurement> {
+  const [tail, output] = [join(folder, "data", "log", "tail.ndjson"), join(folder, "copy.parquet")];
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  try {
+    const source = `read_json('${tail}', format = 'newline_delimited', columns = ${COLUMNS})`;
+    // The lines of commits, one per 1,000 events, have none of the columns.
+    const copy = `COPY (FROM ${source} WHERE event_id IS NOT NULL) TO '${output}' (FORMAT parquet)`;
+    const usage = startUsage(USAGE_OF_THIS_PROCESS);
+    const { rowsChanged } = await connection.run(copy);
+    if (rowsChanged !== events) throw new Error(`DuckDB copied ${rowsChanged} of ${events} events`);
+    return measurementOf({ ...usage(), events });
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+    await rm(output, { force: true });
+  }
 }

@@ -2,16 +2,14 @@
  * Measures how long events take to reach followers. Single events are sent at a steady rate, and
  * timed from the receipt to the arrival of the line at each follower.
  */
-import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { Followers } from "./followers.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
-import { cpuSeconds } from "./process_stats.ts";
 import { RawClient } from "./raw_client.ts";
+import { startUsage, type Usage, usageOfServer } from "./usage.ts";
 import { ingestWorkload } from "./workloads.ts";
 
-export interface DeliveryOptions {
-  socketPath: string;
+export interface SendOptions {
   serverPid: number;
   followers: number;
   eventsPerSecond: number;
@@ -21,16 +19,17 @@ export interface DeliveryOptions {
   eventsMax: number;
 }
 
-export interface DeliveryResult {
+export interface DeliveryOptions extends SendOptions {
+  socketPath: string;
+}
+
+export interface DeliveryResult extends Usage {
   /** Events in the measured time. */
   events: number;
-  seconds: number;
   /** Time from receipt to line, 0 if the line came first. One value per event and follower. */
   fromAck: LatencyHistogram;
   /** Time from the first byte of the request to the line. */
   fromSend: LatencyHistogram;
-  serverCpuSeconds: number | null;
-  clientCpuSeconds: number;
 }
 
 /** Timeout for lines after the last event. */
@@ -39,13 +38,17 @@ const DELIVERY_TIMEOUT_MS = 10_000;
 /** @throws {Error} if a follower failed, or an event was not acknowledged or did not reach one. */
 export async function measureDelivery(options: DeliveryOptions): Promise<DeliveryResult> {
   const { socketPath, followers: count } = options;
-  const times = new Times();
+  const times = new DeliveryTimes();
   const receiver = () => times.receiver();
   const followers = await Followers.open({ socketPath, count, after: null, receiver });
   try {
     const client = await RawClient.connect(socketPath);
     try {
-      return await Promise.race([followers.failed, sendAndMeasure(client, times, options)]);
+      const workload = ingestWorkload("follow", 1);
+      const send = async () => {
+        workload.accept(await client.exchange(workload.next()));
+      };
+      return await Promise.race([followers.failed, sendAndMeasure(send, times, options)]);
     } finally {
       client.close();
     }
@@ -54,45 +57,38 @@ export async function measureDelivery(options: DeliveryOptions): Promise<Deliver
   }
 }
 
-async function sendAndMeasure(
-  client: RawClient,
-  times: Times,
-  options: DeliveryOptions,
+/**
+ * Sends events steadily and waits for each batch to arrive.
+ * @param sendOne resolves when an event is acknowledged.
+ * @param times is told of the arrivals by its receivers.
+ */
+export async function sendAndMeasure(
+  sendOne: () => Promise<unknown>,
+  times: DeliveryTimes,
+  options: SendOptions,
 ): Promise<DeliveryResult> {
   const { serverPid, eventsPerSecond } = options;
-  const workload = ingestWorkload("follow", 1);
   const events = (ms: number) => Math.max(1, Math.round(ms / 1000 * eventsPerSecond));
   const send = async (count: number) => {
     const startMs = performance.now();
     for (let number = 0; number < count; number++) {
       const waitMs = startMs + number * 1000 / eventsPerSecond - performance.now();
       if (waitMs > 0) await delay(waitMs);
-      const sentMs = performance.now();
-      times.sent(sentMs);
-      workload.accept(await client.exchange(workload.next()));
+      times.sent(performance.now());
+      await sendOne();
       times.acknowledged(performance.now());
     }
     await allReceived(times, options.followers);
-    return performance.now() - startMs;
   };
   if (options.warmupMs > 0) await send(events(options.warmupMs));
   times.openWindow();
-  const serverCpu = cpuSeconds(serverPid);
-  const clientCpu = process.cpuUsage();
+  const usage = startUsage(usageOfServer(serverPid));
   const measured = Math.min(events(options.measureMs), options.eventsMax);
-  const elapsedMs = await send(measured);
-  const { user, system } = process.cpuUsage(clientCpu);
-  return {
-    events: measured,
-    seconds: elapsedMs / 1000,
-    fromAck: times.fromAck,
-    fromSend: times.fromSend,
-    serverCpuSeconds: serverCpu === null ? null : cpuSeconds(serverPid)! - serverCpu,
-    clientCpuSeconds: (user + system) / 1e6,
-  };
+  await send(measured);
+  return { ...usage(), events: measured, fromAck: times.fromAck, fromSend: times.fromSend };
 }
 
-async function allReceived(times: Times, followers: number): Promise<void> {
+async function allReceived(times: DeliveryTimes, followers: number): Promise<void> {
   const deadlineMs = performance.now() + DELIVERY_TIMEOUT_MS;
   while (times.received < times.events * followers) {
     if (performance.now() > deadlineMs) {
@@ -104,7 +100,7 @@ async function allReceived(times: Times, followers: number): Promise<void> {
 }
 
 /** Records when each event was sent and acknowledged. Followers get events in order. */
-class Times {
+export class DeliveryTimes {
   readonly #sentMs: number[] = [];
   readonly #acknowledgedMs: number[] = [];
   fromAck: LatencyHistogram = new LatencyHistogram();

@@ -267,8 +267,13 @@ export class ServerProcess {
     process.kill(this.pid, signal);
   }
 
-  async waitUntilReady(socketPath: string, deadlineMs: number): Promise<void> {
-    while (!await answers(socketPath)) {
+  /** @param isReady tries a request; by default, to the service on `socketPath`. */
+  async waitUntilReady(
+    socketPath: string,
+    deadlineMs: number,
+    isReady: () => Promise<boolean> = () => answers(socketPath),
+  ): Promise<void> {
+    while (!await isReady()) {
       if (this.#hasExited) {
         throw new Error(`server exited with ${await this.exited}: ${this.complaint}`);
       }

@@ -3,12 +3,11 @@
  * All clients stay busy until the window ends.
  */
 import type { Buffer } from "node:buffer";
-import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "./latency_histogram.ts";
-import { cpuSeconds } from "./process_stats.ts";
 import { RawClient } from "./raw_client.ts";
 import type { RawResponse } from "./response_parser.ts";
+import { startUsage, type Usage, usageOfServer } from "./usage.ts";
 
 /** The requests from one client, and checks of the responses. */
 export interface Workload {
@@ -19,25 +18,31 @@ export interface Workload {
   bytes(request: Buffer, response: RawResponse): number;
 }
 
-export interface LoadOptions {
-  socketPath: string;
+/** Sends a client's next request, and calls back when its response has arrived. */
+export type Exchange = (
+  done: (events: number, bytes: number) => void,
+  failed: (error: unknown) => void,
+) => void;
+
+export interface LoopOptions {
   serverPid: number;
-  /** One per client. */
-  workloads: Workload[];
   warmupMs: number;
   measureMs: number;
   /** The run ends early after this many events, including those in the warm-up. */
   eventsMax: number;
 }
 
-export interface LoadResult {
+export interface LoadOptions extends LoopOptions {
+  socketPath: string;
+  /** One per client. */
+  workloads: Workload[];
+}
+
+export interface LoadResult extends Usage {
   requests: number;
   events: number;
   bytes: number;
-  seconds: number;
   latencies: LatencyHistogram;
-  serverCpuSeconds: number | null;
-  clientCpuSeconds: number;
   /** For the whole run, including the time outside the window. */
   eventsInAll: number;
 }
@@ -49,14 +54,23 @@ export interface LoadResult {
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { socketPath, workloads } = options;
   const clients = await Promise.all(workloads.map(() => RawClient.connect(socketPath)));
+  const exchanges = clients.map((client, index) => exchangeOf(client, workloads[index]!));
+  try {
+    return await runLoops(exchanges, options);
+  } finally {
+    for (const client of clients) client.close();
+  }
+}
+
+/** Runs clients of any protocol concurrently. @throws {Error} if an exchange failed. */
+export async function runLoops(exchanges: Exchange[], options: LoopOptions): Promise<LoadResult> {
   const run = new Run(options.eventsMax);
   try {
     const measuring = measure(run, options);
-    await Promise.all(clients.map((client, index) => drive(client, workloads[index]!, run)));
+    await Promise.all(exchanges.map((exchange) => drive(exchange, run)));
     return { ...await measuring, eventsInAll: run.eventsInAll };
   } finally {
     run.stop();
-    for (const client of clients) client.close();
   }
 }
 
@@ -106,17 +120,13 @@ class Run {
 
 /** The measured window, with its counts and resource usage. */
 class Window {
-  readonly #serverPid: number;
-  readonly #startMs = performance.now();
-  readonly #serverCpuSeconds: number | null;
-  readonly #clientCpuSeconds = ownCpuSeconds();
+  readonly #usage: () => Usage;
   readonly #latencies = new LatencyHistogram();
   #events = 0;
   #bytes = 0;
 
   constructor(serverPid: number) {
-    this.#serverPid = serverPid;
-    this.#serverCpuSeconds = cpuSeconds(serverPid);
+    this.#usage = startUsage(usageOfServer(serverPid));
   }
 
   count(events: number, bytes: number, latencyMs: number): void {
@@ -126,21 +136,18 @@ class Window {
   }
 
   close(): Omit<LoadResult, "eventsInAll"> {
-    const serverCpu = cpuSeconds(this.#serverPid);
     return {
+      ...this.#usage(),
       requests: this.#latencies.count,
       events: this.#events,
       bytes: this.#bytes,
-      seconds: (performance.now() - this.#startMs) / 1000,
       latencies: this.#latencies,
-      serverCpuSeconds: serverCpu === null ? null : serverCpu - (this.#serverCpuSeconds ?? 0),
-      clientCpuSeconds: ownCpuSeconds() - this.#clientCpuSeconds,
     };
   }
 }
 
 /** Measures a window. Afterwards, clients stop one by one, so later responses do not count. */
-async function measure(run: Run, options: LoadOptions) {
+async function measure(run: Run, options: LoopOptions) {
   if (options.warmupMs > 0) await run.pause(options.warmupMs);
   run.openWindow(options.serverPid);
   await run.pause(options.measureMs);
@@ -149,31 +156,33 @@ async function measure(run: Run, options: LoadOptions) {
   return result;
 }
 
-function drive(client: RawClient, workload: Workload, run: Run): Promise<void> {
+function drive(exchange: Exchange, run: Run): Promise<void> {
   return new Promise((resolve, reject) => {
-    let request: Buffer;
     let sentMs = 0;
     const sendNext = () => {
       if (run.isStopped) return resolve();
-      request = workload.next();
       sentMs = performance.now();
-      client.send(request, take, reject);
+      exchange(done, reject);
     };
-    const take = (response: RawResponse) => {
-      const latencyMs = performance.now() - sentMs;
-      try {
-        const events = workload.accept(response);
-        run.count(events, workload.bytes(request, response), latencyMs);
-      } catch (error) {
-        return reject(error);
-      }
+    const done = (events: number, bytes: number) => {
+      run.count(events, bytes, performance.now() - sentMs);
       sendNext();
     };
     sendNext();
   });
 }
 
-function ownCpuSeconds(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6;
+function exchangeOf(client: RawClient, workload: Workload): Exchange {
+  return (done, failed) => {
+    const request = workload.next();
+    client.send(request, (response) => {
+      let events: number;
+      try {
+        events = workload.accept(response);
+      } catch (error) {
+        return failed(error);
+      }
+      done(events, workload.bytes(request, response));
+    }, failed);
+  };
 }

@@ -4,13 +4,35 @@ import { readdirSync, readFileSync } from "node:fs";
 /** Clock ticks per second in /proc, the same on all common platforms. */
 const TICKS_PER_SECOND = 100;
 
+/** Places of the times in /proc/PID/stat, counted from 0 after the name. */
+const OWN_TIMES = [11, 12] as const;
+/** The times of children that have exited and been waited for. */
+const CHILD_TIMES = [13, 14] as const;
+
 /** Returns the user and system CPU time of a process so far; null without /proc. */
 export function cpuSeconds(pid: number): number | null {
+  return secondsIn(pid, OWN_TIMES);
+}
+
+/** Returns the CPU time of a process's exited children so far; null without /proc. */
+export function childrenCpuSeconds(pid: number): number | null {
+  return secondsIn(pid, CHILD_TIMES);
+}
+
+/** Returns the CPU time of a process and its descendants, even exited ones; null without /proc. */
+export function treeCpuSeconds(pid: number): number | null {
+  const children = readProc(pid, `task/${pid}/children`)?.split(" ").filter(Boolean) ?? [];
+  const running = children.map((child) => treeCpuSeconds(Number(child)) ?? 0);
+  const own = secondsIn(pid, [...OWN_TIMES, ...CHILD_TIMES]);
+  return own === null ? null : running.reduce((sum, seconds) => sum + seconds, own);
+}
+
+function secondsIn(pid: number, places: readonly number[]): number | null {
   const stat = readProc(pid, "stat");
   if (stat === null) return null;
   // The name in parentheses may contain any character. The numeric fields follow it.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  return places.reduce((sum, place) => sum + Number(fields[place]), 0) / TICKS_PER_SECOND;
 }
 
 /** Returns the peak memory of a process in bytes; null without /proc. */
@@ -41,7 +63,8 @@ function ifThere<T>(read: () => T): T | null {
   try {
     return read();
   } catch (error) {
-    if ((error as { code?: string }).code === "ENOENT") return null;
+    // A process that exits during a read fails with ESRCH.
+    if (["ENOENT", "ESRCH"].includes((error as { code?: string }).code ?? "")) return null;
     throw error;
   }
 }

@@ -1,7 +1,10 @@
 /** A connection that sends prepared bytes and reads responses, without an HTTP library. */
-import type { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 import { type RawResponse, ResponseParser } from "./response_parser.ts";
+
+/** A read buffer shared by all clients; each parses its data before the next one reads. */
+const READ_BUFFER = Buffer.alloc(256 * 1024);
 
 export class RawClient {
   readonly #socket: Socket;
@@ -11,7 +14,6 @@ export class RawClient {
 
   private constructor(socket: Socket) {
     this.#socket = socket;
-    socket.on("data", (data: Buffer) => this.#take(data));
     socket.on("error", (error) => this.#onFailure(error));
     socket.on("close", () => this.#onFailure(new Error("the server closed the connection")));
   }
@@ -19,11 +21,17 @@ export class RawClient {
   /** @throws {Error} with the system's `code`, such as ENOENT or ECONNREFUSED. */
   static connect(socketPath: string): Promise<RawClient> {
     return new Promise((resolve, reject) => {
-      const socket = connect(socketPath);
+      let client: RawClient | null = null;
+      const callback = (bytes: number) => {
+        if (client !== null) client.#take(READ_BUFFER.subarray(0, bytes));
+        return true;
+      };
+      const socket = connect({ path: socketPath, onread: { buffer: READ_BUFFER, callback } });
       socket.once("error", reject);
       socket.once("connect", () => {
         socket.off("error", reject);
-        resolve(new RawClient(socket));
+        client = new RawClient(socket);
+        resolve(client);
       });
     });
   }

@@ -1,7 +1,9 @@
 /** Runs functions with a temporary deployment, and appends to logs. */
-import type { RuntimeName } from "./deployment.ts";
-import { Deployment, type Server } from "./deployment.ts";
+import { Deployment, ROTATE_NEVER_BYTES, type RuntimeName, type Server } from "./deployment.ts";
+import { ask } from "./exchange.ts";
 import { type LoadResult, runLoad } from "./load.ts";
+import { RawClient } from "./raw_client.ts";
+import { keyedBatch } from "./requests.ts";
 import { ingestWorkload } from "./workloads.ts";
 
 export interface DeploymentOptions {
@@ -61,4 +63,26 @@ export async function fill(
     measureMs: 3_600_000,
     eventsMax: events,
   });
+}
+
+export interface KeyedBatches {
+  /** The number of the first batch; default 0. */
+  firstBatch?: number;
+  batches: number;
+  batchEvents: number;
+}
+
+/** Appends reproducible batches whose events have distinct keys, and keeps them in the tail. */
+export async function appendKeyed(
+  deployment: Deployment,
+  { firstBatch = 0, batches, batchEvents }: KeyedBatches,
+): Promise<void> {
+  await withServer(deployment, async () => {
+    const client = await RawClient.connect(deployment.socketPath);
+    for (let number = firstBatch; number < firstBatch + batches; number++) {
+      const request = keyedBatch(number, batchEvents);
+      await ask(client, { request, expected: '"status":"committed"' });
+    }
+    client.close();
+  }, ROTATE_NEVER_BYTES);
 }

@@ -1,7 +1,7 @@
 /** The requests from a row's clients, and checks of their responses. */
 import type { Buffer } from "node:buffer";
 import type { Workload } from "./load.ts";
-import { BatchRequest, pageRequest, StreamRequest } from "./requests.ts";
+import { BatchRequest, keyRequest, pageRequest, StreamRequest } from "./requests.ts";
 import type { RawResponse } from "./response_parser.ts";
 
 const COMMITTED = '"status":"committed"';
@@ -93,6 +93,25 @@ export function pageWorkload(after: string | null, pageEvents: number): Workload
     accept(response) {
       requireOk(response);
       return pageEvents;
+    },
+    bytes: (_, response) => response.bodyBytes,
+  };
+}
+
+/** Step between lookups. It is coprime to most counts, so consecutive ones are not neighbors. */
+export const KEY_STEP = 7919;
+
+/** Looks up one of `keys` keys after another, each in a different part of the log. */
+export function keyWorkload(keys: number): Workload {
+  let number = 0;
+  return {
+    next: () => keyRequest(number++ * KEY_STEP % keys),
+    accept(response) {
+      requireOk(response);
+      if (!response.bodyEnd.includes(LAST_EVENT_ID)) {
+        throw new Error(`key not found: ${response.bodyEnd}`);
+      }
+      return 1;
     },
     bytes: (_, response) => response.bodyBytes,
   };
