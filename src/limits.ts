@@ -39,6 +39,10 @@ export const BODY_STALL_TIMEOUT_MS = 30_000;
 
 /** Limit on a request head, a chunked body's framing and a connection's read-ahead. */
 export const HEADER_BYTES_MAX = 64 * KIB;
+/** Maximum header lines in a request. Parsing 16,000 would delay others by milliseconds. */
+export const HEADER_LINES_MAX = 256;
+/** A connection is closed after this many 401 responses in a row. */
+export const UNAUTHORIZED_MAX = 100;
 /** Timeout for a request head to arrive. */
 export const HEADERS_TIMEOUT_MS = 60_000;
 /** Maximum body bytes discarded after an early response. This is twice the largest body. */

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
-import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS, HEADER_BYTES_MAX } from "../limits.ts";
+import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS, UNAUTHORIZED_MAX } from "../limits.ts";
 import { IncomingBody } from "./incoming_body.ts";
 import {
   ConnectionLostError,
@@ -21,6 +21,7 @@ import {
 } from "./request_head.ts";
 import { ResponseWriter } from "./response_writer.ts";
 import type { StallWatch } from "./stall_watch.ts";
+import type { Turns } from "./turns.ts";
 
 /** State shared by a server's connections. */
 export interface ConnectionHost {
@@ -29,6 +30,8 @@ export interface ConnectionHost {
   readonly refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
   /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
+  /** Pipelined requests take turns with other connections. */
+  readonly turns: Turns;
   /** Whether the server is shutting down. If so, each response closes its connection. */
   readonly isClosing: boolean;
   report(line: string): void;
@@ -55,6 +58,8 @@ export class Connection {
   /** Resolves when the last request has been served. */
   #serving: Promise<void> = Promise.resolve();
   #isAnsweringEndlessly = false;
+  /** Number of 401 responses since another one. */
+  #unauthorized = 0;
   /** Whether the client has half-closed the connection. */
   #hasEnded = false;
   /** Bytes dropped after the last response; null before that response. */
@@ -98,12 +103,7 @@ export class Connection {
     const rest = start === 0 ? bytes : bytes.subarray(start);
     this.#input = this.#input.length === 0 ? rest : Buffer.concat([this.#input, rest]);
     if (!this.#isBusy) this.#takeRequest();
-    else if (this.#isFarAhead) this.#socket.pause();
-  }
-
-  /** Whether pipelined input exceeds the read-ahead limit. */
-  get #isFarAhead(): boolean {
-    return this.#input.length > HEADER_BYTES_MAX;
+    else this.#socket.pause();
   }
 
   /** Serves the next request if its head is complete. */
@@ -172,6 +172,7 @@ export class Connection {
         isHttp11: head.isHttp11,
       });
       if (response.isEndless === true) this.#beginEndlessAnswer();
+      this.#unauthorized = response.status === 401 ? this.#unauthorized + 1 : 0;
       keepsAlive = this.#keepsAlive(head, body, response);
       const written = this.#writer.write(response, keepsAlive, head.isHttp11);
       const isWhole = written instanceof Promise ? await written : written;
@@ -182,11 +183,12 @@ export class Connection {
       return this.destroy();
     }
     if (!keepsAlive) return this.#linger();
-    this.#isBusy = false;
     this.#body = null;
+    if (this.#input.length > 0) await this.#host.turns.next();
+    this.#isBusy = false;
     if (this.#host.isClosing || this.#socket.destroyed) return this.#finish();
-    if (!this.#isFarAhead) this.#socket.resume();
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
+    if (!this.#isBusy) this.#socket.resume();
   }
 
   /** Ignores further input, reading it only to detect when the client disconnects. */
@@ -213,7 +215,7 @@ export class Connection {
   /** Whether another request may follow this one. Its start is unknown until the body's end. */
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
     return head.keepsAlive && body.isComplete && !this.#host.isClosing &&
-      response.headers["connection"] !== "close";
+      this.#unauthorized < UNAUTHORIZED_MAX && response.headers["connection"] !== "close";
   }
 
   /** Responds to a malformed request and closes. */

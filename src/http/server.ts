@@ -12,6 +12,7 @@ import { Connection, type ConnectionHost } from "./connection.ts";
 import type { HttpHandler, HttpResponse, MalformedRequestError } from "./message.ts";
 import { closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
+import { Turns } from "./turns.ts";
 
 /** Idle time before a server probes its socket, and delay between a failed probe and reopening. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
@@ -39,7 +40,7 @@ export async function listen(options: ListenOptions): Promise<{ close(): Promise
   const { path, handler, refusal, report } = options;
   const connections = new Set<Connection>();
   const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
-  const host = { handler, refusal, report, headWatch, isClosing: false };
+  const host = { handler, refusal, report, headWatch, turns: new Turns(), isClosing: false };
   const open = async (): Promise<Server> => {
     // A client may half-close the connection and still read.
     const opened = createServer({ allowHalfOpen: true }, (socket) => {
