@@ -19,7 +19,14 @@ import { type BenchOptions, parseBenchOptions, progress, runBench } from "./supp
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { typicalPayload } from "./support/requests.ts";
-import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
+import {
+  formatTable,
+  makeReport,
+  megabytes,
+  publish,
+  rounded,
+  type Row,
+} from "./support/report.ts";
 import { withServer } from "./support/with_deployment.ts";
 
 const TOKEN = "bench-token";
@@ -204,6 +211,7 @@ await runBench(async () => {
       const isSmall = row.startsWith("unread");
       const measured = isSmall ? await deploy(join(folder, row)) : deployment;
       rows.push(await measureRow(row, measured, options));
+      progress(formatTable(rows.slice(-1)));
     }
     await publish(makeReport(`hostile, ${events} events`, serverRuntime, disk, rows), jsonPath);
   } finally {

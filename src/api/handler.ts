@@ -136,7 +136,8 @@ export function createRoutes(
   const getEvents: Endpoint = async (request, target) => {
     const { query, follow } = readReplayRequest(target, replay);
     if (!follow) {
-      return replayResponse(log.replay(query), (error) => reportFailure(request, error));
+      const replay = log.replay(query, () => request.client());
+      return replayResponse(replay, request, (error) => reportFailure(request, error));
     }
     if (request.method === "HEAD") return FOLLOW_HEAD;
     return followResponse(log.follow(query), followWatch);

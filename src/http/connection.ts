@@ -10,6 +10,7 @@ import { IncomingBody } from "./incoming_body.ts";
 import {
   ConnectionLostError,
   type HttpHandler,
+  type HttpRequest,
   type HttpResponse,
   MalformedRequestError,
 } from "./message.ts";
@@ -169,6 +170,7 @@ export class Connection {
         target: head.target,
         header: (name) => head.headers.get(name) ?? null,
         read: () => body.read(),
+        client: () => this.#clientState(),
         isHttp11: head.isHttp11,
       });
       if (response.isEndless === true) this.#beginEndlessAnswer();
@@ -196,6 +198,11 @@ export class Connection {
     this.#isAnsweringEndlessly = true;
     this.#ignoreInput();
     if (this.#hasEnded) this.destroy();
+  }
+
+  #clientState(): ReturnType<HttpRequest["client"]> {
+    if (this.#socket.destroyed) return "gone";
+    return this.#hasEnded || this.#socket.isPaused() ? "unknown" : "here";
   }
 
   #beginBody(head: RequestHead): IncomingBody {

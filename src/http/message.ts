@@ -13,6 +13,11 @@ export interface HttpRequest {
    * @throws {MalformedRequestError}
    */
   read(): Uint8Array | null | Promise<Uint8Array | null>;
+  /**
+   * Whether the client waits for the response. "unknown" if the client has half-closed the
+   * connection or sends ahead: only a write can tell whether it is there.
+   */
+  client(): "here" | "unknown" | "gone";
   /** False for HTTP/1.0. */
   readonly isHttp11: boolean;
 }

@@ -3,7 +3,7 @@ import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
-import { EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
+import { type ClientState, EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
 import { appendMutation } from "./append.ts";
 import { BacklogGate } from "./backlog_gate.ts";
 import { ChangeSignal } from "./change_signal.ts";
@@ -105,8 +105,10 @@ export class EventLogService {
     return await this.#submit(retireMutation(source));
   }
 
-  replay(query: ReplayQuery): Replay {
-    return new EventScan(this.#log.snapshot, { ...query, limitBytes: REPLAY_RESPONSE_BYTES_MAX });
+  /** @param client returns the state of the client; the replay ends once it is gone. */
+  replay(query: ReplayQuery, client: () => ClientState = () => "here"): Replay {
+    const limits = { limitBytes: REPLAY_RESPONSE_BYTES_MAX, client };
+    return new EventScan(this.#log.snapshot, { ...query, ...limits });
   }
 
   /** @throws {ApiError} `overloaded` if there are too many followers. */

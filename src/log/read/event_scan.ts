@@ -5,6 +5,7 @@
 import { Buffer } from "node:buffer";
 import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
+import { nextLoop, ScanTurn } from "./scan_turn.ts";
 import { type LogFile, type LogSnapshot, readLines } from "./snapshot.ts";
 import {
   type EventFilter,
@@ -14,7 +15,7 @@ import {
   lineMatcher,
 } from "../line/stored_line.ts";
 
-/** A scan pauses after reading this much without a match, since its client may be gone. */
+/** A scan pauses after reading this much without a match, so that its caller can write. */
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
@@ -32,15 +33,25 @@ export interface ScanOptions {
   limitBytes: number;
   /** Called after each file; the scan ends there if it returns true. */
   isEnough?: () => boolean;
+  /** Returns the state of the client, called before each block. */
+  client?: () => ClientState;
 }
 
+/**
+ * Whether a client still waits for the response. "unknown" if only a write can tell: the scan then
+ * pauses after each block. A scan whose client is "gone" ends.
+ */
+export type ClientState = "here" | "unknown" | "gone";
+
 /** The options a client chooses; the service sets `limitBytes`. */
-export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "isEnough">;
+export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "isEnough" | "client">;
 
 export class EventScan {
   /** Durable frontier when the scan started; null for an empty log. */
   readonly snapshotThroughEventId: string | null;
   readonly #memory = new ScanMemory();
+  readonly #turn = new ScanTurn();
+  readonly #client: () => ClientState;
   readonly #chunks: AsyncGenerator<Buffer, void>;
   readonly #after: string | undefined;
   readonly #matcher: LineMatcher | null;
@@ -57,9 +68,10 @@ export class EventScan {
 
   constructor(snapshot: LogSnapshot, options: ScanOptions) {
     const { after, filter, limitEvents, limitBytes, isEnough = () => false } = options;
-    const endsAfter = ({ lastEventId }: LogFile) => {
+    const endsAfter = async ({ lastEventId }: LogFile) => {
       if (isEnough()) this.#endedAfter = lastEventId;
-      return this.#endedAfter !== null;
+      await this.#turn.yield();
+      return this.#endedAfter !== null || this.#client() === "gone";
     };
     const wantedBytes = () => this.#expectedBytes();
     const wanted = { after, filter, wantedBytes, memory: this.#memory };
@@ -67,6 +79,7 @@ export class EventScan {
     this.#chunks = readLines(snapshot.files, wanted, endsAfter);
     this.#after = after;
     this.#matcher = lineMatcher(filter);
+    this.#client = options.client ?? (() => "here");
     this.#remainingEvents = limitEvents;
     this.#remainingBytes = limitBytes;
     this.#skipping = after !== undefined;
@@ -93,19 +106,27 @@ export class EventScan {
 
   /**
    * Returns the lines of the next events, joined by commas and valid until the next call; null at
-   * the end. Returns an empty buffer after SCAN_PAUSE_BYTES without a match, so that the caller can
-   * give up.
+   * the end, or if the client is gone. Returns an empty buffer after SCAN_PAUSE_BYTES without a
+   * match, or after a block if the state of the client is unknown.
    */
   async next(): Promise<Buffer | null> {
     let missedBytes = 0;
-    while (!this.#limitReached) {
-      const { value: chunk } = await this.#chunks.next();
-      if (chunk === undefined) break;
-      this.#scannedBytes += chunk.length;
-      const events = this.#takeEvents(chunk);
-      if (events !== null) return events;
-      missedBytes += chunk.length;
-      if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
+    await this.#turn.begin();
+    try {
+      // What the caller has written fails in the next loop if the client is gone.
+      if (this.#client() === "unknown") await nextLoop();
+      while (!this.#limitReached && this.#client() !== "gone") {
+        const { value: chunk } = await this.#chunks.next();
+        if (chunk === undefined) break;
+        this.#scannedBytes += chunk.length;
+        const events = this.#takeEvents(chunk);
+        if (events !== null) return events;
+        missedBytes += chunk.length;
+        if (missedBytes >= SCAN_PAUSE_BYTES || this.#client() === "unknown") return EMPTY;
+        await this.#turn.yield();
+      }
+    } finally {
+      this.#turn.end();
     }
     this.#memory.release();
     return null;

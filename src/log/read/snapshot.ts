@@ -41,11 +41,11 @@ export interface LogSnapshot {
 export async function* readLines(
   files: readonly LogFile[],
   wanted: LinesWanted,
-  endsAfter: (file: LogFile) => boolean = () => false,
+  endsAfter: (file: LogFile) => boolean | Promise<boolean> = () => false,
 ): AsyncGenerator<Buffer, void> {
   for (const file of files) {
     if (wanted.after !== undefined && file.lastEventId <= wanted.after) continue;
     yield* file.lines(wanted);
-    if (endsAfter(file)) return;
+    if (await endsAfter(file)) return;
   }
 }
