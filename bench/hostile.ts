@@ -97,11 +97,11 @@ async function appendLarge(client: RawClient): Promise<void> {
   await exchange(client, batchOf(streams.map((n) => eventOf(n, `stream-${n}`, "u", n))));
 }
 
-/** Replaces the token in the configuration. */
-async function setToken({ folder }: Deployment): Promise<void> {
+/** Replaces the token in a configuration, if there is one. */
+async function setToken(folder: string, token: string): Promise<void> {
   const path = join(folder, "service.toml");
-  const text = await readFile(path, "utf8");
-  await writeFile(path, text.replace(/^token = .*$/m, `token = "${TOKEN}"`));
+  const text = await readFile(path, "utf8").catch(() => null);
+  if (text !== null) await writeFile(path, text.replace(/^token = .*$/m, `token = "${token}"`));
 }
 
 /** The innocent client's measurements. */
@@ -192,8 +192,10 @@ await runBench(async () => {
   const { parent, serverRuntime, events = EVENTS, jsonPath } = options;
   const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
   const deploy = async (name: string) => {
+    // init refuses a changed configuration.
+    await setToken(name, "");
     const deployment = await Deployment.at(name, serverRuntime, checkout);
-    await setToken(deployment);
+    await setToken(name, TOKEN);
     return deployment;
   };
   try {

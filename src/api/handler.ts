@@ -7,12 +7,7 @@ import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
 import { StallWatch } from "../http/stall_watch.ts";
-import {
-  BODY_STALL_TIMEOUT_MS,
-  CONTROL_BODY_BYTES_MAX,
-  FOLLOW_STALL_TIMEOUT_MS,
-  INGEST_BODY_BYTES_MAX,
-} from "../limits.ts";
+import { BODY_STALL_TIMEOUT_MS, CONTROL_BODY_BYTES_MAX, INGEST_BODY_BYTES_MAX } from "../limits.ts";
 import type { Admission } from "../service/admission.ts";
 import type { EventLog } from "../service/event_log.ts";
 import { PreparedRoom } from "../service/prepared_room.ts";
@@ -40,8 +35,6 @@ export interface HandlerOptions {
   prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
   /** Timeout for a request body that makes no progress. */
   bodyStallTimeoutMs?: number;
-  /** Timeout for a follower that reads nothing while a record is pending. */
-  followStallTimeoutMs?: number;
   /** Reports an unexpected error in one line that contains no payload or token. */
   report: (line: string) => void;
 }
@@ -110,7 +103,6 @@ export function createRoutes(
 ): ReadonlyMap<string, Route> {
   const { log, replay, admission, prepare = prepareBatch } = options;
   const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
-  const followWatch = new StallWatch(options.followStallTimeoutMs ?? FOLLOW_STALL_TIMEOUT_MS);
   const room = new PreparedRoom();
 
   /** Responds with the document that `use` returns for the body. */
@@ -140,7 +132,7 @@ export function createRoutes(
       return replayResponse(replay, request, (error) => reportFailure(request, error));
     }
     if (request.method === "HEAD") return FOLLOW_HEAD;
-    return followResponse(log.follow(query), followWatch);
+    return followResponse(log.follow(query));
   };
   const getStreams: Endpoint = async (_request, query) =>
     jsonResponse(await log.streams(readStreamsQuery(query)));

@@ -31,6 +31,12 @@ export interface ConnectionHost {
   readonly refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
   /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
+  /** Times out connections that have not sent a complete request yet. */
+  readonly newWatch: StallWatch;
+  /** Times out connections between requests. */
+  readonly idleWatch: StallWatch;
+  /** Times out clients that do not read. */
+  readonly writeWatch: StallWatch;
   /** Pipelined requests take turns with other connections. */
   readonly turns: Turns;
   /** Whether the server is shutting down. If so, each response closes its connection. */
@@ -69,7 +75,8 @@ export class Connection {
   constructor(socket: Socket, host: ConnectionHost) {
     this.#socket = socket;
     this.#host = host;
-    this.#writer = new ResponseWriter(socket);
+    this.#writer = new ResponseWriter(socket, host.writeWatch);
+    host.newWatch.start(this.destroy);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("end", () => this.#endInput());
     socket.on("close", () => this.#close());
@@ -162,10 +169,12 @@ export class Connection {
   /** Serves one request, then starts the next. Never rejects. */
   async #serve(head: RequestHead): Promise<void> {
     this.#isBusy = true;
+    this.#stopIdle();
     const body = this.#beginBody(head);
     let keepsAlive = false;
+    let response: HttpResponse | undefined;
     try {
-      const response = await this.#host.handler({
+      response = await this.#host.handler({
         method: head.method,
         target: head.target,
         header: (name) => head.headers.get(name) ?? null,
@@ -183,12 +192,15 @@ export class Connection {
       const name = error instanceof Error ? error.name : typeof error;
       this.#host.report(`response aborted: ${name}`);
       return this.destroy();
+    } finally {
+      response?.onEnd?.();
     }
     if (!keepsAlive) return this.#linger();
     this.#body = null;
     if (this.#input.length > 0) await this.#host.turns.next();
     this.#isBusy = false;
     if (this.#host.isClosing || this.#socket.destroyed) return this.#finish();
+    this.#host.idleWatch.start(this.destroy);
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
     if (!this.#isBusy) this.#socket.resume();
   }
@@ -236,6 +248,7 @@ export class Connection {
   /** Closes the connection after writing all output. Ignores further input. */
   #finish(): void {
     this.#lingeredBytes ??= 0;
+    if (!this.#socket.destroyed) this.#host.writeWatch.start(this.destroy);
     this.#socket.destroySoon();
   }
 
@@ -248,6 +261,7 @@ export class Connection {
     this.#isAnsweringEndlessly = false;
     if (this.#hasEnded || this.#host.isClosing) return this.#finish();
     this.#ignoreInput();
+    this.#host.writeWatch.start(this.destroy);
     let timer: ReturnType<typeof setTimeout> | undefined;
     this.#socket.end(() => timer = setTimeout(this.destroy, DRAIN_TIMEOUT_MS));
     this.#socket.once("close", () => clearTimeout(timer));
@@ -267,8 +281,15 @@ export class Connection {
     else if (!this.#isBusy) this.#finish();
   }
 
+  #stopIdle(): void {
+    this.#host.newWatch.stop(this.destroy);
+    this.#host.idleWatch.stop(this.destroy);
+  }
+
   #close(): void {
+    this.#stopIdle();
     this.#host.headWatch.stop(this.destroy);
+    this.#host.writeWatch.stop(this.destroy);
     this.#body?.fail(connectionLost());
   }
 }

@@ -43,6 +43,13 @@ export interface HttpResponse {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /** Whether the response lasts until the client half-closes the connection. */
   readonly isEndless?: boolean;
+  /**
+   * Called if the client accepts nothing for the stall timeout. The connection is then destroyed
+   * after another timeout, otherwise after the first.
+   */
+  readonly onStall?: () => void;
+  /** Called once when the response has been written, or its connection has closed. */
+  readonly onEnd?: () => void;
 }
 
 /** Handles one request. Never throws: errors are responses. */
