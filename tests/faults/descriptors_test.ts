@@ -122,7 +122,8 @@ test("serve keeps serving when descriptors run out, also new clients", (context)
     assert.equal((await follower.takeLive(3 * WRITERS)).length, 3 * WRITERS);
 
     for (const other of [...crowd, ...inside]) other.destroy();
-    await until(() => openFiles() <= before);
+    // The segment that was read stays open.
+    await until(() => openFiles() <= before + 1);
     // The service may first close the connections in its backlog.
     while (await replayPage(socketPath).catch(() => null) === null);
     await deployment.append("new");
