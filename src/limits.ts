@@ -39,6 +39,15 @@ export const BODY_TIMEOUT_MS = 60_000;
 /** Slowest rate at which a body must arrive. */
 export const BODY_BYTES_PER_SECOND_MIN: number = 16 * KIB;
 
+// Responses in flight.
+
+/** What a read reserves until its response has been written: a block of the log. */
+export const RESPONSE_RESERVED_BYTES: number = 256 * KIB;
+/** Memory for responses in flight, without blocks larger than RESPONSE_RESERVED_BYTES. */
+export const RESPONSE_BYTES_MAX: number = 128 * MIB;
+/** Memory for larger blocks, which hold one event each. One may exceed it alone. */
+export const LARGE_BLOCK_BYTES_MAX: number = 128 * MIB;
+
 // HTTP.
 
 /** Limit on a request head, a chunked body's framing and a connection's read-ahead. */

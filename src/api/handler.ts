@@ -7,9 +7,16 @@ import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
 import { StallWatch } from "../http/stall_watch.ts";
-import { BODY_STALL_TIMEOUT_MS, CONTROL_BODY_BYTES_MAX, INGEST_BODY_BYTES_MAX } from "../limits.ts";
-import type { Admission } from "../service/admission.ts";
+import {
+  BODY_STALL_TIMEOUT_MS,
+  CONTROL_BODY_BYTES_MAX,
+  INGEST_BODY_BYTES_MAX,
+  RESPONSE_BYTES_MAX,
+  RESPONSE_RESERVED_BYTES,
+} from "../limits.ts";
+import { Admission } from "../service/admission.ts";
 import type { EventLog } from "../service/event_log.ts";
+import { QUICK_BODY_BYTES_MAX } from "../service/batch_preparer.ts";
 import { PreparedRoom } from "../service/prepared_room.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeDefect } from "./describe_defect.ts";
@@ -48,6 +55,9 @@ type Route = ReadonlyMap<string, Endpoint>;
 type ReportFailure = (request: HttpRequest, error: unknown) => void;
 
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
+
+/** A shorter document needs no reservation: the buffers of a socket hold most of it. */
+const UNRESERVED_BYTES_MAX = 64 * 1024;
 
 /** Tells probes, which only read, that the writer has stopped. */
 const WRITER_POISONED = { "writer-state": "poisoned" };
@@ -104,42 +114,83 @@ export function createRoutes(
   const { log, replay, admission, prepare = prepareBatch } = options;
   const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
   const room = new PreparedRoom();
+  const largeRoom = new PreparedRoom();
+  const responses = new Admission({
+    totalBytes: 2 * RESPONSE_BYTES_MAX,
+    bodyBytes: RESPONSE_BYTES_MAX,
+  });
 
+  /** Reserves memory for a long document. @throws {ApiError} `overloaded` if there is none. */
+  const reserved = (response: HttpResponse & { body: string }): HttpResponse => {
+    const sizeBytes = response.body.length;
+    if (sizeBytes <= UNRESERVED_BYTES_MAX) return response;
+    const reservation = responses.tryAdmit(sizeBytes);
+    if (reservation === null) {
+      throw new ApiError("overloaded", "too many responses are in memory; retry later");
+    }
+    return { ...response, onEnd: () => responses.release(reservation) };
+  };
   /** Responds with the document that `use` returns for the body. */
   const post = (limitBytes: number, use: (body: Uint8Array) => Promise<unknown>): Endpoint => {
     const limits = { limitBytes, admission, stallWatch: bodyWatch };
     return async (request, query) => {
       parseQuery(query, []);
-      return jsonResponse(await withBody(request, limits, use));
+      try {
+        return jsonResponse(await withBody(request, limits, use));
+      } catch (error) {
+        if (error instanceof ApiError) return reserved(errorResponse(error));
+        throw error;
+      }
     };
   };
   const ingest = async (body: Uint8Array) => {
+    const prepared = body.length > QUICK_BODY_BYTES_MAX ? largeRoom : room;
     if (log.isBehind) {
       // The batch must not take memory while it waits, so it is prepared twice, first from a copy.
       const copy = () => prepare(new Uint8Array(body));
-      const receipt = await room.run(body.length, copy, (batch) => log.receiptOf(batch));
+      const receipt = await prepared.run(body.length, copy, (batch) => log.receiptOf(batch));
       if (receipt !== null) return receipt;
       await log.whenRoom(body.length);
     }
-    return await room.run(body.length, () => prepare(body), (batch) => log.append(batch));
+    return await prepared.run(body.length, () => prepare(body), (batch) => log.append(batch));
   };
   const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
-  // deno-lint-ignore require-await -- a throw must become a rejection
   const getEvents: Endpoint = async (request, target) => {
     const { query, follow } = readReplayRequest(target, replay);
     if (!follow) {
       const replay = log.replay(query, () => request.client());
-      return replayResponse(replay, request, (error) => reportFailure(request, error));
+      const fail = (error: unknown) => reportFailure(request, error);
+      return { ...await replayResponse(replay, request, fail), onEnd: () => replay.close() };
     }
     if (request.method === "HEAD") return FOLLOW_HEAD;
     return followResponse(log.follow(query));
   };
   const getStreams: Endpoint = async (_request, query) =>
     jsonResponse(await log.streams(readStreamsQuery(query)));
+  /** Reserves memory for the response until it has been written. */
+  const reserving = (endpoint: Endpoint): Endpoint => async (request, query) => {
+    const reservation = await responses.admit(RESPONSE_RESERVED_BYTES);
+    const release = () => responses.release(reservation);
+    try {
+      const response = await endpoint(request, query);
+      if (response.isEndless !== true) {
+        const onEnd = () => {
+          response.onEnd?.();
+          release();
+        };
+        return { ...response, onEnd };
+      }
+      release();
+      return response;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  };
   const postEvents = post(INGEST_BODY_BYTES_MAX, ingest);
   return new Map([
-    ["/v1/events", new Map([["GET", getEvents], ["POST", postEvents]])],
-    ["/v1/streams", new Map([["GET", getStreams]])],
+    ["/v1/events", new Map([["GET", reserving(getEvents)], ["POST", postEvents]])],
+    ["/v1/streams", new Map([["GET", reserving(getStreams)]])],
     ["/v1/sources/retire", new Map([["POST", post(CONTROL_BODY_BYTES_MAX, retire)]])],
   ]);
 }

@@ -36,7 +36,9 @@ export async function withBody<T>(
   const declaredBytes = declaredLength(request);
   const bodyBytesMax = declaredBytes ?? limits.limitBytes;
   if (bodyBytesMax > limits.limitBytes) throw tooLarge(limits.limitBytes);
-  const reservation = await limits.admission.admit(Math.min(bodyBytesMax, BODY_ROOM_STEP_BYTES));
+  const isWhole = bodyBytesMax <= BODY_ROOM_STEP_BYTES;
+  const firstBytes = Math.min(bodyBytesMax, BODY_ROOM_STEP_BYTES);
+  const reservation = await limits.admission.admit(firstBytes, isWhole);
   try {
     return await use(await readBody(request, declaredBytes, reservation, limits));
   } finally {

@@ -2,7 +2,7 @@
  * Decodes a request body, which has a declared length (RFC 9112 section 6.2) or is chunked (section
  * 7.1), in the buffer in which it arrived.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { HEADER_BYTES_MAX } from "../limits.ts";
 import { MalformedRequestError } from "./message.ts";
 
@@ -14,7 +14,10 @@ const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
 /** Digits of a chunk size that do not count as ignored bytes. Some senders add leading zeros. */
 const PADDED_DIGITS_MAX = 16;
 const CRLF_BYTES = 2;
-const HEX_DIGITS = Buffer.from("0123456789abcdef");
+/** The value of each byte as a lowercase hex digit, or -1. */
+const HEX_VALUES = Int8Array.from({ length: 256 }, (_, byte) => {
+  return "0123456789abcdef".indexOf(String.fromCharCode(byte));
+});
 const PLAIN_DIGITS_MAX = 8;
 
 type Expected = "size" | "content" | "content-end" | "trailer" | "nothing";
@@ -80,7 +83,7 @@ export class BodyDecoder {
     let sizeBytes = 0;
     if (this.#expected === "size") {
       for (; at < start + PLAIN_DIGITS_MAX; at++) {
-        const digit = HEX_DIGITS.indexOf(bytes[at] ?? CR);
+        const digit = HEX_VALUES[bytes[at] ?? CR]!;
         if (digit < 0) break;
         sizeBytes = sizeBytes * 16 + digit;
       }

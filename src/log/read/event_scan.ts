@@ -3,6 +3,7 @@
  * read buffer is also the send buffer.
  */
 import { Buffer } from "node:buffer";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
 import { nextLoop, ScanTurn } from "./scan_turn.ts";
@@ -35,6 +36,8 @@ export interface ScanOptions {
   isEnough?: () => boolean;
   /** Returns the state of the client, called before each block. */
   client?: () => ClientState;
+  /** Waits for the memory of a large block. @returns a function that releases it. */
+  reserve?: (sizeBytes: number) => Promise<() => void>;
 }
 
 /**
@@ -44,7 +47,7 @@ export interface ScanOptions {
 export type ClientState = "here" | "unknown" | "gone";
 
 /** The options a client chooses; the service sets `limitBytes`. */
-export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "isEnough" | "client">;
+export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "isEnough" | "client" | "reserve">;
 
 export class EventScan {
   /** Durable frontier when the scan started; null for an empty log. */
@@ -52,6 +55,8 @@ export class EventScan {
   readonly #memory = new ScanMemory();
   readonly #turn = new ScanTurn();
   readonly #client: () => ClientState;
+  /** Releases the memory of a large block. */
+  #release: (() => void) | null = null;
   readonly #chunks: AsyncGenerator<Buffer, void>;
   readonly #after: string | undefined;
   readonly #matcher: LineMatcher | null;
@@ -74,7 +79,16 @@ export class EventScan {
       return this.#endedAfter !== null || this.#client() === "gone";
     };
     const wantedBytes = () => this.#expectedBytes();
-    const wanted = { after, filter, wantedBytes, memory: this.#memory };
+    const reserve = async (sizeBytes: number) => {
+      // Others may run meanwhile.
+      this.#turn.end();
+      try {
+        this.#release = await options.reserve?.(sizeBytes) ?? null;
+      } finally {
+        await this.#turn.begin();
+      }
+    };
+    const wanted = { after, filter, wantedBytes, memory: this.#memory, reserve };
     this.snapshotThroughEventId = snapshot.frontier;
     this.#chunks = readLines(snapshot.files, wanted, endsAfter);
     this.#after = after;
@@ -110,26 +124,48 @@ export class EventScan {
    * match, or after a block if the state of the client is unknown.
    */
   async next(): Promise<Buffer | null> {
-    let missedBytes = 0;
     await this.#turn.begin();
+    let events: Buffer | null = null;
     try {
-      // What the caller has written fails in the next loop if the client is gone.
-      if (this.#client() === "unknown") await nextLoop();
-      while (!this.#limitReached && this.#client() !== "gone") {
-        const { value: chunk } = await this.#chunks.next();
-        if (chunk === undefined) break;
-        this.#scannedBytes += chunk.length;
-        const events = this.#takeEvents(chunk);
-        if (events !== null) return events;
-        missedBytes += chunk.length;
-        if (missedBytes >= SCAN_PAUSE_BYTES || this.#client() === "unknown") return EMPTY;
-        await this.#turn.yield();
-      }
+      if (this.#release !== null) this.close();
+      events = await this.#read();
+      return events;
     } finally {
       this.#turn.end();
+      if (events === null) this.close();
     }
+  }
+
+  /** Releases the memory of the last events returned. */
+  close(): void {
     this.#memory.release();
+    this.#release?.();
+    this.#release = null;
+  }
+
+  async #read(): Promise<Buffer | null> {
+    let missedBytes = 0;
+    // What the caller has written fails in the next loop if the client is gone.
+    if (this.#client() === "unknown") await nextLoop();
+    while (!this.#limitReached && this.#client() !== "gone") {
+      const { value: chunk } = await this.#chunks.next();
+      if (chunk === undefined) return null;
+      this.#scannedBytes += chunk.length;
+      const events = this.#takeEvents(chunk);
+      if (events !== null) return this.#withoutRest(events, chunk);
+      missedBytes += chunk.length;
+      if (missedBytes >= SCAN_PAUSE_BYTES || this.#client() === "unknown") return EMPTY;
+      await this.#turn.yield();
+    }
     return null;
+  }
+
+  /** Copies a few events out of a large block, which they would keep in memory. */
+  #withoutRest(events: Buffer, chunk: Buffer): Buffer {
+    if (chunk.length <= READ_CHUNK_BYTES || events.length * 2 > chunk.length) return events;
+    const copy = Buffer.from(events);
+    this.close();
+    return copy;
   }
 
   /**

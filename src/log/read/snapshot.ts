@@ -12,6 +12,8 @@ export interface LinesWanted {
   /** Estimates the bytes still wanted, to size reads. */
   wantedBytes: () => number;
   memory: ScanMemory;
+  /** Waits until a block that is larger than READ_CHUNK_BYTES may be in memory. */
+  reserve?: (sizeBytes: number) => Promise<void>;
 }
 
 /** A segment, a pending file, or the tail up to the snapshot's end. */
