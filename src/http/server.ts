@@ -69,11 +69,13 @@ export async function listen(options: ListenOptions): Promise<{ close(): Promise
   };
   let connectionsMax = options.connectionsMax ?? CONNECTIONS_MAX;
   let sockets = 0;
-  let accepted = 0;
+  /** The number of sockets when descriptors were last found to be left. */
+  let triedSockets = 0;
   const closeOne = () => host.newWatch.expireFirst() || host.idleWatch.expireFirst();
   /** Called when few descriptors are left, because log files need some. */
   const lowerLimit = () => {
     connectionsMax = Math.max(CONNECTIONS_MIN, sockets - SPARE_DESCRIPTORS / 2);
+    triedSockets = 0;
     for (let open = sockets; open > connectionsMax && closeOne(); open--);
   };
   const open = async (): Promise<Server> => {
@@ -85,7 +87,10 @@ export async function listen(options: ListenOptions): Promise<{ close(): Promise
         return;
       }
       sockets += 1;
-      if (++accepted % (SPARE_DESCRIPTORS / 2) === 0 && !canOpen(dirname(path))) lowerLimit();
+      if (sockets >= triedSockets + SPARE_DESCRIPTORS / 2) {
+        triedSockets = sockets;
+        if (!canOpen(dirname(path))) lowerLimit();
+      }
       socket.once("close", () => sockets -= 1);
       const connection = new Connection(socket, host);
       connections.add(connection);

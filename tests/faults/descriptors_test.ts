@@ -4,7 +4,6 @@
  * open its files fails and leaves the log intact.
  */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { cp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -28,7 +27,6 @@ import { preparedBatch } from "../support/prepared.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { SMALL_SEGMENTS } from "../support/sealing.ts";
 import { testTime } from "../support/test_log.ts";
-import { skipLoudly } from "./support/skip.ts";
 
 const OPEN_FILES_MAX = 64;
 /** Number of clients, which exceeds the number of descriptors. */
@@ -81,7 +79,7 @@ async function connected(socketPath: string): Promise<RawConnection> {
   }
 }
 
-test("serve keeps serving when descriptors run out, also new clients", (context) =>
+test("serve keeps serving when descriptors run out, also new clients", () =>
   withServing(async (deployment) => {
     const { dir, socketPath } = deployment;
     const { receipts } = deployment;
