@@ -16,7 +16,7 @@ import {
 } from "../limits.ts";
 import { Admission } from "../service/admission.ts";
 import type { EventLog } from "../service/event_log.ts";
-import { QUICK_BODY_BYTES_MAX } from "../service/batch_preparer.ts";
+import { SLOW_BODY_BYTES_MIN, THREAD_BODY_BYTES_MIN } from "../service/batch_preparer.ts";
 import { PreparedRoom } from "../service/prepared_room.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeDefect } from "./describe_defect.ts";
@@ -113,8 +113,8 @@ export function createRoutes(
 ): ReadonlyMap<string, Route> {
   const { log, replay, admission, prepare = prepareBatch } = options;
   const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
-  const room = new PreparedRoom();
-  const largeRoom = new PreparedRoom();
+  /** Bodies that take longer to prepare have rooms of their own, so that others need not wait. */
+  const rooms = [new PreparedRoom(), new PreparedRoom(), new PreparedRoom()];
   const responses = new Admission({
     totalBytes: 2 * RESPONSE_BYTES_MAX,
     bodyBytes: RESPONSE_BYTES_MAX,
@@ -144,15 +144,16 @@ export function createRoutes(
     };
   };
   const ingest = async (body: Uint8Array) => {
-    const prepared = body.length > QUICK_BODY_BYTES_MAX ? largeRoom : room;
+    const bounds = [THREAD_BODY_BYTES_MIN, SLOW_BODY_BYTES_MIN];
+    const room = rooms[bounds.filter((bytes) => body.length >= bytes).length]!;
     if (log.isBehind) {
       // The batch must not take memory while it waits, so it is prepared twice, first from a copy.
       const copy = () => prepare(new Uint8Array(body));
-      const receipt = await prepared.run(body.length, copy, (batch) => log.receiptOf(batch));
+      const receipt = await room.run(body.length, copy, (batch) => log.receiptOf(batch));
       if (receipt !== null) return receipt;
       await log.whenRoom(body.length);
     }
-    return await prepared.run(body.length, () => prepare(body), (batch) => log.append(batch));
+    return await room.run(body.length, () => prepare(body), (batch) => log.append(batch));
   };
   const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
   const getEvents: Endpoint = async (request, target) => {

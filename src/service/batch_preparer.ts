@@ -17,8 +17,8 @@ import type { PreparedBody } from "./batch_preparer_worker.ts";
 /** Threads for bodies of each kind. Each takes 30 MiB. */
 const THREADS_MAX = 1;
 
-/** Larger bodies have a thread of their own, since one can take seconds. */
-export const QUICK_BODY_BYTES_MAX: number = 1024 * 1024;
+/** Bodies from this size on have a thread of their own, since one can take seconds. */
+export const SLOW_BODY_BYTES_MIN: number = 1024 * 1024;
 
 /** Preparing a smaller body takes less than a millisecond, and less CPU time than a round trip. */
 export const THREAD_BODY_BYTES_MIN: number = 64 * 1024;
@@ -48,7 +48,7 @@ export class BatchPreparer {
   async #prepareLarge(body: Uint8Array): Promise<PreparedBatch> {
     const isAlone = body.length === body.buffer.byteLength;
     const memory = (isAlone ? body : new Uint8Array(body)).buffer as ArrayBuffer;
-    const threads = body.length > QUICK_BODY_BYTES_MAX ? this.#slow : this.#quick;
+    const threads = body.length >= SLOW_BODY_BYTES_MIN ? this.#slow : this.#quick;
     try {
       return received(await threads.request(memory, [memory]));
     } catch (error) {
