@@ -153,10 +153,9 @@ async function measureRow(
     const failed = new Promise<never>((_, reject) => worker.once("error", reject));
     failed.catch(() => {});
     const begun = new Promise((resolve) => worker.once("message", resolve));
+    await Promise.race([begun, failed]);
     const innocent = new Innocent(client, events);
     await Promise.race([innocent.run(measureMs), failed]);
-    await begun;
-    await innocent.run(0);
     const peakBytes = peakMemoryBytes(pid);
     const ended = new Promise((resolve) => worker.once("message", resolve));
     worker.postMessage("end");

@@ -33,9 +33,17 @@ export interface Target {
 }
 
 const ended: (() => void)[] = [];
+let isBegun = false;
+
+/** Tells the benchmark once that the requests are prepared. */
+function tellBegun(): void {
+  if (!isBegun) parentPort!.postMessage("begun");
+  isBegun = true;
+}
 
 /** Opens a connection that reads nothing, and retries while the backlog is full. */
 async function open({ socketPath }: Target): Promise<Socket> {
+  tellBegun();
   for (;;) {
     const socket = connect({ path: socketPath, allowHalfOpen: true });
     await new Promise((resolve) => socket.once("connect", resolve).once("error", resolve));
@@ -134,13 +142,9 @@ export function slowBody(form: number): string {
 }
 
 function fill(piece: (n: number) => string): string {
-  const pieces: string[] = [];
-  const leftBytes = BODY_BYTES - 1000;
-  for (let n = 0, bytes = 0; bytes < leftBytes; n++) {
-    pieces.push(piece(n));
-    bytes += pieces[n]!.length;
-  }
-  return pieces.join("");
+  let text = "";
+  for (let n = 0; text.length < BODY_BYTES - 1000; n++) text += piece(n);
+  return text;
 }
 
 /** A batch whose response lists this many faults. */
@@ -171,7 +175,10 @@ const ATTACKS: Record<string, (target: Target) => Promise<unknown>> = {
   },
   "follows-32": (target) =>
     begun(together(32, () => repeat(target, get(target, `${NO_MATCH}&follow=true`)))),
-  "bodies-4": (target) => begun(together(4, (n) => repeat(target, posted(target, slowBody(n))))),
+  "bodies-4": (target) => {
+    const bodies = [0, 1, 2, 3].map((form) => posted(target, slowBody(form)));
+    return begun(together(4, (n) => repeat(target, bodies[n]!)));
+  },
   "half-heads-2000": (target) => together(HALF_HEADS, () => unread(target, "GET / HT")),
   "churn-1000": (target) => begun(churn(target)),
   "unread-events-150": (target) => {
@@ -208,5 +215,5 @@ if (!isMainThread && workerData?.attack !== undefined) {
     parentPort!.postMessage("ended");
   });
   await ATTACKS[workerData.attack]!(workerData);
-  parentPort!.postMessage("begun");
+  tellBegun();
 }

@@ -10,6 +10,7 @@ import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
 import { isSourceKey } from "../log/index/stream_blocks.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
 import { mergedStreams } from "../log/read/merged_streams.ts";
+import { ScanTurn } from "../log/read/scan_turn.ts";
 import { namesOf, StreamCounts, streamKey, type StreamSource } from "../log/read/stream_counts.ts";
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { viewOf } from "../log/wal/commit_file_view.ts";
@@ -73,7 +74,11 @@ export class StreamPages {
       : await this.#kept.load(through, () => this.#count(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
     const wanted = { afterKey, source, limit: limit + 1 };
-    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), wanted);
+    // A page takes milliseconds, as a turn of a scan does.
+    const turn = new ScanTurn();
+    await turn.begin();
+    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), wanted)
+      .finally(() => turn.end());
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null) this.#kept.set(at.throughEventId, at);
