@@ -20,6 +20,8 @@ import {
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
+/** Resolves when the last scan that waits for its loop may read its large block. */
+let largeReads = Promise.resolve();
 const COMMA = 0x2c;
 
 /** Estimated size of an event before any has been read. */
@@ -84,6 +86,8 @@ export class EventScan {
       this.#turn.end();
       try {
         this.#release = await options.reserve?.(sizeBytes) ?? null;
+        // Reading and checking a large block takes long, so one is read in each loop.
+        await (largeReads = largeReads.then(nextLoop));
       } finally {
         await this.#turn.begin();
       }
