@@ -58,7 +58,8 @@ function get({ token }: Target, path: string): string {
 }
 
 function post({ token }: Target, framing: string): string {
-  return `POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n${framing}\r\n\r\n`;
+  const authorization = `Authorization: Bearer ${token}`;
+  return `POST /v1/events HTTP/1.1\r\nHost: x\r\n${authorization}\r\n${framing}\r\n\r\n`;
 }
 
 /** Sends `bytes` repeatedly, as fast as the server accepts them, on a new connection if it ends. */

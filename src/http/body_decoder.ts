@@ -48,8 +48,8 @@ export class BodyDecoder {
   }
 
   /**
-   * Decodes `bytes` up to the end of the body or the buffer. Moves the content of chunks together in
-   * the buffer, since a piece per chunk would make tiny chunks expensive.
+   * Decodes `bytes` up to the end of the body or the buffer. Moves the content of chunks together,
+   * since a piece per chunk would make tiny chunks expensive.
    * @returns the content, and the offset where decoding stopped.
    * @throws {MalformedRequestError}
    */

@@ -1,6 +1,7 @@
 /**
- * Times out idle connections, and stalled heads, bodies and responses. One coarse timer serves all waits, because a timer
- * per request would cost more than reading its body. Timeouts fire up to one eighth late.
+ * Times out idle connections and stalled heads, bodies and responses. One coarse timer serves all
+ * waits, because a timer per request would cost more than reading its body. Timeouts fire up to one
+ * eighth late.
  */
 import { clearInterval, setInterval } from "node:timers";
 

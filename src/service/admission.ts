@@ -1,6 +1,6 @@
 /**
- * A memory budget, for request bodies or responses. A body is admitted with a small reservation, which grows as
- * the body arrives and is held until its response is known.
+ * A memory budget, for request bodies or for responses. A body is admitted with a small
+ * reservation, which grows as the body arrives and is held until its response is known.
  *
  * A reserve for one body of maximum size is set aside for the body that has waited longest to grow,
  * so partly received bodies cannot deadlock. None is admitted while an admitted one waits to grow.
