@@ -34,13 +34,36 @@ export const ADMISSION_WAIT_MS = 4000;
 export const ADMISSION_WAITERS_MAX = 1024;
 /** A request body that makes no progress for this long is abandoned. */
 export const BODY_STALL_TIMEOUT_MS = 30_000;
+/** A body is also abandoned if it takes longer than this, plus the time of the slowest rate. */
+export const BODY_TIMEOUT_MS = 60_000;
+/** Slowest rate at which a body must arrive. */
+export const BODY_BYTES_PER_SECOND_MIN: number = 16 * KIB;
+
+// Responses in flight.
+
+/** What a read reserves until its response has been written: a block of the log. */
+export const RESPONSE_RESERVED_BYTES: number = 256 * KIB;
+/** Memory for responses in flight, without blocks larger than RESPONSE_RESERVED_BYTES. */
+export const RESPONSE_BYTES_MAX: number = 128 * MIB;
+/** Memory for larger blocks, which hold one event each. One may exceed it alone. */
+export const LARGE_BLOCK_BYTES_MAX: number = 128 * MIB;
 
 // HTTP.
 
 /** Limit on a request head, a chunked body's framing and a connection's read-ahead. */
 export const HEADER_BYTES_MAX = 64 * KIB;
+/** Maximum header lines in a request. Parsing 16,000 would delay others by milliseconds. */
+export const HEADER_LINES_MAX = 256;
+/** A connection is closed after this many 401 responses in a row. */
+export const UNAUTHORIZED_MAX = 100;
 /** Timeout for a request head to arrive. */
 export const HEADERS_TIMEOUT_MS = 60_000;
+/** Maximum open connections: all followers, and as many other clients. Each takes 32 KiB. */
+export const CONNECTIONS_MAX = 8192;
+/** A connection without a request is closed after this time. */
+export const IDLE_TIMEOUT_MS = 300_000;
+/** A client that accepts nothing of a response for this long is disconnected. */
+export const WRITE_STALL_TIMEOUT_MS = 60_000;
 /** Maximum body bytes discarded after an early response. This is twice the largest body. */
 export const DRAIN_BYTES_MAX = 64 * MIB;
 /** Timeout for discarding a body. */
@@ -90,8 +113,6 @@ export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;
 export const LIVE_PAGES_BYTES_MAX = 4 * MIB;
 /** A follower whose position has moved gets it, without events, this long after its last record. */
 export const FOLLOW_POSITION_INTERVAL_MS = 5_000;
-/** A follower that reads nothing for this long while data is pending is disconnected. */
-export const FOLLOW_STALL_TIMEOUT_MS = 60_000;
 
 /** Read size for commit files and chunk size of a streamed replay. */
 export const READ_CHUNK_BYTES = 256 * KIB;
@@ -140,6 +161,7 @@ assert(
   BACKLOG_WAITING_BYTES_MAX + INGEST_BODY_BYTES_MAX < ADMITTED_BODY_BYTES_MAX,
   "bodies that wait for sealing must leave memory for duplicates",
 );
+assert(CONNECTIONS_MAX >= 2 * FOLLOWERS_MAX, "followers must leave connections for others");
 assert(DRAIN_BYTES_MAX > INGEST_BODY_BYTES_MAX, "a rejected body must be drained to its end");
 assert(JSON_DEPTH_MAX > PAYLOAD_DEPTH_MAX + 3, "a payload nested too deeply must be reported");
 assert(LIVE_PAGES_BYTES_MAX >= 2 * FOLLOW_RECORD_BYTES_MAX, "two records of any size must fit");

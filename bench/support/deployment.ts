@@ -296,7 +296,8 @@ async function answers(socketPath: string): Promise<boolean> {
     return false;
   }
   try {
-    return (await client.exchange(pageRequest(null, 1))).status === 200;
+    // 401 if the deployment has a token.
+    return [200, 401].includes((await client.exchange(pageRequest(null, 1))).status);
   } finally {
     client.close();
   }

@@ -10,11 +10,13 @@ import { StallWatch } from "../http/stall_watch.ts";
 import {
   BODY_STALL_TIMEOUT_MS,
   CONTROL_BODY_BYTES_MAX,
-  FOLLOW_STALL_TIMEOUT_MS,
   INGEST_BODY_BYTES_MAX,
+  RESPONSE_BYTES_MAX,
+  RESPONSE_RESERVED_BYTES,
 } from "../limits.ts";
-import type { Admission } from "../service/admission.ts";
+import { Admission } from "../service/admission.ts";
 import type { EventLog } from "../service/event_log.ts";
+import { SLOW_BODY_BYTES_MIN, THREAD_BODY_BYTES_MIN } from "../service/batch_preparer.ts";
 import { PreparedRoom } from "../service/prepared_room.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeDefect } from "./describe_defect.ts";
@@ -40,8 +42,6 @@ export interface HandlerOptions {
   prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
   /** Timeout for a request body that makes no progress. */
   bodyStallTimeoutMs?: number;
-  /** Timeout for a follower that reads nothing while a record is pending. */
-  followStallTimeoutMs?: number;
   /** Reports an unexpected error in one line that contains no payload or token. */
   report: (line: string) => void;
 }
@@ -55,6 +55,9 @@ type Route = ReadonlyMap<string, Endpoint>;
 type ReportFailure = (request: HttpRequest, error: unknown) => void;
 
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
+
+/** A shorter document needs no reservation: the buffers of a socket hold most of it. */
+const UNRESERVED_BYTES_MAX = 64 * 1024;
 
 /** Tells probes, which only read, that the writer has stopped. */
 const WRITER_POISONED = { "writer-state": "poisoned" };
@@ -110,18 +113,39 @@ export function createRoutes(
 ): ReadonlyMap<string, Route> {
   const { log, replay, admission, prepare = prepareBatch } = options;
   const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
-  const followWatch = new StallWatch(options.followStallTimeoutMs ?? FOLLOW_STALL_TIMEOUT_MS);
-  const room = new PreparedRoom();
+  /** Bodies that take longer to prepare have rooms of their own, so that others need not wait. */
+  const rooms = [new PreparedRoom(), new PreparedRoom(), new PreparedRoom()];
+  const responses = new Admission({
+    totalBytes: 2 * RESPONSE_BYTES_MAX,
+    bodyBytes: RESPONSE_BYTES_MAX,
+  });
 
+  /** Reserves memory for a long document. @throws {ApiError} `overloaded` if there is none. */
+  const reserved = (response: HttpResponse & { body: string }): HttpResponse => {
+    const sizeBytes = response.body.length;
+    if (sizeBytes <= UNRESERVED_BYTES_MAX) return response;
+    const reservation = responses.tryAdmit(sizeBytes);
+    if (reservation === null) {
+      throw new ApiError("overloaded", "too many responses are in memory; retry later");
+    }
+    return { ...response, onEnd: () => responses.release(reservation) };
+  };
   /** Responds with the document that `use` returns for the body. */
   const post = (limitBytes: number, use: (body: Uint8Array) => Promise<unknown>): Endpoint => {
     const limits = { limitBytes, admission, stallWatch: bodyWatch };
     return async (request, query) => {
       parseQuery(query, []);
-      return jsonResponse(await withBody(request, limits, use));
+      try {
+        return jsonResponse(await withBody(request, limits, use));
+      } catch (error) {
+        if (error instanceof ApiError) return reserved(errorResponse(error));
+        throw error;
+      }
     };
   };
   const ingest = async (body: Uint8Array) => {
+    const bounds = [THREAD_BODY_BYTES_MIN, SLOW_BODY_BYTES_MIN];
+    const room = rooms[bounds.filter((bytes) => body.length >= bytes).length]!;
     if (log.isBehind) {
       // The batch must not take memory while it waits, so it is prepared twice, first from a copy.
       const copy = () => prepare(new Uint8Array(body));
@@ -132,21 +156,42 @@ export function createRoutes(
     return await room.run(body.length, () => prepare(body), (batch) => log.append(batch));
   };
   const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
-  // deno-lint-ignore require-await -- a throw must become a rejection
   const getEvents: Endpoint = async (request, target) => {
     const { query, follow } = readReplayRequest(target, replay);
     if (!follow) {
-      return replayResponse(log.replay(query), (error) => reportFailure(request, error));
+      const replay = log.replay(query, () => request.client());
+      const fail = (error: unknown) => reportFailure(request, error);
+      return { ...await replayResponse(replay, request, fail), onEnd: () => replay.close() };
     }
     if (request.method === "HEAD") return FOLLOW_HEAD;
-    return followResponse(log.follow(query), followWatch);
+    return followResponse(log.follow(query));
   };
   const getStreams: Endpoint = async (_request, query) =>
     jsonResponse(await log.streams(readStreamsQuery(query)));
+  /** Reserves memory for the response until it has been written. */
+  const reserving = (endpoint: Endpoint): Endpoint => async (request, query) => {
+    const reservation = await responses.admit(RESPONSE_RESERVED_BYTES);
+    const release = () => responses.release(reservation);
+    try {
+      const response = await endpoint(request, query);
+      if (response.isEndless !== true) {
+        const onEnd = () => {
+          response.onEnd?.();
+          release();
+        };
+        return { ...response, onEnd };
+      }
+      release();
+      return response;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  };
   const postEvents = post(INGEST_BODY_BYTES_MAX, ingest);
   return new Map([
-    ["/v1/events", new Map([["GET", getEvents], ["POST", postEvents]])],
-    ["/v1/streams", new Map([["GET", getStreams]])],
+    ["/v1/events", new Map([["GET", reserving(getEvents)], ["POST", postEvents]])],
+    ["/v1/streams", new Map([["GET", reserving(getStreams)]])],
     ["/v1/sources/retire", new Map([["POST", post(CONTROL_BODY_BYTES_MAX, retire)]])],
   ]);
 }

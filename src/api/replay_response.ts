@@ -5,10 +5,10 @@
  */
 import { Buffer } from "node:buffer";
 import type { Replay } from "../service/event_log.ts";
-import type { HttpResponse } from "../http/message.ts";
+import type { HttpRequest, HttpResponse } from "../http/message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
-/** Empty pieces before a page is streamed. Only then is a disconnected client detected. */
+/** Empty pieces before a page is streamed, so that a write can tell whether its client is there. */
 export const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
 /** A page up to this size is sent in one write. A larger page is sent one log chunk at a time. */
@@ -22,6 +22,7 @@ const BLANK = Buffer.from(" ");
 /** @param onFailure called if reading fails after the status is sent. */
 export async function replayResponse(
   replay: Replay,
+  { client }: Pick<HttpRequest, "client">,
   onFailure: (error: unknown) => void,
 ): Promise<HttpResponse> {
   const parts: Uint8Array[] = [];
@@ -29,7 +30,7 @@ export async function replayResponse(
   let emptyPieces = 0;
   for (let events = await replay.next(); events !== null; events = await replay.next()) {
     sizeBytes += events.length;
-    if (events.length === 0) emptyPieces += 1;
+    if (events.length === 0) emptyPieces += client() === "unknown" ? Infinity : 1;
     if (sizeBytes > REPLAY_WHOLE_BYTES_MAX || emptyPieces > REPLAY_EMPTY_PIECES_MAX) {
       const body = streamPage(parts, events, replay, onFailure);
       return { status: 200, headers: JSON_HEADERS, body };

@@ -1,6 +1,7 @@
 /** Reads request bodies (uncompressed JSON in UTF-8) within their limit and the memory budget. */
 import { ApiError } from "../event/api_error.ts";
 import { ByteWriter } from "../event/byte_writer.ts";
+import { BODY_BYTES_PER_SECOND_MIN, BODY_TIMEOUT_MS } from "../limits.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 import type { Admission, Reservation } from "../service/admission.ts";
 import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
@@ -35,7 +36,9 @@ export async function withBody<T>(
   const declaredBytes = declaredLength(request);
   const bodyBytesMax = declaredBytes ?? limits.limitBytes;
   if (bodyBytesMax > limits.limitBytes) throw tooLarge(limits.limitBytes);
-  const reservation = await limits.admission.admit(Math.min(bodyBytesMax, BODY_ROOM_STEP_BYTES));
+  const isWhole = bodyBytesMax <= BODY_ROOM_STEP_BYTES;
+  const firstBytes = Math.min(bodyBytesMax, BODY_ROOM_STEP_BYTES);
+  const reservation = await limits.admission.admit(firstBytes, isWhole);
   try {
     return await use(await readBody(request, declaredBytes, reservation, limits));
   } finally {
@@ -70,6 +73,7 @@ async function readBody(
 ): Promise<Uint8Array> {
   const bodyBytesMax = declaredBytes ?? limitBytes;
   let body: ByteWriter | null = null;
+  const startMs = performance.now();
   try {
     for (;;) {
       const read = request.read();
@@ -79,6 +83,8 @@ async function readBody(
       body ??= new ByteWriter(Math.min(bodyBytesMax, BODY_BUFFER_BYTES));
       const sizeBytes = body.size + piece.length;
       if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
+      const timeoutMs = BODY_TIMEOUT_MS + sizeBytes / BODY_BYTES_PER_SECOND_MIN * 1000;
+      if (performance.now() - startMs > timeoutMs) throw new StallError("it came too slowly");
       if (sizeBytes > reservation.bytes) {
         await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
       }

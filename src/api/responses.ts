@@ -19,7 +19,9 @@ export function jsonResponse(document: unknown): HttpResponse {
 }
 
 /** Returns the error document for a failed request. */
-export function errorResponse({ code, message, context }: ApiError): HttpResponse {
+export function errorResponse(
+  { code, message, context }: ApiError,
+): HttpResponse & { body: string } {
   return {
     status: ERROR_STATUS[code],
     headers: ERROR_HEADERS[code] ?? JSON_HEADERS,

@@ -1,6 +1,6 @@
 /**
  * Decodes a request body, which has a declared length (RFC 9112 section 6.2) or is chunked (section
- * 7.1), without copying it.
+ * 7.1), in the buffer in which it arrived.
  */
 import type { Buffer } from "node:buffer";
 import { HEADER_BYTES_MAX } from "../limits.ts";
@@ -14,6 +14,11 @@ const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
 /** Digits of a chunk size that do not count as ignored bytes. Some senders add leading zeros. */
 const PADDED_DIGITS_MAX = 16;
 const CRLF_BYTES = 2;
+/** The value of each byte as a lowercase hex digit, or -1. */
+const HEX_VALUES = Int8Array.from({ length: 256 }, (_, byte) => {
+  return "0123456789abcdef".indexOf(String.fromCharCode(byte));
+});
+const PLAIN_DIGITS_MAX = 8;
 
 type Expected = "size" | "content" | "content-end" | "trailer" | "nothing";
 
@@ -24,6 +29,9 @@ export class BodyDecoder {
   #leftBytes: number;
   /** Received part of the current line. */
   #line = "";
+  /** Range of the content in the buffer that is being decoded. */
+  #contentStart = 0;
+  #contentEnd = 0;
   /** Bytes of ignored extensions and trailers, at most HEADER_BYTES_MAX. */
   #droppedBytes = 0;
 
@@ -40,26 +48,52 @@ export class BodyDecoder {
   }
 
   /**
-   * Decodes `bytes` up to the end of the body or the buffer, and appends their content to `pieces`.
-   * @returns the offset where it stopped.
+   * Decodes `bytes` up to the end of the body or the buffer. Moves the content of chunks together,
+   * since a piece per chunk would make tiny chunks expensive.
+   * @returns the content, and the offset where decoding stopped.
    * @throws {MalformedRequestError}
    */
-  decode(bytes: Buffer, pieces: Buffer[]): number {
+  decode(bytes: Buffer): { content: Buffer; end: number } {
     let at = 0;
+    this.#contentStart = this.#contentEnd = 0;
     while (at < bytes.length && !this.isComplete) {
-      at = this.#expected === "content"
-        ? this.#takeContent(bytes, at, pieces)
-        : this.#takeLine(bytes, at);
+      if (this.#expected === "content") at = this.#takeContent(bytes, at);
+      else {
+        const end = this.#line === "" ? this.#takePlainLine(bytes, at) : at;
+        at = end > at ? end : this.#takeLine(bytes, at);
+      }
     }
-    return at;
+    return { content: bytes.subarray(this.#contentStart, this.#contentEnd), end: at };
   }
 
-  #takeContent(bytes: Buffer, start: number, pieces: Buffer[]): number {
+  #takeContent(bytes: Buffer, start: number): number {
     const end = Math.min(bytes.length, start + this.#leftBytes);
-    pieces.push(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
+    if (this.#contentEnd === 0) this.#contentStart = this.#contentEnd = start;
+    if (end - start === 1) bytes[this.#contentEnd] = bytes[start]!;
+    else if (this.#contentEnd < start) bytes.copyWithin(this.#contentEnd, start, end);
+    this.#contentEnd += end - start;
     this.#leftBytes -= end - start;
     if (this.#leftBytes === 0) this.#expected = this.#isChunked ? "content-end" : "nothing";
     return end;
+  }
+
+  /** Takes a line as most senders write it. @returns its end; `start` if it is another line. */
+  #takePlainLine(bytes: Buffer, start: number): number {
+    let at = start;
+    let sizeBytes = 0;
+    if (this.#expected === "size") {
+      for (; at < start + PLAIN_DIGITS_MAX; at++) {
+        const digit = HEX_VALUES[bytes[at] ?? CR]!;
+        if (digit < 0) break;
+        sizeBytes = sizeBytes * 16 + digit;
+      }
+    }
+    const isPlain = bytes[at] === CR && bytes[at + 1] === LF &&
+      (at > start ? sizeBytes > 0 : this.#expected === "content-end");
+    if (!isPlain) return start;
+    this.#expected = at > start ? "content" : "size";
+    this.#leftBytes = sizeBytes;
+    return at + 2;
   }
 
   #takeLine(bytes: Buffer, start: number): number {

@@ -5,11 +5,12 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
-import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS, HEADER_BYTES_MAX } from "../limits.ts";
+import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS, UNAUTHORIZED_MAX } from "../limits.ts";
 import { IncomingBody } from "./incoming_body.ts";
 import {
   ConnectionLostError,
   type HttpHandler,
+  type HttpRequest,
   type HttpResponse,
   MalformedRequestError,
 } from "./message.ts";
@@ -21,6 +22,7 @@ import {
 } from "./request_head.ts";
 import { ResponseWriter } from "./response_writer.ts";
 import type { StallWatch } from "./stall_watch.ts";
+import type { Turns } from "./turns.ts";
 
 /** State shared by a server's connections. */
 export interface ConnectionHost {
@@ -29,6 +31,14 @@ export interface ConnectionHost {
   readonly refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
   /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
+  /** Times out connections that have not sent a complete request yet. */
+  readonly newWatch: StallWatch;
+  /** Times out connections between requests. */
+  readonly idleWatch: StallWatch;
+  /** Times out clients that do not read. */
+  readonly writeWatch: StallWatch;
+  /** Pipelined requests take turns with other connections. */
+  readonly turns: Turns;
   /** Whether the server is shutting down. If so, each response closes its connection. */
   readonly isClosing: boolean;
   report(line: string): void;
@@ -55,6 +65,8 @@ export class Connection {
   /** Resolves when the last request has been served. */
   #serving: Promise<void> = Promise.resolve();
   #isAnsweringEndlessly = false;
+  /** Number of 401 responses since another one. */
+  #unauthorized = 0;
   /** Whether the client has half-closed the connection. */
   #hasEnded = false;
   /** Bytes dropped after the last response; null before that response. */
@@ -63,7 +75,8 @@ export class Connection {
   constructor(socket: Socket, host: ConnectionHost) {
     this.#socket = socket;
     this.#host = host;
-    this.#writer = new ResponseWriter(socket);
+    this.#writer = new ResponseWriter(socket, host.writeWatch);
+    host.newWatch.start(this.destroy);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("end", () => this.#endInput());
     socket.on("close", () => this.#close());
@@ -98,12 +111,7 @@ export class Connection {
     const rest = start === 0 ? bytes : bytes.subarray(start);
     this.#input = this.#input.length === 0 ? rest : Buffer.concat([this.#input, rest]);
     if (!this.#isBusy) this.#takeRequest();
-    else if (this.#isFarAhead) this.#socket.pause();
-  }
-
-  /** Whether pipelined input exceeds the read-ahead limit. */
-  get #isFarAhead(): boolean {
-    return this.#input.length > HEADER_BYTES_MAX;
+    else this.#socket.pause();
   }
 
   /** Serves the next request if its head is complete. */
@@ -161,17 +169,21 @@ export class Connection {
   /** Serves one request, then starts the next. Never rejects. */
   async #serve(head: RequestHead): Promise<void> {
     this.#isBusy = true;
+    this.#stopIdle();
     const body = this.#beginBody(head);
     let keepsAlive = false;
+    let response: HttpResponse | undefined;
     try {
-      const response = await this.#host.handler({
+      response = await this.#host.handler({
         method: head.method,
         target: head.target,
         header: (name) => head.headers.get(name) ?? null,
         read: () => body.read(),
+        client: () => this.#clientState(),
         isHttp11: head.isHttp11,
       });
       if (response.isEndless === true) this.#beginEndlessAnswer();
+      this.#unauthorized = response.status === 401 ? this.#unauthorized + 1 : 0;
       keepsAlive = this.#keepsAlive(head, body, response);
       const written = this.#writer.write(response, keepsAlive, head.isHttp11);
       const isWhole = written instanceof Promise ? await written : written;
@@ -180,13 +192,17 @@ export class Connection {
       const name = error instanceof Error ? error.name : typeof error;
       this.#host.report(`response aborted: ${name}`);
       return this.destroy();
+    } finally {
+      response?.onEnd?.();
     }
     if (!keepsAlive) return this.#linger();
-    this.#isBusy = false;
     this.#body = null;
+    if (this.#input.length > 0) await this.#host.turns.next();
+    this.#isBusy = false;
     if (this.#host.isClosing || this.#socket.destroyed) return this.#finish();
-    if (!this.#isFarAhead) this.#socket.resume();
+    this.#host.idleWatch.start(this.destroy);
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
+    if (!this.#isBusy) this.#socket.resume();
   }
 
   /** Ignores further input, reading it only to detect when the client disconnects. */
@@ -194,6 +210,11 @@ export class Connection {
     this.#isAnsweringEndlessly = true;
     this.#ignoreInput();
     if (this.#hasEnded) this.destroy();
+  }
+
+  #clientState(): ReturnType<HttpRequest["client"]> {
+    if (this.#socket.destroyed) return "gone";
+    return this.#hasEnded || this.#socket.isPaused() ? "unknown" : "here";
   }
 
   #beginBody(head: RequestHead): IncomingBody {
@@ -213,7 +234,7 @@ export class Connection {
   /** Whether another request may follow this one. Its start is unknown until the body's end. */
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
     return head.keepsAlive && body.isComplete && !this.#host.isClosing &&
-      response.headers["connection"] !== "close";
+      this.#unauthorized < UNAUTHORIZED_MAX && response.headers["connection"] !== "close";
   }
 
   /** Responds to a malformed request and closes. */
@@ -227,6 +248,7 @@ export class Connection {
   /** Closes the connection after writing all output. Ignores further input. */
   #finish(): void {
     this.#lingeredBytes ??= 0;
+    if (!this.#socket.destroyed) this.#host.writeWatch.start(this.destroy);
     this.#socket.destroySoon();
   }
 
@@ -239,6 +261,7 @@ export class Connection {
     this.#isAnsweringEndlessly = false;
     if (this.#hasEnded || this.#host.isClosing) return this.#finish();
     this.#ignoreInput();
+    this.#host.writeWatch.start(this.destroy);
     let timer: ReturnType<typeof setTimeout> | undefined;
     this.#socket.end(() => timer = setTimeout(this.destroy, DRAIN_TIMEOUT_MS));
     this.#socket.once("close", () => clearTimeout(timer));
@@ -258,8 +281,15 @@ export class Connection {
     else if (!this.#isBusy) this.#finish();
   }
 
+  #stopIdle(): void {
+    this.#host.newWatch.stop(this.destroy);
+    this.#host.idleWatch.stop(this.destroy);
+  }
+
   #close(): void {
+    this.#stopIdle();
     this.#host.headWatch.stop(this.destroy);
+    this.#host.writeWatch.stop(this.destroy);
     this.#body?.fail(connectionLost());
   }
 }

@@ -35,16 +35,18 @@ export class IncomingBody {
    */
   push(bytes: Buffer): number {
     if (this.#error !== null) return bytes.length;
-    const pieces = this.#waiting === null ? [] : [this.#waiting];
     let end = bytes.length;
     try {
-      end = this.#decoder.decode(bytes, pieces);
+      const decoded = this.#decoder.decode(bytes);
+      const { content } = decoded;
+      end = decoded.end;
+      if (content.length > 0) {
+        this.#waiting = this.#waiting === null ? content : Buffer.concat([this.#waiting, content]);
+      }
     } catch (error) {
       if (!(error instanceof MalformedRequestError)) throw error;
       this.fail(error);
     }
-    // Merge the pieces, since reading many tiny ones would take most of the CPU time.
-    this.#waiting = pieces.length > 1 ? Buffer.concat(pieces) : pieces[0] ?? null;
     if (this.isComplete || this.#waiting !== null) this.#wakeReader();
     if (this.#waiting !== null && !this.isComplete) this.#socket.pause();
     return end;

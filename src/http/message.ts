@@ -13,6 +13,11 @@ export interface HttpRequest {
    * @throws {MalformedRequestError}
    */
   read(): Uint8Array | null | Promise<Uint8Array | null>;
+  /**
+   * Whether the client waits for the response. "unknown" if the client has half-closed the
+   * connection or sends ahead: only a write can tell whether it is there.
+   */
+  client(): "here" | "unknown" | "gone";
   /** False for HTTP/1.0. */
   readonly isHttp11: boolean;
 }
@@ -38,6 +43,13 @@ export interface HttpResponse {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null;
   /** Whether the response lasts until the client half-closes the connection. */
   readonly isEndless?: boolean;
+  /**
+   * Called if the client accepts nothing for the stall timeout. The connection is then destroyed
+   * after another timeout, otherwise after the first.
+   */
+  readonly onStall?: () => void;
+  /** Called once when the response has been written, or its connection has closed. */
+  readonly onEnd?: () => void;
 }
 
 /** Handles one request. Never throws: errors are responses. */

@@ -2,7 +2,7 @@
  * Parses request heads: request line and header section (RFC 9112 sections 3 and 5). Rejects
  * ambiguous heads, because they enable request smuggling.
  */
-import { HEADER_BYTES_MAX } from "../limits.ts";
+import { HEADER_BYTES_MAX, HEADER_LINES_MAX } from "../limits.ts";
 import { MalformedRequestError } from "./message.ts";
 
 export interface RequestHead {
@@ -50,8 +50,11 @@ export function checkHeadSize(sizeBytes: number): void {
 
 /** Parses a head in Latin-1, without its empty line. @throws {MalformedRequestError} */
 export function parseRequestHead(text: string): RequestHead {
+  const lines = text.split("\r\n", HEADER_LINES_MAX + 2);
+  if (lines.length > HEADER_LINES_MAX + 1) {
+    throw new MalformedRequestError(`the request has more than ${HEADER_LINES_MAX} header lines`);
+  }
   checkHeadText(text);
-  const lines = text.split("\r\n");
   const [method, target, version, ...rest] = lines[0]!.split(" ");
   if (version === undefined || rest.length > 0 || !TOKEN.test(method!) || !TARGET.test(target!)) {
     throw new MalformedRequestError("the request line must be <method> <target> HTTP/1.1");

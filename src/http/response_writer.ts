@@ -3,21 +3,28 @@ import { Buffer } from "node:buffer";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { HttpResponse } from "./message.ts";
+import type { StallWatch } from "./stall_watch.ts";
 
 /** Pieces up to this size are copied into their frame, which costs less than another write. */
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
+/** A larger piece is written in parts, each of which the client must accept before the timeout. */
+const PART_BYTES_MAX = 256 * 1024;
 const CRLF = "\r\n";
 
 export class ResponseWriter {
   readonly #socket: Socket;
+  /** Times out a client that accepts nothing. */
+  readonly #stallWatch: StallWatch;
+  #onStall: HttpResponse["onStall"];
   #isGone = false;
   /** Wakes the waiting writer. */
   #wake: (() => void) | null = null;
   /** Ends the stream that is being written. */
   #endPieces: (() => void) | null = null;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, stallWatch: StallWatch) {
     this.#socket = socket;
+    this.#stallWatch = stallWatch;
     socket.on("drain", () => this.#wakeWriter());
     socket.on("close", () => {
       this.#isGone = true;
@@ -40,12 +47,17 @@ export class ResponseWriter {
     takesChunks: boolean,
   ): boolean | Promise<boolean> {
     const { body } = response;
+    this.#onStall = response.onStall;
     if (body === null) return this.#writeWhole(formatHead(response, keepsAlive));
-    if (typeof body === "string") {
-      return this.#writeWhole(formatHead(response, keepsAlive, Buffer.byteLength(body)) + body);
-    }
-    if (body instanceof Uint8Array) {
-      return this.#writeWhole(framed(formatHead(response, keepsAlive, body.length), body));
+    if (typeof body === "string" || body instanceof Uint8Array) {
+      const sizeBytes = Buffer.byteLength(body);
+      const head = formatHead(response, keepsAlive, sizeBytes);
+      if (sizeBytes > PART_BYTES_MAX) {
+        this.#write(head);
+        const isChunked = false;
+        return this.#writePieces(once(Buffer.from(body as string)), isChunked);
+      }
+      return this.#writeWhole(typeof body === "string" ? head + body : framed(head, body));
     }
     this.#write(formatHead(response, keepsAlive, takesChunks ? "chunked" : undefined));
     return this.#writePieces(body, takesChunks);
@@ -62,8 +74,12 @@ export class ResponseWriter {
     try {
       while (!this.#isGone) {
         const { done, value } = await iterator.next();
-        if (done || this.#isGone) break;
-        await this.#writePiece(value, isChunked);
+        if (done) break;
+        let at = 0;
+        for (; value.length - at > PART_BYTES_MAX; at += PART_BYTES_MAX) {
+          await this.#writePiece(value.subarray(at, at + PART_BYTES_MAX), isChunked);
+        }
+        await this.#writePiece(at === 0 ? value : value.subarray(at), isChunked);
       }
     } catch {
       // The handler has reported the error.
@@ -111,13 +127,27 @@ export class ResponseWriter {
   /** Resolves when the socket is writable or closed. */
   #room(): Promise<void> {
     if (this.#isGone) return Promise.resolve();
+    this.#stallWatch.start(this.#stall);
     return new Promise((resolve) => this.#wake = resolve);
   }
 
   #wakeWriter(): void {
+    this.#stallWatch.stop(this.#stall);
     this.#wake?.();
     this.#wake = null;
   }
+
+  readonly #stall = (): void => {
+    const onStall = this.#onStall;
+    this.#onStall = undefined;
+    if (onStall === undefined) return void this.#socket.destroy();
+    onStall();
+    this.#stallWatch.start(this.#stall);
+  };
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
 }
 
 /** @param framing the body length; absent for HEAD, or if closing the connection delimits it. */

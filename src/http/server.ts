@@ -3,18 +3,31 @@
  * connection handling are the same in every runtime.
  */
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { createServer, type Server } from "node:net";
+import { dirname } from "node:path";
 import { clearTimeout, setTimeout } from "node:timers";
-import { HEADERS_TIMEOUT_MS, SHUTDOWN_GRACE_MS } from "../limits.ts";
+import {
+  CONNECTIONS_MAX,
+  HEADERS_TIMEOUT_MS,
+  IDLE_TIMEOUT_MS,
+  SHUTDOWN_GRACE_MS,
+  WRITE_STALL_TIMEOUT_MS,
+} from "../limits.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { HttpHandler, HttpResponse, MalformedRequestError } from "./message.ts";
 import { bindSocket, closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
+import { Turns } from "./turns.ts";
 
 /** Idle time before a server probes its socket, and delay between a failed probe and reopening. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
+
+/** Descriptors left for files. The system's limit is unknown, so opening them is tried. */
+const SPARE_DESCRIPTORS = 32;
+/** The limit on connections is not lowered below this. */
+const CONNECTIONS_MIN = 8;
 
 export interface ListenOptions {
   /** Path of the socket, which must not exist. */
@@ -25,6 +38,11 @@ export interface ListenOptions {
   report: (line: string) => void;
   shutdownGraceMs?: number;
   headersTimeoutMs?: number;
+  /** Timeout for a client that accepts nothing of a response. */
+  writeStallTimeoutMs?: number;
+  idleTimeoutMs?: number;
+  /** Maximum open connections. Beyond, a connection between requests is closed for a new one. */
+  connectionsMax?: number;
   acceptProbeMs?: number;
   /** Called before the socket is reopened, which waits and is retried if this rejects. */
   mayReopen?: () => Promise<void>;
@@ -38,12 +56,42 @@ export interface ListenOptions {
 export async function listen(options: ListenOptions): Promise<{ close(): Promise<void> }> {
   const { path, handler, refusal, report } = options;
   const connections = new Set<Connection>();
-  const headWatch = new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS);
-  const host = { handler, refusal, report, headWatch, isClosing: false };
+  const host = {
+    handler,
+    refusal,
+    report,
+    headWatch: new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS),
+    newWatch: new StallWatch(options.idleTimeoutMs ?? IDLE_TIMEOUT_MS),
+    idleWatch: new StallWatch(options.idleTimeoutMs ?? IDLE_TIMEOUT_MS),
+    writeWatch: new StallWatch(options.writeStallTimeoutMs ?? WRITE_STALL_TIMEOUT_MS),
+    turns: new Turns(),
+    isClosing: false,
+  };
+  let connectionsMax = options.connectionsMax ?? CONNECTIONS_MAX;
+  let sockets = 0;
+  /** The number of sockets when descriptors were last found to be left. */
+  let triedSockets = 0;
+  const closeOne = () => host.newWatch.expireFirst() || host.idleWatch.expireFirst();
+  /** Called when few descriptors are left, because log files need some. */
+  const lowerLimit = () => {
+    connectionsMax = Math.max(CONNECTIONS_MIN, sockets - SPARE_DESCRIPTORS / 2);
+    triedSockets = 0;
+    for (let open = sockets; open > connectionsMax && closeOne(); open--);
+  };
   const open = async (): Promise<Server> => {
     // A client may half-close the connection and still read.
     const opened = createServer({ allowHalfOpen: true }, (socket) => {
       watch.accepted();
+      if (sockets >= connectionsMax && !closeOne()) {
+        socket.destroy();
+        return;
+      }
+      sockets += 1;
+      if (sockets >= triedSockets + SPARE_DESCRIPTORS / 2) {
+        triedSockets = sockets;
+        if (!canOpen(dirname(path))) lowerLimit();
+      }
+      socket.once("close", () => sockets -= 1);
       const connection = new Connection(socket, host);
       connections.add(connection);
       void connection.over().then(() => connections.delete(connection));
@@ -80,6 +128,19 @@ export async function listen(options: ListenOptions): Promise<{ close(): Promise
       return closed ??= closeSocketFile(socketFile, shutDown, report);
     },
   };
+}
+
+/** Whether SPARE_DESCRIPTORS can be opened. */
+function canOpen(path: string): boolean {
+  const opened: number[] = [];
+  try {
+    while (opened.length < SPARE_DESCRIPTORS) opened.push(openSync(path, "r"));
+  } catch (error) {
+    return !["EMFILE", "ENFILE"].includes((error as { code: string }).code);
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
+  }
+  return true;
 }
 
 async function closeServer(

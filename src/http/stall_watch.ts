@@ -1,6 +1,7 @@
 /**
- * Times out stalled heads, bodies and followers. One coarse timer serves all waits, because a timer
- * per request would cost more than reading its body. Timeouts fire up to one eighth late.
+ * Times out idle connections and stalled heads, bodies and responses. One coarse timer serves all
+ * waits, because a timer per request would cost more than reading its body. Timeouts fire up to one
+ * eighth late.
  */
 import { clearInterval, setInterval } from "node:timers";
 
@@ -45,6 +46,15 @@ export class StallWatch {
   /** Stops the wait that would call `giveUp`. */
   stop(giveUp: () => void): void {
     this.#sweeps.delete(giveUp);
+  }
+
+  /** Lets the wait that started first time out. @returns whether there was one. */
+  expireFirst(): boolean {
+    const [giveUp] = this.#sweeps.keys();
+    if (giveUp === undefined) return false;
+    this.stop(giveUp);
+    giveUp();
+    return true;
   }
 
   #sweep(): void {

@@ -1,6 +1,6 @@
 /**
- * The memory budget for request bodies. A body is admitted with a small reservation, which grows as
- * the body arrives and is held until its response is known.
+ * A memory budget, for request bodies or for responses. A body is admitted with a small
+ * reservation, which grows as the body arrives and is held until its response is known.
  *
  * A reserve for one body of maximum size is set aside for the body that has waited longest to grow,
  * so partly received bodies cannot deadlock. None is admitted while an admitted one waits to grow.
@@ -30,7 +30,14 @@ const DEFAULT_LIMITS = {
 /** Memory reserved by one body. Only `Admission` changes it. */
 export interface Reservation {
   bytes: number;
+  /** Whether it belongs to a small body, which is counted apart. */
+  isSmall?: boolean;
 }
+
+/** A small body takes at most this share of the budget. */
+const SMALL_SHARE = 1 / 256;
+/** Additional budget for small bodies, which do not wait for large ones. */
+const SMALL_BODIES_SHARE = 1 / 8;
 
 interface Waiter {
   reservation: Reservation;
@@ -42,6 +49,7 @@ interface Waiter {
 export class Admission {
   readonly #limits: typeof DEFAULT_LIMITS;
   #heldBytes = 0;
+  #smallBytes = 0;
   /** The body that may use the reserve. */
   #finishing: Reservation | null = null;
   /** Admitted bodies waiting for more memory, in order. */
@@ -56,19 +64,36 @@ export class Admission {
 
   /** Bytes reserved by all bodies together. */
   get heldBytes(): number {
-    return this.#heldBytes;
+    return this.#heldBytes + this.#smallBytes;
   }
 
-  /** Reserves memory for the first `bytes` of a body. @throws {ApiError} `overloaded`. */
-  admit(bytes: number): Reservation | Promise<Reservation> {
-    const reservation: Reservation = { bytes: 0 };
-    const isQueued = this.#growing.length > 0 || this.#arriving.length > 0;
-    if (!isQueued && this.#hasRoom(reservation, bytes)) {
-      this.#grant(reservation, bytes);
-      return reservation;
+  /**
+   * Reserves memory for the first `bytes` of a body.
+   * @param isWhole whether the body is not larger, so that it need not wait if it is small.
+   * @throws {ApiError} `overloaded`.
+   */
+  admit(bytes: number, isWhole?: boolean): Reservation | Promise<Reservation> {
+    const { totalBytes } = this.#limits;
+    const isSmall = isWhole === true && bytes <= totalBytes * SMALL_SHARE &&
+      this.#smallBytes + bytes <= totalBytes * SMALL_BODIES_SHARE;
+    if (isSmall) {
+      this.#smallBytes += bytes;
+      return { bytes, isSmall };
     }
+    const admitted = this.tryAdmit(bytes);
+    if (admitted !== null) return admitted;
+    const reservation: Reservation = { bytes: 0 };
     if (this.#arriving.length >= this.#limits.waitersMax) throw overloaded();
     return this.#wait(this.#arriving, reservation, bytes).then(() => reservation);
+  }
+
+  /** Reserves memory if it is available and no other waits for it; returns null otherwise. */
+  tryAdmit(bytes: number): Reservation | null {
+    const reservation: Reservation = { bytes: 0 };
+    const isQueued = this.#growing.length > 0 || this.#arriving.length > 0;
+    if (isQueued || !this.#hasRoom(reservation, bytes)) return null;
+    this.#grant(reservation, bytes);
+    return reservation;
   }
 
   /** Grows a reservation to `toBytes`. @throws {ApiError} `overloaded`; it is unchanged then. */
@@ -83,7 +108,8 @@ export class Admission {
 
   /** Releases a reservation. Repeated calls do nothing. */
   release(reservation: Reservation): void {
-    this.#heldBytes -= reservation.bytes;
+    if (reservation.isSmall === true) this.#smallBytes -= reservation.bytes;
+    else this.#heldBytes -= reservation.bytes;
     reservation.bytes = 0;
     if (reservation === this.#finishing) this.#finishing = null;
     this.#serveWaiters();
@@ -134,6 +160,6 @@ export class Admission {
 }
 
 function overloaded(): ApiError {
-  const message = "too many request bodies are in memory, so nothing was written; retry later";
+  const message = "too many requests are in memory, so nothing was written; retry later";
   return new ApiError("overloaded", message);
 }

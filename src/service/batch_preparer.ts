@@ -4,7 +4,6 @@
  * no thread can be started, the main thread prepares all batches.
  */
 import { Buffer } from "node:buffer";
-import { availableParallelism } from "node:os";
 import { ApiError } from "../event/api_error.ts";
 import { prepareBatch } from "../event/batch.ts";
 import type { PreparedBatch } from "../event/types.ts";
@@ -15,19 +14,25 @@ import {
 } from "../threads/thread_pool.ts";
 import type { PreparedBody } from "./batch_preparer_worker.ts";
 
-/** Maximum number of threads. Each takes 30 MiB. One core is left to the writer. */
-const THREADS_MAX = 2;
+/** Threads for bodies of each kind. Each takes 30 MiB. */
+const THREADS_MAX = 1;
+
+/** Bodies from this size on have a thread of their own, since one can take seconds. */
+export const SLOW_BODY_BYTES_MIN: number = 1024 * 1024;
 
 /** Preparing a smaller body takes less than a millisecond, and less CPU time than a round trip. */
 export const THREAD_BODY_BYTES_MIN: number = 64 * 1024;
 
 export class BatchPreparer {
-  readonly #threads: ThreadPool<ArrayBuffer, PreparedBody>;
+  readonly #quick: ThreadPool<ArrayBuffer, PreparedBody>;
+  readonly #slow: ThreadPool<ArrayBuffer, PreparedBody>;
 
   constructor(options: Partial<ThreadPoolOptions> = {}) {
-    const threadsMax = Math.max(1, Math.min(availableParallelism() - 1, THREADS_MAX));
     const module = new URL("./batch_preparer_worker.ts", import.meta.url);
-    this.#threads = new ThreadPool(module, { threadsMax, ...options });
+    const pool = () =>
+      new ThreadPool<ArrayBuffer, PreparedBody>(module, { threadsMax: THREADS_MAX, ...options });
+    this.#quick = pool();
+    this.#slow = pool();
   }
 
   /** See `prepareBatch()`. The buffer of a large body may be transferred. */
@@ -36,15 +41,16 @@ export class BatchPreparer {
   }
 
   /** Ends the threads. Must not be called while a body is being prepared. */
-  close(): Promise<void> {
-    return this.#threads.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#quick.close(), this.#slow.close()]);
   }
 
   async #prepareLarge(body: Uint8Array): Promise<PreparedBatch> {
     const isAlone = body.length === body.buffer.byteLength;
     const memory = (isAlone ? body : new Uint8Array(body)).buffer as ArrayBuffer;
+    const threads = body.length >= SLOW_BODY_BYTES_MIN ? this.#slow : this.#quick;
     try {
-      return received(await this.#threads.request(memory, [memory]));
+      return received(await threads.request(memory, [memory]));
     } catch (error) {
       if (error instanceof ThreadUnavailableError) return prepareBatch(body);
       if (error instanceof ApiError) throw error;

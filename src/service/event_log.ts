@@ -1,9 +1,10 @@
 /** The operations of the service on an open log, called by the HTTP layer. */
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
-import { FOLLOWERS_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
+import { FOLLOWERS_MAX, LARGE_BLOCK_BYTES_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
-import { EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
+import { type ClientState, EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
+import { Admission } from "./admission.ts";
 import { BacklogGate } from "./backlog_gate.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import { type FollowHub, FollowSession, LivePages } from "./follow.ts";
@@ -21,6 +22,8 @@ export type EventLog = Omit<EventLogService, Lifecycle>;
 export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter"> & {
   /** See `EventScan.next()`. */
   next(): Promise<Uint8Array | null>;
+  /** See `EventScan.close()`. */
+  close(): void;
 };
 
 /** A follow response, record by record. */
@@ -40,6 +43,10 @@ export class EventLogService {
   readonly #queue: WriterQueue;
   readonly #streamPages: StreamPages;
   readonly #hub: FollowHub;
+  readonly #largeBlocks = new Admission({
+    totalBytes: 2 * LARGE_BLOCK_BYTES_MAX,
+    bodyBytes: LARGE_BLOCK_BYTES_MAX,
+  });
   #followers = 0;
   #shuttingDown = false;
 
@@ -102,8 +109,17 @@ export class EventLogService {
     return await this.#submit(retireMutation(source));
   }
 
-  replay(query: ReplayQuery): Replay {
-    return new EventScan(this.#log.snapshot, { ...query, limitBytes: REPLAY_RESPONSE_BYTES_MAX });
+  /** @param client returns the state of the client; the replay ends once it is gone. */
+  replay(query: ReplayQuery, client: () => ClientState = () => "here"): Replay {
+    const reserve = (bytes: number) => this.#reserve(bytes);
+    const limits = { limitBytes: REPLAY_RESPONSE_BYTES_MAX, client, reserve };
+    return new EventScan(this.#log.snapshot, { ...query, ...limits });
+  }
+
+  /** Reserves the memory of a large block. @throws {ApiError} `overloaded`. */
+  async #reserve(sizeBytes: number): Promise<() => void> {
+    const held = await this.#largeBlocks.admit(Math.min(sizeBytes, LARGE_BLOCK_BYTES_MAX));
+    return () => this.#largeBlocks.release(held);
   }
 
   /** @throws {ApiError} `overloaded` if there are too many followers. */

@@ -218,7 +218,7 @@ const PAGE_OVERHEAD_BYTES = 512;
 
 /**
  * Reads the next page from a snapshot, for FOLLOW_POSITION_INTERVAL_MS and up to the end of a file.
- * @param isWanted called after each piece of the log; the page ends once it returns false.
+ * @param isWanted called before each block of the log; the page ends once it returns false.
  */
 export async function readFollowPage(
   snapshot: LogSnapshot,
@@ -228,14 +228,13 @@ export async function readFollowPage(
   const dueMs = performance.now() + FOLLOW_POSITION_INTERVAL_MS;
   const isEnough = () => performance.now() >= dueMs;
   const limits = { limitBytes: FOLLOW_RECORD_BYTES_MAX, isEnough };
-  const scan = new EventScan(snapshot, { ...query, ...limits });
+  const client = () => isWanted() ? "here" : "gone";
+  const scan = new EventScan(snapshot, { ...query, ...limits, client });
   const pieces: Buffer[] = [];
-  let isCutShort = false;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
     if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
-    isCutShort = !isWanted();
-    if (isCutShort) break;
   }
+  const isCutShort = !isWanted();
   const { lastEventId } = scan;
   const nextAfter = isCutShort ? lastEventId ?? query.after ?? null : scan.nextAfter;
   const at = { lastEventId, nextAfter, through: snapshot.frontier };

@@ -17,6 +17,7 @@ import {
   type StreamSource,
 } from "../log/read/stream_counts.ts";
 import type { LogFile } from "../log/read/snapshot.ts";
+import { ScanTurn } from "../log/read/scan_turn.ts";
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { fileView } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
@@ -79,7 +80,11 @@ export class StreamPages {
       : await this.#kept.load(through, () => this.#count(through));
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
     const wanted = { afterKey, source, limit: limit + 1 };
-    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), wanted);
+    // A page takes milliseconds, as a turn of a scan does.
+    const turn = new ScanTurn();
+    await turn.begin();
+    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), wanted)
+      .finally(() => turn.end());
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null) this.#kept.set(at.throughEventId, at);

@@ -16,13 +16,15 @@ const CLOSING = {
 const MEDIUM = JSON.stringify("x".repeat(REPLAY_WHOLE_BYTES_MAX / 4));
 const LARGE = JSON.stringify("x".repeat(REPLAY_WHOLE_BYTES_MAX));
 
+const HERE = { client: () => "here" as const };
+
 function noFailure(error: unknown): void {
   assert.fail(`unexpected failure: ${error}`);
 }
 
 /** Sends these pieces as a replay response. @returns the body, and the declared length, if any. */
 async function replayed(pieces: string[]) {
-  const { body } = await replayResponse(stubReplay(pieces), noFailure);
+  const { body } = await replayResponse(stubReplay(pieces), HERE, noFailure);
   assert.ok(body !== null && typeof body !== "string");
   if (body instanceof Uint8Array) return { text: String(body), lengthBytes: body.length };
   const parts: Uint8Array[] = [];

@@ -33,6 +33,11 @@ const RUNS: [name: string, args: string[], rows: string[]][] = [
   ["shapes", ["--seconds", "0.5"], ["conditional-64", "beside-conditional-16"]],
   ["memory", MEMORY, ["keys", "all"]],
   ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
+  [
+    "hostile",
+    ["--events", "20000", "--seconds", "0.2"],
+    ["alone", "abandoned-400", "pipeline-16", "unread-streams-1500"],
+  ],
   ["steady", STEADY, ["1", "2", "3"]],
 ];
 /** Benchmarks that run without `--rows`: they have no such option, or all rows are wanted. */

@@ -127,7 +127,7 @@ test("a stalled follower is ended with buffer_exceeded and can resume", async ()
     assert.equal(delivered.length + resumed.length, eventCount, "nothing is lost");
     rest.close();
     stalled.destroy();
-  }, { log: tellingOfEnd(ended), handler: { followStallTimeoutMs: 40 } });
+  }, { log: tellingOfEnd(ended), listen: { writeStallTimeoutMs: 1000 } });
 });
 
 test("a stalled follower delays neither commits nor other followers", async () => {
@@ -160,5 +160,5 @@ test("a follower that waits for commits does not time out", async () => {
     assert.equal((await idle.takeLive(1)).length, 1);
     idle.close();
     stalled.destroy();
-  }, { log: tellingOfEnd(ended), handler: { followStallTimeoutMs: 40 } });
+  }, { log: tellingOfEnd(ended), listen: { writeStallTimeoutMs: 1000 } });
 });

@@ -147,3 +147,28 @@ test("Admission never exceeds its limit and eventually serves every body", async
   assert.ok(heldMaxBytes > 60, `${heldMaxBytes} bytes use the reserve`);
   assert.equal(room.heldBytes, 0);
 });
+
+test("Admission.admit() admits whole small bodies within a budget of their own", async () => {
+  const room = admission({ totalBytes: 1024, bodyBytes: 512 });
+  const large = room.admit(512) as Reservation;
+  await assert.rejects(async () => await room.admit(4), OVERLOADED);
+  const isWhole = true;
+  await assert.rejects(async () => await room.admit(5, isWhole), OVERLOADED);
+  const small = Array.from({ length: 32 }, () => room.admit(4, isWhole) as Reservation);
+  await assert.rejects(async () => await room.admit(4, isWhole), OVERLOADED);
+  assert.equal(room.heldBytes, 512 + 32 * 4);
+  room.release(small[0]!);
+  assert.equal((room.admit(4, isWhole) as Reservation).bytes, 4);
+  room.release(large);
+});
+
+test("Admission.tryAdmit() does not wait, nor overtake those that do", async () => {
+  const room = admission(PATIENT);
+  const first = room.tryAdmit(60)!;
+  assert.equal(room.tryAdmit(1), null);
+  const waiting = room.admit(60);
+  room.release(first);
+  assert.equal(room.tryAdmit(1), null);
+  room.release(await waiting);
+  assert.equal(room.tryAdmit(1)?.bytes, 1);
+});

@@ -36,6 +36,7 @@ export function stubReplay(pieces: Iterable<string | Error>): Replay {
     snapshotThroughEventId: "snapshot",
     lastEventId: "last",
     nextAfter: "next",
+    close() {},
     // deno-lint-ignore require-await -- errors must reject
     async next() {
       const { done, value } = iterator.next();

@@ -19,6 +19,7 @@ export function stubRequest(options: StubRequestOptions = {}): HttpRequest {
     method,
     target,
     isHttp11: true,
+    client: () => "here",
     header: (name) => headers[name] ?? null,
     // deno-lint-ignore require-await -- errors thrown by `pieces` must reject
     async read() {

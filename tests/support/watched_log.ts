@@ -54,7 +54,7 @@ function watchReceipts(service: EventLogService, monitor: OrderMonitor): void {
 
 function watchReaders(service: EventLogService, monitor: OrderMonitor): void {
   const replay = service.replay.bind(service);
-  service.replay = (query) => watchPieces(replay(query), monitor);
+  service.replay = (query, client) => watchPieces(replay(query, client), monitor);
   const follow = service.follow.bind(service);
   service.follow = (query) => watchPieces(follow(query), monitor);
 }

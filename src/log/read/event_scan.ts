@@ -3,8 +3,10 @@
  * read buffer is also the send buffer.
  */
 import { Buffer } from "node:buffer";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
+import { nextLoop, ScanTurn } from "./scan_turn.ts";
 import { type LogFile, type LogSnapshot, readLines } from "./snapshot.ts";
 import {
   type EventFilter,
@@ -14,10 +16,12 @@ import {
   lineMatcher,
 } from "../line/stored_line.ts";
 
-/** A scan pauses after reading this much without a match, since its client may be gone. */
+/** A scan pauses after reading this much without a match, so that its caller can write. */
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
+/** Resolves when the last scan that waits for its loop may read its large block. */
+let largeReads = Promise.resolve();
 const COMMA = 0x2c;
 
 /** Estimated size of an event before any has been read. */
@@ -32,15 +36,29 @@ export interface ScanOptions {
   limitBytes: number;
   /** Called after each file; the scan ends there if it returns true. */
   isEnough?: () => boolean;
+  /** Returns the state of the client, called before each block. */
+  client?: () => ClientState;
+  /** Waits for the memory of a large block. @returns a function that releases it. */
+  reserve?: (sizeBytes: number) => Promise<() => void>;
 }
 
+/**
+ * Whether a client still waits for the response. "unknown" if only a write can tell: the scan then
+ * pauses after each block. A scan whose client is "gone" ends.
+ */
+export type ClientState = "here" | "unknown" | "gone";
+
 /** The options a client chooses; the service sets `limitBytes`. */
-export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "isEnough">;
+export type ReplayQuery = Omit<ScanOptions, "limitBytes" | "isEnough" | "client" | "reserve">;
 
 export class EventScan {
   /** Durable frontier when the scan started; null for an empty log. */
   readonly snapshotThroughEventId: string | null;
   readonly #memory = new ScanMemory();
+  readonly #turn = new ScanTurn();
+  readonly #client: () => ClientState;
+  /** Releases the memory of a large block. */
+  #release: (() => void) | null = null;
   readonly #chunks: AsyncGenerator<Buffer, void>;
   readonly #after: string | undefined;
   readonly #matcher: LineMatcher | null;
@@ -57,16 +75,29 @@ export class EventScan {
 
   constructor(snapshot: LogSnapshot, options: ScanOptions) {
     const { after, filter, limitEvents, limitBytes, isEnough = () => false } = options;
-    const endsAfter = ({ lastEventId }: LogFile) => {
+    const endsAfter = async ({ lastEventId }: LogFile) => {
       if (isEnough()) this.#endedAfter = lastEventId;
-      return this.#endedAfter !== null;
+      await this.#turn.yield();
+      return this.#endedAfter !== null || this.#client() === "gone";
     };
     const wantedBytes = () => this.#expectedBytes();
-    const wanted = { after, filter, wantedBytes, memory: this.#memory };
+    const reserve = async (sizeBytes: number) => {
+      // Others may run meanwhile.
+      this.#turn.end();
+      try {
+        this.#release = await options.reserve?.(sizeBytes) ?? null;
+        // Reading and checking a large block takes long, so one is read in each loop.
+        await (largeReads = largeReads.then(nextLoop));
+      } finally {
+        await this.#turn.begin();
+      }
+    };
+    const wanted = { after, filter, wantedBytes, memory: this.#memory, reserve };
     this.snapshotThroughEventId = snapshot.frontier;
     this.#chunks = readLines(snapshot.files, wanted, endsAfter);
     this.#after = after;
     this.#matcher = lineMatcher(filter);
+    this.#client = options.client ?? (() => "here");
     this.#remainingEvents = limitEvents;
     this.#remainingBytes = limitBytes;
     this.#skipping = after !== undefined;
@@ -93,22 +124,52 @@ export class EventScan {
 
   /**
    * Returns the lines of the next events, joined by commas and valid until the next call; null at
-   * the end. Returns an empty buffer after SCAN_PAUSE_BYTES without a match, so that the caller can
-   * give up.
+   * the end, or if the client is gone. Returns an empty buffer after SCAN_PAUSE_BYTES without a
+   * match, or after a block if the state of the client is unknown.
    */
   async next(): Promise<Buffer | null> {
+    await this.#turn.begin();
+    let events: Buffer | null = null;
+    try {
+      if (this.#release !== null) this.close();
+      events = await this.#read();
+      return events;
+    } finally {
+      this.#turn.end();
+      if (events === null) this.close();
+    }
+  }
+
+  /** Releases the memory of the last events returned. */
+  close(): void {
+    this.#memory.release();
+    this.#release?.();
+    this.#release = null;
+  }
+
+  async #read(): Promise<Buffer | null> {
     let missedBytes = 0;
-    while (!this.#limitReached) {
+    // What the caller has written fails in the next loop if the client is gone.
+    if (this.#client() === "unknown") await nextLoop();
+    while (!this.#limitReached && this.#client() !== "gone") {
       const { value: chunk } = await this.#chunks.next();
-      if (chunk === undefined) break;
+      if (chunk === undefined) return null;
       this.#scannedBytes += chunk.length;
       const events = this.#takeEvents(chunk);
-      if (events !== null) return events;
+      if (events !== null) return this.#withoutRest(events, chunk);
       missedBytes += chunk.length;
-      if (missedBytes >= SCAN_PAUSE_BYTES) return EMPTY;
+      if (missedBytes >= SCAN_PAUSE_BYTES || this.#client() === "unknown") return EMPTY;
+      await this.#turn.yield();
     }
-    this.#memory.release();
     return null;
+  }
+
+  /** Copies a few events out of a large block, which they would keep in memory. */
+  #withoutRest(events: Buffer, chunk: Buffer): Buffer {
+    if (chunk.length <= READ_CHUNK_BYTES || events.length * 2 > chunk.length) return events;
+    const copy = Buffer.from(events);
+    this.close();
+    return copy;
   }
 
   /**

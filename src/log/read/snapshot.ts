@@ -12,6 +12,8 @@ export interface LinesWanted {
   /** Estimates the bytes still wanted, to size reads. */
   wantedBytes: () => number;
   memory: ScanMemory;
+  /** Waits until a block that is larger than READ_CHUNK_BYTES may be in memory. */
+  reserve?: (sizeBytes: number) => Promise<void>;
 }
 
 /** A segment, a pending file, or the tail up to the snapshot's end. */
@@ -41,11 +43,11 @@ export interface LogSnapshot {
 export async function* readLines(
   files: readonly LogFile[],
   wanted: LinesWanted,
-  endsAfter: (file: LogFile) => boolean = () => false,
+  endsAfter: (file: LogFile) => boolean | Promise<boolean> = () => false,
 ): AsyncGenerator<Buffer, void> {
   for (const file of files) {
     if (wanted.after !== undefined && file.lastEventId <= wanted.after) continue;
     yield* file.lines(wanted);
-    if (endsAfter(file)) return;
+    if (await endsAfter(file)) return;
   }
 }

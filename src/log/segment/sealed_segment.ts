@@ -39,18 +39,22 @@ async function* readChunks(
   for (const [place, number] of numbers.entries()) {
     if (recordKey !== undefined) {
       const lines = await segment.readLinesOfKey(number, recordKey);
+      if (lines.length > READ_CHUNK_BYTES) await wanted.reserve?.(lines.length);
       const start = after === undefined ? 0 : firstLineAfter(lines, after);
       if (start < lines.length) yield lines.subarray(start);
       continue;
     }
     let end = 0;
     let sizeBytes = Infinity;
+    let reservedBytes = READ_CHUNK_BYTES;
     while (end < sizeBytes) {
-      yield await segment.useRowGroup(number, (lines) => {
+      const taken = await segment.useRowGroup(number, (lines) => {
         const start = end === 0 && after !== undefined ? firstLineAfter(lines, after) : end;
         const next = numbers[place + 1];
         const isFirst = end === 0;
-        end = chunkEnd(lines, start);
+        const chunkBytes = chunkEnd(lines, start) - start;
+        if (chunkBytes > reservedBytes) return chunkBytes;
+        end = start + chunkBytes;
         sizeBytes = lines.length;
         // Decode the next row group while this one is sent.
         if (isFirst && next !== undefined && wanted.wantedBytes() > sizeBytes - start) {
@@ -60,6 +64,10 @@ async function* readChunks(
         chunk.set(lines.subarray(start, end));
         return chunk;
       });
+      const isTaken = typeof taken !== "number";
+      reservedBytes = isTaken ? READ_CHUNK_BYTES : taken;
+      if (isTaken) yield taken;
+      else await wanted.reserve?.(taken);
     }
   }
 }

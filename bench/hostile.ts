@@ -1,0 +1,221 @@
+/**
+ * Measures an innocent client beside hostile ones: it appends and lists one stream, in turn. Peak
+ * memory is that of the whole row, and memory after it that of some seconds without the hostile
+ * clients. See README.md in this directory.
+ */
+import { Buffer } from "node:buffer";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { ATTACK_NAMES, LARGE_KIND, type Target } from "./hostile/attacks.ts";
+import { Deployment } from "./support/deployment.ts";
+import { probeDisk } from "./support/disk_probe.ts";
+import { LatencyHistogram } from "./support/latency_histogram.ts";
+import { nothingPending } from "./support/log_files.ts";
+import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
+import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
+import { RawClient } from "./support/raw_client.ts";
+import { typicalPayload } from "./support/requests.ts";
+import {
+  formatTable,
+  makeReport,
+  megabytes,
+  publish,
+  rounded,
+  type Row,
+} from "./support/report.ts";
+import { withServer } from "./support/with_deployment.ts";
+
+const TOKEN = "bench-token";
+const EVENTS = 4_000_000;
+const BATCH_EVENTS = 10_000;
+const STREAMS = 1000;
+const LARGE_EVENT_BYTES = 30 * 1024 * 1024;
+/** Events of a 100 KB batch. */
+const LARGE_BATCH_EVENTS = 240;
+/** Pause of the innocent client between requests. */
+const PAUSE_MS = 5;
+/** Time after a row until its memory is measured. */
+const SETTLE_MS = 10_000;
+const SEALING_TIMEOUT_MS = 1_200_000;
+
+let batches = 0;
+
+/** Builds an authorized request for a batch. */
+function batchOf(events: unknown[]): Buffer {
+  const batch_id = `${Date.now()}-${batches++}`;
+  const body = JSON.stringify({ batch_id, source: "innocent", events });
+  const length = Buffer.byteLength(body);
+  return Buffer.from(`${head("POST /v1/events")}Content-Length: ${length}\r\n\r\n${body}`);
+}
+
+function head(start: string): string {
+  return `${start} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${TOKEN}\r\n`;
+}
+
+function eventOf(number: number, stream: string, kind: string, payload: unknown): unknown {
+  return { stream, record_key: `key-${number}`, kind, payload };
+}
+
+function typicalBatch(events: number): Buffer {
+  return batchOf(
+    Array.from({ length: events }, (_, n) => eventOf(n, "innocent", "u", typicalPayload(n))),
+  );
+}
+
+async function exchange(client: RawClient, request: Buffer): Promise<number> {
+  const { status, bodyEnd } = await client.exchange(request);
+  if (status !== 200 && status !== 429) throw new Error(`status ${status}: ${bodyEnd}`);
+  return status;
+}
+
+/** Appends events of two streams and two kinds. */
+async function build(deployment: Deployment, events: number): Promise<void> {
+  progress(`building a log of ${events} events`);
+  await withServer(deployment, async () => {
+    const client = await RawClient.connect(deployment.socketPath);
+    for (let done = 0; done < events; done += BATCH_EVENTS) {
+      const pairs = Array.from({ length: Math.min(events - done, BATCH_EVENTS) }, (_, n) => {
+        const name = n % 2 === 0 ? "even" : "odd";
+        return eventOf(done + n, name, name, n);
+      });
+      while (await exchange(client, batchOf(pairs)) === 429);
+    }
+    client.close();
+    await nothingPending(deployment, SEALING_TIMEOUT_MS);
+  });
+}
+
+/** Appends what the clients that read nothing ask for: a large event, and a page of streams. */
+async function appendLarge(client: RawClient): Promise<void> {
+  const large = eventOf(0, "large", LARGE_KIND, "x".repeat(LARGE_EVENT_BYTES));
+  await exchange(client, batchOf([large]));
+  const streams = Array.from({ length: STREAMS }, (_, n) => n);
+  await exchange(client, batchOf(streams.map((n) => eventOf(n, `stream-${n}`, "u", n))));
+}
+
+/** Replaces the token in a configuration, if there is one. */
+async function setToken(folder: string, token: string): Promise<void> {
+  const path = join(folder, "service.toml");
+  const text = await readFile(path, "utf8").catch(() => null);
+  if (text !== null) await writeFile(path, text.replace(/^token = .*$/m, `token = "${token}"`));
+}
+
+/** The innocent client's measurements. */
+class Innocent {
+  readonly latencies = new LatencyHistogram();
+  slowestMs = 0;
+  refusals = 0;
+  readonly #client: RawClient;
+  readonly #events: number;
+
+  constructor(client: RawClient, events: number) {
+    this.#client = client;
+    this.#events = events;
+  }
+
+  /** Appends and lists for `durationMs`, and at least once. */
+  async run(durationMs: number): Promise<void> {
+    const listing = Buffer.from(`${head("GET /v1/streams?source=innocent")}\r\n`);
+    const endMs = performance.now() + durationMs;
+    do {
+      for (const request of [typicalBatch(this.#events), listing]) {
+        const startMs = performance.now();
+        const status = await exchange(this.#client, request);
+        const tookMs = performance.now() - startMs;
+        this.latencies.record(tookMs);
+        this.slowestMs = Math.max(this.slowestMs, tookMs);
+        if (status === 429) this.refusals += 1;
+        await delay(PAUSE_MS);
+      }
+    } while (performance.now() < endMs);
+  }
+}
+
+async function measureRow(
+  row: string,
+  deployment: Deployment,
+  { measureMs, warmupMs }: BenchOptions,
+): Promise<Row> {
+  progress(row);
+  const { socketPath } = deployment;
+  return await withServer(deployment, async ({ pid }) => {
+    const client = await RawClient.connect(socketPath);
+    const events = row.startsWith("bodies") ? LARGE_BATCH_EVENTS : 1;
+    if (row.startsWith("unread")) await appendLarge(client);
+    await new Innocent(client, events).run(warmupMs);
+    const startBytes = memoryBytes(pid);
+    const workerData: Target = { attack: row, socketPath, token: TOKEN };
+    const worker = new Worker(new URL("./hostile/attacks.ts", import.meta.url), { workerData });
+    const failed = new Promise<never>((_, reject) => worker.once("error", reject));
+    failed.catch(() => {});
+    const begun = new Promise((resolve) => worker.once("message", resolve));
+    await Promise.race([begun, failed]);
+    const innocent = new Innocent(client, events);
+    await Promise.race([innocent.run(measureMs), failed]);
+    const peakBytes = peakMemoryBytes(pid);
+    const ended = new Promise((resolve) => worker.once("message", resolve));
+    worker.postMessage("end");
+    await ended;
+    await worker.terminate();
+    await delay(Math.min(SETTLE_MS, 2 * measureMs));
+    client.close();
+    const { latencies, slowestMs, refusals } = innocent;
+    return {
+      row,
+      "requests": latencies.count,
+      "p50 ms": rounded(latencies.quantileMs(0.5), 1),
+      "p99 ms": rounded(latencies.quantileMs(0.99), 1),
+      "slowest ms": rounded(slowestMs, 1),
+      "429s": refusals,
+      "before MB": megabytes(startBytes),
+      "peak MB": megabytes(peakBytes),
+      "after MB": megabytes(memoryBytes(pid)),
+    };
+  });
+}
+
+/** Removes an option with a value from the arguments. @returns the value, if it was given. */
+function takeOption(name: string): string | undefined {
+  const at = process.argv.indexOf(name);
+  return at < 0 ? undefined : process.argv.splice(at, 2)[1];
+}
+
+await runBench(async () => {
+  const keep = takeOption("--keep");
+  const checkout = takeOption("--checkout");
+  const options = parseBenchOptions(process.argv.slice(2), ATTACK_NAMES);
+  const { parent, serverRuntime, events = EVENTS, jsonPath } = options;
+  const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
+  const deploy = async (name: string) => {
+    // init refuses a changed configuration.
+    await setToken(name, "");
+    const deployment = await Deployment.at(name, serverRuntime, checkout);
+    await setToken(name, TOKEN);
+    return deployment;
+  };
+  try {
+    const logFolder = keep ?? join(folder, "log");
+    const deployment = await deploy(logFolder);
+    const builtPath = join(logFolder, "built");
+    if (await readFile(builtPath, "utf8").catch(() => null) === null) {
+      await build(deployment, events);
+      await writeFile(builtPath, `${events}`);
+    }
+    const disk = probeDisk(parent ?? tmpdir());
+    const rows: Row[] = [];
+    for (const row of options.rows) {
+      // Memory of clients that read nothing is measured on a small log, which others don't share.
+      const isSmall = row.startsWith("unread");
+      const measured = isSmall ? await deploy(join(folder, row)) : deployment;
+      rows.push(await measureRow(row, measured, options));
+      progress(formatTable(rows.slice(-1)));
+    }
+    await publish(makeReport(`hostile, ${events} events`, serverRuntime, disk, rows), jsonPath);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

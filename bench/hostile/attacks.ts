@@ -1,0 +1,220 @@
+/**
+ * Hostile clients, which run on a worker thread, so that they do not delay the client that is
+ * measured. The thread ends when the benchmark terminates it.
+ */
+import { Buffer } from "node:buffer";
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
+
+/** Matches nothing, although every row group has events of this stream and of this kind. */
+export const NO_MATCH = "/v1/events?stream=even&kind=odd";
+/** The kind of the largest event. */
+export const LARGE_KIND = "large";
+/** Milliseconds until an abandoned replay is closed. */
+const ABANDONED_MS = 2;
+const ABANDONED = 400;
+const UNREAD_EVENTS = 150;
+const UNREAD_ERRORS = 300;
+const UNREAD_STREAMS = 1500;
+const BODY_BYTES = 32 * 1024 * 1024;
+const HEAD_LINES = 16_000;
+const ERRORS = 9_900;
+const RETRY_MS = 5;
+const PIPELINED = 4096;
+const CHURN_PER_SECOND = 1000;
+const HALF_HEADS = 2000;
+
+/** A running attack: where to attack, and the token that authorizes requests. */
+export interface Target {
+  attack: string;
+  socketPath: string;
+  token: string;
+}
+
+const ended: (() => void)[] = [];
+let isBegun = false;
+
+/** Tells the benchmark once that the requests are prepared. */
+function tellBegun(): void {
+  if (!isBegun) parentPort!.postMessage("begun");
+  isBegun = true;
+}
+
+/** Opens a connection that reads nothing, and retries while the backlog is full. */
+async function open({ socketPath }: Target): Promise<Socket> {
+  tellBegun();
+  for (;;) {
+    const socket = connect({ path: socketPath, allowHalfOpen: true });
+    await new Promise((resolve) => socket.once("connect", resolve).once("error", resolve));
+    socket.on("error", () => {});
+    if (socket.readyState === "open") return socket;
+    await delay(RETRY_MS);
+  }
+}
+
+function get({ token }: Target, path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+}
+
+function post({ token }: Target, framing: string): string {
+  const authorization = `Authorization: Bearer ${token}`;
+  return `POST /v1/events HTTP/1.1\r\nHost: x\r\n${authorization}\r\n${framing}\r\n\r\n`;
+}
+
+/** Sends `bytes` repeatedly, as fast as the server accepts them, on a new connection if it ends. */
+async function flood(target: Target, begin: string, bytes: Buffer | string): Promise<never> {
+  for (;;) {
+    const socket = await open(target);
+    socket.resume();
+    socket.write(begin);
+    let isOpen = true;
+    socket.once("close", () => isOpen = false).once("end", () => isOpen = false);
+    while (isOpen) {
+      await new Promise<void>((resolve) => {
+        socket.once("close", resolve).once("end", resolve);
+        socket.write(bytes, () => resolve());
+      });
+      socket.removeAllListeners("close").removeAllListeners("end");
+      socket.once("close", () => isOpen = false).once("end", () => isOpen = false);
+      if (socket.destroyed || socket.readableEnded) isOpen = false;
+    }
+    socket.destroy();
+    await delay(RETRY_MS);
+  }
+}
+
+/** Sends a request again as soon as its response has ended. */
+async function repeat(target: Target, request: string | Buffer, reads = true): Promise<never> {
+  for (;;) {
+    const socket = await open(target);
+    if (reads) socket.resume();
+    const over = new Promise((resolve) => socket.once("close", resolve).once("end", resolve));
+    socket.write(request);
+    await over;
+    socket.destroy();
+    await delay(RETRY_MS);
+  }
+}
+
+/** Sends a request whose response is never read. */
+async function unread(target: Target, request: string | Buffer): Promise<void> {
+  const socket = await open(target);
+  socket.pause();
+  ended.push(() => socket.destroy());
+  socket.write(request);
+}
+
+async function abandon(target: Target): Promise<void> {
+  const socket = await open(target);
+  socket.write(get(target, NO_MATCH));
+  await delay(ABANDONED_MS);
+  socket.destroy();
+}
+
+async function churn(target: Target): Promise<never> {
+  for (;;) {
+    for (let count = 0; count < CHURN_PER_SECOND / 100; count++) {
+      void open(target).then((socket) => socket.destroy());
+    }
+    await delay(10);
+  }
+}
+
+async function times(count: number, begin: () => Promise<unknown>): Promise<void> {
+  for (let n = 0; n < count; n++) await begin();
+}
+
+function together(count: number, begin: (n: number) => Promise<unknown>): Promise<unknown> {
+  return Promise.all(Array.from({ length: count }, (_, n) => begin(n)));
+}
+
+/** The slowest bodies of the largest size. Each ends in an invalid event. */
+export function slowBody(form: number): string {
+  const payload = [
+    () => `[${fill((n) => (n === 0 ? "" : ",") + "1e20")}]`,
+    () => `[${fill((n) => (n === 0 ? "" : ",") + '"\\n"')}]`,
+    () => `{"\\n":1${fill((n) => `,"m${n}":1`)}}`,
+    () => `{"x":1${fill((n) => `,"${1e6 + n}":1`)}}`,
+  ][form]!();
+  const event = { stream: "s", record_key: "k", kind: "u", payload: 0 };
+  const text = JSON.stringify({ batch_id: "slow", source: "hostile", events: [event, {}] });
+  return text.replace('"payload":0', () => `"payload":${payload}`);
+}
+
+function fill(piece: (n: number) => string): string {
+  let text = "";
+  for (let n = 0; text.length < BODY_BYTES - 1000; n++) text += piece(n);
+  return text;
+}
+
+/** A batch whose response lists this many faults. */
+function faultyBatch(): string {
+  const event = '{"stream":"A","record_key":"k","kind":"u","payload":1}';
+  return `{"batch_id":"b","source":"s","events":[${new Array(ERRORS).fill(event).join(",")}]}`;
+}
+
+function posted(target: Target, body: string): Buffer {
+  const bytes = Buffer.from(body);
+  return Buffer.concat([Buffer.from(post(target, `Content-Length: ${bytes.length}`)), bytes]);
+}
+
+/** Every attack resolves once it is under way. */
+const ATTACKS: Record<string, (target: Target) => Promise<unknown>> = {
+  "alone": () => Promise.resolve(),
+  "abandoned-400": (target) => times(ABANDONED, () => abandon(target)),
+  "pipeline-16": (target) => begun(together(16, () => flood(target, "", pipelined()))),
+  "heads-8": (target) => begun(together(8, () => flood(target, "", longHead()))),
+  "chunks-8": (target) => {
+    const begin = post(target, "Transfer-Encoding: chunked");
+    return begun(together(8, () => flood(target, begin, "1\r\n \r\n".repeat(PIPELINED))));
+  },
+  "no-match-64": (target) => begun(together(64, () => repeat(target, get(target, NO_MATCH)))),
+  "replays-16": (target) => {
+    const page = get(target, "/v1/events?limit=100000").replace("1.1", "1.0");
+    return begun(together(16, () => repeat(target, page)));
+  },
+  "follows-32": (target) =>
+    begun(together(32, () => repeat(target, get(target, `${NO_MATCH}&follow=true`)))),
+  "bodies-4": (target) => {
+    const bodies = [0, 1, 2, 3].map((form) => posted(target, slowBody(form)));
+    return begun(together(4, (n) => repeat(target, bodies[n]!)));
+  },
+  "half-heads-2000": (target) => together(HALF_HEADS, () => unread(target, "GET / HT")),
+  "churn-1000": (target) => begun(churn(target)),
+  "unread-events-150": (target) => {
+    const request = get(target, `/v1/events?kind=${LARGE_KIND}&limit=1`);
+    return together(UNREAD_EVENTS, () => unread(target, request));
+  },
+  "unread-errors-300": (target) => {
+    const request = posted(target, faultyBatch());
+    return together(UNREAD_ERRORS, () => unread(target, request));
+  },
+  "unread-streams-1500": (target) =>
+    together(UNREAD_STREAMS, () => unread(target, get(target, "/v1/streams?limit=1000"))),
+};
+
+export const ATTACK_NAMES: string[] = Object.keys(ATTACKS);
+
+/** Does not wait for an attack that never ends. */
+function begun(attack: Promise<unknown>): Promise<void> {
+  void attack;
+  return Promise.resolve();
+}
+
+function pipelined(): string {
+  return "A / HTTP/1.1\r\n\r\n".repeat(PIPELINED);
+}
+
+function longHead(): string {
+  return `GET / HTTP/1.1\r\n${"a:\r\n".repeat(HEAD_LINES)}\r\n`;
+}
+
+if (!isMainThread && workerData?.attack !== undefined) {
+  parentPort!.on("message", () => {
+    for (const end of ended) end();
+    parentPort!.postMessage("ended");
+  });
+  await ATTACKS[workerData.attack]!(workerData);
+  tellBegun();
+}

@@ -1,0 +1,55 @@
+/** A scan reserves the memory of a block that holds a large event, and releases it. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { READ_CHUNK_BYTES } from "../../../src/limits.ts";
+import type { EventFilter } from "../../../src/log/line/stored_line.ts";
+import { EventScan } from "../../../src/log/read/event_scan.ts";
+import { preparedBatch } from "../../support/prepared.ts";
+import { SimulatedDisk } from "../../support/simulated_disk.ts";
+import { openTestLog } from "../../support/test_log.ts";
+
+const LARGE_BYTES = 4 * READ_CHUNK_BYTES;
+const LARGE = { recordKey: "large", payload: "x".repeat(LARGE_BYTES) };
+const SMALL = { recordKey: "small" };
+
+/** Scans a log of two large events with small ones between them. */
+async function scanOf(filter: EventFilter) {
+  const { log } = await openTestLog(new SimulatedDisk());
+  await log.append([preparedBatch("b", { events: [SMALL, LARGE, SMALL, LARGE, SMALL] })]);
+  const held: number[] = [];
+  const reserve = (bytes: number) => {
+    held.push(bytes);
+    return Promise.resolve(() => void held.splice(held.indexOf(bytes), 1));
+  };
+  const options = { after: undefined, filter, limitEvents: 9, limitBytes: Infinity };
+  return { scan: new EventScan(log.snapshot, { ...options, reserve }), held };
+}
+
+test("a large block is reserved until the next events are read", async () => {
+  const { scan, held } = await scanOf({});
+  let most = 0;
+  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+    const heldBytes = held.reduce((sum, bytes) => sum + bytes, 0);
+    assert.ok(piece.length <= Math.max(heldBytes, READ_CHUNK_BYTES), `${piece.length} ${held}`);
+    most = Math.max(most, held.length);
+  }
+  assert.equal(most, 1);
+  assert.deepEqual(held, []);
+});
+
+test("close() releases a large block", async () => {
+  const { scan, held } = await scanOf({ recordKey: "large" });
+  const piece = await scan.next();
+  assert.ok(piece!.length > LARGE_BYTES);
+  assert.equal(held.length, 1);
+  scan.close();
+  assert.deepEqual(held, []);
+});
+
+test("a small event does not keep a large block in memory", async () => {
+  const { scan, held } = await scanOf({ recordKey: "small" });
+  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+    assert.ok(piece.buffer.byteLength <= READ_CHUNK_BYTES);
+    assert.deepEqual(held, []);
+  }
+});
