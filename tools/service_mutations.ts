@@ -115,7 +115,7 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
       "    this.#changes.fire();\n    return",
       "    return",
     )],
-    tests: [FAULTS, "tests/service/follow_end_test.ts"],
+    tests: [FAULTS, "tests/contract/follow_end_test.ts"],
   },
   {
     name: "a commit that matches during a read is missed",

@@ -61,23 +61,6 @@ test("follow() after a position past the frontier waits for events past it", asy
   await service.close();
 });
 
-test("follow() takes its snapshot at admission and sends later events once, as live records", async () => {
-  const { service, ids } = await serviceWith([["a", "b", "c"]]);
-  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 2 });
-  const early = await commit(service, "1", ["a", "b"]);
-  const first = await nextEvents(follow);
-  const late = await commit(service, "2");
-  const { snapshot, caughtUp } = await snapshotRecords(follow);
-  assert.deepEqual(idsOf(first, ...snapshot), ids);
-  assert.equal(caughtUp.next_after, ids.at(-1));
-  const live = [await nextEvents(follow), await nextEvents(follow)];
-  assert.deepEqual(idsOf(...live), [...early, ...late]);
-  assert.deepEqual(live.map(({ phase }) => phase), ["live", "live"]);
-  assert.deepEqual(live.map((record) => record.events.length), [2, 1]);
-  follow.close();
-  await service.close();
-});
-
 test("follow() ends a record before it exceeds the size limit but after at least one event", async () => {
   const sizes = [100, 100, 100, 300, 10, 300, 300, 120, 120];
   const { service } = await serviceWith([]);
