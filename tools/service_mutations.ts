@@ -84,8 +84,8 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     name: "a batch overtakes one on which it depends and that waits",
     edits: [edit(
       "service/writer_queue.ts",
-      "        unsettle(queued);\n      } else",
-      "      } else",
+      "        waiting.push(queued);\n        unlisted.push(queued);\n",
+      "        waiting.push(queued);\n",
     )],
     tests: ["tests/service/lifecycle_test.ts", "tests/service/precondition_test.ts"],
   },
