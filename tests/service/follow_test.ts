@@ -118,37 +118,6 @@ test("follow() reports its position during a long scan, at the end of each file"
   await service.close();
 });
 
-test("follow() skips commits that do not match without a read, and reports its position", async (context) => {
-  let nowMs = 0;
-  context.mock.method(performance, "now", () => nowMs);
-  const { service, storage, ids } = await serviceOfFiles(["a"]);
-  const follow = service.follow({ ...FOLLOW_ALL, filter: { stream: "b" } });
-  await snapshotRecords(follow);
-  // The service's timer does not keep the process alive.
-  const alive = setInterval(() => {}, 60_000);
-  const reads = () => storage.operations.filter(({ kind }) => kind === "read").length;
-  const readsBefore = reads();
-  const first = nextEvents(follow);
-  const receipts = [];
-  for (const batchId of ["1", "2"]) {
-    receipts.push(await submit(service, submittedBatch("shop", batchId, ["a"])));
-  }
-  nowMs = FOLLOW_POSITION_INTERVAL_MS;
-  const frontier = receipts[1]!.body.last_event_id as string;
-  const at = { next_after: frontier, snapshot_through_event_id: frontier };
-  assert.deepEqual(await first, { type: "events", phase: "live", events: [], ...at });
-  assert.equal(reads(), readsBefore);
-  assert.ok(ids[0]! < frontier);
-  // The next record is due, but the position has not moved.
-  nowMs += 2 * FOLLOW_POSITION_INTERVAL_MS;
-  const second = nextEvents(follow);
-  const [, wanted] = await commit(service, "3", ["a", "b"]);
-  assert.deepEqual(idsOf(await second), [wanted]);
-  clearInterval(alive);
-  follow.close();
-  await service.close();
-});
-
 test("follow() delivers a commit that matches while the one before it is read", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);

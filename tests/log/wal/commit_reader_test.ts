@@ -43,11 +43,6 @@ test("CommitReader begins and ends at the given offsets", async () => {
   assert.deepEqual([endBytes, fault], [third, null]);
 });
 
-test("CommitReader returns no commits for an empty file", async () => {
-  const { commits, endBytes, fault } = await readAll(Buffer.alloc(0));
-  assert.deepEqual([commits, endBytes, fault], [[], 0, null]);
-});
-
 test("CommitReader stops at the first invalid commit and reports why", async () => {
   const { bytes } = await pendingFile([smallBatches(1), smallBatches(2), smallBatches(1)]);
   const [, second = 0] = commitOffsets(bytes);
