@@ -84,8 +84,8 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     name: "a batch overtakes one on which it depends and that waits",
     edits: [edit(
       "service/writer_queue.ts",
-      "        unsettle(queued);\n      } else",
-      "      } else",
+      "        waiting.push(queued);\n        unlisted.push(queued);\n",
+      "        waiting.push(queued);\n",
     )],
     tests: ["tests/service/lifecycle_test.ts", "tests/service/precondition_test.ts"],
   },
@@ -115,7 +115,7 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
       "    this.#changes.fire();\n    return",
       "    return",
     )],
-    tests: [FAULTS, "tests/service/follow_end_test.ts"],
+    tests: [FAULTS, "tests/contract/follow_end_test.ts"],
   },
   {
     name: "a commit that matches during a read is missed",

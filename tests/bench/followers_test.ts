@@ -9,7 +9,6 @@ import { withFolder } from "../../tools/support/program.ts";
 const CAUGHT_UP = '{"type":"caught_up","next_after":null,"snapshot_through_event_id":null}\n';
 const FOLLOWED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
   `${CAUGHT_UP.length.toString(16)}\r\n${CAUGHT_UP}\r\n`;
-const REFUSED = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n";
 
 /** Runs `use` against a server that answers connection N, counted from 0, with `answerTo(N)`. */
 function withAnswers(
@@ -38,18 +37,6 @@ function withAnswers(
 function open(socketPath: string, count: number): Promise<Followers> {
   return Followers.open({ socketPath, count, after: null, receiver: () => () => {} });
 }
-
-test("Followers.open() fails when one follower is refused, and closes the others", () =>
-  withAnswers(
-    (connection) => connection === 70 ? REFUSED : FOLLOWED,
-    async (socketPath, sockets) => {
-      await assert.rejects(open(socketPath, 100), /follow was refused: HTTP\/1.1 429/);
-      assert.equal(sockets.length, 100);
-      for (const socket of sockets) {
-        if (!socket.destroyed) await new Promise((resolve) => socket.once("close", resolve));
-      }
-    },
-  ));
 
 test("Followers.failed rejects when an open response ends", () =>
   withAnswers(() => FOLLOWED, async (socketPath, sockets) => {

@@ -1,6 +1,6 @@
 /** Runs every benchmark on a minimal load, so that none breaks unnoticed. */
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { withFolder } from "../../tools/support/program.ts";
@@ -58,16 +58,6 @@ for (const [name, args, rows] of RUNS) {
       assert.deepEqual(await readdir(folder), ["report.json"]);
     }));
 }
-
-test("bench/memory --keep reuses a log without rebuilding it", () =>
-  withFolder(async (folder) => {
-    const args = [...MEMORY, "--keep", join(folder, "kept"), "--rows"];
-    const manifestPath = join(folder, "kept", "single-300", "data", "log", "manifest.json");
-    await runBench("memory", folder, [...args, "singles"]);
-    const manifest = await readFile(manifestPath, "utf8");
-    await runBench("memory", folder, [...args, "batches"]);
-    assert.equal(await readFile(manifestPath, "utf8"), manifest);
-  }));
 
 test("bench/scale reports all figures, and --keep reuses its log", () =>
   withFolder(async (folder) => {

@@ -2,29 +2,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { prepareBatch } from "../../src/event/batch.ts";
 import { LatencyHistogram } from "../../bench/support/latency_histogram.ts";
-import { parseBenchOptions } from "../../bench/support/options.ts";
-import { formatTable } from "../../bench/support/report.ts";
-import { BatchRequest, PAYLOAD_BYTES, typicalPayload } from "../../bench/support/requests.ts";
 import { ResponseParser } from "../../bench/support/response_parser.ts";
-import { replayWorkload } from "../../bench/support/workloads.ts";
-
-test("BatchRequest builds valid batches with unique ids and payloads of the requested size", () => {
-  const request = new BatchRequest("a", 3);
-  const ids = new Set<string>();
-  for (let batch = 0; batch < 20; batch++) {
-    const bytes = request.next();
-    const length = /content-length: ([0-9]+)/i.exec(bytes.toString("latin1"))?.[1];
-    const body = bytes.subarray(bytes.indexOf("\r\n\r\n") + 4);
-    assert.equal(body.length, Number(length));
-    const { batchId, events } = prepareBatch(body);
-    assert.equal(events.count, 3);
-    ids.add(batchId);
-  }
-  assert.equal(ids.size, 20);
-  assert.equal(Buffer.byteLength(JSON.stringify(typicalPayload(7))), PAYLOAD_BYTES);
-});
 
 const HEAD = "HTTP/1.1 200 OK\r\n";
 const RESPONSES = {
@@ -63,40 +42,4 @@ test("LatencyHistogram.quantileMs() is accurate to 1% and covers very long laten
   }
   latencies.record(1e12);
   assert(latencies.quantileMs(1) > 3_600_000);
-});
-
-test("formatTable() aligns columns", () => {
-  const rows = [
-    { row: "a", count: 1234567, time: null },
-    { row: "long name", count: 1, time: 0.5 },
-  ];
-  const lines = [
-    "row            count  time",
-    "a          1,234,567     -",
-    "long name          1   0.5",
-    "",
-  ];
-  assert.equal(formatTable(rows), lines.join("\n"));
-});
-
-test("parseBenchOptions() rejects invalid options", () => {
-  const rows = ["a", "b"];
-  assert.deepEqual(parseBenchOptions(["--rows", "b"], rows).rows, ["b"]);
-  for (const args of [["--rows", "c"], ["--seconds", "0"], ["--events", "x"], ["--nothing"]]) {
-    assert.throws(() => parseBenchOptions(args, rows), Error, args.join(" "));
-  }
-});
-
-test("replayWorkload() reads to the end, restarts, and counts each event once", () => {
-  const id = "01890a5d-ac96-774b-bcce-b302099a80";
-  const pageEnd = (nextAfter: string) =>
-    Buffer.from(`...],"next_after":"${id}${nextAfter}","snapshot_through_event_id":"${id}ff"}`);
-  const workload = replayWorkload({ events: 25, pageEvents: 10 });
-  const counts = ["01", "02", "ff", "01"].map((nextAfter, place) => {
-    assert.equal(workload.next().includes("after="), place % 3 !== 0);
-    return workload.accept({ status: 200, bodyBytes: 1, bodyEnd: pageEnd(nextAfter) });
-  });
-  assert.deepEqual(counts, [10, 10, 5, 10]);
-  const shorter = { status: 200, bodyBytes: 1, bodyEnd: pageEnd("ff") };
-  assert.throws(() => workload.accept(shorter), /ended after 10/);
 });

@@ -97,39 +97,6 @@ test("if clients race on one expected frontier, one commits and the others get i
     }
   }));
 
-test("concurrent batches for streams of one source depend only on their own stream", () =>
-  withService(async ({ socketPath }) => {
-    const batchOf = (stream: string, expected: string | null, attempt: string) =>
-      batchWith({
-        batch_id: `${stream} ${attempt}`,
-        stream_precondition: { stream, expected_frontier: expected },
-        events: [event({ stream })],
-      });
-    const streams = Array.from({ length: 16 }, (_, n) => `s-${n}`);
-    const frontiers = new Map<string, string | null>(streams.map((stream) => [stream, null]));
-    for (let round = 0; round < 3; round++) {
-      const rivals = streams.map(async (stream) => {
-        const replies = await Promise.all(
-          ["a", "b"].map((name) =>
-            ingest(socketPath, batchOf(stream, frontiers.get(stream)!, `${name}${round}`))
-          ),
-        );
-        const [won, lost] = replies.toSorted((a, b) => a.status - b.status);
-        assert.equal(won!.status, 200);
-        const { last_event_id } = won!.json();
-        assertError(lost!, "stream_frontier_conflict", {
-          source: "shop",
-          stream,
-          expected_frontier: frontiers.get(stream)!,
-          actual_frontier: last_event_id,
-        });
-        frontiers.set(stream, last_event_id);
-      });
-      await Promise.all(rivals);
-    }
-    assert.equal((await allEvents(socketPath)).length, 3 * streams.length);
-  }));
-
 test("a precondition is checked against the durable log after a restart", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "1" }));

@@ -12,13 +12,6 @@ import { withServedLog } from "./support/served_log.ts";
 const TOKEN = "s3cret";
 const HOST = "Host: localhost\r\n";
 
-test("without a configured token, any Authorization header is ignored", async () => {
-  await withService(async ({ socketPath }) => {
-    const headers = { authorization: "Bearer whatever" };
-    assert.equal((await request(socketPath, { headers })).status, 200);
-  });
-});
-
 test("repeated Authorization headers are rejected, even if one is valid", async () => {
   await withService(async ({ socketPath }) => {
     const header = `Authorization: Bearer ${TOKEN}\r\n`;

@@ -58,16 +58,19 @@ test('retirement appends one event with source "system", replayed and hashed lik
     assertError(reply, "invalid_source_retirement");
   }));
 
+/** The longest name yields the longest batch id of a retirement. */
+const LONGEST = "s".repeat(128);
+
 test("a repeated retirement returns already_retired with the same values, even after a restart", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
-    await commit(socketPath, batchWith({}));
-    const receipt = await retire(socketPath, "shop");
+    await commit(socketPath, batchWith({ source: LONGEST }));
+    const receipt = await retire(socketPath, LONGEST);
     const repeated = { ...receipt, status: "already_retired" };
     await commit(socketPath, batchWith({ source: "other" }));
-    assert.deepEqual(await retire(socketPath, "shop"), repeated);
+    assert.deepEqual(await retire(socketPath, LONGEST), repeated);
     await shutDown();
     await withServedLog(async (restarted) => {
-      assert.deepEqual(await retire(restarted.socketPath, "shop"), repeated);
+      assert.deepEqual(await retire(restarted.socketPath, LONGEST), repeated);
       assert.equal((await allEvents(restarted.socketPath)).length, 3);
     }, { storage });
   }));

@@ -51,17 +51,6 @@ for (const [payload, canonical] of TAKEN) {
   });
 }
 
-test("readFastBatch() sorts many members, and nested objects with a single member", () => {
-  const names = Array.from({ length: 40 }, (_, number) => `n${(number * 17) % 40}`);
-  const text = (sorted: string[]) =>
-    `{${sorted.map((name) => `"${name}":{"b":[{"z":0,"y":0}],"a":1}`).join()}}`;
-  const canonical = text(names.toSorted()).replaceAll(
-    '{"b":[{"z":0,"y":0}],"a":1}',
-    '{"a":1,"b":[{"y":0,"z":0}]}',
-  );
-  assert.equal(payloadOf(batchOf(text(names))), canonical);
-});
-
 const LEFT: [what: string, body: Buffer][] = [
   ["malformed UTF-8", Buffer.concat([batchOf('"').subarray(0, -3), Buffer.from([0xff])])],
   ["a duplicate name", batchOf('{"a":1,"b":2,"a":3}')],
@@ -93,15 +82,6 @@ for (const [what, body] of LEFT) {
 }
 
 const CONDITION = '"stream_precondition":{"stream":"s","expected_frontier":null}';
-
-test("readFastBatch() reads a precondition", () => {
-  for (const expectedFrontier of [null, "019b76da-a800-7001-8203-040506070809"]) {
-    const condition = CONDITION.replace("null", JSON.stringify(expectedFrontier));
-    const body = batchOf("1").toString().replace("{", `{${condition},`);
-    const { precondition } = readFastBatch(Buffer.from(body))!;
-    assert.deepEqual(precondition, { stream: "s", expectedFrontier });
-  }
-});
 
 const MEMBERS: [member: string, faulty: string[]][] = [
   ['"source":"a"', ['"source":"A"', '"source":"system"', '"source":""', '"source":1']],

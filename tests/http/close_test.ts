@@ -7,9 +7,7 @@ import { Buffer } from "node:buffer";
 import { existsSync, unlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
-import { setImmediate } from "node:timers/promises";
 import type { HttpHandler } from "../../src/http/message.ts";
-import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { bodyOf, letServerWork, withHandler } from "../support/test_server.ts";
@@ -85,66 +83,6 @@ test("HttpServer.close() removes the socket file and refuses new connections", a
     await Promise.all([server.close(), server.close()]);
     assert.ok(!existsSync(socketPath));
     await assert.rejects(request(socketPath), { code: "ENOENT" });
-  });
-});
-
-test("HttpServer.close() waits for the request of a disconnected client", async () => {
-  const [entered, left, gate] = [new Gate(), new Gate(), new Gate()];
-  const over = { done: true as const, value: undefined };
-  const pieces = {
-    async next() {
-      entered.open();
-      await gate.opened;
-      return over;
-    },
-    // deno-lint-ignore require-await -- an AsyncIterator's return() returns a promise
-    async return() {
-      left.open();
-      return over;
-    },
-  };
-  const body = { [Symbol.asyncIterator]: () => pieces };
-  // deno-lint-ignore require-await -- a handler is asynchronous
-  const endless: HttpHandler = async () => ({ status: 200, headers: {}, body, isEndless: true });
-  await withHandler(endless, async ({ socketPath, server, reports }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(GET);
-    await entered.opened;
-    connection.destroy();
-    await left.opened;
-    let isClosed = false;
-    const closed = server.close().then(() => isClosed = true);
-    for (let turn = 0; turn < 200 && !isClosed; turn++) await setImmediate();
-    assert.ok(!isClosed);
-    gate.open();
-    await closed;
-    assert.deepEqual(reports, []);
-  });
-});
-
-test("HttpServer.close() waits for an arriving body and for the response", async () => {
-  const [entered, gate] = [new Gate(), new Gate()];
-  async function* echo(body: Uint8Array) {
-    yield await Promise.resolve(body);
-    await gate.opened;
-    yield body;
-  }
-  const gated: HttpHandler = async (request) => {
-    entered.open();
-    return { status: 200, headers: {}, body: echo(await bodyOf(request)) };
-  };
-  await withHandler(gated, async ({ socketPath, server, reports }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(post("/", "Content-Length: 6\r\n", "abc"));
-    await entered.opened;
-    const closed = server.close();
-    await connection.write("def");
-    await connection.receive("abcdef".length);
-    gate.open();
-    assert.equal((await connection.readResponse())?.body, "abcdefabcdef");
-    await closed;
-    await connection.ended();
-    assert.deepEqual(reports, []);
   });
 });
 

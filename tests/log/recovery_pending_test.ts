@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { pendingPath, TAIL_FILE } from "../../src/log/storage/file_names.ts";
+import { pendingPath } from "../../src/log/storage/file_names.ts";
 import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
@@ -59,22 +59,6 @@ test("openLog() continues from the last pending file when the tail is empty", as
   assert.ok(whole.subarray(-tailOf(storage.tree()).length).equals(tailOf(storage.tree())));
   await log.close();
   assert.equal(storage.openFiles, 0);
-});
-
-test("openLog() writes nothing to an empty tail that follows pending files", async () => {
-  const { tree } = await rotate(await logTree([["a"]]));
-  assert.deepEqual(await appendTo(tree), tree);
-});
-
-test("openLog() never writes to a pending file", async () => {
-  const { tree, path } = await rotate(await logTree([["a"]]));
-  const storage = new SimulatedDisk(tree);
-  const { log } = await openTestLog(storage);
-  await log.append([preparedBatch("b")]);
-  await log.close();
-  const changes = storage.operations.filter(({ kind }) => ["write", "truncate"].includes(kind));
-  assert.deepEqual(new Set(changes.map((change) => change.path)), new Set([TAIL_FILE]));
-  assert.deepEqual(storage.tree().get(path), tree.get(path));
 });
 
 test("openLog() refuses any damage to a pending file, even at its end", async () => {

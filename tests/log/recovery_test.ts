@@ -168,14 +168,6 @@ test("openLog() refuses a batch whose ids contradict its event count", async () 
   }
 });
 
-test("openLog() refuses a log without its tail", async () => {
-  for (const history of [[], [["a"]]]) {
-    const tree = await logTree(history);
-    tree.delete(TAIL_FILE);
-    await assertRefused(tree, JSON.stringify(history));
-  }
-});
-
 test("openLog() continues the ids and the chain from the end of the recovered log", async () => {
   const tree = await logTree([["a"], ["b"], ["c"]]);
   const tail = tailOf(tree);

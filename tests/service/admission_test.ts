@@ -23,20 +23,6 @@ function settled(order: string[], name: string, promise: void | object | Promise
   return Promise.resolve(promise).then(() => void order.push(name));
 }
 
-test("Admission.admit() admits at once while there is memory", () => {
-  const room = admission();
-  const reservation = room.admit(60) as Reservation;
-  assert.equal(reservation.bytes, 60);
-  assert.equal(room.heldBytes, 60);
-});
-
-test("Admission.admit() times out", async () => {
-  const room = admission();
-  room.admit(60);
-  await assert.rejects(async () => await room.admit(1), OVERLOADED);
-  assert.equal(room.heldBytes, 60);
-});
-
 test("Admission.admit() rejects at once when too many bodies are waiting", async () => {
   const room = admission(PATIENT);
   const first = room.admit(60) as Reservation;
@@ -64,21 +50,6 @@ test("Admission.admit() admits the next body when the first times out", async ()
   const fitting = Promise.resolve(room.admit(30));
   await assert.rejects(tooLarge, OVERLOADED);
   assert.equal((await fitting).bytes, 30);
-});
-
-test("Admission.release() releases a reservation only once", () => {
-  const room = admission();
-  const reservation = room.admit(10) as Reservation;
-  room.release(reservation);
-  room.release(reservation);
-  assert.equal(room.heldBytes, 0);
-});
-
-test("Admission.grow() reserves at once while there is memory", () => {
-  const room = admission();
-  const reservation = room.admit(10) as Reservation;
-  assert.equal(room.grow(reservation, 40), undefined);
-  assert.equal(room.heldBytes, 40);
 });
 
 test("Admission.grow() lets one body finish when all bodies have partly arrived", async () => {

@@ -7,7 +7,6 @@ import { prepareBatch } from "../../src/event/batch.ts";
 import { BatchPreparer, THREAD_BODY_BYTES_MIN } from "../../src/service/batch_preparer.ts";
 import type { ThreadPoolOptions } from "../../src/threads/thread_pool.ts";
 
-const DYING_WORKER = new URL("../support/dying_worker.ts", import.meta.url);
 const NO_WORKER = new URL("../support/no_such_worker.ts", import.meta.url);
 
 function bodyOf(batchId: string, events: number, payload: unknown = "x".repeat(300)): Buffer {
@@ -27,22 +26,6 @@ function preparerFor(
   context.after(() => preparer.close());
   return preparer;
 }
-
-test("BatchPreparer.prepare() returns the same result as prepareBatch()", async (t) => {
-  const preparer = preparerFor(t);
-  for (const events of [1, LARGE, 10_000]) {
-    const expected = prepareBatch(bodyOf("b", events));
-    assert.deepEqual(await preparer.prepare(bodyOf("b", events)), expected);
-  }
-});
-
-test("BatchPreparer.prepare() prepares a small body in place and a large one on a thread", async (t) => {
-  const preparer = preparerFor(t);
-  assert.ok(!(preparer.prepare(bodyOf("b", 1)) instanceof Promise));
-  const large = preparer.prepare(bodyOf("b", LARGE));
-  assert.ok(large instanceof Promise);
-  await large;
-});
 
 test("BatchPreparer.prepare() fails with the same messages as prepareBatch()", async (t) => {
   const preparer = preparerFor(t);
@@ -100,15 +83,3 @@ for (const [what, start] of UNABLE) {
     assert.deepEqual(batches.map(({ batchId }) => batchId), ["b", "c"]);
   });
 }
-
-test("BatchPreparer.prepare() rejects the body that killed a thread, and accepts the next", async (t) => {
-  let started = 0;
-  const start = (module: URL) => new Worker(++started === 1 ? DYING_WORKER : module);
-  const preparer = preparerFor(t, { start });
-  await assert.rejects(async () => await preparer.prepare(bodyOf("b", LARGE)), (error) => {
-    assert.ok(error instanceof Error && !(error instanceof ApiError));
-    return /no thread could prepare a body/.test(error.message);
-  });
-  assert.equal((await preparer.prepare(bodyOf("c", LARGE))).batchId, "c");
-  assert.equal(started, 2);
-});

@@ -76,23 +76,6 @@ test("ChangeSignal.commit() tells exactly the watchers whose filter matches an e
   for (const recorder of recorders) signal.remove(recorder);
 });
 
-test("ChangeSignal.commit() reads event lines only while a filter tests a key or a kind", () => {
-  const signal = new ChangeSignal(null);
-  const watchers = [{}, { source: "shop" }, { source: "shop", stream: "orders" }].map((filter) =>
-    new Recorder(filter)
-  );
-  for (const watcher of watchers) signal.add(watcher);
-  const keyed = new Recorder({ recordKey: "1" });
-  signal.add(keyed);
-  signal.remove(keyed);
-  const batch = preparedBatch("1");
-  const unreadable = { ...batch, events: { ...batch.events, lines: null as never } };
-  signal.commit([unreadable], "1");
-  assert.deepEqual(watchers.map(({ matches }) => matches), [[null], [null], [null]]);
-  assert.deepEqual(keyed.matches, []);
-  for (const watcher of watchers) signal.remove(watcher);
-});
-
 test("ChangeSignal wakes watchers asynchronously, for a match, a position or a change", async () => {
   const signal = new ChangeSignal(null);
   const [matching, quiet, other] = [{}, { kind: "none" }, { source: "other" }].map((filter) =>

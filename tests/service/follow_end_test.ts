@@ -8,7 +8,6 @@ import {
   idsOf,
   nextEvents,
   nextRecord,
-  parseRecord,
   snapshotRecords,
 } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -69,82 +68,6 @@ test("FollowSession.next() ends with shutdown in every phase", async () => {
   for (const session of [unread, inSnapshot, beforeCaughtUp, waiting, reading, late]) {
     await assertOver(session);
   }
-  await service.close();
-});
-
-test("FollowSession.next() ends with writer_poisoned once all durable events are sent", async () => {
-  const { service, storage, ids } = await smallService();
-  const follow = () => service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
-  const waiting = follow();
-  await snapshotRecords(waiting);
-  const ended = nextRecord(waiting);
-  const behind = follow();
-  await nextRecord(behind);
-  storage.hook = failNth("sync", 1, { errno: "EIO" });
-  await submit(service, submittedBatch("shop", "3"));
-  const end = {
-    type: "end",
-    reason: "writer_poisoned",
-    last_event_id: ids[1],
-    detail: "the writer stopped; restart the service",
-  };
-  assert.deepEqual(await ended, end);
-  for (const follow of [behind, service.follow(FOLLOW_ALL)]) {
-    const { snapshot } = await snapshotRecords(follow);
-    assert.equal(idsOf(...snapshot).at(-1), ids[1]);
-    assert.deepEqual(await nextRecord(follow), end);
-    await assertOver(follow);
-  }
-  await assertOver(waiting);
-  await service.close();
-});
-
-test("FollowSession.next() continues after a commit that ran out of space", async () => {
-  const { service, storage } = await smallService();
-  const follow = service.follow(FOLLOW_ALL);
-  await snapshotRecords(follow);
-  const live = nextEvents(follow);
-  storage.hook = failNth("write", 1, { errno: "ENOSPC" });
-  await submit(service, submittedBatch("shop", "3"));
-  const { body } = await submit(service, submittedBatch("shop", "4"));
-  assert.deepEqual(idsOf(await live), [body.last_event_id]);
-  follow.close();
-  await service.close();
-});
-
-test("FollowSession.end() sets the last record", async () => {
-  const { service, ids } = await smallService();
-  const end = (follow: Follow) => parseRecord(follow.end("buffer_exceeded", "took no bytes"));
-  const record = { type: "end", reason: "buffer_exceeded", detail: "took no bytes" };
-  const unread = service.follow(FOLLOW_ALL);
-  assert.deepEqual(end(unread), { ...record, last_event_id: null });
-  await assertOver(unread);
-  const inSnapshot = service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
-  await nextRecord(inSnapshot);
-  assert.deepEqual(end(inSnapshot), { ...record, last_event_id: ids[0] });
-  await assertOver(inSnapshot);
-  const waiting = service.follow({ ...FOLLOW_ALL, after: ids[0] });
-  await snapshotRecords(waiting);
-  const next = waiting.next();
-  assert.deepEqual(end(waiting), { ...record, last_event_id: ids[1] });
-  assert.equal(await next, null);
-  await assertOver(waiting);
-  await service.close();
-});
-
-test("FollowSession.next() ends with replay_failed when the snapshot cannot be read", async () => {
-  const { service, storage, reports, ids } = await smallService();
-  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1 });
-  await nextRecord(follow);
-  storage.hook = failNth("read", 1, { errno: "EIO" });
-  const failed = { type: "end", reason: "replay_failed", detail: "the log could not be read" };
-  assert.deepEqual(await nextRecord(follow), { ...failed, last_event_id: ids[0] });
-  assert.equal(reports.length, 1);
-  assert.match(reports[0]!, /^follow ended, the log could not be read: EIO/);
-  await assertOver(follow);
-  const again = service.follow({ ...FOLLOW_ALL, after: ids[0] });
-  assert.deepEqual(idsOf(...(await snapshotRecords(again)).snapshot), [ids[1]]);
-  again.close();
   await service.close();
 });
 

@@ -61,23 +61,6 @@ test("follow() after a position past the frontier waits for events past it", asy
   await service.close();
 });
 
-test("follow() takes its snapshot at admission and sends later events once, as live records", async () => {
-  const { service, ids } = await serviceWith([["a", "b", "c"]]);
-  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 2 });
-  const early = await commit(service, "1", ["a", "b"]);
-  const first = await nextEvents(follow);
-  const late = await commit(service, "2");
-  const { snapshot, caughtUp } = await snapshotRecords(follow);
-  assert.deepEqual(idsOf(first, ...snapshot), ids);
-  assert.equal(caughtUp.next_after, ids.at(-1));
-  const live = [await nextEvents(follow), await nextEvents(follow)];
-  assert.deepEqual(idsOf(...live), [...early, ...late]);
-  assert.deepEqual(live.map(({ phase }) => phase), ["live", "live"]);
-  assert.deepEqual(live.map((record) => record.events.length), [2, 1]);
-  follow.close();
-  await service.close();
-});
-
 test("follow() ends a record before it exceeds the size limit but after at least one event", async () => {
   const sizes = [100, 100, 100, 300, 10, 300, 300, 120, 120];
   const { service } = await serviceWith([]);
@@ -131,37 +114,6 @@ test("follow() reports its position during a long scan, at the end of each file"
   );
   assert.equal(snapshot[0]!.last_event_id, undefined);
   assert.equal(caughtUp.next_after, ids[4]);
-  follow.close();
-  await service.close();
-});
-
-test("follow() skips commits that do not match without a read, and reports its position", async (context) => {
-  let nowMs = 0;
-  context.mock.method(performance, "now", () => nowMs);
-  const { service, storage, ids } = await serviceOfFiles(["a"]);
-  const follow = service.follow({ ...FOLLOW_ALL, filter: { stream: "b" } });
-  await snapshotRecords(follow);
-  // The service's timer does not keep the process alive.
-  const alive = setInterval(() => {}, 60_000);
-  const reads = () => storage.operations.filter(({ kind }) => kind === "read").length;
-  const readsBefore = reads();
-  const first = nextEvents(follow);
-  const receipts = [];
-  for (const batchId of ["1", "2"]) {
-    receipts.push(await submit(service, submittedBatch("shop", batchId, ["a"])));
-  }
-  nowMs = FOLLOW_POSITION_INTERVAL_MS;
-  const frontier = receipts[1]!.body.last_event_id as string;
-  const at = { next_after: frontier, snapshot_through_event_id: frontier };
-  assert.deepEqual(await first, { type: "events", phase: "live", events: [], ...at });
-  assert.equal(reads(), readsBefore);
-  assert.ok(ids[0]! < frontier);
-  // The next record is due, but the position has not moved.
-  nowMs += 2 * FOLLOW_POSITION_INTERVAL_MS;
-  const second = nextEvents(follow);
-  const [, wanted] = await commit(service, "3", ["a", "b"]);
-  assert.deepEqual(idsOf(await second), [wanted]);
-  clearInterval(alive);
   follow.close();
   await service.close();
 });

@@ -67,15 +67,6 @@ test("LivePages.read() caches the newest pages up to a limit", async () => {
   assert.ok(storage.operations.length > readsBefore);
 });
 
-test("LivePages.read() does not cache a page larger than the limit", async () => {
-  const { log } = await logOf(1, LIVE_PAGES_BYTES_MAX);
-  const pages = new LivePages();
-  const reads = [read(pages, log, FROM_START), read(pages, log, FROM_START)];
-  const [page, same] = await Promise.all(reads);
-  assert.equal(same, page, "the page is shared while it is being read");
-  assert.notEqual(await read(pages, log, FROM_START), page);
-});
-
 test("LivePages.read() retries after a failed read", async () => {
   const { log, storage } = await logOf(1, 10);
   const pages = new LivePages();

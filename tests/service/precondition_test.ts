@@ -35,23 +35,6 @@ async function inOneTurn(log: RestartableLog, batches: SubmittedBatch[]): Promis
 }
 
 testWithRestart(
-  "append() commits only one of many batches with the same precondition",
-  async (log, settle) => {
-    for (let round = 0; round < 3; round++) {
-      const events = await log.events();
-      const frontier = events.at(-1)?.event_id ?? null;
-      await settle();
-      const ids = ["a", "b", "c", "d"].map((id) => `${id}${round}`);
-      const [winner, ...others] = await inOneTurn(log, ids.map((id) => expecting(id, frontier)));
-      assert.equal(statusOf(winner!), "committed");
-      const actual = winner!.body.last_event_id as string;
-      for (const other of others) assert.deepEqual(other, conflict(frontier, actual));
-    }
-    assert.equal((await log.events()).length, 3);
-  },
-);
-
-testWithRestart(
   "append() with a precondition sees earlier batches from the same turn",
   async (log, settle) => {
     const last = await log.commit(submittedBatch("shop", "1"));
@@ -65,23 +48,6 @@ testWithRestart(
     assert.equal(statusOf(elsewhere!), "committed");
   },
 );
-
-test("append() with a precondition uses the durable frontier after a commit ran out of space", async () => {
-  const log = await RestartableLog.open();
-  log.storage.hook = failNth("write", 1, { errno: "ENOSPC", writtenBytes: 100 });
-  const outcomes = await inOneTurn(log, [submittedBatch("shop", "1"), expecting("2", null)]);
-  assert.deepEqual(outcomes.map(statusOf), ["storage_full", "committed"]);
-  assert.equal((await log.events()).length, 1);
-  await log.service.close();
-});
-
-test("append() with a precondition fails after a commit with an unknown outcome", async () => {
-  const log = await RestartableLog.open();
-  log.storage.hook = failNth("sync", 1, { errno: "EIO" });
-  const outcomes = await inOneTurn(log, [submittedBatch("shop", "1"), expecting("2", null)]);
-  assert.deepEqual(outcomes.map(statusOf), ["writer_poisoned", "writer_poisoned"]);
-  await log.service.close();
-});
 
 /** Number of commits in the tail. */
 function commitCount(log: RestartableLog): number {

@@ -15,16 +15,6 @@ const { lines, envelopes } = prepare().events;
 /** A budget that two batches exceed, but one does not. */
 const LIMIT_BYTES = lines.length + envelopes.length + 1;
 
-test("PreparedRoom.run() prepares a body at once while there is memory", () => {
-  const room = new PreparedRoom(LIMIT_BYTES);
-  const never = new Promise<never>(() => {});
-  let prepared = 0;
-  for (let i = 0; i < 2; i++) {
-    void room.run(0, () => (prepared += 1, prepare()), () => never);
-  }
-  assert.equal(prepared, 2);
-});
-
 test("PreparedRoom.run() prepares no body while earlier ones use up the memory budget", async () => {
   const room = new PreparedRoom(LIMIT_BYTES);
   const gates = [new Gate(), new Gate(), new Gate(), new Gate()];

@@ -74,21 +74,3 @@ test("mergeStreams() lists parts of any number of streams", async () => {
     }
   }
 });
-
-test("mergeStreams() starts after a key, even if no part contains it", async () => {
-  const counts = new StreamCounts();
-  for (const name of ["a", "a-b", "b"]) counts.add(name, "s", 1, idAt(1));
-  const sourcesAfter = async (name: string, stream: string, source?: string) => {
-    const afterKey = streamKey(name, stream);
-    const rows = await mergeStreams([counts], { afterKey, source, limit: 9 });
-    return rows.map((row) => row.source);
-  };
-  assert.deepEqual(await sourcesAfter("a", "r"), ["a", "a-b", "b"]);
-  assert.deepEqual(await sourcesAfter("a", "s"), ["a-b", "b"]);
-  assert.deepEqual(await sourcesAfter("a-a", "s"), ["a-b", "b"]);
-  assert.deepEqual(await sourcesAfter("a-b", "t"), ["b"]);
-  assert.deepEqual(await sourcesAfter("c", "s"), []);
-  assert.deepEqual(await sourcesAfter("a", "s", "a"), []);
-  assert.deepEqual(await sourcesAfter("0", "s", "a"), ["a"]);
-  assert.deepEqual(await sourcesAfter("b", "s", "a"), []);
-});

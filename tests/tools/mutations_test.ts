@@ -17,10 +17,3 @@ test("MUTATIONS apply to the current tree and name existing tests", () => {
     for (const path of tests) assert.ok(existsSync(new URL(path, ROOT)), `${name}: ${path}`);
   }
 });
-
-test("edited() rejects a string that does not occur exactly once", () => {
-  const edit = { file: "f", find: "a", replace: "b" };
-  assert.equal(edited("xa", edit), "xb");
-  assert.throws(() => edited("x", edit), /f does not contain this text exactly once/);
-  assert.throws(() => edited("aa", edit), /f does not contain this text exactly once/);
-});

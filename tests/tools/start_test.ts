@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { access, appendFile, cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { access, appendFile, cp, mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -103,37 +103,3 @@ test(
       await stop(spawned, 1);
     }),
 );
-
-/** Starts the program as `deno task selftest` does. */
-const CHILD = `import { runCli } from "./tools/support/program.ts";
-console.log((await runCli(["--version"])).stderr);`;
-const CLIENT = `import { EventLogClient, unixFetch } from "./mod.ts";
-const client: EventLogClient = new EventLogClient(unixFetch("demo/data/ground.sock"));
-console.log(await client.streams());`;
-
-test("a clone without packages type-checks a client and runs the self-test's program", {
-  skip,
-}, () =>
-  withClone(async (clone) => {
-    const run = async (text: string, ...args: string[]) => {
-      await writeFile(join(clone, "script.ts"), text);
-      const command = [deno!, ...args, "--quiet", "--node-modules-dir=none", "script.ts"];
-      const { code, stdout, stderr } = await spawnCommand(command, { cwd: clone }).exited;
-      assert.deepEqual([code, stdout.trim(), stderr], [0, "", ""]);
-    };
-    await run(CLIENT, "check");
-    await run(CHILD, "run", "--allow-all");
-  }));
-
-test("deno task start fetches only the program's own packages", async () => {
-  const read = async (name: string) => JSON.parse(await readFile(join(ROOT, name), "utf8"));
-  const [{ npm }, { dependencies }, { nodeModulesDir, tasks }] = await Promise.all(
-    ["deno.lock", "package.json", "deno.json"].map(read),
-  );
-  const names = Object.keys(npm).map((name) => name.replace(/@[^@]+$/, ""));
-  assert.deepEqual(names.sort(), Object.keys(dependencies).sort());
-  assert.ok(names.length <= 3);
-  // Otherwise `deno task` installs all packages, including those that only tests use.
-  assert.equal(nodeModulesDir, "manual");
-  assert.match(tasks.start, / deno run --node-modules-dir=none /);
-});

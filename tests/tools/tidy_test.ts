@@ -25,6 +25,9 @@ const LATER = "TO" + "DO";
 const RUNTIME = "De" + "no.cwd()";
 const ENDING = "process.ex" + "it(0);";
 
+/** Names of modules that fill a folder together with another one. */
+const NAMES = Array.from({ length: 25 }, (_, n) => `n${n}`);
+
 const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | null][] = [
   ["nothing", {}, null],
   [
@@ -44,6 +47,19 @@ const FAULTS: [title: string, changed: Record<string, string>, found: RegExp | n
     "an upward import",
     { "src/event/names.ts": 'import "../log/log.ts";', "src/log/log.ts": "" },
     /against the layer order/,
+  ],
+  [
+    "an import cycle",
+    { "src/event/names.ts": 'import "./more.ts";', "src/event/more.ts": 'import "./names.ts";' },
+    /import cycle: src\/event\/(\w+)\.ts -> /,
+  ],
+  [
+    "a full folder",
+    {
+      ...Object.fromEntries(NAMES.map((name) => [`src/event/${name}.ts`, ""])),
+      "src/event/names.ts": NAMES.map((name) => `import "./${name}.ts";\n`).join(""),
+    },
+    /src\/event: 26 files, at most 25/,
   ],
   ["an awaiting module", { "src/event/names.ts": "await 0;" }, /names\.ts:1: awaits at the top/],
   ["a dead file", { "src/event/dead.ts": "" }, /dead\.ts: only tests import it/],

@@ -122,22 +122,6 @@ test("an index finds a key whose entries fill many pages, and its neighbors", as
   assert.deepEqual(await index.find("locations", hash + 2), []);
 });
 
-test("a filter lets few other keys pass", async () => {
-  const builder = new IndexBuilder();
-  const count = 20_000;
-  for (let batch = 0; batch < count; batch++) builder.addBatch("shop", `batch-${batch}`);
-  builder.addEvents("shop", "orders", count, idAt(1));
-  const bytes = await builder.finish();
-  assert.ok(bytes.length < 9.5 * count, `${bytes.length} bytes`);
-  const index = indexIn(bytes);
-  await index.loadFilter(await index.open());
-  let passed = 0;
-  for (let other = 0; other < count; other++) {
-    if (index.mayHold(batchHash("shop", `other-${other}`))) passed += 1;
-  }
-  assert.ok(passed < count / 25, `${passed} of ${count}`);
-});
-
 test(`merged indexes answer as all of their segments, in any grouping (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const segments: Row[][] = [];

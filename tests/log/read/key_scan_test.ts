@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Log } from "../../../src/log/log.ts";
 import { EventScan } from "../../../src/log/read/event_scan.ts";
-import { INDEX_INTERVAL_BYTES } from "../../../src/log/wal/sparse_index.ts";
 import { randomInteger, seededRandom, testSeed } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -60,16 +59,6 @@ test(`a scan for a key returns all its events, appended or recovered (SEED=${SEE
   for (const key of ["absent", "", "key", 'a\\"b']) {
     assert.deepEqual(await numbersOf(scanOf(recovered, key)), [], key);
   }
-});
-
-test("a scan for a rare key reads few blocks", async () => {
-  const { log, disk, byKey } = await filledLog();
-  const rare = [...byKey].filter(([, numbers]) => numbers.length === 1).map(([key]) => key);
-  disk.operations.length = 0;
-  for (const key of rare) await numbersOf(scanOf(log, key));
-  const reads = disk.operations.filter(({ kind }) => kind === "read");
-  const readBytes = reads.reduce((sum, { sizeBytes }) => sum + sizeBytes!, 0);
-  assert.ok(readBytes <= 1.5 * rare.length * (INDEX_INTERVAL_BYTES + 3000), `${readBytes} bytes`);
 });
 
 test("a scan for a key continues in the segments if the log is sealed during the scan", async () => {

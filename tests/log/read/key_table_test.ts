@@ -33,12 +33,3 @@ test(`KeyTable agrees with a Map (seed ${SEED})`, () => {
     assert.equal(uuidText(bytes, at), value);
   });
 });
-
-test("KeyTable takes less than 130 bytes for an entry with a key and a record of 40 bytes", () => {
-  const table = new KeyTable(40);
-  for (let number = 0; number < 20 * BLOCK_ENTRIES; number++) {
-    table.add("a-source", `a-stream-with-a-name-${10_000_000 + number}`);
-    const perEntry = table.sizeBytes / table.count;
-    if (number > 10 * BLOCK_ENTRIES) assert.ok(perEntry < 130, `${perEntry} bytes at ${number}`);
-  }
-});

@@ -69,21 +69,6 @@ test("seal() does nothing when a log has no unsealed events", async () => {
   assert.deepEqual(storage.tree(), before);
 });
 
-test("openLog() reads only the footers of segments", async () => {
-  const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
-  const events = Array.from({ length: 2000 }, (_, number) => ({ payload: `${number}` }));
-  await log.append([preparedBatch("a", { events })]);
-  await log.close();
-  const [segment] = await sealAll(storage);
-  const before = storage.operations.length;
-  await openTestLog(storage);
-  const reads = storage.operations.slice(before)
-    .filter(({ kind, path }) => kind === "read" && path === segment!.path);
-  const readBytes = reads.reduce((sum, read) => sum + read.sizeBytes!, 0);
-  assert.ok(readBytes < segment!.bytes / 2, `${readBytes} of ${segment!.bytes} bytes`);
-});
-
 test("seal() refuses a pending file damaged after openLog(), and does not remove it", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   await rotateOnly(storage);

@@ -8,10 +8,8 @@ import { PENDING_FOLDER, SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage
 import { openLog } from "../../../src/log/log.ts";
 import { sealThread } from "../../../src/log/sealing/seal_thread.ts";
 import { makeSegment, type SegmentTask } from "../../../src/log/sealing/segment_maker.ts";
-import { startThrottle } from "../../../src/log/sealing/throttle.ts";
 import { removeIfThere } from "../../../src/log/storage/storage.ts";
 import { GENESIS_HEAD_HEX } from "../../../src/event/chain.ts";
-import { TAIL_ROTATE_BYTES } from "../../../src/limits.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { testTime } from "../../support/test_log.ts";
@@ -51,22 +49,3 @@ test("sealThread() writes the same segment as an in-process seal, even after a f
     assert.deepEqual(made[1], made[0]);
     assert.equal(rowGroups, 2, "one row group is written, then read back");
   }));
-
-test("startThrottle() sleeps longer for a smaller backlog, from the first call", (t) => {
-  const { wait } = Atomics;
-  const { now } = performance;
-  t.after(() => Object.assign(Atomics, { wait }) && Object.assign(performance, { now }));
-  let nowMs = 0;
-  const sleptMs: unknown[] = [];
-  Object.assign(performance, { now: () => nowMs });
-  Object.assign(Atomics, { wait: (...[, , , ms]: unknown[]) => void sleptMs.push(ms) });
-  for (const files of [0, 1, 2, 4, 8, 100]) {
-    const throttle = startThrottle(files * TAIL_ROTATE_BYTES);
-    nowMs += 10;
-    throttle();
-  }
-  const throttle = startThrottle(0);
-  nowMs += 1000;
-  throttle();
-  assert.deepEqual(sleptMs, [70, 70, 30, 10, 0, 0, 100]);
-});

@@ -3,7 +3,6 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { crc32 } from "node:zlib";
 import { readFileMetaData } from "../../../src/log/segment/segment_footer.ts";
-import { METADATA_KEY } from "../../../src/log/segment/segment_metadata.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { sealCommits, smallBatches } from "../../support/test_segment.ts";
@@ -23,14 +22,6 @@ async function read(bytes: Buffer) {
   const disk = new SimulatedDisk(new Map([["f", bytes]]));
   return await readFileMetaData(await disk.open("f", "read"), bytes.length);
 }
-
-test("readFileMetaData() returns the footer and its place", async () => {
-  const { bytes, start } = await segment();
-  const { metadata, start: found } = await read(bytes);
-  assert.equal(found, start);
-  assert.equal(metadata.num_rows, 10n);
-  assert.deepEqual(metadata.key_value_metadata?.map(({ key }) => key), [METADATA_KEY]);
-});
 
 test("readFileMetaData() rejects a footer with any bit flipped", async () => {
   const { bytes, start } = await segment();

@@ -68,13 +68,6 @@ test("writeManifest() refuses to write a manifest larger than readManifest() acc
   assert.deepEqual(storage.tree(), storageWith(EMPTY_TEXT).tree());
 });
 
-test("readManifest() reads what writeManifest() wrote, and returns null if there is no file", async () => {
-  assert.equal(await readManifest(new SimulatedDisk()), null);
-  const storage = storageWith(EMPTY_TEXT);
-  assert.deepEqual(await readManifest(storage), EMPTY_MANIFEST);
-  assert.equal(storage.openFiles, 0);
-});
-
 test("readManifest() rejects a manifest from a newer version, with any content", async () => {
   for (const bound of ["min_reader", "min_writer"]) {
     const texts = [

@@ -64,15 +64,6 @@ test(`decodeThread() decodes lines as inline decoding does (seed ${SEED})`, asyn
   assert.equal(read, lines.toString());
 });
 
-test("decodeThread() returns the lines of a key, and none of others", async (t) => {
-  const decoder = decoderFor(t);
-  const { made: [request] } = await requests();
-  const line = (await decode(decoder, request!, "key-1999")).trimEnd();
-  assert.equal(JSON.parse(line).record_key, "key-1999");
-  assert.equal(await decode(decoder, request!, "key-2099"), "");
-  assert.equal(await decode(decoder, request!, "\ufeffkey-1999"), "");
-});
-
 test("decodeThread() fails with a SegmentError for damaged bytes, and goes on", async (t) => {
   const decoder = decoderFor(t);
   const { made: [request] } = await requests();

@@ -40,14 +40,6 @@ async function openHistory(segments = 4) {
   return { ...sealed, storage, history, add };
 }
 
-test("SealedHistory opens no segment before the first query", async () => {
-  const { storage, history, entries } = await openHistory();
-  assert.equal(history.files.length, 4);
-  assert.equal(history.lastEventId, entries.at(-1)!.last_event_id);
-  assert.equal(storage.operations.length, 0);
-  await history.close();
-});
-
 test("SealedHistory returns the last events of sources and streams, even from segments added later", async () => {
   const { history, add, segments, lines } = await openHistory(0);
   const events = splitLines(lines).map((line): CommittedEvent => JSON.parse(line.toString()));
@@ -116,16 +108,6 @@ test("SealedHistory caches filters up to its limit, and reads a page of the othe
     }
     await history.close();
   }
-});
-
-test("SealedHistory decides without a promise that no segment holds a new key", async () => {
-  const { storage, segments } = await openHistory();
-  const history = historyOf(storage, segments);
-  await history.findBatch("a", "new"); // Loads the filters.
-  assert.equal(history.findBatch("a", "new"), null);
-  assert.equal(history.streamFrontier("a", "new"), null);
-  assert.equal(history.sourceFrontier("new"), null);
-  await history.close();
 });
 
 test("SealedHistory serves nothing from a damaged segment and reports the position of the damage", async () => {

@@ -34,17 +34,6 @@ async function sealOne(...commits: Parameters<typeof sealCommits>[0]) {
   return { ...sealed, segment: segment!, lines: splitLines(sealed.lines) };
 }
 
-test("sealedSegment() reads from any event to the end", async () => {
-  const { segment, lines } = await sealOne(smallBatches(5000));
-  const all = lines.map(String);
-  assert.deepEqual(await linesOf(segment, {}), all);
-  for (const place of [0, 300, 1023, 1024, 2500, 4095, 4096, 4998, 4999]) {
-    const { event_id }: CommittedEvent = JSON.parse(all[place]!);
-    const later = await linesOf(segment, {}, event_id);
-    assert.ok(later.join("") === all.slice(place + 1).join(""), `after event ${place}`);
-  }
-});
-
 test("sealedSegment() reads only the lines for a key, and little for an absent key", async () => {
   const { segment, lines, storage } = await sealOne(smallBatches(5000));
   const all = lines.map(String);

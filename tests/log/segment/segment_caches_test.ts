@@ -35,13 +35,6 @@ function fakeRowGroups(sizeBytes: number) {
   return { decoded, read };
 }
 
-test("RowGroupCache.use() decodes a row group once, even for concurrent readers", async () => {
-  const { decoded, read } = fakeRowGroups(1000);
-  await Promise.all([1, 2, 1, 2, 1].map(read));
-  await read(1);
-  assert.deepEqual(decoded, [1, 2]);
-});
-
 test("RowGroupCache.use() evicts the least recently used lines", async () => {
   const sizeBytes = 4 * MIB;
   const fitting = ROW_GROUP_CACHE_BYTES_MAX / sizeBytes;
@@ -59,23 +52,6 @@ test("RowGroupCache.use() evicts the least recently used lines", async () => {
     await Promise.all([0, 2, 4, 9, 10, 11].map(read));
   }
   assert.ok(decoded.length > fitting + 3);
-});
-
-test("RowGroupCache.prefetch() decodes ahead, unless another decode is pending", async () => {
-  const cache = new RowGroupCache();
-  const decoded: string[] = [];
-  const decode = (key: string) => () => {
-    decoded.push(key);
-    return Promise.resolve(Buffer.from(key));
-  };
-  cache.prefetch("a", decode("a"));
-  cache.prefetch("b", decode("b"));
-  assert.equal(await cache.use("a", decode("a"), String), "a");
-  assert.equal(await cache.use("b", decode("b"), String), "b");
-  assert.deepEqual(decoded, ["a", "b"]);
-  cache.prefetch("c", () => Promise.reject(new Error("EIO")));
-  assert.equal(await cache.use("c", decode("c"), String).catch(() => "failed"), "failed");
-  assert.equal(await cache.use("c", decode("c"), String), "c");
 });
 
 test("RowGroupCache.use() retries a failed decode without affecting other row groups", async () => {

@@ -1,21 +1,17 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import { findBatch, openSegment, type Segment } from "../../../src/log/segment/segment_reader.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
-import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { failNth } from "../../support/storage_faults.ts";
-import { readEntries } from "../../support/stream_entries.ts";
 import {
   hostileBatch,
   hostileCommits,
   readRowGroup,
   sealCommits,
   smallBatches,
-  splitLines,
 } from "../../support/test_segment.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_writer.ts";
 
@@ -33,49 +29,6 @@ test(`a segment restores the exact bytes of the sealed lines (seed ${SEED})`, as
   assert.ok((await readLines(segment)).equals(lines));
   await segment.close();
   assert.equal(storage.openFiles, 0);
-});
-
-test("openSegment() reads the footer but no rows", async () => {
-  const { storage } = await sealCommits([smallBatches(10_000)]);
-  const before = storage.operations.length;
-  const segment = await openSegment(storage, "0.parquet");
-  const reads = storage.operations.slice(before).filter(({ kind }) => kind === "read");
-  const rowGroups = await segment.rowGroups();
-  const rowsEnd = rowGroups.at(-1)!.columns.at(-1)!.end;
-  assert.ok(reads.every(({ position, sizeBytes }) => position! >= rowsEnd || sizeBytes === 4));
-});
-
-test("Segment.footer() describes the segment's content", async () => {
-  const { storage, entries, lines, head } = await sealCommits([smallBatches(10_000)]);
-  const segment = await openSegment(storage, "0.parquet");
-  const { metadata } = await segment.footer();
-  const rowGroups = await segment.rowGroups();
-  const events: CommittedEvent[] = splitLines(lines).map((line) => JSON.parse(line.toString()));
-  const { events: count, batches, first_event_id, head: lastHead } = metadata;
-  assert.deepEqual([count, batches], [10_000, 10_000]);
-  assert.deepEqual([first_event_id, lastHead], [entries[0]!.first_event_id, head]);
-  const last = (stream: string) => events.findLast((event) => event.stream === stream)!.event_id;
-  assert.deepEqual(await readEntries(segment.index), [
-    { key: "shop ", events: 10_000, lastEventId: events.at(-1)!.event_id },
-    ...["stream-0", "stream-1", "stream-2", "stream-3", "stream-4"].map((stream) => ({
-      key: `shop ${stream}`,
-      events: 2000,
-      lastEventId: last(stream),
-    })),
-  ]);
-  const ends = [
-    0,
-    ROW_GROUP_EVENTS_MAX,
-    2 * ROW_GROUP_EVENTS_MAX,
-    3 * ROW_GROUP_EVENTS_MAX,
-    4 * ROW_GROUP_EVENTS_MAX,
-    10_000,
-  ];
-  rowGroups.forEach(({ rows, firstEventId, lastEventId }, n) => {
-    assert.equal(rows, ends[n + 1]! - ends[n]!);
-    assert.equal(firstEventId, events[ends[n]!]!.event_id);
-    assert.equal(lastEventId, events[ends[n + 1]! - 1]!.event_id);
-  });
 });
 
 test("a row group ends before its lines exceed the limit but holds at least one event", async () => {

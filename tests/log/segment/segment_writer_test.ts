@@ -8,11 +8,7 @@ import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { readBack } from "../../../src/log/sealing/segment_maker.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import {
-  type CommitLines,
-  ROW_GROUP_BYTES_SOFT_MAX,
-  writeSegment,
-} from "../../../src/log/segment/segment_writer.ts";
+import { type CommitLines, writeSegment } from "../../../src/log/segment/segment_writer.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -92,21 +88,6 @@ test("writeSegment() creates no file if there are no events", async () => {
   const { storage, segments } = await sealCommits([[], []]);
   assert.deepEqual(segments, []);
   assert.equal((await storage.list("."))!.length, 1);
-});
-
-test("writeSegment() syncs the file before it returns", async () => {
-  const { storage } = await sealCommits([smallBatches(10)]);
-  const kinds = storage.operations.filter(({ path }) => path === "0.parquet").map((op) => op.kind);
-  assert.deepEqual(kinds.slice(kinds.indexOf("sync")).slice(0, 2), ["sync", "close"]);
-});
-
-test("writeSegment() buffers one row group at a time", async () => {
-  const events = Array(40).fill({ payload: "x".repeat(ROW_GROUP_BYTES_SOFT_MAX / 8) });
-  const { storage } = await sealCommits([[preparedBatch("a", { events })]]);
-  const rowGroups = await (await openSegment(storage, "0.parquet")).rowGroups();
-  const writes = storage.operations.filter((op) => op.kind === "write" && op.path === "0.parquet");
-  assert.ok(rowGroups.length >= 5);
-  assert.ok(writes.length > rowGroups.length, "each row group is written separately");
 });
 
 test("writeSegment() writes pages of several MiB at the right offsets", async () => {

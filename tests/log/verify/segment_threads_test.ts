@@ -4,7 +4,6 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { segmentThreads } from "../../../src/log/verify/segment_threads.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { manifestOf } from "../../support/forged_log.ts";
@@ -12,7 +11,7 @@ import { preparedBatch } from "../../support/prepared.ts";
 import { sealAll, SMALL_SEGMENTS } from "../../support/sealing.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { openTestLog } from "../../support/test_log.ts";
-import { logOf, verifyStorage } from "../../support/verifying.ts";
+import { verifyStorage } from "../../support/verifying.ts";
 
 const skip = availableParallelism() < 2 ? "needs at least two vCPUs" : false;
 
@@ -55,10 +54,3 @@ test(
       }
     }),
 );
-
-test("segmentThreads() returns null for few or small segments", async () => {
-  const small = manifestOf(await logOf({ segments: true })).segments;
-  assert.equal(segmentThreads(small), null);
-  const one = small.slice(0, 1);
-  assert.equal(segmentThreads(one.map((entry) => ({ ...entry, bytes: 1e9 }))), null);
-});

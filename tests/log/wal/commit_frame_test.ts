@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import {
   type BatchEntry,
   closesAsHeader,
@@ -27,14 +25,6 @@ const COMMIT: Commit = { batches: [ENTRY], bytes: BODY.length, head: HEX };
 function headerLine(commit: unknown, suffix = `,"sha256":"${HEX}"}`): Buffer {
   return Buffer.from(`{"commit":${JSON.stringify(commit)}${suffix}`);
 }
-
-test("encodeCommitHeader() writes the canonical commit and the hash of the commit, LF and body", () => {
-  const text = canonicalize(COMMIT);
-  const sha256 = createHash("sha256").update(`${text}\n`).update(BODY).digest("hex");
-  const line = encodeCommitHeader(COMMIT, [BODY]).toString();
-  assert.equal(line, `{"commit":${text},"sha256":"${sha256}"}\n`);
-  assert.equal(line, canonicalize({ commit: COMMIT, sha256 }) + "\n");
-});
 
 test("parseCommitHeader() parses what encodeCommitHeader() wrote", () => {
   const plain = { ...ENTRY, batch_id: "!#$[]~ 1" };
@@ -108,12 +98,3 @@ test("closesAsHeader() recognizes a header line by its end", () => {
 function hashOf(line: Uint8Array, body: Uint8Array): string {
   return hashFrame(Buffer.concat([line, body]), line.length - 1);
 }
-
-test("hashFrame() covers the commit object and its lines", () => {
-  const line = encodeCommitHeader(COMMIT, [BODY]);
-  const { sha256 } = parseCommitHeader(line, 0, line.length - 1)!;
-  assert.equal(hashOf(line, BODY), sha256);
-  assert.notEqual(hashOf(line, BODY.subarray(1)), sha256);
-  const other = Buffer.from(line.toString().replace('events":1', 'events":2'));
-  assert.notEqual(hashOf(other, BODY), sha256);
-});

@@ -35,19 +35,6 @@ test("CommitReader returns commits of any size with their lines", async () => {
   assert.deepEqual([read.commits.length, read.endBytes, read.fault], [4, bytes.length, null]);
 });
 
-test("CommitReader begins and ends at the given offsets", async () => {
-  const { bytes } = await pendingFile([smallBatches(1), [HUGE], smallBatches(2)]);
-  const [, second = 0, third = 0] = commitOffsets(bytes);
-  const { commits, endBytes, fault } = await readAll(bytes, second, third);
-  assert.deepEqual(commits.map(({ batches }) => batches[0]!.batch_id), ["huge"]);
-  assert.deepEqual([endBytes, fault], [third, null]);
-});
-
-test("CommitReader returns no commits for an empty file", async () => {
-  const { commits, endBytes, fault } = await readAll(Buffer.alloc(0));
-  assert.deepEqual([commits, endBytes, fault], [[], 0, null]);
-});
-
 test("CommitReader stops at the first invalid commit and reports why", async () => {
   const { bytes } = await pendingFile([smallBatches(1), smallBatches(2), smallBatches(1)]);
   const [, second = 0] = commitOffsets(bytes);

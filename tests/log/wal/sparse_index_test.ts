@@ -56,39 +56,6 @@ const SHAPES: [commits: number[], lineBytes: number][] = [
   [[1000], EVENT_BYTES_MIN],
 ];
 
-test("seek() returns offset 0 when the index is empty or has no earlier entry", () => {
-  const index = new SparseIndex();
-  assert.equal(index.seek(undefined), 0);
-  assert.equal(index.seek(idAt(5)), 0);
-  index.add(Buffer.from("x".repeat(20) + line(7, 400)), 20);
-  assert.equal(index.seek(undefined), 0);
-  assert.equal(index.seek(idAt(6)), 0);
-});
-
-test("seek() returns the start of a line shortly before the first event after an id", () => {
-  for (const [commits, lineBytes] of SHAPES) {
-    const { index, bytes, lineOffsets } = indexed(commits, lineBytes);
-    const label = JSON.stringify([commits.length, lineBytes]);
-    let entries = 0;
-    let last = 0;
-    for (let number = 0; number < lineOffsets.length; number++) {
-      const offset = index.seek(idAt(number));
-      const isLineStart = offset === 0 || bytes[offset - 1] === 0x0a;
-      const next = lineOffsets[number + 1] ?? bytes.length;
-      assert.ok(isLineStart && offset <= next, `${label}: seek ${number} returns ${offset}`);
-      const slackBytes = next - offset;
-      const allowedBytes = 2 * INDEX_INTERVAL_BYTES + 3 * lineBytes;
-      assert.ok(
-        slackBytes <= allowedBytes,
-        `${label}: seek ${number} is ${slackBytes} bytes early`,
-      );
-      if (offset !== last) entries += 1;
-      last = offset;
-    }
-    assert.ok(entries <= 1 + bytes.length / INDEX_INTERVAL_BYTES, `${label}: ${entries} entries`);
-  }
-});
-
 test("blocks() returns whole lines with their CRC-32, even while the last block grows", () => {
   for (const [commits, lineBytes] of SHAPES) {
     for (let count = 1; count <= commits.length; count += Math.ceil(commits.length / 5)) {

@@ -1,7 +1,7 @@
 /** The revision of a source tree, tested in temporary repositories. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { revisionModule, revisionOf } from "../../../tools/build/revision.ts";
@@ -36,19 +36,6 @@ test(
       assert.equal(revisionOf(folder), `${revision}-dirty`);
     }),
 );
-
-test("revisionOf() is empty without a commit, without git and inside a different repository", {
-  skip,
-}, () =>
-  withFolder(async (folder) => {
-    assert.equal(revisionOf(folder), "");
-    git(folder, "init", "--quiet");
-    assert.equal(revisionOf(folder), "");
-    await makeRepository(folder);
-    const inner = join(folder, "inner");
-    await mkdir(inner);
-    assert.equal(revisionOf(inner), "");
-  }));
 
 test("revisionModule() replaces the module in the source tree", async () => {
   const isTestBuild = true;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { scriptOf } from "../../../tools/build/javascript.ts";
-import { licencesOf, stage, workersOf } from "../../../tools/compile/stage.ts";
+import { stage, workersOf } from "../../../tools/compile/stage.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
@@ -36,9 +36,3 @@ test("stage() copies the program, its revision and its packages' JavaScript", ()
     for (const name of PACKAGES) assert.ok(existsSync(join(folder, imports[name])), name);
     return Promise.resolve();
   }));
-
-test("licencesOf() includes the license of every embedded package", () => {
-  const text = licencesOf(ROOT);
-  for (const name of PACKAGES) assert.ok(text.includes(`${name}\n\n`), name);
-  assert.ok(text.match(/copyright/gi)!.length >= PACKAGES.length);
-});

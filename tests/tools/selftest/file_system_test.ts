@@ -27,7 +27,3 @@ for (const [type, name, doubt] of CASES) {
     else assert.match(judged.doubt ?? "", doubt);
   });
 }
-
-test("judgeFileSystem() interprets type numbers only on Linux", () => {
-  assert.equal(judgeFileSystem(0x6969, "darwin").doubt, null);
-});

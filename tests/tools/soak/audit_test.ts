@@ -1,16 +1,12 @@
-/** Each violation that the soak detects, in handwritten histories and observations. */
+/** The violations that the audit of a soak detects, in handwritten histories. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Batch } from "../../../src/client/event_log_client.ts";
-import type { ReplayFilter, ReplayOptions } from "../../../src/client/replay.ts";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
-import { Audit, digested, type Pages } from "../../../tools/soak/audit.ts";
-import { EventTrace } from "../../../tools/soak/event_trace.ts";
-import { History } from "../../../tools/soak/history.ts";
+import { Audit, digested } from "../../../tools/soak/audit.ts";
 import { digestOf, Ledger } from "../../../tools/soak/ledger.ts";
-import { Observations } from "../../../tools/soak/observations.ts";
 import { Violation } from "../../../tools/soak/violation.ts";
 import { idAt } from "../../support/event_ids.ts";
 
@@ -109,37 +105,6 @@ test("Audit accepts a log that contains every acknowledged batch, with or withou
   assert.equal(audit(state, [...a, ...b, ...c]).history.length, 6);
 });
 
-/** A client for a log with these events, two per page. */
-function clientOf(events: CommittedEvent[]): Pages {
-  return {
-    async *replayPages<Payload>({ after = null }: ReplayOptions = {}) {
-      const left = (events as CommittedEvent<Payload>[]).filter(({ event_id }) =>
-        after === null || event_id > after
-      );
-      const through = events.at(-1)?.event_id ?? null;
-      do {
-        const page = left.splice(0, 2);
-        const nextAfter = page.at(-1)?.event_id ?? through;
-        yield await Promise.resolve({ events: page, nextAfter, snapshotThroughEventId: through });
-      } while (left.length > 0);
-    },
-  };
-}
-
-test("Audit resumes after its last event and detects that events it has read are missing", async () => {
-  const { ledger, entries, a, b, c, heads } = known();
-  const { signal } = new AbortController();
-  const audit = new Audit(ledger, heads);
-  await audit.catchUp(clientOf([...a, ...b]), signal);
-  await audit.catchUp(clientOf([...a, ...b]), signal);
-  assert.equal(audit.history.length, 5);
-  ledger.acknowledge(entries[2]!, receiptOf(c));
-  await audit.catchUp(clientOf([...a, ...b, ...c]), signal);
-  assert.equal(audit.history.length, 6);
-  const shorter = clientOf([...a, ...b]);
-  await assert.rejects(() => audit.catchUp(shorter, signal), /06 was in the log but is lost/);
-});
-
 /** Changes to a correct log, and the violation that the audit reports. */
 const FAULTS: Record<string, [spoil: (state: Known) => CommittedEvent[], RegExp]> = {
   "a lost batch": [({ a }) => a, /shop\/b was acknowledged, but is lost/],
@@ -230,63 +195,4 @@ test("Ledger rejects a response that contradicts an earlier one", () => {
   assert.throws(() => ledger.retire(again), /retired twice/);
   ledger.refuse(entries[2]!);
   assert.throws(() => ledger.acknowledge(entries[2]!, receiptOf(c)), /rejected/);
-});
-
-/** Events 1 to 100 from two sources, each with two streams. */
-function numbered(number: number): CommittedEvent {
-  const [event] = committed(batchOf(`${number}`, 1), number);
-  const source = number % 2 === 0 ? "crm" : "shop";
-  return { ...event!, source, stream: number % 3 === 0 ? "orders" : "customers" };
-}
-
-function history(): History {
-  const history = new History();
-  for (let number = 1; number <= 100; number++) history.add(numbered(number));
-  return history;
-}
-
-/** The observation by a follower that started after the tenth event. */
-function observation(through: number, numbers: number[], filter: ReplayFilter = {}) {
-  const seen = new EventTrace();
-  for (const number of numbers) seen.add(numbered(number));
-  return { observer: "follower", filter, after: idAt(10), through: idAt(through), seen };
-}
-
-test("History.check() accepts an observation of part of the history and rejects any other", () => {
-  const crm = { source: "crm" };
-  history().check(observation(13, [11, 12, 13]));
-  history().check(observation(20, [12, 18], { ...crm, stream: "orders" }));
-  history().check(observation(20, [], { kind: "other" }));
-  const wrong: [ReturnType<typeof observation>, RegExp][] = [
-    [observation(14, [11, 13, 14]), /saw 3 of 4 events .* position 1 is .*0d, not .*0c/],
-    [observation(12, [11, 11, 12]), /position 1 is .*0b, not/],
-    [observation(12, [11]), /position 1 is nothing, not .*0c/],
-    [observation(12, [11, 12, 13]), /not nothing/],
-    [observation(12, [11, 12], crm), /position 0 is .*0b, not .*0c/],
-  ];
-  for (const [seen, message] of wrong) assert.throws(() => history().check(seen), message);
-});
-
-const ROWS = [
-  { source: "crm", stream: "customers", event_count: 4, frontier_event_id: idAt(10) },
-  { source: "crm", stream: "orders", event_count: 1, frontier_event_id: idAt(6) },
-  { source: "shop", stream: "customers", event_count: 3, frontier_event_id: idAt(7) },
-  { source: "shop", stream: "orders", event_count: 2, frontier_event_id: idAt(9) },
-];
-
-test("Observations.check() defers observations and listings until the history covers them", async () => {
-  const observations = new Observations();
-  const { signal } = new AbortController();
-  await observations.add(observation(101, [11]), signal);
-  await observations.add(observation(11, [11]), signal);
-  const listing = { observer: "reader", through: idAt(10), streams: ROWS };
-  await observations.addListing(listing, signal);
-  const grown = history();
-  assert.equal(observations.check(grown), 2);
-  assert.equal(observations.length, 1);
-  grown.add(numbered(101));
-  assert.throws(() => observations.check(grown), /position 1 is nothing, not .*0c/);
-  assert.throws(() => grown.checkListing({ ...listing, through: idAt(11) }), /listed shop/);
-  const fewer = { ...listing, streams: ROWS.slice(1) };
-  assert.throws(() => grown.checkListing(fewer), /did not list crm\/customers/);
 });
