@@ -161,6 +161,7 @@ export class SealedHistory {
 
   /** Returns the sealed batch with this identity, or null. @throws {CorruptLogError} */
   findBatch(source: string, batchId: string): Promise<BatchEntry | null> | null {
+    if (this.#parts.length === 0) return null;
     const hash = batchHash(source, batchId);
     if (this.#isNew(hash)) return null;
     return this.#findNewest(hash, async (part) => {
