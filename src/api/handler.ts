@@ -58,6 +58,8 @@ const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
 
 /** A shorter document needs no reservation: the buffers of a socket hold most of it. */
 const UNRESERVED_BYTES_MAX = 64 * 1024;
+/** A stream in a listing: two names of 128 bytes, an id, a count and the names of the members. */
+const STREAM_BYTES_MAX = 512;
 
 /** Tells probes, which only read, that the writer has stopped. */
 const WRITER_POISONED = { "writer-state": "poisoned" };
@@ -156,42 +158,40 @@ export function createRoutes(
     return await room.run(body.length, () => prepare(body), (batch) => log.append(batch));
   };
   const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
-  const getEvents: Endpoint = async (request, target) => {
-    const { query, follow } = readReplayRequest(target, replay);
-    if (!follow) {
-      const replay = log.replay(query, () => request.client());
-      const fail = (error: unknown) => reportFailure(request, error);
-      return { ...await replayResponse(replay, request, fail), onEnd: () => replay.close() };
-    }
-    if (request.method === "HEAD") return FOLLOW_HEAD;
-    return followResponse(log.follow(query));
-  };
-  const getStreams: Endpoint = async (_request, query) =>
-    jsonResponse(await log.streams(readStreamsQuery(query)));
-  /** Reserves memory for the response until it has been written. */
-  const reserving = (endpoint: Endpoint): Endpoint => async (request, query) => {
-    const reservation = await responses.admit(RESPONSE_RESERVED_BYTES);
+  /** Reserves memory for a response, until it has been written. */
+  const reserving = async (bytes: number, respond: () => Promise<HttpResponse>) => {
+    const reservation = await responses.admit(bytes, bytes <= UNRESERVED_BYTES_MAX);
     const release = () => responses.release(reservation);
     try {
-      const response = await endpoint(request, query);
-      if (response.isEndless !== true) {
-        const onEnd = () => {
-          response.onEnd?.();
-          release();
-        };
-        return { ...response, onEnd };
-      }
-      release();
-      return response;
+      const response = await respond();
+      const onEnd = () => {
+        response.onEnd?.();
+        release();
+      };
+      return { ...response, onEnd };
     } catch (error) {
       release();
       throw error;
     }
   };
+  const getEvents: Endpoint = async (request, target) => {
+    const { query, follow } = readReplayRequest(target, replay);
+    if (follow) return request.method === "HEAD" ? FOLLOW_HEAD : followResponse(log.follow(query));
+    return await reserving(RESPONSE_RESERVED_BYTES, async () => {
+      const events = log.replay(query, () => request.client());
+      const fail = (error: unknown) => reportFailure(request, error);
+      return { ...await replayResponse(events, request, fail), onEnd: () => events.close() };
+    });
+  };
+  const getStreams: Endpoint = async (_request, target) => {
+    const query = readStreamsQuery(target);
+    const bytes = Math.min(query.limit * STREAM_BYTES_MAX, RESPONSE_RESERVED_BYTES);
+    return await reserving(bytes, async () => jsonResponse(await log.streams(query)));
+  };
   const postEvents = post(INGEST_BODY_BYTES_MAX, ingest);
   return new Map([
-    ["/v1/events", new Map([["GET", reserving(getEvents)], ["POST", postEvents]])],
-    ["/v1/streams", new Map([["GET", reserving(getStreams)]])],
+    ["/v1/events", new Map([["GET", getEvents], ["POST", postEvents]])],
+    ["/v1/streams", new Map([["GET", getStreams]])],
     ["/v1/sources/retire", new Map([["POST", post(CONTROL_BODY_BYTES_MAX, retire)]])],
   ]);
 }
