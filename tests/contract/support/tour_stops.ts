@@ -132,8 +132,7 @@ export const TOUR: readonly TourStop[] = [
   ["body_too_large", { body: new Uint8Array(INGEST_BODY_BYTES_MAX + 1) }],
   [null, { path: RETIRE, body: new Uint8Array(INGEST_BODY_BYTES_MAX) }],
   ["too_many_events", { body: { ...SMALL_BATCH, events: Array(10_001).fill(EVENT) } }],
-  ["overloaded", { body: SMALL_BATCH }, (tour) => tour.fillRoom()],
-  [null, { path: RETIRE, body: TOUR_BODIES.retirement }],
+  ["overloaded", { body: new Uint8Array(INGEST_BODY_BYTES_MAX) }, (tour) => tour.fillRoom()],
   [null, { path: "/v1/events?follow=true&kind=overloaded" }],
   ["storage_full", { body: { ...SMALL_BATCH, source: "shop2" } }, (tour) => {
     tour.freeRoom();
