@@ -39,6 +39,9 @@ const SOCKET_PROBE_TIMEOUT_MS = 1000;
 /** Interval between checks of the clock. */
 const CLOCK_CHECK_MS = 1_000;
 
+/** What the process creates belongs to its user alone, the socket from its first moment. */
+const UMASK = 0o077;
+
 export interface ServeOptions {
   report: (line: string) => void;
   /** Called once the service accepts requests. */
@@ -53,6 +56,7 @@ export interface ServeOptions {
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   await runAsWriter("serve", config, options.report, (logDir, signals) => {
+    process.umask(UMASK);
     for (const fault of openToOthers(config)) options.report(fault);
     return serveFolder(logDir, config, options, signals);
   });

@@ -2,14 +2,13 @@
  * The file of a listening socket. Both runtimes unlink the path when the server closes. These
  * functions preserve a socket that another process has since created at the same path.
  */
-import { linkSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, linkSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
 import type { Server } from "node:net";
 import { dirname } from "node:path";
-import process from "node:process";
 
 const SETGID = 0o2000;
-const UMASK_OF_OWNER = 0o177;
-const UMASK_OF_GROUP = 0o117;
+const OWNER_MODE = 0o600;
+const GROUP_MODE = 0o660;
 
 /** Identity of a socket file. */
 export interface SocketFile {
@@ -19,18 +18,15 @@ export interface SocketFile {
 }
 
 /**
- * Binds `path`. The socket has mode 0600 from its first moment, or 0660 in a directory whose setgid
- * bit gives it a group. Both runtimes bind before `listen()` returns.
+ * Binds `path`, with mode 0600, or 0660 in a directory whose setgid bit gives the socket a group.
+ * Both runtimes bind before `listen()` returns. Before that, the mode depends on the umask.
  */
 export function bindSocket(server: Server, path: string): void {
-  const folder = statSync(dirname(path), { throwIfNoEntry: false });
-  const isShared = folder !== undefined && (folder.mode & SETGID) !== 0;
-  const before = process.umask(isShared ? UMASK_OF_GROUP : UMASK_OF_OWNER);
-  try {
-    server.listen(path);
-  } finally {
-    process.umask(before);
-  }
+  server.listen(path);
+  // If it cannot be bound, the server will emit an error.
+  if (!server.listening) return;
+  const isShared = (statSync(dirname(path)).mode & SETGID) !== 0;
+  chmodSync(path, isShared ? GROUP_MODE : OWNER_MODE);
 }
 
 /** Identifies the socket file that was just created at `path`. */

@@ -193,10 +193,12 @@ test("serve requires its token and never prints it", () =>
     assert.ok(!stderr.includes("s3cret"));
   }));
 
-test("serve creates only its own files, accessible only to their owner", () =>
+test("serve creates only its own files, accessible only to their owner, whatever the umask", () =>
   withInitialized(async (dir) => {
-    const serving = await startServe(dir);
+    const wrapper = ["sh", "-c", 'umask 0 && exec "$0" "$@"'];
+    const serving = await startServe(dir, { wrapper });
     await post(serving, 1);
+    assert.equal((await lstat(join(dir, "data", "ground.sock"))).mode & 0o777, 0o600);
     await serving.stop();
     assert.deepEqual(await readdir(dir), ["data", "service.toml"]);
     assert.deepEqual(await readdir(join(dir, "data")), ["log"]);
