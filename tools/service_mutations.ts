@@ -149,8 +149,8 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     name: "a scan that takes long ends before the file whose end it reports",
     edits: [edit(
       "log/read/snapshot.ts",
-      "    yield* file.lines(wanted);\n    if (endsAfter(file)) return;\n",
-      "    if (endsAfter(file)) return;\n    yield* file.lines(wanted);\n",
+      "    yield* file.lines(wanted);\n    if (await endsAfter(file)) return;\n",
+      "    if (await endsAfter(file)) return;\n    yield* file.lines(wanted);\n",
     )],
     tests: [FOLLOW],
   },

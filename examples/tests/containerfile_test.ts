@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync } from "node:fs";
+import { chownSync, cpSync, mkdirSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -20,6 +20,8 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const NODE = executableOf("node");
 const NEEDS_BUILDAH = NODE === null ? { skip: absenceOf("node") } : needs("buildah", "flock");
 const POLL_MS = 20;
+/** The user in the image. */
+const USER = 10001;
 /** Programs that the build and the service run. */
 const PROGRAMS = ["install", "flock"];
 const SOURCES = [
@@ -67,7 +69,7 @@ test(
       assert.deepEqual([User, StopSignal], ["10001:10001", "SIGTERM"]);
       const volume = join(folder, "log");
       mkdirSync(volume);
-      chmodSync(volume, 0o777);
+      chownSync(volume, USER, USER);
       const container = run([...buildah, "from", "localhost/eventlog"]).stdout.trim();
       const inside = (words: string[]) => {
         const mounted = ["-v", `${volume}:/srv/log`, container, ...Entrypoint, ...words];
