@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { type ClientState, SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 import type { EventLogService } from "../../src/service/event_log.ts";
 import { alteredLog } from "../support/stub_log.ts";
+import { TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { test } from "../support/tested_service.ts";
 import { batchWith, commit } from "./support/api.ts";
@@ -12,6 +13,11 @@ const REPLAY = "GET /v1/events?kind=none HTTP/1.1\r\nHost: x\r\n\r\n";
 /** Each batch takes more than a block. */
 const PAYLOAD = "x".repeat(200_000);
 const BLOCKS = 60;
+
+/** The tests watch the service's scans. */
+const IN_PROCESS = {
+  skip: TESTED_EXECUTABLE === undefined ? false : "needs a service in this process",
+};
 
 /** Runs a replay. @returns what it learned of its client, at least once for each block. */
 async function withReplay(
@@ -45,14 +51,18 @@ async function withReplay(
 }
 
 for (const [title, ahead] of [["", ""], [" and has sent ahead", "GET"]] as const) {
-  test(`a replay ends before its next blocks if its client has gone${title}`, async () => {
-    const states = await withReplay((connection) => connection.destroy(), ahead);
-    // A scan with a client pauses less often.
-    assert.ok(states.length < SCAN_PAUSE_BYTES / PAYLOAD.length, `${states}`);
-  });
+  test(
+    `a replay ends before its next blocks if its client has gone${title}`,
+    IN_PROCESS,
+    async () => {
+      const states = await withReplay((connection) => connection.destroy(), ahead);
+      // A scan with a client pauses less often.
+      assert.ok(states.length < SCAN_PAUSE_BYTES / PAYLOAD.length, `${states}`);
+    },
+  );
 }
 
-test("a replay is served to a client that has half-closed the connection", async () => {
+test("a replay is served to a client that has half-closed the connection", IN_PROCESS, async () => {
   const states = await withReplay(async (connection) => {
     connection.endInput();
     const response = await connection.readResponse();
