@@ -92,8 +92,14 @@ test("the package contains the program's JavaScript, declarations and documents"
   const others = files.filter((path) => !/^dist\/npm\/([\w./]+)\.(d\.ts|js|html|css)$/.test(path))
     .map((path) => path.replace(/^(docs|examples)\/.*/, "$1"));
   assert.deepEqual([...new Set(others)].sort(), [
-    ...["CHANGELOG.md", "README.md", "SECURITY.md", "bench/README.md", "docs", "examples"],
-    ...["package.json", "tests/contract/README.md", "tests/faults/catalogue.md"],
+    ...["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "bench/README.md"],
+    ...[
+      "docs",
+      "examples",
+      "package.json",
+      "tests/contract/README.md",
+      "tests/faults/catalogue.md",
+    ],
   ]);
   for (const from of ["README.md", "docs/README.md", "examples/README.md"]) {
     const text = readFileSync(join(installed, from), "utf8");
