@@ -116,7 +116,13 @@ export function createRoutes(
   const { log, replay, admission, prepare = prepareBatch } = options;
   const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
   /** Bodies that take longer to prepare have rooms of their own, so that others need not wait. */
-  const rooms = [new PreparedRoom(), new PreparedRoom(), new PreparedRoom()];
+  const inlineRoom = new PreparedRoom();
+  const quickRoom = new PreparedRoom();
+  const slowRoom = new PreparedRoom();
+  const roomFor = (bytes: number) => {
+    if (bytes < THREAD_BODY_BYTES_MIN) return inlineRoom;
+    return bytes < SLOW_BODY_BYTES_MIN ? quickRoom : slowRoom;
+  };
   const responses = new Admission({
     totalBytes: 2 * RESPONSE_BYTES_MAX,
     bodyBytes: RESPONSE_BYTES_MAX,
@@ -146,8 +152,7 @@ export function createRoutes(
     };
   };
   const ingest = async (body: Uint8Array) => {
-    const bounds = [THREAD_BODY_BYTES_MIN, SLOW_BODY_BYTES_MIN];
-    const room = rooms[bounds.filter((bytes) => body.length >= bytes).length]!;
+    const room = roomFor(body.length);
     if (log.isBehind) {
       // The batch must not take memory while it waits, so it is prepared twice, first from a copy.
       const copy = () => prepare(new Uint8Array(body));

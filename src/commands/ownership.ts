@@ -11,12 +11,11 @@ const READ = 0o4;
 export function foreignFolder(path: string): string | null {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return null;
-  const isOurs = stat.uid === process.getuid!() || stat.uid === 0;
-  if (isOurs && !mayOthers(WRITE, stat)) return null;
-  return `${path}: owned by ${stat.uid}:${stat.gid} with mode ${
-    modeOf(stat)
-  }, so users other than ` +
-    `${process.getuid!()} can change what is in it; chown or chmod it`;
+  const uid = process.getuid!();
+  if ((stat.uid === uid || stat.uid === 0) && !mayOthers(WRITE, stat)) return null;
+  const owner = `${stat.uid}:${stat.gid} with mode ${modeOf(stat)}`;
+  return `${path}: owned by ${owner}, so users other than ${uid} can change what is in it; ` +
+    "chown or chmod it";
 }
 
 /** Returns what others could change, and a token that they could read, in a served deployment. */

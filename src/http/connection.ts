@@ -22,7 +22,7 @@ import {
 } from "./request_head.ts";
 import { ResponseWriter } from "./response_writer.ts";
 import type { StallWatch } from "./stall_watch.ts";
-import type { Turns } from "./turns.ts";
+import type { Turns } from "../turns.ts";
 
 /** State shared by a server's connections. */
 export interface ConnectionHost {

@@ -55,7 +55,8 @@ export class ResponseWriter {
       if (sizeBytes > PART_BYTES_MAX) {
         this.#write(head);
         const isChunked = false;
-        return this.#writePieces(once(Buffer.from(body as string)), isChunked);
+        const bytes = typeof body === "string" ? Buffer.from(body) : body;
+        return this.#writePieces(once(bytes), isChunked);
       }
       return this.#writeWhole(typeof body === "string" ? head + body : framed(head, body));
     }

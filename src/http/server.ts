@@ -19,7 +19,7 @@ import { Connection, type ConnectionHost } from "./connection.ts";
 import type { HttpHandler, HttpResponse, MalformedRequestError } from "./message.ts";
 import { bindSocket, closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "../turns.ts";
 
 /** Idle time before a server probes its socket, and delay between a failed probe and reopening. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;

@@ -3,10 +3,12 @@
  * read buffer is also the send buffer.
  */
 import { Buffer } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { Turns } from "../../turns.ts";
 import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
-import { nextLoop, ScanTurn } from "./scan_turn.ts";
+import { ScanTurn } from "./scan_turn.ts";
 import { type LogFile, type LogSnapshot, readLines } from "./snapshot.ts";
 import {
   type EventFilter,
@@ -20,8 +22,8 @@ import {
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
-/** Resolves when the last scan that waits for its loop may read its large block. */
-let largeReads = Promise.resolve();
+/** Reading and checking a large block takes long, so one is read in each turn of the loop. */
+const largeReads = new Turns();
 const COMMA = 0x2c;
 
 /** Estimated size of an event before any has been read. */
@@ -86,8 +88,7 @@ export class EventScan {
       this.#turn.end();
       try {
         this.#release = await options.reserve?.(sizeBytes) ?? null;
-        // Reading and checking a large block takes long, so one is read in each loop.
-        await (largeReads = largeReads.then(nextLoop));
+        await largeReads.next();
       } finally {
         await this.#turn.begin();
       }
@@ -150,7 +151,7 @@ export class EventScan {
   async #read(): Promise<Buffer | null> {
     let missedBytes = 0;
     // What the caller has written fails in the next loop if the client is gone.
-    if (this.#client() === "unknown") await nextLoop();
+    if (this.#client() === "unknown") await setImmediate();
     while (!this.#limitReached && this.#client() !== "gone") {
       const { value: chunk } = await this.#chunks.next();
       if (chunk === undefined) return null;

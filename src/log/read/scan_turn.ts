@@ -2,7 +2,7 @@
  * Scans share the processor: a few run at a time, the others wait in order. A scan yields after a
  * millisecond of work, also where it never waits because all that it reads is cached.
  */
-import { setImmediate } from "node:timers";
+import { setImmediate } from "node:timers/promises";
 
 /** Maximum number of scans that run at a time. */
 export const RUNNING_SCANS_MAX = 4;
@@ -26,7 +26,7 @@ export class ScanTurn {
   async yield(): Promise<void> {
     if (performance.now() < this.#endMs) return;
     this.end();
-    await nextLoop();
+    await setImmediate();
     await this.begin();
   }
 
@@ -34,11 +34,6 @@ export class ScanTurn {
   end(): void {
     const next = waiting.shift();
     if (next === undefined) running -= 1;
-    else setImmediate(next);
+    else void setImmediate().then(next);
   }
-}
-
-/** Resolves after the event loop has served sockets. */
-export function nextLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -302,6 +302,7 @@ export class SealedHistory {
   }
 
   #findFrontier(key: string): Promise<string | null> | null {
+    if (this.#parts.length === 0) return null;
     const hash = streamHash(key);
     if (this.#isNew(hash)) return null;
     return this.#findNewest(hash, async (part) => {

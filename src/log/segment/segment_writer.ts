@@ -104,7 +104,7 @@ class SegmentWriter {
   #rows = new RowGroupRows();
   #rowsBytes = 0;
   /** The streams in the current row group, by source. */
-  #streams = new Map<string, Map<string, { events: number; lastEventId: string }>>();
+  readonly #streams = new Map<string, Map<string, { events: number; lastEventId: string }>>();
   #batches = 0;
   #events = 0;
   #linesCrc = 0;
@@ -200,8 +200,8 @@ class SegmentWriter {
 
   /** The index counts once per row group, which costs less than once per event. */
   #countEvent(source: string, stream: string, eventId: string): void {
-    const streams = this.#streams.get(source) ?? new Map();
-    this.#streams.set(source, streams);
+    let streams = this.#streams.get(source);
+    if (streams === undefined) this.#streams.set(source, streams = new Map());
     const counted = streams.get(stream);
     if (counted === undefined) streams.set(stream, { events: 1, lastEventId: eventId });
     else {

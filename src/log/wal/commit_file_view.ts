@@ -64,9 +64,9 @@ async function* commitLines(
     const blocks = index.blocks(position, key === null ? readBytes : ONE_BLOCK_BYTES);
     const end = Math.min(blocks.at(-1)!.end, range.end);
     const [{ start }] = blocks as [Block];
-    // This is shorter if a block is damaged.
     const sizeBytes = blocks.at(-1)!.end - start;
     if (sizeBytes > READ_CHUNK_BYTES) await wanted.reserve?.(sizeBytes);
+    // This is shorter if a block is damaged.
     const read = await readBlocks(target, blocks, memory);
     const lines = read.subarray(position - start, end - start);
     position += lines.length;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nextLoop, RUNNING_SCANS_MAX, ScanTurn } from "../../../src/log/read/scan_turn.ts";
+import { setImmediate } from "node:timers/promises";
+import { RUNNING_SCANS_MAX, ScanTurn } from "../../../src/log/read/scan_turn.ts";
 
 /** Takes longer than a turn. */
 function work(): void {
@@ -19,7 +20,7 @@ test("a few scans run at a time, the others wait in order and give way after a t
     order.push(name);
     turn.end();
   });
-  await nextLoop();
+  await setImmediate();
   assert.equal(order.length, 0);
   work();
   await first.yield();
@@ -33,7 +34,7 @@ test("a scan yields to the event loop only after its turn, also when no other wa
   const turn = new ScanTurn();
   await turn.begin();
   let loops = 0;
-  const looping = nextLoop().then(() => loops += 1);
+  const looping = setImmediate().then(() => loops += 1);
   await turn.yield();
   assert.equal(loops, 0);
   work();
@@ -56,7 +57,7 @@ test("ending turns lets the event loop serve sockets before each waiting scan", 
   });
   for (const turn of running) turn.end();
   while (loopsAt.length < waiting.length) {
-    await nextLoop();
+    await setImmediate();
     loops += 1;
   }
   for (const [at, loop] of loopsAt.entries()) {
