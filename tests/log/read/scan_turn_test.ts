@@ -1,15 +1,17 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { RUNNING_SCANS_MAX, ScanTurn } from "../../../src/log/read/scan_turn.ts";
 
-/** Takes longer than a turn. */
-function work(): void {
-  const endMs = performance.now() + 3;
-  while (performance.now() < endMs);
+/** Mocks the clock. @returns a function that lets more time pass than a turn takes. */
+function mockWork(context: TestContext): () => void {
+  let nowMs = 0;
+  context.mock.method(performance, "now", () => nowMs);
+  return () => void (nowMs += 3);
 }
 
-test("a few scans run at a time, the others wait in order and give way after a turn", async () => {
+test("a few scans run at a time, the others wait in order and give way after a turn", async (context) => {
+  const work = mockWork(context);
   const order: string[] = [];
   const running = Array.from({ length: RUNNING_SCANS_MAX }, () => new ScanTurn());
   for (const turn of running) await turn.begin();
@@ -30,7 +32,8 @@ test("a few scans run at a time, the others wait in order and give way after a t
   for (const turn of running) turn.end();
 });
 
-test("a scan yields to the event loop only after its turn, also when no other waits", async () => {
+test("a scan yields to the event loop only after its turn, also when no other waits", async (context) => {
+  const work = mockWork(context);
   const turn = new ScanTurn();
   await turn.begin();
   let loops = 0;
