@@ -51,6 +51,6 @@ await runBench(async () => {
     const name = `${events.toLocaleString("en")} events`;
     columns.push({ name, figures: await measureSize(events, options) });
   }
-  const name = `scale, ${shape === "batch" ? "batches of 1,000" : "batches of one event"}`;
+  const name = `scale, shape ${shape}`;
   await publish(makeReport(name, serverRuntime, disk, sideBySide(columns)), jsonPath);
 });

@@ -10,7 +10,14 @@ import { megabytes, rounded } from "../support/report.ts";
 import { withServer } from "../support/with_deployment.ts";
 import { requireCommitted } from "../support/workloads.ts";
 import type { RawResponse } from "../support/response_parser.ts";
-import { type BuiltLog, type LogFacts, writeFacts } from "./built_log.ts";
+import { buildDirectly } from "./build_directly.ts";
+import {
+  batchesPerPosition,
+  type BuiltHistory,
+  type BuiltLog,
+  type LogFacts,
+  writeFacts,
+} from "./built_log.ts";
 import type { Figures } from "./figures.ts";
 import {
   batchEventsOf,
@@ -23,14 +30,12 @@ import {
   streamsOf,
 } from "./history.ts";
 
-/** Number of remembered positions in the history. */
-const POSITIONS = 1000;
 /** Number of clients, enough that many appends share each fdatasync. */
-const CLIENTS: Record<Shape, number> = { batch: 4, single: 64 };
+const CLIENTS: Record<Shape, number> = { batch: 4, single: 64, tiny: 64 };
 /** Batch numbers reserved for one filling of the tail. */
 const TAIL_BATCHES_MAX = 500_000;
 /** Batches between checks of the tail's size. */
-const TAIL_LOOK_BATCHES: Record<Shape, number> = { batch: 1, single: 100 };
+const TAIL_LOOK_BATCHES: Record<Shape, number> = { batch: 1, single: 100, tiny: 100 };
 const SEALING_TIMEOUT_MS = 1_200_000;
 /** If the server has sealed less than this share of the log, the `seal` command seals the rest. */
 const SEALED_SHARE_MIN = 0.8;
@@ -46,7 +51,36 @@ export async function buildLog(
   const oldStreams = Math.min(OLD_STREAMS_MAX, Math.ceil(events / 10));
   const bulk = { shape, batches: Math.ceil((events - oldStreams) / batchEventsOf(shape)) };
   progress(`building ${events} events, ${shape}`);
-  const serving = await withServer(deployment, async (server) => {
+  const built = shape === "tiny"
+    ? await buildDirectly(deployment.folder, oldStreams, bulk.batches)
+    : await buildServed(deployment, oldStreams, bulk);
+  const sealed = await sealRest(deployment, events);
+  const bulkEvents = built.batches * batchEventsOf(shape);
+  const streams = { "streams": streamsOf(oldStreams, bulkEvents) };
+  const log: BuiltLog = {
+    deployment,
+    facts: {
+      shape,
+      bulkBatches: built.batches,
+      bulkEvents,
+      oldStreams: built.old,
+      positions: built.positions,
+      figures: { ...streams, ...built.figures, ...sealed },
+      nextBatch: built.batches,
+      endAfter: built.positions.at(-1)!,
+      askings: 0,
+    },
+  };
+  await writeFacts(log);
+  return log;
+}
+
+async function buildServed(
+  deployment: Deployment,
+  oldStreams: number,
+  bulk: Bulk,
+): Promise<BuiltHistory> {
+  return await withServer(deployment, async (server) => {
     const old = await appendOld(deployment, oldStreams);
     const appended = await appendBulk(deployment, server, bulk);
     const figures = {
@@ -56,25 +90,6 @@ export async function buildLog(
     };
     return { old, ...appended, figures };
   });
-  const sealed = await sealRest(deployment, events);
-  const bulkEvents = serving.batches * batchEventsOf(shape);
-  const streams = { "streams": streamsOf(oldStreams, bulkEvents) };
-  const log: BuiltLog = {
-    deployment,
-    facts: {
-      shape,
-      bulkBatches: serving.batches,
-      bulkEvents,
-      oldStreams: serving.old,
-      positions: serving.positions,
-      figures: { ...streams, ...serving.figures, ...sealed },
-      nextBatch: serving.batches,
-      endAfter: serving.positions.at(-1)!,
-      askings: 0,
-    },
-  };
-  await writeFacts(log);
-  return log;
 }
 
 /** Waits for the server's background sealing. */
@@ -113,10 +128,10 @@ interface Bulk {
 async function appendBulk(deployment: Deployment, server: Server, { shape, batches }: Bulk) {
   const batchEvents = batchEventsOf(shape);
   const positions: string[] = [];
-  const everyBatches = Math.max(1, Math.floor(batches / POSITIONS));
+  const everyBatches = batchesPerPosition(batches);
   let next = 0;
   const client = (): Workload => {
-    const requests = new BulkBatches(batchEvents);
+    const requests = BulkBatches.of(shape);
     let number = 0;
     return {
       next() {
@@ -170,7 +185,7 @@ export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void
   const { deployment, facts } = log;
   if (await tailBytes(deployment) >= wantedBytes) return;
   progress(`filling the tail to ${rounded(wantedBytes / 1e6, 1)} MB`);
-  const requests = new BulkBatches(batchEventsOf(facts.shape));
+  const requests = BulkBatches.of(facts.shape);
   const first = facts.nextBatch;
   facts.nextBatch += TAIL_BATCHES_MAX;
   await writeFacts(log);

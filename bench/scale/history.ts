@@ -7,9 +7,9 @@
 import { Buffer } from "node:buffer";
 import { typicalPayload } from "../support/requests.ts";
 
-/** Events per batch in the bulk: 1,000, or 1. */
-export type Shape = "batch" | "single";
-const SHAPES: readonly Shape[] = ["batch", "single"];
+/** `batch`: batches of 1,000 events; `single`: of one; `tiny`: of one with a payload of a byte. */
+export type Shape = "batch" | "single" | "tiny";
+const SHAPES: readonly Shape[] = ["batch", "single", "tiny"];
 
 export const PAGE_EVENTS = 1000;
 export const OLD_STREAMS_MAX = 1000;
@@ -25,8 +25,7 @@ const NAME_DIGITS = 3;
 const NAME_PLACEHOLDER = "777";
 const BATCH_DIGITS = 10;
 const BATCH_PLACEHOLDER = "9999999999";
-/** Number of times an event contains its key: in `record_key` and the payload's id, name, email. */
-const KEYS_PER_EVENT = 4;
+const HEAD_END = "\r\n\r\n";
 
 /** @throws {Error} if no shape has that name. */
 export function shapeNamed(text: string): Shape {
@@ -113,23 +112,32 @@ export class BulkBatches {
   readonly #sourceAt: number;
   readonly #streamsAt: number[];
   readonly #keysAt: number[];
+  readonly #bodyAt: number;
 
   /** @param events events per batch. */
-  constructor(events: number) {
+  constructor(events: number, isTiny = false) {
+    // An event contains its key in `record_key`, and in a typical payload's id, name and email.
+    const keys = isTiny ? 1 : 4;
+    const payload = isTiny ? 1 : typicalPayload(Number(KEY_PLACEHOLDER));
     this.#events = events;
     this.#bytes = postRequest(JSON.stringify({
       batch_id: `bulk-${BATCH_PLACEHOLDER}`,
       source: `source-${NAME_PLACEHOLDER}`,
       events: Array.from(
         { length: events },
-        () => eventOf(`stream-${NAME_PLACEHOLDER}`, keyName(KEY_PLACEHOLDER), placeholderPayload()),
+        () => eventOf(`stream-${NAME_PLACEHOLDER}`, keyName(KEY_PLACEHOLDER), payload),
       ),
     }));
     this.#batchAt = placesOf(this.#bytes, BATCH_PLACEHOLDER, 1);
     const [sourceAt, ...streamsAt] = placesOf(this.#bytes, NAME_PLACEHOLDER, events + 1);
     this.#sourceAt = sourceAt!;
     this.#streamsAt = streamsAt;
-    this.#keysAt = placesOf(this.#bytes, KEY_PLACEHOLDER, events * KEYS_PER_EVENT);
+    this.#keysAt = placesOf(this.#bytes, KEY_PLACEHOLDER, events * keys);
+    this.#bodyAt = bodyStart(this.#bytes);
+  }
+
+  static of(shape: Shape): BulkBatches {
+    return new BulkBatches(batchEventsOf(shape), shape === "tiny");
   }
 
   /** Builds the batch with the given number, counted from 0. */
@@ -138,24 +146,35 @@ export class BulkBatches {
     bytes.write(digits(number, BATCH_DIGITS), this.#batchAt[0]!, "latin1");
     bytes.write(digits(number % SOURCES, NAME_DIGITS), this.#sourceAt, "latin1");
     const round = Math.floor(number / SOURCES);
+    const keys = this.#keysAt.length / this.#events;
     for (let event = 0; event < this.#events; event++) {
       const stream = (round * this.#events + event) % STREAMS;
       bytes.write(digits(stream, NAME_DIGITS), this.#streamsAt[event]!, "latin1");
       const key = String(KEY_BASE + number * this.#events + event);
-      for (let place = event * KEYS_PER_EVENT; place < (event + 1) * KEYS_PER_EVENT; place++) {
+      for (let place = event * keys; place < (event + 1) * keys; place++) {
         bytes.write(key, this.#keysAt[place]!, "latin1");
       }
     }
     return bytes;
   }
+
+  /** Builds the body of that batch. */
+  body(number: number): Buffer {
+    return this.request(number).subarray(this.#bodyAt);
+  }
+}
+
+/** Returns the body of a request. */
+export function bodyOf(request: Buffer): Buffer {
+  return request.subarray(bodyStart(request));
+}
+
+function bodyStart(request: Buffer): number {
+  return request.indexOf(HEAD_END) + HEAD_END.length;
 }
 
 function keyName(key: string): string {
   return `customer-${key}`;
-}
-
-function placeholderPayload(): Record<string, unknown> {
-  return typicalPayload(Number(KEY_PLACEHOLDER));
 }
 
 function eventOf(stream: string, recordKey: string, payload: unknown): unknown {

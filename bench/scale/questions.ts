@@ -10,7 +10,6 @@ import { pagePosition } from "../support/workloads.ts";
 import { type LogFacts, positionAt } from "./built_log.ts";
 import type { Figures } from "./figures.ts";
 import {
-  batchEventsOf,
   BulkBatches,
   bulkKeyRequest,
   OLD_SOURCE,
@@ -106,7 +105,7 @@ export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figur
 
 /** Sends duplicates of batches in the bulk. */
 export async function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const requests = new BulkBatches(batchEventsOf(facts.shape));
+  const requests = BulkBatches.of(facts.shape);
   const times = await askAll(client, QUESTIONS, (number) => ({
     request: requests.request(number * STEP % facts.bulkBatches),
     expected: '"status":"duplicate"',
