@@ -12,7 +12,15 @@ import { type BenchOptions, parseBenchOptions, progress, runBench } from "./supp
 import { peakMemoryBytes } from "./support/process_stats.ts";
 import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
 import { withDeployment, withServer } from "./support/with_deployment.ts";
-import { conditionalWorkload, streamWorkload } from "./support/workloads.ts";
+import {
+  conditionalWorkload,
+  ingestWorkload,
+  requireOk,
+  streamWorkload,
+  zipfWorkload,
+} from "./support/workloads.ts";
+import { eventsRequest, type StreamEvents } from "./support/requests.ts";
+import type { RawResponse } from "./support/response_parser.ts";
 import { median } from "../tools/support/median.ts";
 
 /** A measured window. Streams and batch ids that begin with `name` are new. */
@@ -31,14 +39,21 @@ type Form = (window: Window) => Promise<LoadResult>;
 interface Shape {
   plain: Form;
   shaped: Form;
+  /** Prepares the log. */
+  fill?: Form;
 }
 
-type WorkloadOf = (source: string, stream: string) => Workload;
+type WorkloadOf = (events: StreamEvents) => Workload;
 
 /** Pairs of windows per row. */
 const PAIRS = 5;
 /** The rest of a window is measured. */
 const WARMUP_SHARE = 0.2;
+
+const ONE_KEY = "the-key";
+const PAGE_EVENTS = 1000;
+/** Limit on filling a log. */
+const FILL_MS = 600_000;
 
 /** Requests, one after another, after which the server has closed what clients have closed. */
 const SETTLING_REQUESTS = 100;
@@ -50,9 +65,26 @@ function clients(count: number, workloadOf: WorkloadOf, source = "bench"): Form 
       ...window,
       workloads: Array.from(
         { length: count },
-        (_, client) => workloadOf(source, `${window.name}-${client}`),
+        (_, client) => workloadOf({ source, stream: `${window.name}-${client}` }),
       ),
     });
+}
+
+/** Clients that each append single events with a string of `bytes` bytes as the payload. */
+function clientsWith(bytes: number, count: number): Form {
+  const payload = "x".repeat(bytes);
+  return clients(count, (events) => streamWorkload({ ...events, payload }));
+}
+
+/** One client that requests the same page again and again. */
+function pages(query: string): Form {
+  const request = eventsRequest(`${query}limit=${PAGE_EVENTS}`);
+  const accept = (response: RawResponse) => {
+    requireOk(response);
+    return PAGE_EVENTS;
+  };
+  return (window) =>
+    runLoad({ ...window, workloads: [{ next: () => request, accept, bytes: () => 0 }] });
 }
 
 /** The first form, while the other one also runs. */
@@ -100,6 +132,21 @@ const SHAPES: Record<string, Shape> = {
     plain: clients(16, streamWorkload),
     shaped: besideIdleFollowers(4000, clients(16, streamWorkload)),
   },
+  "zipf-70-reads": { plain: clients(16, streamWorkload), shaped: clients(16, zipfWorkload) },
+  "events-10-bytes": { plain: clients(16, streamWorkload), shaped: clientsWith(10, 16) },
+  "events-10-kb": { plain: clients(16, streamWorkload), shaped: clientsWith(1e4, 16) },
+  "events-1-mb": { plain: clients(16, streamWorkload), shaped: clientsWith(1e6, 16) },
+  "key-of-1e6": {
+    fill: (window) =>
+      runLoad({
+        ...window,
+        measureMs: FILL_MS,
+        eventsMax: 1e6,
+        workloads: [ingestWorkload("fill", PAGE_EVENTS, () => ONE_KEY)],
+      }),
+    plain: pages(""),
+    shaped: pages(`record_key=${ONE_KEY}&`),
+  },
 };
 
 async function measureRow(name: string, options: BenchOptions): Promise<Row> {
@@ -113,7 +160,8 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
         measureMs: options.measureMs / PAIRS / 2 * (1 - WARMUP_SHARE),
         eventsMax: options.events ?? Infinity,
       };
-      const { plain, shaped } = SHAPES[name]!;
+      const { plain, shaped, fill } = SHAPES[name]!;
+      await fill?.({ ...window, name: "fill" });
       await plain({ ...window, name: "warmup", measureMs: options.warmupMs });
       const loads: { plain: LoadResult; shaped: LoadResult }[] = [];
       for (let pair = 0; pair < PAIRS; pair++) {

@@ -36,15 +36,16 @@ export class BatchRequest {
   /**
    * @param idPrefix makes a client's ids unique.
    * @param events events per batch.
+   * @param keyOf returns the record key of an event.
    */
-  constructor(idPrefix: string, events: number) {
+  constructor(idPrefix: string, events: number, keyOf: (event: number) => string = keyName) {
     const placeholder = "0".repeat(NUMBER_DIGITS);
     const body = JSON.stringify({
       batch_id: `${idPrefix}-${placeholder}`,
       source: BENCH_SOURCE,
       events: Array.from({ length: events }, (_, index) => ({
         stream: "customers",
-        record_key: `customer-${index}`,
+        record_key: keyOf(index),
         kind: "upserted",
         occurred_at: "2026-01-31T12:34:56.789Z",
         payload: typicalPayload(index),
@@ -62,6 +63,17 @@ export class BatchRequest {
   }
 }
 
+export interface StreamEvents {
+  source: string;
+  stream: string;
+  /** Makes a client's ids unique; default: the stream. */
+  idPrefix?: string;
+  /** The expected frontier of the first request; undefined for no precondition. */
+  frontier?: string | null;
+  /** Default: a typical one. */
+  payload?: unknown;
+}
+
 /** A `POST /v1/events` of one event for one stream, with a new batch id each time. */
 export class StreamRequest {
   readonly #bytes: Buffer;
@@ -69,19 +81,20 @@ export class StreamRequest {
   readonly #frontierAt: number;
   #number = 0;
 
-  /**
-   * @param stream makes a client's ids unique.
-   * @param frontier the expected frontier of the first request; undefined for no precondition.
-   */
-  constructor(source: string, stream: string, frontier?: string | null) {
+  constructor({ source, stream, idPrefix = stream, frontier, payload }: StreamEvents) {
     const placeholder = "0".repeat(NUMBER_DIGITS);
     const condition = '"expected_frontier":';
     const body = JSON.stringify({
-      batch_id: `${stream}-${placeholder}`,
+      batch_id: `${idPrefix}-${placeholder}`,
       source,
       ...(frontier !== undefined &&
         { stream_precondition: { stream, expected_frontier: frontier } }),
-      events: [{ stream, record_key: "1", kind: "upserted", payload: typicalPayload(1) }],
+      events: [{
+        stream,
+        record_key: "1",
+        kind: "upserted",
+        payload: payload ?? typicalPayload(1),
+      }],
     });
     this.#bytes = postRequest(body);
     this.#numberAt = this.#bytes.indexOf(placeholder);
@@ -129,14 +142,18 @@ function keyName(key: number): string {
 
 /** Builds a `GET /v1/events` for the events with one key. */
 export function keyRequest(key: number): Buffer {
-  const target = `/v1/events?record_key=${keyName(key)}`;
-  return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`);
+  return eventsRequest(`record_key=${keyName(key)}`);
+}
+
+/** Builds a `GET /v1/events` with a query. */
+export function eventsRequest(query: string): Buffer {
+  return Buffer.from(`GET /v1/events?${query} HTTP/1.1\r\nHost: bench\r\n\r\n`);
 }
 
 /** Builds a `GET /v1/events` for the page after an event; null for the beginning. */
 export function pageRequest(after: string | null, limit: number): Buffer {
   const from = after === null ? "" : `&after=${after}`;
-  return Buffer.from(`GET /v1/events?limit=${limit}${from} HTTP/1.1\r\nHost: bench\r\n\r\n`);
+  return eventsRequest(`limit=${limit}${from}`);
 }
 
 /** A `GET /v1/streams` whose response has no streams. */

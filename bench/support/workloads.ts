@@ -1,14 +1,25 @@
 /** The requests from a row's clients, and checks of their responses. */
 import type { Buffer } from "node:buffer";
 import type { Workload } from "./load.ts";
-import { BatchRequest, keyRequest, pageRequest, StreamRequest } from "./requests.ts";
+import {
+  BatchRequest,
+  eventsRequest,
+  keyRequest,
+  pageRequest,
+  type StreamEvents,
+  StreamRequest,
+} from "./requests.ts";
 import type { RawResponse } from "./response_parser.ts";
 
 const COMMITTED = '"status":"committed"';
 
 /** Appends batches of `events` events with new ids. Only the status `committed` is correct. */
-export function ingestWorkload(idPrefix: string, events: number): Workload {
-  const request = new BatchRequest(idPrefix, events);
+export function ingestWorkload(
+  idPrefix: string,
+  events: number,
+  keyOf?: (event: number) => string,
+): Workload {
+  const request = new BatchRequest(idPrefix, events, keyOf);
   return {
     next: () => request.next(),
     accept(response) {
@@ -20,8 +31,8 @@ export function ingestWorkload(idPrefix: string, events: number): Workload {
 }
 
 /** Appends single events to a stream of its own, without a precondition. */
-export function streamWorkload(source: string, stream: string): Workload {
-  const request = new StreamRequest(source, stream);
+export function streamWorkload(events: StreamEvents): Workload {
+  const request = new StreamRequest(events);
   return {
     next: () => request.next(),
     accept(response) {
@@ -36,9 +47,9 @@ const LAST_EVENT_ID = '"last_event_id":"';
 const ID_CHARS = 36;
 
 /** Like `streamWorkload()`, and each event expects the frontier that the one before it left. */
-export function conditionalWorkload(source: string, stream: string): Workload {
-  const first = new StreamRequest(source, stream, null).next();
-  const request = new StreamRequest(source, stream, "0".repeat(ID_CHARS));
+export function conditionalWorkload(events: StreamEvents): Workload {
+  const first = new StreamRequest({ ...events, frontier: null }).next();
+  const request = new StreamRequest({ ...events, frontier: "0".repeat(ID_CHARS) });
   request.next(); // Its batch id is the first one.
   let frontier: string | undefined;
   return {
@@ -114,6 +125,30 @@ export function keyWorkload(keys: number): Workload {
       return 1;
     },
     bytes: (_, response) => response.bodyBytes,
+  };
+}
+
+const ZIPF_STREAMS = 10_000;
+const ZIPF_READ_SHARE = 0.7;
+
+/** Mixes appends to and pages of 10,000 streams; the n-th is picked 1/n as often as the first. */
+export function zipfWorkload({ source, stream: idPrefix }: StreamEvents): Workload {
+  let number = 0;
+  let isRead = false;
+  return {
+    next() {
+      const stream = `zipf-${Math.floor(ZIPF_STREAMS ** Math.random())}`;
+      isRead = Math.random() < ZIPF_READ_SHARE;
+      return isRead
+        ? eventsRequest(`source=${source}&stream=${stream}`)
+        : new StreamRequest({ source, stream, idPrefix: `${idPrefix}-${number++}` }).next();
+    },
+    accept(response) {
+      if (isRead) requireOk(response);
+      else requireCommitted(response);
+      return 1;
+    },
+    bytes: (sent) => sent.length,
   };
 }
 
