@@ -22,8 +22,8 @@ async function* chunksOf(
   }
 }
 
-/** Reads a body as text. @throws {ProtocolError} if it exceeds its limit; the rest is not read. */
-export async function textOf(name: string, { body }: Response, limitBytes: number) {
+/** Reads a body. @throws {ProtocolError} if it exceeds its limit; the rest is not read. */
+export async function bytesOf(name: string, { body }: Response, limitBytes: number) {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const piece of body === null ? [] : chunksOf(name, body)) {
@@ -33,7 +33,7 @@ export async function textOf(name: string, { body }: Response, limitBytes: numbe
     }
     pieces.push(piece);
   }
-  return new TextDecoder().decode(Buffer.concat(pieces));
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
 /**
