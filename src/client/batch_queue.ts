@@ -77,6 +77,12 @@ export class BatchQueue<Event extends QueuedEvent> {
     this.#throwFailure();
   }
 
+  /** Sends the batches that are complete, but not the current one. */
+  async drop(): Promise<void> {
+    this.#batch = [];
+    await this.flush();
+  }
+
   #throwFailure(): void {
     if (this.#failure !== null) throw this.#failure.error;
   }

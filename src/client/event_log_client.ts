@@ -89,7 +89,7 @@ export class EventLogClient {
   async append(batch: Batch, options: CallOptions = {}): Promise<Receipt> {
     refuseUnknown("append()", batch, "source batchId events precondition");
     if (!Array.isArray(batch.events)) throw new TypeError("append() expects an array of events");
-    return await this.#append({ ...batch, events: batch.events.map(encodeEvent) }, options.signal);
+    return await this.appendEncoded({ ...batch, events: batch.events.map(encodeEvent) }, options);
   }
 
   /**
@@ -97,7 +97,10 @@ export class EventLogClient {
    * @throws {TypeError} if an option is unknown, or `source` is missing.
    */
   writer(options: WriterOptions): EventWriter {
-    return new EventWriter((batch) => this.#append(batch, options.signal), options);
+    return new EventWriter(
+      (batch) => this.appendEncoded(batch, { signal: options.signal }),
+      options,
+    );
   }
 
   /**
@@ -199,7 +202,11 @@ export class EventLogClient {
     return (await lookUp<Payload>(read, eventId)).event;
   }
 
-  async #append(batch: EncodedBatch, signal: AbortSignal | undefined): Promise<Receipt> {
+  /** @internal Appends a batch whose events are JSON. */
+  async appendEncoded(
+    batch: EncodedBatch,
+    { signal }: { signal?: AbortSignal | undefined } = {},
+  ): Promise<Receipt> {
     const body = batchBody(batch);
     const receipt = await this.#write({ method: "POST", path: "/v1/events", body }, signal);
     return toReceipt<Receipt>(receipt, ["status", "first_event_id", "last_event_id"]);
