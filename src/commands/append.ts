@@ -15,7 +15,7 @@ import { INGEST_BODY_BYTES_MAX } from "../limits.ts";
 import type { Options } from "./arguments.ts";
 import type { Config } from "./config.ts";
 import { CommandError, operationalError, usageError } from "./exit.ts";
-import { runAsClient, type Service } from "./service_client.ts";
+import { runAsClient } from "./service_client.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A batch is sent this long after its first line. */

@@ -17,8 +17,8 @@ import { operationalError } from "./exit.ts";
 import { catchSignals } from "./signals.ts";
 
 /** How long the first request waits for a socket, and for a response before that is reported. */
-const SERVICE_WAIT_MS = 1_000;
-const SILENCE_MS = 1_500;
+const SERVICE_WAIT_MS = 500;
+const SILENCE_MS = 1_000;
 
 const STDOUT = 1;
 const writeFile = promisify(write);
@@ -70,7 +70,7 @@ export async function runAsClient(
     const transport = new Transport(fetch, { ...token, attemptsMax: Infinity });
     await use({ client: new EventLogClient(fetch, token), transport, frontier, signal, print });
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (error !== signal.reason && errorCode(error) !== "EPIPE") throw error;
   } finally {
     signals.release();
   }
