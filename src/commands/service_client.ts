@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { write } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { ConnectionError } from "../client/errors.ts";
 import { EventLogClient } from "../client/event_log_client.ts";
@@ -21,6 +22,7 @@ const SERVICE_WAIT_MS = 500;
 const SILENCE_MS = 1_000;
 
 const STDOUT = 1;
+const FULL_PIPE_WAIT_MS = 1;
 const writeFile = promisify(write);
 
 /** A service that has answered. */
@@ -84,7 +86,7 @@ async function firstAnswer(
 ): Promise<string | null> {
   const start = `start one with: ${PROGRAM} --config ${path} serve`;
   const tellSilence = () => report(`${socketPath}: no answer yet; if no service works, ${start}`);
-  const timer = setTimeout(tellSilence, SILENCE_MS);
+  const timer = globalThis.setTimeout(tellSilence, SILENCE_MS);
   try {
     return await frontierOf((request) => transport.request(request, signal));
   } catch (error) {
@@ -99,7 +101,13 @@ async function firstAnswer(
 async function writeAll(data: Uint8Array | string): Promise<void> {
   let bytes = Buffer.from(data as Uint8Array);
   while (bytes.length > 0) {
-    const { bytesWritten } = await writeFile(STDOUT, bytes, 0, bytes.length, null);
-    bytes = bytes.subarray(bytesWritten);
+    try {
+      const { bytesWritten } = await writeFile(STDOUT, bytes, 0, bytes.length, null);
+      bytes = bytes.subarray(bytesWritten);
+    } catch (error) {
+      // Whoever started the program has made the pipe non-blocking, and it is full.
+      if (errorCode(error) !== "EAGAIN") throw error;
+      await setTimeout(FULL_PIPE_WAIT_MS);
+    }
   }
 }
