@@ -40,10 +40,19 @@ export async function bytesOf(name: string, { body }: Response, limitBytes: numb
  * Yields the lines of a body without their LF, but not an unterminated last one, which a lost
  * connection leaves behind. @throws {ProtocolError} if a line exceeds its limit.
  */
-export async function* readLines(
+export function readLines(
   name: string,
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
+): AsyncGenerator<Uint8Array> {
+  return splitLines(chunksOf(name, body), limitBytes, false);
+}
+
+/** @param keepsRest whether to yield what follows the last LF. */
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  limitBytes: number,
+  keepsRest: boolean,
 ): AsyncGenerator<Uint8Array> {
   /** The parts of the current line received so far. */
   let pieces: Uint8Array[] = [];
@@ -53,7 +62,7 @@ export async function* readLines(
     if (sizeBytes > limitBytes) throw new ProtocolError(`a line exceeds ${limitBytes} bytes`);
     if (piece.length > 0) pieces.push(piece);
   };
-  for await (const chunk of chunksOf(name, body)) {
+  for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
       append(chunk.subarray(start, end));
@@ -64,4 +73,5 @@ export async function* readLines(
     }
     append(chunk.subarray(start));
   }
+  if (keepsRest && sizeBytes > 0) yield Buffer.concat(pieces);
 }

@@ -4,10 +4,12 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import process from "node:process";
 import { BatchQueue, type QueuedEvent } from "../client/batch_queue.ts";
-import { ConnectionError, EventLogError } from "../client/errors.ts";
+import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
 import { WRITER_BYTES_MAX, WRITER_EVENTS_MAX } from "../client/event_writer.ts";
+import { splitLines } from "../client/response_body.ts";
 import type { EventFault } from "../event/api_error.ts";
 import { parseJson } from "../event/json/strict_json.ts";
 import { batchIdFault, nameFault, sourceFault } from "../event/names.ts";
@@ -25,7 +27,6 @@ const LINE_BYTES_MAX = INGEST_BODY_BYTES_MAX - 4096;
 const QUEUE_BYTES_MAX = 3 * WRITER_BYTES_MAX;
 /** Faults of a batch that are reported. */
 const FAULTS_SHOWN_MAX = 10;
-const LF = 0x0a;
 
 interface Line extends QueuedEvent {
   number: number;
@@ -83,37 +84,28 @@ async function readInto(
   stream: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const input = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  const stopped = Promise.withResolvers<{ done: true; value: undefined }>();
-  signal.addEventListener("abort", () => stopped.resolve({ done: true, value: undefined }));
   let number = 0;
-  let pieces: Uint8Array[] = [];
-  let sizeBytes = 0;
-  const take = async (last: Uint8Array) => {
-    const bytes = pieces.length === 0 ? last : Buffer.concat([...pieces, last]);
-    pieces = [];
-    sizeBytes = 0;
-    number++;
-    await queue.ready();
-    queue.add(lineOf(bytes, number, stream), false);
-  };
-  for (;;) {
-    const { done, value } = await Promise.race([input.next(), stopped.promise]);
-    if (signal.aborted) return;
-    if (done) break;
-    let start = 0;
-    for (let end = value.indexOf(LF); end >= 0; end = value.indexOf(LF, start)) {
-      await take(value.subarray(start, end));
-      start = end + 1;
+  try {
+    for await (const bytes of splitLines(inputUntil(signal), LINE_BYTES_MAX, true)) {
+      if (signal.aborted) return;
+      number++;
+      if (queue.isFull) await queue.ready();
+      queue.add(lineOf(bytes, number, stream), false);
     }
-    if (start === value.length) continue;
-    pieces.push(value.subarray(start));
-    sizeBytes += value.length - start;
-    if (sizeBytes > LINE_BYTES_MAX) {
-      throw new LineError(`line ${number + 1} is longer than ${LINE_BYTES_MAX} bytes`);
-    }
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    throw new LineError(`line ${number + 1}: ${error.message}`);
   }
-  if (pieces.length > 0) await take(Buffer.alloc(0));
+}
+
+async function* inputUntil(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const input = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  const stopped = once(signal, "abort");
+  for (;;) {
+    const next = await Promise.race([input.next(), stopped]);
+    if (Array.isArray(next) || next.done) return;
+    yield next.value;
+  }
 }
 
 /** @throws {LineError} if the line is no JSON object. */
@@ -121,7 +113,6 @@ function lineOf(bytes: Uint8Array, number: number, stream: string | undefined): 
   const fail = (reason: string): never => {
     throw new LineError(`line ${number}: ${reason}`);
   };
-  if (bytes.length > LINE_BYTES_MAX) fail(`is longer than ${LINE_BYTES_MAX} bytes`);
   if (!isUtf8(bytes)) fail("is not valid UTF-8");
   let text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   let event: unknown;
