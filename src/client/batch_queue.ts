@@ -59,7 +59,7 @@ export class BatchQueue<Event extends QueuedEvent> {
   }
 
   /** @param alone whether the event must have a batch of its own. */
-  add(event: Event, alone: boolean): void {
+  add(event: Event, alone = false): void {
     this.#throwFailure();
     const { eventsMax, bytesMax, delayMs } = this.#limits;
     if (alone || this.#batchBytes + event.sizeBytes > bytesMax) this.#cut();

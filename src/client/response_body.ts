@@ -45,14 +45,14 @@ export function readLines(
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
 ): AsyncGenerator<Uint8Array> {
-  return splitLines(chunksOf(name, body), limitBytes, false);
+  return splitLines(chunksOf(name, body), limitBytes, "drop rest");
 }
 
-/** @param keepsRest whether to yield what follows the last LF. */
+/** @param rest whether to yield what follows the last LF. */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   limitBytes: number,
-  keepsRest: boolean,
+  rest: "keep rest" | "drop rest",
 ): AsyncGenerator<Uint8Array> {
   /** The parts of the current line received so far. */
   let pieces: Uint8Array[] = [];
@@ -73,5 +73,5 @@ export async function* splitLines(
     }
     append(chunk.subarray(start));
   }
-  if (keepsRest && sizeBytes > 0) yield Buffer.concat(pieces);
+  if (rest === "keep rest" && sizeBytes > 0) yield Buffer.concat(pieces);
 }

@@ -86,11 +86,11 @@ async function readInto(
 ): Promise<void> {
   let number = 0;
   try {
-    for await (const bytes of splitLines(inputUntil(signal), LINE_BYTES_MAX, true)) {
+    for await (const bytes of splitLines(inputUntil(signal), LINE_BYTES_MAX, "keep rest")) {
       if (signal.aborted) return;
       number++;
       if (queue.isFull) await queue.ready();
-      queue.add(lineOf(bytes, number, stream), false);
+      queue.add(lineOf(bytes, number, stream));
     }
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;

@@ -153,8 +153,8 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     example: `${ON_LOG} --source shop`,
     summary: "Append events from standard input to a running service, one JSON object a line",
     description:
-      "Lines have the members stream, record_key, kind, payload and, optionally, occurred_at. Sends " +
-      "them in batches of up to 1,000 lines or 4 MiB, at the latest after 200 ms, and repeats " +
+      "Lines have the members stream, record_key, kind, payload and, optionally, occurred_at. " +
+      "Sends them in batches of up to 1,000 lines or 4 MiB, at the latest after 200 ms, and repeats " +
       "requests safely. Prints a receipt for each batch. If a line is invalid, nothing of its " +
       "batch is written. With --batch-id, batches end by lines and size alone.",
   },
@@ -167,8 +167,8 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     summary: "Print the events of a running service, one a line",
     description:
       "Prints events exactly as stored, in order, up to the last one when it started. With " +
-      "--follow, goes on with new events, also after the service has restarted; --last 0 --follow " +
-      "prints only these.",
+      "--follow, goes on with new events, also after the service has restarted. " +
+      "--last 0 --follow prints only these.",
   },
   streams: {
     options: ["config", "source", "help"],

@@ -1,7 +1,4 @@
-/**
- * Types of requests and responses, with the protocol's member names. They also serve in browsers, so
- * nothing here refers to a runtime.
- */
+/** Types of requests and responses, which browsers use too: nothing here refers to a runtime. */
 
 /** A condition on one stream that must hold for a batch to be committed. */
 export interface StreamPrecondition {
