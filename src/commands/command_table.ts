@@ -155,8 +155,8 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     description:
       "Lines have the members stream, record_key, kind, payload and, optionally, occurred_at. " +
       "Sends them in batches of up to 1,000 lines or 4 MiB, at the latest after 200 ms, and " +
-      "repeats requests safely. Prints a receipt for each batch. If a line is invalid, nothing of its " +
-      "batch is written. With --batch-id, batches end by lines and size alone.",
+      "repeats requests safely. Prints a receipt for each batch. If a line is invalid, nothing " +
+      "of its batch is written. With --batch-id, batches end by lines and size alone.",
   },
   tail: {
     options: [
