@@ -24,5 +24,5 @@ export type {
   StreamPrecondition,
   StreamSummary,
   SubmittedEvent,
-} from "./src/event/types.ts";
+} from "./src/event/wire_types.ts";
 export { type EventVerification, verifyEvent } from "./src/event/verify_event.ts";

@@ -39,6 +39,7 @@ export {
   ProtocolError,
 } from "./src/client/errors.ts";
 export { type Batch, type CallOptions, EventLogClient } from "./src/client/event_log_client.ts";
+export { EventWriter, type WriteOptions, type WriterOptions } from "./src/client/event_writer.ts";
 export type {
   FollowEvent,
   FollowItem,

@@ -6,14 +6,16 @@ import type {
   StreamPrecondition,
   SubmittedEvent,
 } from "../event/types.ts";
+import { batchBody, type EncodedBatch, encodeEvent } from "./encoded_batch.ts";
+import { EventWriter, type WriterOptions } from "./event_writer.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
 import {
-  listStreams,
   lookUp,
   type ReplayOptions,
   replayPages,
   reportPositions,
   type StreamsOptions,
+  streamsPages,
   type StreamsSnapshot,
 } from "./replay.ts";
 import {
@@ -85,9 +87,20 @@ export class EventLogClient {
    * @throws {TypeError} if JSON cannot represent the batch.
    */
   async append(batch: Batch, options: CallOptions = {}): Promise<Receipt> {
-    const body = batchBody(batch);
-    const receipt = await this.#write({ method: "POST", path: "/v1/events", body }, options.signal);
-    return toReceipt<Receipt>(receipt, ["status", "first_event_id", "last_event_id"]);
+    refuseUnknown("append()", batch, "source batchId events precondition");
+    if (!Array.isArray(batch.events)) throw new TypeError("append() expects an array of events");
+    return await this.appendEncoded({ ...batch, events: batch.events.map(encodeEvent) }, options);
+  }
+
+  /**
+   * Creates a writer, which takes the events of a source one by one and appends them in batches.
+   * @throws {TypeError} if an option is unknown, or `source` is missing.
+   */
+  writer(options: WriterOptions): EventWriter {
+    return new EventWriter(
+      (batch) => this.appendEncoded(batch, { signal: options.signal }),
+      options,
+    );
   }
 
   /**
@@ -110,7 +123,12 @@ export class EventLogClient {
   async *replay<Payload = unknown>(
     options: ReplayOptions = {},
   ): AsyncGenerator<CommittedEvent<Payload>, void> {
-    for await (const page of this.replayPages<Payload>(options)) yield* page.events;
+    for await (const { events } of this.replayPages<Payload>(options)) {
+      for (const event of events) {
+        yield event;
+        options.signal?.throwIfAborted();
+      }
+    }
   }
 
   /**
@@ -145,7 +163,12 @@ export class EventLogClient {
   ): AsyncGenerator<FollowItem<Payload>, void> {
     for await (const record of this.followRecords<Payload>(options)) {
       if (record.type !== "events") yield record;
-      else for (const event of record.events) yield { type: "event", phase: record.phase, event };
+      else {
+        for (const event of record.events) {
+          yield { type: "event", phase: record.phase, event };
+          options.signal?.throwIfAborted();
+        }
+      }
     }
   }
 
@@ -160,8 +183,13 @@ export class EventLogClient {
   }
 
   /** Lists all streams, with their latest events and event counts, as of one snapshot. */
-  streams(options: StreamsOptions = {}): Promise<StreamsSnapshot> {
-    return listStreams(this.#transport, options);
+  async streams(options: StreamsOptions = {}): Promise<StreamsSnapshot> {
+    const all: StreamsSnapshot = { streams: [], snapshotThroughEventId: null };
+    for await (const page of streamsPages(this.#transport, options)) {
+      for (const row of page.streams) all.streams.push(row);
+      all.snapshotThroughEventId = page.snapshotThroughEventId;
+    }
+    return all;
   }
 
   /** Returns the event with this id; null if it is not in the log. */
@@ -174,32 +202,17 @@ export class EventLogClient {
     return (await lookUp<Payload>(read, eventId)).event;
   }
 
+  /** @internal Appends a batch whose events are JSON. */
+  async appendEncoded(
+    batch: EncodedBatch,
+    { signal }: { signal?: AbortSignal | undefined } = {},
+  ): Promise<Receipt> {
+    const body = batchBody(batch);
+    const receipt = await this.#write({ method: "POST", path: "/v1/events", body }, signal);
+    return toReceipt<Receipt>(receipt, ["status", "first_event_id", "last_event_id"]);
+  }
+
   #write(request: ApiRequest, signal: AbortSignal | undefined): Promise<unknown> {
     return this.#transport.request(request, signal, this.#writeTimeoutMs);
   }
-}
-
-/** @throws {TypeError} if JSON cannot represent the batch, or a property of it is unknown. */
-function batchBody(batch: Batch): Uint8Array<ArrayBuffer> {
-  refuseUnknown("append()", batch, "source batchId events precondition");
-  const { source, batchId, events, precondition } = batch;
-  const body = {
-    v: 1,
-    batch_id: batchId,
-    source,
-    events,
-    ...(precondition === undefined ? {} : {
-      stream_precondition: {
-        stream: precondition.stream,
-        expected_frontier: precondition.expectedFrontier,
-      },
-    }),
-  };
-  return new TextEncoder().encode(JSON.stringify(body, refuseNonFinite));
-}
-
-/** Rejects a number that `JSON.stringify` would write as null. */
-function refuseNonFinite(name: string, value: unknown): unknown {
-  if (typeof value !== "number" || Number.isFinite(value)) return value;
-  throw new TypeError(`member ${JSON.stringify(name)} is ${value}, which JSON cannot represent`);
 }

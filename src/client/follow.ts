@@ -11,12 +11,13 @@ import {
   checkPage,
   checkPosition,
   eventsRequest,
+  frontierOf,
   reachedAfter,
   REPLAY_OPTIONS,
   type ReplayOptions,
 } from "./replay.ts";
 import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs, type Retry } from "./retry.ts";
-import { type ApiRequest, nameOf, refuseUnknown, type Transport } from "./transport.ts";
+import { type ApiRequest, nameOf, parsed, refuseUnknown, type Transport } from "./transport.ts";
 import {
   type FollowCaughtUp,
   type FollowEnd,
@@ -34,6 +35,8 @@ export interface FollowOptions extends ReplayOptions {
   reconnect?: (end: FollowEnd) => boolean;
   /** Called before the pause that precedes each reconnect. */
   onReconnect?: (reconnect: Reconnect) => void;
+  /** Called when the follow has reconnected, with the position at which it continues. */
+  onReconnected?: (position: string | null) => void;
 }
 
 /** Reason for a reconnect and the delay before it. */
@@ -61,14 +64,17 @@ const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 export class Follower<Payload> {
   readonly #transport: Transport;
   readonly #options: FollowOptions;
-  #nextAfter: string | null;
+  readonly #parse: ApiRequest["parse"];
+  #nextAfter: string | "now" | null;
   /** When the current session becomes successful: once it has delivered events or lasted long. */
   #soundAtMs = Infinity;
 
-  constructor(transport: Transport, options: FollowOptions) {
-    refuseUnknown("follow()", options, `${REPLAY_OPTIONS} reconnect onReconnect`);
+  /** @param parse parses a record instead of `parseBody()`. */
+  constructor(transport: Transport, options: FollowOptions, parse?: ApiRequest["parse"]) {
+    refuseUnknown("follow()", options, `${REPLAY_OPTIONS} reconnect onReconnect onReconnected`);
     this.#transport = transport;
     this.#options = options;
+    this.#parse = parse;
     this.#nextAfter = options.after ?? null;
   }
 
@@ -80,8 +86,8 @@ export class Follower<Payload> {
     const { timing } = this.#transport;
     const { signal, onReconnect, reconnect = isReconnectedAfter } = this.#options;
     const startedAtMs = timing.nowMs();
-    for (let failures = 1;; failures++) {
-      const reason = yield* this.#session();
+    for (let failures = 1, sessions = 0;; failures++, sessions++) {
+      const reason = yield* this.#session(sessions > 0);
       signal?.throwIfAborted();
       if (timing.nowMs() >= this.#soundAtMs) failures = 1;
       const durationMs = pauseMs(failures, reason, timing.random());
@@ -96,28 +102,30 @@ export class Follower<Payload> {
   }
 
   /** Reads from one connection until it ends, and returns the reason. */
-  async *#session(): AsyncGenerator<FollowEvents<Payload> | FollowCaughtUp, Interruption> {
+  async *#session(
+    isReconnect: boolean,
+  ): AsyncGenerator<FollowEvents<Payload> | FollowCaughtUp, Interruption> {
     this.#soundAtMs = Infinity;
-    const { signal } = this.#options;
-    const request = eventsRequest(this.#options, this.#nextAfter);
-    request.query = { ...request.query, follow: "true" };
-    const name = nameOf(request);
+    const { signal, onReconnected } = this.#options;
     const { readTimeoutMs } = this.#transport;
     const deadline = new Deadline(signal);
+    const read = (each: ApiRequest) => this.#transport.attempt(each, deadline.signal);
     let isLive = false;
     try {
-      deadline.start(name, readTimeoutMs);
+      deadline.start("GET /v1/events", readTimeoutMs);
+      if (this.#nextAfter === "now") this.#nextAfter = await frontierOf(read);
+      const { query, ...rest } = eventsRequest(this.#options, this.#nextAfter);
+      const request = { ...rest, query: { ...query, follow: "true" }, parse: this.#parse };
+      const name = nameOf(request);
       const { body } = await this.#transport.send(request, deadline.signal);
       if (body === null) throw new ProtocolError(`response to ${name} has no body`);
       this.#soundAtMs = this.#transport.timing.nowMs() + SOUND_SESSION_MS;
-      if (this.#nextAfter !== null) {
-        const read = (each: ApiRequest) => this.#transport.attempt(each, deadline.signal);
-        await checkPosition(read, this.#nextAfter, this.#options);
-      }
+      if (this.#nextAfter !== null) await checkPosition(read, this.#nextAfter, this.#options);
+      if (isReconnect) onReconnected?.(this.#nextAfter);
       for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
         // The consumer may take any time, and so may the next event once the snapshot is complete.
         deadline.stop();
-        const record = toFollowRecord<Payload>(line, this.#nextAfter);
+        const record = toFollowRecord<Payload>(parsed(request, line), this.#nextAfter);
         if (record?.type === "end") return record;
         if (record !== null) {
           await this.#moveTo(record);
@@ -132,14 +140,14 @@ export class Follower<Payload> {
     } finally {
       deadline.stop();
     }
-    return new ConnectionError(`the response to ${name} ended prematurely`);
+    return new ConnectionError("the response to GET /v1/events ended prematurely");
   }
 
   async #moveTo(record: FollowEvents | FollowCaughtUp): Promise<void> {
     record.nextAfter = reachedAfter(record.nextAfter, this.#options);
     if (record.type === "events") await checkPage(record, this.#nextAfter, this.#options);
     if (record.type === "events" && record.events.length > 0) {
-      const first = record.events[0]!.event_id;
+      const first = record.events.at(0)!.event_id;
       if (this.#nextAfter !== null && first <= this.#nextAfter) {
         throw new ProtocolError(`event ${first} was sent again after ${this.#nextAfter}`);
       }

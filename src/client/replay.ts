@@ -14,9 +14,9 @@ import { type ReplayPage, toReplayPage, toStreamsPage } from "./wire.ts";
 export interface StartOptions {
   /**
    * Id of the event to start after, usually the last `nextAfter`. The log must contain it. If null
-   * or absent, `since` applies.
+   * or absent, `since` applies. `now` starts after the last event in the log.
    */
-  after?: string | null;
+  after?: string | "now" | null;
   /** `event_hash` of the event that `after` names, which the event in the log must have. */
   afterHash?: string;
   /** Commit time to start at, in Unix milliseconds or as a Date; absent for the whole log. */
@@ -68,6 +68,11 @@ export async function lookUp<Payload>(read: Read, eventId: string) {
   return { event, frontier: page.snapshotThroughEventId };
 }
 
+/** Returns the id of the last event in the log. */
+export async function frontierOf(read: Read): Promise<string | null> {
+  return (await lookUp(read, firstIdAt(Infinity))).frontier;
+}
+
 /** @throws {PositionError} if the log does not contain the event at this position. */
 export async function checkPosition(read: Read, at: string, options: StartOptions): Promise<void> {
   const { after, afterHash } = options;
@@ -112,18 +117,22 @@ export async function checkPage(
   if (altered !== undefined) throw new AlteredEventError(altered);
 }
 
-/** Yields the pages up to the end of the first page's snapshot, however fast the log grows. */
+/**
+ * Yields the pages up to the end of the first page's snapshot, however fast the log grows.
+ * @param parse parses a page instead of `parseBody()`.
+ */
 export async function* replayPages<Payload>(
   transport: Transport,
   options: ReplayOptions,
-): AsyncGenerator<ReplayPage<Payload>> {
+  parse?: ApiRequest["parse"],
+): AsyncGenerator<ReplayPage<Payload>, void> {
   refuseUnknown("replay()", options, REPLAY_OPTIONS);
-  let after = options.after ?? null;
-  let through: string | null | undefined;
   const read = (request: ApiRequest) => transport.request(request, options.signal);
+  let after = options.after === "now" ? await frontierOf(read) : options.after ?? null;
+  let through: string | null | undefined;
   let trustedUntilMs = -Infinity;
   for (;;) {
-    const page = toReplayPage<Payload>(await read(eventsRequest(options, after)));
+    const page = toReplayPage<Payload>(await read({ ...eventsRequest(options, after), parse }));
     page.nextAfter = reachedAfter(page.nextAfter, options);
     await checkPage(page, after, options);
     // A check that follows the response applies to the log that it came from.
@@ -144,11 +153,14 @@ export async function* replayPages<Payload>(
 /** Yields pages or records, and calls `onPosition` after each one that advances the position. */
 export async function* reportPositions<Item extends { nextAfter: string | null }>(
   items: AsyncGenerator<Item, void>,
-  { after, onPosition }: ReplayOptions,
+  options: ReplayOptions,
 ): AsyncGenerator<Item, void> {
-  let position = after ?? null;
+  let position: string | null | undefined;
   for await (const item of items) {
+    const { after, onPosition, signal } = options;
+    if (position === undefined) position = after ?? null;
     yield item;
+    signal?.throwIfAborted();
     if (item.nextAfter === null || item.nextAfter === position) continue;
     position = item.nextAfter;
     await onPosition?.(position);
@@ -179,23 +191,22 @@ export interface StreamsSnapshot {
   snapshotThroughEventId: string | null;
 }
 
-/** Lists streams. All pages count events up to the same event, so they form one snapshot. */
-export async function listStreams(
+/** Yields pages of streams, which count events up to the same event and so form one snapshot. */
+export async function* streamsPages(
   transport: Transport,
   options: StreamsOptions,
-): Promise<StreamsSnapshot> {
+): AsyncGenerator<StreamsSnapshot, void> {
   refuseUnknown("streams()", options, "source signal");
   const { source, signal } = options;
-  const streams: StreamSummary[] = [];
   let after: string | undefined;
   let through: string | undefined;
   for (;;) {
     const query = { source, after, through, limit: STREAMS_LIMIT_MAX };
     const request = { method: "GET", path: "/v1/streams", query } as const;
     const page = toStreamsPage(await transport.request(request, signal));
-    for (const row of page.streams) streams.push(row);
     through ??= page.snapshotThroughEventId ?? undefined;
-    if (page.nextAfter === null) return { streams, snapshotThroughEventId: through ?? null };
+    yield { streams: page.streams, snapshotThroughEventId: through ?? null };
+    if (page.nextAfter === null) return;
     if (page.nextAfter === after) {
       throw new ProtocolError("next_after of a page of streams does not advance");
     }

@@ -22,8 +22,8 @@ async function* chunksOf(
   }
 }
 
-/** Reads a body as text. @throws {ProtocolError} if it exceeds its limit; the rest is not read. */
-export async function textOf(name: string, { body }: Response, limitBytes: number) {
+/** Reads a body. @throws {ProtocolError} if it exceeds its limit; the rest is not read. */
+export async function bytesOf(name: string, { body }: Response, limitBytes: number) {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const piece of body === null ? [] : chunksOf(name, body)) {
@@ -33,17 +33,26 @@ export async function textOf(name: string, { body }: Response, limitBytes: numbe
     }
     pieces.push(piece);
   }
-  return new TextDecoder().decode(Buffer.concat(pieces));
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
 /**
  * Yields the lines of a body without their LF, but not an unterminated last one, which a lost
  * connection leaves behind. @throws {ProtocolError} if a line exceeds its limit.
  */
-export async function* readLines(
+export function readLines(
   name: string,
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
+): AsyncGenerator<Uint8Array> {
+  return splitLines(chunksOf(name, body), limitBytes, "drop rest");
+}
+
+/** @param rest whether to yield what follows the last LF. */
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  limitBytes: number,
+  rest: "keep rest" | "drop rest",
 ): AsyncGenerator<Uint8Array> {
   /** The parts of the current line received so far. */
   let pieces: Uint8Array[] = [];
@@ -53,7 +62,7 @@ export async function* readLines(
     if (sizeBytes > limitBytes) throw new ProtocolError(`a line exceeds ${limitBytes} bytes`);
     if (piece.length > 0) pieces.push(piece);
   };
-  for await (const chunk of chunksOf(name, body)) {
+  for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
       append(chunk.subarray(start, end));
@@ -64,4 +73,5 @@ export async function* readLines(
     }
     append(chunk.subarray(start));
   }
+  if (rest === "keep rest" && sizeBytes > 0) yield Buffer.concat(pieces);
 }

@@ -3,7 +3,7 @@ import { parseJsonText } from "../event/json/strict_json.ts";
 import { CLIENT_DOCUMENT_BYTES_MAX, CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { EventLogError, ProtocolError } from "./errors.ts";
-import { requestError, textOf } from "./response_body.ts";
+import { bytesOf, requestError } from "./response_body.ts";
 import {
   mayRepeat,
   pauseMs,
@@ -13,6 +13,7 @@ import {
   type Timing,
 } from "./retry.ts";
 import type { Fetch } from "./unix_fetch.ts";
+import { parseBody } from "./wire.ts";
 
 /** Options for an `EventLogClient`. */
 export interface EventLogClientOptions {
@@ -40,6 +41,8 @@ export interface ApiRequest {
   query?: Record<string, string | number | undefined>;
   /** JSON in UTF-8. */
   body?: Uint8Array<ArrayBuffer>;
+  /** Parses the response; by default, `parseBody()`. */
+  parse?: ((body: Uint8Array) => unknown) | undefined;
 }
 
 /** Attempts per request. Including pauses, they outlast a restart that takes over a minute. */
@@ -132,12 +135,8 @@ export class Transport {
     const response = await this.send(request, signal);
     const isPage = request.method === "GET" && request.path === "/v1/events";
     const limitBytes = isPage ? CLIENT_LINE_BYTES_MAX : CLIENT_DOCUMENT_BYTES_MAX;
-    const text = await textOf(nameOf(request), response, limitBytes);
-    try {
-      return parseJsonText(text);
-    } catch (cause) {
-      throw new ProtocolError(`response to ${nameOf(request)} is not JSON`, { cause });
-    }
+    const body = await bytesOf(nameOf(request), response, limitBytes);
+    return parsed(request, body);
   }
 
   /** Sends a request once and returns the response once its head has arrived. */
@@ -151,9 +150,20 @@ export class Transport {
     });
     this.#hasReached = true;
     if (response.status === 200) return response;
-    const text = await textOf(nameOf(request), response, CLIENT_DOCUMENT_BYTES_MAX);
+    const text = new TextDecoder()
+      .decode(await bytesOf(nameOf(request), response, CLIENT_DOCUMENT_BYTES_MAX));
     const askedMs = retryAfterMs(response.headers.get("retry-after"));
     throw new EventLogError(response.status, parseOrText(text), askedMs);
+  }
+}
+
+/** Parses a response or, of a follow, a line of it. */
+export function parsed(request: ApiRequest, body: Uint8Array): unknown {
+  try {
+    return (request.parse ?? parseBody)(body);
+  } catch (cause) {
+    if (cause instanceof ProtocolError) throw cause;
+    throw new ProtocolError(`response to ${nameOf(request)} is not JSON in UTF-8`, { cause });
   }
 }
 
@@ -195,5 +205,12 @@ export function refuseUnknown(call: string, given: object, names: string): void 
   const known = names.split(" ");
   const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown === undefined) return;
-  throw new TypeError(`${call} has no option ${unknown}; use one of ${known.join(", ")}`);
+  const meant = spelledAs(unknown, known) ?? `one of ${known.join(", ")}`;
+  throw new TypeError(`${call} has no option ${unknown}; use ${meant}`);
+}
+
+/** Returns the known name that differs from `name` only in case and underscores. */
+export function spelledAs(name: string, known: readonly string[]): string | undefined {
+  const plain = (each: string) => each.replaceAll("_", "").toLowerCase();
+  return known.find((each) => plain(each) === plain(name));
 }

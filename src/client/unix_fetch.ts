@@ -157,6 +157,8 @@ function failure(socketPath: string, signal: AbortSignal | undefined, cause: unk
   if (isRefused && statSync(socketPath, { throwIfNoEntry: false })?.isSocket() === false) {
     cause = Object.assign(new Error("the path is not a socket", { cause }), { code: "ENOTSOCK" });
   }
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message = cause instanceof Error ? cause.message : String(cause);
+  // `node:http` says `aborted` for a connection that the service closed.
+  const reason = message === "aborted" ? "it was closed before the response ended" : message;
   return new TypeError(`connection to ${socketPath} failed: ${reason}`, { cause });
 }

@@ -2,6 +2,7 @@
 import { parseJsonText } from "../event/json/strict_json.ts";
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
+import { EventLines } from "./event_lines.ts";
 
 /** A replay page. */
 export interface ReplayPage<Payload = unknown> {
@@ -59,14 +60,14 @@ export function toStreamsPage(value: unknown): StreamsPage {
 }
 
 /**
- * Parses a line from a follow response; null for an unknown record type.
+ * Checks a record of a follow response; null for an unknown record type.
  * @param at the follower's position, which an `end` gets.
  */
 export function toFollowRecord<Payload>(
-  line: Uint8Array,
+  value: unknown,
   at: string | null,
 ): FollowRecord<Payload> | null {
-  const record = toMembers(parseLine(line));
+  const record = toMembers(value);
   switch (record.type) {
     case "events": {
       const phase = record.phase === "live" ? "live" : "snapshot";
@@ -100,17 +101,14 @@ function toMembers(value: unknown): Members {
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-function parseLine(line: Uint8Array): unknown {
-  try {
-    return parseJsonText(UTF8.decode(line));
-  } catch (cause) {
-    throw new ProtocolError("a line of the response is not JSON in UTF-8", { cause });
-  }
+/** Parses a response or a line of it. */
+export function parseBody(body: Uint8Array): unknown {
+  return parseJsonText(UTF8.decode(body));
 }
 
 function itemsOf<T>(page: Members, name: string): T[] {
   const items = page[name];
-  if (Array.isArray(items)) return items;
+  if (Array.isArray(items) || items instanceof EventLines) return items as T[];
   throw new ProtocolError(`response has no ${name} array`);
 }
 

@@ -1,6 +1,7 @@
 /** Parses command-line arguments. */
 import { parseArgs } from "node:util";
 import {
+  type ClientOption,
   COMMAND_NAMES,
   type CommandName,
   COMMANDS,
@@ -21,11 +22,17 @@ export type Invocation =
   | { command: "init"; dir: string }
   | { command: "serve"; configPath: string }
   | { command: "seal"; configPath: string }
-  | { command: "verify"; configPath: string; chain: boolean };
+  | { command: "verify"; configPath: string; chain: boolean }
+  | { command: "append" | "tail" | "streams"; configPath: string; options: Options };
+
+/** Values of the options that were given; empty for those without a value. */
+export type Options = Partial<Record<ClientOption, string>>;
 
 /** Parses arguments. @throws {CommandError} with exit status 2 if they are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals: [name, ...operands] } = splitArguments(args);
+  const { config, help: _help, version: _version, man: _man, completions: _shell, ...own } =
+    options;
   if (options.help !== undefined) {
     return { command: "help", about: COMMAND_NAMES.find((known) => known === name) ?? null };
   }
@@ -40,8 +47,13 @@ export function parseArguments(args: string[]): Invocation {
   }
   const command = named("command", name, COMMAND_NAMES);
   const chain = options.chain !== undefined;
-  if (chain && !COMMANDS[command].options.includes("chain")) {
-    throw usageError(`${command} does not accept --chain`);
+  for (const option of Object.keys(own) as OptionName[]) {
+    if (COMMANDS[command].options.includes(option)) continue;
+    throw usageError(`${command} does not accept --${option}`);
+  }
+  const { required } = COMMANDS[command];
+  if (required !== undefined && !(required in own)) {
+    throw usageError(`${command} requires --${required}`);
   }
   const dir = COMMANDS[command].operand && operands.shift();
   if (dir === "") throw usageError(`${command} requires a directory, got an empty path`);
@@ -49,8 +61,10 @@ export function parseArguments(args: string[]): Invocation {
     throw usageError(`${command}: unexpected argument ${JSON.stringify(operands[0])}`);
   }
   if (command === "init") return { command, dir: dir ?? "." };
-  const configPath = options.config ?? DEFAULT_CONFIG_PATH;
-  return command === "verify" ? { command, configPath, chain } : { command, configPath };
+  const configPath = config ?? DEFAULT_CONFIG_PATH;
+  if (command === "verify") return { command, configPath, chain };
+  if (command === "serve" || command === "seal") return { command, configPath };
+  return { command, configPath, options: own };
 }
 
 /** Splits arguments into options, of which those without a value are empty, and the others. */

@@ -5,8 +5,26 @@
 import { basename } from "node:path";
 import process from "node:process";
 
-export type CommandName = "init" | "serve" | "seal" | "verify";
-export type OptionName = "config" | "chain" | "help" | "version" | "completions" | "man";
+export type CommandName = "init" | "serve" | "seal" | "verify" | "append" | "tail" | "streams";
+/** Options of the commands that are clients of a running service. */
+export type ClientOption =
+  | "source"
+  | "stream"
+  | "record-key"
+  | "kind"
+  | "batch-id"
+  | "after"
+  | "since"
+  | "last"
+  | "follow";
+export type OptionName =
+  | "config"
+  | "chain"
+  | ClientOption
+  | "help"
+  | "version"
+  | "completions"
+  | "man";
 export type Shell = "bash" | "zsh" | "fish";
 
 /** The name by which the program was invoked. Debian has a different program named `service`. */
@@ -35,6 +53,8 @@ export interface CommandEntry {
   operand?: string;
   /** In the order in which help lists them. */
   options: readonly OptionName[];
+  /** An option that must be given. */
+  required?: OptionName;
   /** Arguments of an example, without the command's name. */
   example: string;
   /** What it does in a line, without a final period. */
@@ -56,6 +76,27 @@ export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
     type: "boolean",
     effect: "With verify, recompute all payload hashes, event hashes and the chain",
   },
+  source: { type: "string", value: "NAME", effect: "Source of the events" },
+  stream: {
+    type: "string",
+    value: "NAME",
+    effect: "Only events of this stream; with append, the stream of events that name none",
+  },
+  "record-key": { type: "string", value: "KEY", effect: "Only events with this record key" },
+  kind: { type: "string", value: "KIND", effect: "Only events of this kind" },
+  "batch-id": {
+    type: "string",
+    value: "PREFIX",
+    effect: "Batch ids PREFIX/1, PREFIX/2, and so on: the same input again is a duplicate",
+  },
+  after: { type: "string", value: "POSITION", effect: "Start after the event with this id" },
+  since: {
+    type: "string",
+    value: "TIME",
+    effect: "Start at a commit time such as 2026-01-31T12:00:00Z, or a period ago such as 10m",
+  },
+  last: { type: "string", value: "COUNT", effect: "Start with the last COUNT events that match" },
+  follow: { type: "boolean", effect: "Then print new events as they are committed" },
   help: { type: "boolean", short: "h", effect: "Print this help, or the help for a command" },
   version: { type: "boolean", short: "V", effect: "Print the version" },
   completions: {
@@ -105,6 +146,35 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       "Prints a JSON report on standard output and details of a failure on standard error. " +
       "Checks structure, file hashes, order and batch digests. With --chain, also reads and " +
       "hashes every payload, every event and the history chain.",
+  },
+  append: {
+    options: ["config", "source", "stream", "batch-id", "help"],
+    required: "source",
+    example: `${ON_LOG} --source shop`,
+    summary: "Append events from standard input to a running service, one JSON object a line",
+    description:
+      "Lines have the members stream, record_key, kind, payload and, optionally, occurred_at. " +
+      "Sends them in batches of up to 1,000 lines or 4 MiB, at the latest after 200 ms, and " +
+      "repeats requests safely. Prints a receipt for each batch. If a line is invalid, nothing " +
+      "of its batch is written. With --batch-id, batches end by lines and size alone.",
+  },
+  tail: {
+    options: [
+      ...["config", "source", "stream", "record-key", "kind", "after", "since", "last"] as const,
+      ...["follow", "help"] as const,
+    ],
+    example: `${ON_LOG} --last 10 --follow`,
+    summary: "Print the events of a running service, one a line",
+    description:
+      "Prints events exactly as stored, in order, up to the last one when it started. With " +
+      "--follow, goes on with new events, also after the service has restarted. " +
+      "--last 0 --follow prints only these.",
+  },
+  streams: {
+    options: ["config", "source", "help"],
+    example: ON_LOG,
+    summary: "Print a summary of each stream of a running service, one a line",
+    description: "A summary has the source, the stream, its last event and its number of events.",
   },
 };
 

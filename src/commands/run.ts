@@ -66,6 +66,18 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
       const { chain } = invocation;
       return await verify(await loadConfig(invocation.configPath), { chain, terminal });
     }
+    case "append": {
+      const { append } = await import("./append.ts");
+      return await append(await loadConfig(invocation.configPath), invocation.options, terminal);
+    }
+    case "tail": {
+      const { tail } = await import("./tail.ts");
+      return await tail(await loadConfig(invocation.configPath), invocation.options, terminal);
+    }
+    case "streams": {
+      const { streams } = await import("./streams.ts");
+      return await streams(await loadConfig(invocation.configPath), invocation.options, terminal);
+    }
   }
 }
 

@@ -62,13 +62,15 @@ function programUsage(): string {
 }
 
 function commandUsage(command: CommandName): string {
-  const { operand, options, example, summary, description } = COMMANDS[command];
-  const forms = options.filter((name) => name !== "help").map(optionForm);
-  if (operand !== undefined) forms.push(operand);
+  const { operand, options, required, example, summary, description } = COMMANDS[command];
+  const forms = options.filter((name) => name !== "help").map((name) => {
+    return name === required ? optionForm(name) : `[${optionForm(name)}]`;
+  });
+  if (operand !== undefined) forms.push(`[${operand}]`);
   return [
     wrap(`${summary}.`),
     wrap(description),
-    ["Usage:", PROGRAM, command, ...forms.map((form) => `[${form}]`)].join(" "),
+    wrap(["Usage:", PROGRAM, command, ...forms].join(" ")),
     section("Options", optionRows(options)),
     section("Example", `${INDENT}${PROGRAM} ${command} ${example}`),
     section("Exit status", rows(Object.entries(EXITS))),
@@ -154,7 +156,7 @@ fi
 function zshOption(name: OptionName): string {
   const { value, effect } = OPTIONS[name];
   const actions: Record<string, string> = { PATH: "_files", SHELL: `(${SHELLS.join(" ")})` };
-  return `'--${name}[${effect}]${value === undefined ? "" : `:${name}:${actions[value]}`}'`;
+  return `'--${name}[${effect}]${value === undefined ? "" : `:${name}:${actions[value] ?? ""}`}'`;
 }
 
 function fishScript(): string {
@@ -173,5 +175,5 @@ ${lines.map((line) => `complete -c ${PROGRAM} ${line}`).join("\n")}
 function fishOption(name: OptionName): string {
   const { value, effect } = OPTIONS[name];
   const actions: Record<string, string> = { PATH: " -r -F", SHELL: ` -x -a '${SHELLS.join(" ")}'` };
-  return `-l ${name}${value === undefined ? "" : actions[value]} -d '${effect}'`;
+  return `-l ${name}${value === undefined ? "" : actions[value] ?? " -x"} -d '${effect}'`;
 }

@@ -1,8 +1,8 @@
 /** Verifies the hashes of a committed event, using only WebCrypto so that it runs anywhere. */
 import { canonicalize } from "./json/canonical_json.ts";
-import type { CommittedEvent } from "./types.ts";
+import type { CommittedEvent } from "./wire_types.ts";
 
-export type { CommittedEvent } from "./types.ts";
+export type { CommittedEvent } from "./wire_types.ts";
 
 /** Result of verifying an event. */
 export interface EventVerification {

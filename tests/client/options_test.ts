@@ -16,24 +16,27 @@ const reading = (method: string, options: object) => () =>
   collect(untyped[method]!(options) as AsyncIterable<unknown>);
 
 const MISTAKES: [call: () => unknown, message: string][] = [
-  [reading("replay", { record_key: "42" }), "replay() has no option record_key; use one of after"],
+  [reading("replay", { record_key: "42" }), "replay() has no option record_key; use recordKey"],
   [
-    reading("replayPages", { Source: "a" }),
-    "replay() has no option Source; use one of after, afterHa",
+    reading("replayPages", { sources: "a" }),
+    "replay() has no option sources; use one of after, afterHa",
   ],
   [
     reading("follow", { record_key: "4" }),
-    "follow() has no option record_key; use one of after, af",
+    "follow() has no option record_key; use recordKey",
   ],
-  [reading("followRecords", { onreconnect: 0 }), "follow() has no option onreconnect; use one"],
+  [
+    reading("followRecords", { onreconnect: 0 }),
+    "follow() has no option onreconnect; use onReconnect",
+  ],
   [() => untyped.streams!({ stream: "a" }), "streams() has no option stream; use one of source, s"],
   [
     () => untyped.append!({ batch_id: "1" }),
-    "append() has no option batch_id; use one of source, batchId",
+    "append() has no option batch_id; use batchId",
   ],
   [
     () => new EventLogClient(fetch, { attempts_max: 1 } as object),
-    "EventLogClient has no option attempts_max; use one of token",
+    "EventLogClient has no option attempts_max; use attemptsMax",
   ],
   [
     () => new EventLogClient("data/ground.sock" as unknown as Fetch),
@@ -45,6 +48,14 @@ const MISTAKES: [call: () => unknown, message: string][] = [
   ],
   [() => new EventLogClient(fetch, null!), "EventLogClient expects an object, but got null"],
   [reading("replay", "an id" as unknown as object), "replay() expects an object, but got string"],
+  [reading("replay", null!), "replay() expects an object, but got null"],
+  [
+    () => untyped.append!({ source: "a", batchId: "b", events: [{ recordKey: "1" }] }),
+    "an event has no member recordKey; use record_key",
+  ],
+  [() => untyped.append!({ source: "a", batchId: "b" }), "append() expects an array of events"],
+  [() => untyped.writer!({ source: "a", batch_id: "b" }), "writer() has no option batch_id; use"],
+  [() => untyped.writer!({}), "writer() needs a source"],
 ];
 
 /** `Required` makes the compiler report any option that is missing here. */
@@ -61,7 +72,12 @@ const READ: Required<ReplayOptions> = {
   onPosition: () => {},
   signal: new AbortController().signal,
 };
-const FOLLOW: Required<FollowOptions> = { ...READ, reconnect: () => true, onReconnect() {} };
+const FOLLOW: Required<FollowOptions> = {
+  ...READ,
+  reconnect: () => true,
+  onReconnect() {},
+  onReconnected() {},
+};
 
 test("the client accepts every option that its types declare", async () => {
   const nothing = { events: [], next_after: null, snapshot_through_event_id: null, streams: [] };

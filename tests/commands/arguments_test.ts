@@ -25,6 +25,17 @@ const FORMS: [line: string, invocation: Invocation][] = [
   ["serve --config=-x.toml", { command: "serve", configPath: "-x.toml" }],
   ["seal --config x.toml", { command: "seal", configPath: "x.toml" }],
   ["verify", { command: "verify", configPath: "service.toml", chain: false }],
+  ["append --source a --batch-id=-b", {
+    command: "append",
+    configPath: "service.toml",
+    options: { source: "a", "batch-id": "-b" },
+  }],
+  ["tail --last 0 --follow --config x", {
+    command: "tail",
+    configPath: "x",
+    options: { last: "0", follow: "" },
+  }],
+  ["streams", { command: "streams", configPath: "service.toml", options: {} }],
   ["--chain verify", { command: "verify", configPath: "service.toml", chain: true }],
   ["verify --chain --config x", { command: "verify", configPath: "x", chain: true }],
 ];
@@ -38,13 +49,20 @@ for (const [line, invocation] of FORMS) {
 const MISTAKES: [args: string[], reason: RegExp][] = [
   [[], /missing command/],
   [[""], /unknown command ""/],
-  [["restore"], /unknown command "restore"; use one of init, serve, seal, verify$/],
+  [
+    ["restore"],
+    /unknown command "restore"; use one of init, serve, seal, verify, append, tail, streams$/,
+  ],
   ...["project", "rebuild", "import", "query", "catalog", "erase-payload", "export-key"].map(
     (name): [string[], RegExp] => [[name], /unknown command/],
   ),
   [["verify", "--clean"], /--clean/],
   [["serve", "--chain"], /serve does not accept --chain/],
   [["init", "--chain"], /init does not accept --chain/],
+  [["append"], /append requires --source/],
+  [["append", "--source", "a", "--follow"], /append does not accept --follow/],
+  [["streams", "--stream", "a"], /streams does not accept --stream/],
+  [["tail", "--after="], /--after requires a position/],
   [["seal", "--port=1"], /Unknown option '--port'$/],
   [["serve", "-x"], /Unknown option '-x'$/],
   [["serve", "now"], /unexpected argument "now"/],

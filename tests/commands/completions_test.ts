@@ -26,7 +26,7 @@ const EVERYTHING = [...COMMAND_NAMES, ...OPTION_NAMES.map((name) => `--${name}`)
 /** Words typed before Tab, and the completions offered for the last word. */
 const TYPED: [words: string[], offered: string[]][] = [
   [[""], EVERYTHING],
-  [["s"], ["serve", "seal"]],
+  [["s"], ["serve", "seal", "streams"]],
   [["--c"], ["--config", "--chain", "--completions"]],
   [["verify", "--ch"], ["--chain"]],
   [["--config", "x.toml", "se"], ["serve", "seal"]],
@@ -57,7 +57,9 @@ print -- $_comps[service] $+functions[_service]`;
 });
 
 test("fish offers commands, and shells to --completions", (context) => {
-  for (const [line, offered] of [["s", "seal,serve"], ["--completions ", "bash,fish,zsh"]]) {
+  for (
+    const [line, offered] of [["s", "seal,serve,streams"], ["--completions ", "bash,fish,zsh"]]
+  ) {
     const script = `${completionsFor("fish")}\ncomplete -C 'service ${line}'`;
     const printed = run("fish", ["--no-config", "-c", script]);
     if (printed === null) return context.skip("fish is not installed");

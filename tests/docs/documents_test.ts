@@ -102,7 +102,7 @@ test(
   },
 );
 
-test("README.md: the follow for new events works on an empty log", { skip: obstacle() }, () => {
+test("README.md: the follow works on an empty log", { skip: obstacle() }, () => {
   const list = fences.get("README.md")!;
   const start = list.find(({ tag }) => tag === "background")!;
   const follow = list.find(({ tag }) => tag === "follow")!;

@@ -1,0 +1,164 @@
+/**
+ * `append` appends events from standard input, one JSON object a line. Lines are sent as they are;
+ * they are parsed only to find the first that is no object.
+ */
+import { Buffer, isUtf8 } from "node:buffer";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import process from "node:process";
+import { BatchQueue, type QueuedEvent } from "../client/batch_queue.ts";
+import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
+import { WRITER_BYTES_MAX, WRITER_EVENTS_MAX } from "../client/event_writer.ts";
+import { splitLines } from "../client/response_body.ts";
+import type { EventFault } from "../event/api_error.ts";
+import { parseJson } from "../event/json/strict_json.ts";
+import { batchIdFault, nameFault, sourceFault } from "../event/names.ts";
+import { INGEST_BODY_BYTES_MAX } from "../limits.ts";
+import type { Options } from "./arguments.ts";
+import type { Config } from "./config.ts";
+import { CommandError, operationalError, usageError } from "./exit.ts";
+import { runAsClient } from "./service_client.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** A batch is sent this long after its first line. */
+const DELAY_MS = 200;
+/** A line must fit in a request with the ids of its batch. */
+const LINE_BYTES_MAX = INGEST_BODY_BYTES_MAX - 4096;
+const QUEUE_BYTES_MAX = 3 * WRITER_BYTES_MAX;
+/** Faults of a batch that are reported. */
+const FAULTS_SHOWN_MAX = 10;
+
+interface Line extends QueuedEvent {
+  number: number;
+}
+
+export async function append(config: Config, options: Options, terminal: Terminal): Promise<void> {
+  const { source = "", stream, "batch-id": batchId } = options;
+  check("source", sourceFault(source));
+  if (stream !== undefined) check("stream", nameFault(stream));
+  // The longest id that a batch can get.
+  if (batchId !== undefined) check("batch-id", batchIdFault(`${batchId}/${2 ** 53}`));
+  const prefix = batchId ?? randomUUID();
+  const limits = {
+    eventsMax: WRITER_EVENTS_MAX,
+    bytesMax: WRITER_BYTES_MAX,
+    delayMs: batchId === undefined ? DELAY_MS : Infinity,
+    bufferBytesMax: QUEUE_BYTES_MAX,
+  };
+  await runAsClient(config, terminal.report, async (service) => {
+    let batches = 0;
+    let committed = 0;
+    const queue = new BatchQueue<Line>(async (lines) => {
+      const id = `${prefix}/${++batches}`;
+      const events = lines.map(({ text }) => text);
+      const receipt = await service.client.appendEncoded({ source, batchId: id, events })
+        .catch((error) => {
+          throw failure(error, lines, committed);
+        });
+      committed = lines.at(-1)!.number;
+      await service.print(`${JSON.stringify(receipt)}\n`);
+      return receipt;
+    }, limits);
+    try {
+      await readInto(queue, stream, service.signal);
+    } catch (error) {
+      if (!(error instanceof LineError)) throw error;
+      // What precedes the batch of this line is still sent.
+      await queue.drop();
+      throw operationalError(`${error.message}; ${extent(committed)}`);
+    }
+    await queue.flush();
+  });
+}
+
+function check(option: string, fault: string | null): void {
+  if (fault !== null) throw usageError(`--${option} ${fault}`);
+}
+
+/** A line that cannot be sent. */
+class LineError extends Error {}
+
+/** Reads standard input to its end, or until the signal. A last line needs no LF. */
+async function readInto(
+  queue: BatchQueue<Line>,
+  stream: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  let number = 0;
+  try {
+    for await (const bytes of splitLines(inputUntil(signal), LINE_BYTES_MAX, "keep rest")) {
+      if (signal.aborted) return;
+      number++;
+      if (queue.isFull) await queue.ready();
+      queue.add(lineOf(bytes, number, stream));
+    }
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    throw new LineError(`line ${number + 1}: ${error.message}`);
+  }
+}
+
+async function* inputUntil(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const input = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  const stopped = once(signal, "abort");
+  for (;;) {
+    const next = await Promise.race([input.next(), stopped]);
+    if (Array.isArray(next) || next.done) return;
+    yield next.value;
+  }
+}
+
+/** @throws {LineError} if the line is no JSON object. */
+function lineOf(bytes: Uint8Array, number: number, stream: string | undefined): Line {
+  const fail = (reason: string): never => {
+    throw new LineError(`line ${number}: ${reason}`);
+  };
+  if (!isUtf8(bytes)) fail("is not valid UTF-8");
+  let text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+  let event: unknown;
+  try {
+    event = JSON.parse(text);
+  } catch (error) {
+    fail(text.trim() === "" ? "is empty" : strictFault(bytes) ?? (error as Error).message);
+  }
+  if (typeof event !== "object" || event === null || Array.isArray(event)) {
+    fail("event must be an object");
+  }
+  if (stream !== undefined && !Object.hasOwn(event as object, "stream")) {
+    const separator = Object.keys(event as object).length === 0 ? "" : ",";
+    text = text.replace("{", () => `{"stream":${JSON.stringify(stream)}${separator}`);
+  }
+  return { text, sizeBytes: Buffer.byteLength(text), number };
+}
+
+/** Returns what the service would say about a line. */
+function strictFault(bytes: Uint8Array): string | undefined {
+  try {
+    parseJson(bytes);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Says which lines failed, for what reason, and which are committed. */
+function failure(error: unknown, lines: Line[], committed: number): unknown {
+  const [first, last] = [lines[0]!.number, lines.at(-1)!.number];
+  if (error instanceof ConnectionError) {
+    const doubt = `lines ${first} to ${last} may be committed, too`;
+    return operationalError(`${error.message}; ${extent(committed)}, ${doubt}`, error);
+  }
+  if (!(error instanceof EventLogError)) return error;
+  const { errors } = Object(error.body) as { errors?: EventFault[] };
+  const reasons = Array.isArray(errors) && errors.length > 0
+    ? errors.slice(0, FAULTS_SHOWN_MAX).map(({ index, message }) =>
+      `line ${lines[index]?.number}: ${message}`
+    )
+    : [error.message];
+  const written = `nothing of lines ${first} to ${last} was written; ${extent(committed)}`;
+  return new CommandError(1, [...reasons, written].join("\n"), { cause: error });
+}
+
+function extent(committed: number): string {
+  return committed === 0 ? "no line is committed" : `lines 1 to ${committed} are committed`;
+}

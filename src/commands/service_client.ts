@@ -1,0 +1,113 @@
+/**
+ * Runs a command as a client of the configured service. Ctrl-C and a closed standard output end it
+ * quietly, with status 0.
+ */
+import { Buffer } from "node:buffer";
+import { write } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
+import { ConnectionError } from "../client/errors.ts";
+import { EventLogClient } from "../client/event_log_client.ts";
+import { frontierOf } from "../client/replay.ts";
+import { Transport } from "../client/transport.ts";
+import { unixFetch } from "../client/unix_fetch.ts";
+import { errorCode } from "../log/storage/storage.ts";
+import { PROGRAM } from "./command_table.ts";
+import type { Config } from "./config.ts";
+import { operationalError } from "./exit.ts";
+import { catchSignals } from "./signals.ts";
+
+/** How long the first request waits for a socket, and for a response before that is reported. */
+const SERVICE_WAIT_MS = 500;
+const SILENCE_MS = 1_000;
+
+const STDOUT = 1;
+const FULL_PIPE_WAIT_MS = 1;
+const writeFile = promisify(write);
+
+/** A service that has answered. */
+export interface Service {
+  client: EventLogClient;
+  /** Repeats requests as long as it takes. */
+  transport: Transport;
+  /** The last event when the command started; null for an empty log. */
+  frontier: string | null;
+  /** Aborted by a signal, or once standard output is closed. */
+  signal: AbortSignal;
+  /** Writes to standard output. */
+  print(bytes: Uint8Array | string): Promise<void>;
+}
+
+/**
+ * Runs `use` once the service answers.
+ * @throws {CommandError} with exit status 1 if it does not.
+ */
+export async function runAsClient(
+  config: Config,
+  report: (line: string) => void,
+  use: (service: Service) => Promise<void>,
+): Promise<void> {
+  const signals = catchSignals(report);
+  const stop = new AbortController();
+  const { signal } = stop;
+  void signals.requested.then(() => stop.abort());
+  const print = async (bytes: Uint8Array | string) => {
+    await writeAll(bytes).catch((error) => {
+      if (errorCode(error) === "EPIPE") stop.abort();
+      throw error;
+    });
+  };
+  try {
+    const fetch = unixFetch(config.socketPath);
+    const token = config.token === "" ? {} : { token: config.token };
+    const frontier = await firstAnswer(
+      config,
+      new Transport(fetch, {
+        ...token,
+        attemptsMax: 1,
+        socketWaitMs: SERVICE_WAIT_MS,
+      }),
+      { signal, report },
+    );
+    const transport = new Transport(fetch, { ...token, attemptsMax: Infinity });
+    await use({ client: new EventLogClient(fetch, token), transport, frontier, signal, print });
+  } catch (error) {
+    if (error !== signal.reason && errorCode(error) !== "EPIPE") throw error;
+  } finally {
+    signals.release();
+  }
+}
+
+/** Returns the frontier. */
+async function firstAnswer(
+  { socketPath, path }: Config,
+  transport: Transport,
+  { signal, report }: { signal: AbortSignal; report: (line: string) => void },
+): Promise<string | null> {
+  const start = `start one with: ${PROGRAM} --config ${path} serve`;
+  const tellSilence = () => report(`${socketPath}: no answer yet; if no service works, ${start}`);
+  const timer = globalThis.setTimeout(tellSilence, SILENCE_MS);
+  try {
+    return await frontierOf((request) => transport.request(request, signal));
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error;
+    throw operationalError(`no service answers: ${error.message}; ${start}`, error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Writes on a thread, since a pipe that nobody reads would keep signals from being handled. */
+async function writeAll(data: Uint8Array | string): Promise<void> {
+  let bytes = Buffer.from(data as Uint8Array);
+  while (bytes.length > 0) {
+    try {
+      const { bytesWritten } = await writeFile(STDOUT, bytes, 0, bytes.length, null);
+      bytes = bytes.subarray(bytesWritten);
+    } catch (error) {
+      // Whoever started the program has made the pipe non-blocking, and it is full.
+      if (errorCode(error) !== "EAGAIN") throw error;
+      await setTimeout(FULL_PIPE_WAIT_MS);
+    }
+  }
+}

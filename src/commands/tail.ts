@@ -1,0 +1,153 @@
+/** `tail` prints events as they are stored, one a line. */
+import { type EventLines, parseLines } from "../client/event_lines.ts";
+import { Follower } from "../client/follow.ts";
+import { type ReplayOptions, replayPages } from "../client/replay.ts";
+import { isEventId } from "../event/event_id.ts";
+import type { Options } from "./arguments.ts";
+import type { Config } from "./config.ts";
+import { operationalError, usageError } from "./exit.ts";
+import { runAsClient, type Service } from "./service_client.ts";
+import { describeError } from "./system_error.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Events per page; a page of average events has a megabyte. */
+const PAGE_EVENTS = 2_000;
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** The first period before the frontier in which the last events are looked for. */
+const LAST_WITHIN_MS = 10;
+const LAST_WITHIN_FACTOR = 4;
+
+/** Where printing starts: at a position, after some more events. */
+interface Start {
+  from: ReplayOptions;
+  skipped: number;
+}
+
+export async function tail(config: Config, options: Options, terminal: Terminal): Promise<void> {
+  const { source, stream, "record-key": recordKey, kind } = options;
+  const given = { source, stream, recordKey, kind };
+  const filter = Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  );
+  const { after, since, last } = startOf(options);
+  const limit = Math.min(config.replay.maxLimit, PAGE_EVENTS);
+  await runAsClient(config, terminal.report, async (service) => {
+    const { signal } = service;
+    const all: ReplayOptions = { ...filter, limit, signal };
+    const start: Start = last === undefined
+      ? {
+        from: { ...all, after: after ?? null, ...since === undefined ? {} : { since } },
+        skipped: 0,
+      }
+      : await startOfLast(service, all, last);
+    if (options.follow === undefined) await printPages(service, start);
+    else await printFollowed(service, start, terminal.report);
+  });
+}
+
+/** Parses the options that say where to start. */
+function startOf(options: Options): { after?: string; since?: number; last?: number } {
+  const names = (["after", "since", "last"] as const).filter((name) => name in options);
+  if (names.length > 1) throw usageError(`tail accepts only one of --${names.join(", --")}`);
+  const { after, since, last } = options;
+  if (after !== undefined && !isEventId(after)) throw usageError("--after must be an event id");
+  if (last !== undefined && !/^\d{1,15}$/.test(last)) throw usageError("--last must be a count");
+  return {
+    ...after === undefined ? {} : { after },
+    ...since === undefined ? {} : { since: timeOf(since) },
+    ...last === undefined ? {} : { last: Number(last) },
+  };
+}
+
+/** Parses a time in UTC, or a period before now such as `10m`. */
+function timeOf(text: string): number {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  if (unit !== undefined) return Date.now() - Number(count) * UNITS_MS[unit]!;
+  const [, date, time = "T00:00", zone = "Z"] =
+    /^(\d{4}-\d\d-\d\d)(T[\d:.]+)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
+  const unixMs = Date.parse(`${date}${time}${zone}`);
+  if (Number.isFinite(unixMs)) return unixMs;
+  throw usageError("--since must be a time such as 2026-01-31T12:00:00Z, or a period such as 10m");
+}
+
+async function printPages(service: Service, { from, skipped }: Start): Promise<void> {
+  const pages = linePages(service, from);
+  let next = pages.next();
+  for (;;) {
+    const { value, done } = await next;
+    if (done) return;
+    // The service makes the next page while this one is written.
+    next = pages.next();
+    next.catch(() => {});
+    await service.print(value.events.from(Math.min(skipped, value.events.length)));
+    skipped = Math.max(0, skipped - value.events.length);
+  }
+}
+
+async function printFollowed(
+  { transport, print, frontier }: Service,
+  { from, skipped }: Start,
+  report: (line: string) => void,
+): Promise<void> {
+  const options = {
+    ...from,
+    // Nothing is lost between the first answer and the follow.
+    after: from.after === "now" ? frontier : from.after ?? null,
+    onReconnected: () => report("reconnected"),
+    onReconnect({ reason }: { reason: unknown }) {
+      const why = reason instanceof Error ? describeError(reason) : "the service has ended it";
+      report(`follow interrupted: ${why}; reconnecting`);
+    },
+  };
+  for await (const record of new Follower(transport, options, parseLines).records()) {
+    if (record.type === "end") {
+      throw operationalError(`follow ended: ${record.reason}; see the service's standard error`);
+    }
+    if (record.type !== "events") continue;
+    const events = record.events as unknown as EventLines;
+    await print(events.from(Math.min(skipped, events.length)));
+    skipped = Math.max(0, skipped - events.length);
+  }
+}
+
+type LinePage = { events: EventLines; nextAfter: string | null };
+
+function linePages(
+  { transport }: Service,
+  options: ReplayOptions,
+): AsyncGenerator<LinePage, void> {
+  return replayPages(transport, options, parseLines) as unknown as AsyncGenerator<LinePage, void>;
+}
+
+/**
+ * Finds the last events that match. The service reads only forwards, so looks at longer and longer
+ * periods before the frontier until one has enough.
+ */
+async function startOfLast(service: Service, all: ReplayOptions, last: number): Promise<Start> {
+  const { frontier } = service;
+  if (last === 0 || frontier === null) return { from: { ...all, after: frontier }, skipped: 0 };
+  const frontierMs = Number.parseInt(frontier.replace("-", "").slice(0, 12), 16);
+  for (let withinMs = LAST_WITHIN_MS;; withinMs *= LAST_WITHIN_FACTOR) {
+    const since = frontierMs - withinMs;
+    let after: string | null = null;
+    let events = 0;
+    /** Pages that have, or follow, the last events. */
+    const pages: { after: string | null; events: number }[] = [];
+    for await (const page of linePages(service, { ...all, since })) {
+      pages.push({ after, events: page.events.length });
+      events += page.events.length;
+      after = page.nextAfter;
+      while (events - pages[0]!.events >= last) events -= pages.shift()!.events;
+    }
+    if (events < last && since > 0) continue;
+    const from = { ...all, since, after: pages[0]?.after ?? null };
+    return { from, skipped: Math.max(0, events - last) };
+  }
+}
