@@ -2,7 +2,7 @@
  * A connector: imports the history of a git repository into the log, one event per commit.
  *
  *     node examples/git_history.ts --socket demo/data/ground.sock --repo .
- *     deno task example:git-history demo/data/ground.sock .
+ *     deno task example:git_history demo/data/ground.sock .
  *
  * Events have source `git`, stream `commits` and the commit's hash as record key. Parents precede
  * children. This program and the service may be killed at any time. The next run completes the

@@ -2,7 +2,7 @@
  * A consumer: maintains the current state of every record in a SQLite database.
  *
  *     node examples/sqlite_view.ts --socket demo/data/ground.sock --database view.db
- *     deno task example:sqlite-view demo/data/ground.sock view.db
+ *     deno task example:sqlite_view demo/data/ground.sock view.db
  *     sqlite3 view.db "SELECT payload ->> 'subject' FROM records WHERE stream = 'commits'"
  *
  * The program may be killed and restarted at any time. The table always equals a view built from

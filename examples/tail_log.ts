@@ -2,7 +2,7 @@
  * A consumer: prints the log, one line per event, and resumes where it stopped.
  *
  *     node examples/tail_log.ts --socket demo/data/ground.sock --cursor /tmp/cursor --once
- *     deno task example:tail-log demo/data/ground.sock --cursor /tmp/cursor
+ *     deno task example:tail_log demo/data/ground.sock --cursor /tmp/cursor
  *     node examples/tail_log.ts demo/data/ground.sock --once --last 10
  *     node examples/tail_log.ts demo/data/ground.sock --once --since "yesterday 14:00"
  *     node examples/tail_log.ts demo/data/ground.sock --once --record-key 1001 --json

@@ -27,6 +27,7 @@ segments  copies the sealed segments of the deployment DIR to a directory or S3-
   --head HEX        fail unless the restored log reaches this chain head
   --segments URL    first restore the segments stored at URL
   --to URL          a directory, or s3://BUCKET[/PREFIX] (endpoint: AWS_ENDPOINT_URL)
+  --version         print the version
 `;
 
 /** Accepted stream names: a subset of what NATS allows. */
@@ -40,7 +41,7 @@ interface StreamArguments {
 
 /** A parsed command line. */
 export type Invocation =
-  | { command: "help" }
+  | { command: "help" | "version" }
   | {
     command: "push";
     socket: string;
@@ -68,11 +69,12 @@ const OPTIONS = {
   segments: { type: "string" },
   to: { type: "string" },
   help: { type: "boolean" },
+  version: { type: "boolean" },
 } as const;
 
 type Option = keyof typeof OPTIONS;
 
-const OPTIONS_OF: Record<Exclude<Invocation["command"], "help">, readonly Option[]> = {
+const OPTIONS_OF: Record<Exclude<Invocation["command"], "help" | "version">, readonly Option[]> = {
   push: ["socket", "nats", "stream", "token-file", "after", "once"],
   restore: ["nats", "stream", "segments", "head"],
   standby: ["nats", "stream", "segments", "once"],
@@ -84,6 +86,7 @@ export function parseArguments(args: string[]): Invocation {
   const { values, positionals } = split(args);
   const [command, dir, ...more] = positionals;
   if (values.help === true) return { command: "help" };
+  if (values.version === true) return { command: "version" };
   if (command === undefined || !isCommand(command)) {
     throw usageError(`${command ?? "no command"}: expected push, restore, standby or segments`);
   }

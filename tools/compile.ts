@@ -23,6 +23,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { FULL_VERSION } from "../src/version.ts";
+import { type Program, programNamed, PROGRAMS } from "./build/programs.ts";
 import { revisionOf } from "./build/revision.ts";
 import { compileArguments } from "./compile/command.ts";
 import {
@@ -39,12 +40,13 @@ const MIB = 1024 * 1024;
 /** Documentation and examples that are distributed with an executable. */
 const DOCUMENTS = ["README.md", "docs", "examples", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
 
-const USAGE = `Usage: deno task compile [--target NAME] [--output PATH]
+const USAGE = `Usage: deno task compile [--program NAME] [--target NAME] [--output PATH]
 
-Builds a self-contained executable: ./service for this machine, or
-dist/service-NAME for a target.
+Builds a self-contained executable: ./service or dist/mirror for this machine, or
+dist/PROGRAM-NAME for a target.
 
 Options:
+  --program NAME service or mirror (default: service)
   --target NAME  ${TARGETS.map(({ name }) => name).join(", ")},
                  a target triple, or all
   --output PATH  Path of the executable
@@ -56,22 +58,30 @@ of a denort of the same Deno version, built for the target.
 
 /** An executable to build. */
 interface Job {
+  program: Program;
   /** The target platform; undefined for the host. */
   target: Target | undefined;
   output: string;
 }
 
 /** @throws {Error} if an option is unknown or invalid. */
-function jobsOf(values: { target?: string | undefined; output?: string | undefined }): Job[] {
+function jobsOf(
+  values: { program: string; target?: string | undefined; output?: string | undefined },
+): Job[] {
+  const name = values.program;
+  const program = programNamed(name);
+  // The directory of the mirror's source has the name of its program.
+  const native = name === "service" ? name : `dist/${name}`;
   const targets = values.target === undefined ? [undefined] : targetsNamed(values.target);
   if (values.output !== undefined && targets.length > 1) {
     throw new Error("--output cannot be used with --target all, which builds several executables");
   }
   return targets.map((target) => ({
+    program,
     target,
     output: values.output !== undefined
       ? resolve(values.output)
-      : join(ROOT, target === undefined ? "service" : `dist/service-${target.name}`),
+      : join(ROOT, target === undefined ? native : `dist/${name}-${target.name}`),
   }));
 }
 
@@ -98,9 +108,10 @@ function headerOf(path: string): ExecutableHeader {
 function compile(job: Job, folder: string): void {
   refuseOtherRuntime(job);
   mkdirSync(dirname(job.output), { recursive: true });
-  const { output } = job;
+  const { output, program } = job;
   const triple = job.target?.triple;
-  const args = compileArguments({ triple, output, workers: workersOf(ROOT) });
+  const workers = workersOf(ROOT, program);
+  const args = compileArguments({ triple, output, program, workers });
   const { status } = spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit" });
   if (status === 0) return;
   throw new Error(
@@ -141,11 +152,13 @@ function describe(job: Job): string {
 }
 
 function run(jobs: Job[]): void {
+  const { program } = jobs[0]!;
+  const licences = program === PROGRAMS.service ? "dist/LICENSES.txt" : "dist/LICENSES-mirror.txt";
   const folder = mkdtempSync(join(tmpdir(), "compile-"));
   try {
     const revision = revisionOf(ROOT);
     const isTestBuild = process.env.DENORT_BIN !== undefined;
-    stage(ROOT, folder, { revision, isTestBuild });
+    stage(ROOT, folder, program, { revision, isTestBuild });
     for (const job of jobs) {
       compile(job, folder);
       if (isNative(job)) tryOut(job, revision);
@@ -157,12 +170,13 @@ function run(jobs: Job[]): void {
   for (const path of DOCUMENTS) {
     cpSync(join(ROOT, path), join(ROOT, "dist/documents", path), { recursive: true });
   }
-  writeFileSync(join(ROOT, "dist/LICENSES.txt"), licencesOf(ROOT));
+  writeFileSync(join(ROOT, licences), licencesOf(ROOT, program));
 }
 
 try {
   const { values } = parseArgs({
     options: {
+      program: { type: "string", default: "service" },
       target: { type: "string" },
       output: { type: "string" },
       help: { type: "boolean", short: "h" },

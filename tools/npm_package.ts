@@ -1,20 +1,24 @@
 /**
- * Builds the contents of the npm package in `dist/npm`: JavaScript (Node does not strip types
- * inside `node_modules`), declarations for the library, and the examples. `npm pack` runs this
- * script, which needs Node >= 22.18 and the development dependencies.
+ * Builds the contents of an npm package: JavaScript (Node does not strip types inside
+ * `node_modules`) and, in the service's, declarations for the library, and the examples. `npm pack`
+ * runs this script, which needs Node >= 22.18 and the development dependencies.
+ *
+ *     node tools/npm_package.ts [service | mirror]
  */
 import { spawnSync } from "node:child_process";
-import { globSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, globSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { renameModules, scriptOf, writeJavaScript, writeText } from "./build/javascript.ts";
+import { programNamed, PROGRAMS } from "./build/programs.ts";
 import { revisionModule, revisionOf } from "./build/revision.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const OUTPUT = join(ROOT, "dist", "npm");
-const PROGRAM = "cli.ts";
+const PROGRAM = programNamed(process.argv[2] ?? "service");
+const isService = PROGRAM === PROGRAMS.service;
+const OUTPUT = join(ROOT, isService ? "dist/npm" : "mirror/dist");
 /** Modules that users can import, for which declarations are generated. */
 const LIBRARY = ["mod.ts", "event.ts"];
 
@@ -49,16 +53,22 @@ function makeExecutable(path: string): void {
   writeText(path, `#!/usr/bin/env node\n${readFileSync(path, "utf8")}`);
 }
 
-rmSync(OUTPUT, { recursive: true, force: true });
-const examples = globSync("examples/*.ts", { cwd: ROOT });
-const sources = [PROGRAM, ...LIBRARY, "src", ...examples, ...VIEWER, "examples/support"];
-writeJavaScript(ROOT, OUTPUT, sources);
-for (const path of PAGE) {
-  const text = readFileSync(join(ROOT, path), "utf8");
-  writeText(join(OUTPUT, path), text.replaceAll('.ts"', '.js"'));
+/** Adds the library's declarations and the examples to the service's package. */
+function writeLibrary(): void {
+  const examples = globSync("examples/*.ts", { cwd: ROOT });
+  writeJavaScript(ROOT, OUTPUT, [...LIBRARY, ...examples, ...VIEWER, "examples/support"]);
+  for (const path of PAGE) {
+    const text = readFileSync(join(ROOT, path), "utf8");
+    writeText(join(OUTPUT, path), text.replaceAll('.ts"', '.js"'));
+  }
+  writeDeclarations();
 }
+
+rmSync(OUTPUT, { recursive: true, force: true });
+writeJavaScript(ROOT, OUTPUT, PROGRAM.sources);
 const isTestBuild = false;
 const { path, text } = revisionModule(revisionOf(ROOT), isTestBuild);
 writeText(join(OUTPUT, path), text);
-makeExecutable(join(OUTPUT, scriptOf(PROGRAM)));
-writeDeclarations();
+makeExecutable(join(OUTPUT, scriptOf(PROGRAM.entry)));
+if (isService) writeLibrary();
+else copyFileSync(join(ROOT, "LICENSE"), join(OUTPUT, "LICENSE"));

@@ -72,6 +72,12 @@ def post(socket_path, token, body):
         connection.close()
 
 
+def describe(document):
+    """Returns the error of a response, with the reasons for each invalid event."""
+    faults = [f"event {fault['index']}: {fault['message']}" for fault in document.get("errors", [])]
+    return "\n  ".join([f"{document['error']}: {document['message']}", *faults])
+
+
 def append(socket_path, token, batch):
     """Appends a batch durably, with retries. Returns the receipt."""
     # Encode the batch once, so that every attempt sends the same bytes.
@@ -82,7 +88,7 @@ def append(socket_path, token, batch):
             status, headers, document = post(socket_path, token, body)
             if status == 200:
                 return document
-            failure = f"{document['error']}: {document['message']}"
+            failure = describe(document)
             # After 429 and 500 storage_full, nothing was written. A 503 persists until a restart.
             if status != 429 and status < 500:
                 raise Refused(failure)
@@ -141,7 +147,7 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (Refused, OSError, csv.Error) as error:
+    except (Refused, OSError, csv.Error, UnicodeError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit(130)

@@ -16,10 +16,13 @@ import socket
 import sys
 import time
 
-import requests
-from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection
-from urllib3.connectionpool import HTTPConnectionPool
+try:
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3.connection import HTTPConnection
+    from urllib3.connectionpool import HTTPConnectionPool
+except ImportError:
+    requests, HTTPAdapter = None, object
 
 PAUSE_S_MAX = 5.0
 EVENTS_URL = "http://localhost/v1/events"
@@ -177,6 +180,8 @@ def main():
     for name in ("source", "stream", "record_key", "kind"):
         parser.add_argument(f"--{name.replace('_', '-')}", help="event filter")
     args = parser.parse_args()
+    if requests is None:
+        raise Refused("requests is missing: pip install -r examples/python/requirements.txt")
     wait_for_socket(args.socket)
     session = requests.Session()
     session.trust_env = False

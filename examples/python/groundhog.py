@@ -14,7 +14,10 @@ import pathlib
 import sys
 import time
 
-from groundhog_sdk import Ground, GroundError, deleted, native, upserted
+try:
+    from groundhog_sdk import Ground, GroundError, deleted, native, upserted
+except ImportError:
+    Ground, GroundError = None, Exception
 
 SOURCE = "stripe"
 STREAM = "customers"
@@ -32,6 +35,8 @@ def main():
         help="file with the bearer token, if the service requires one",
     )
     args = parser.parse_args()
+    if Ground is None:
+        sys.exit("groundhog-sdk is missing: pip install -r examples/python/requirements.txt")
     # At boot, the service may start after this program.
     deadline = time.monotonic() + SOCKET_WAIT_S
     while not os.path.exists(args.socket) and time.monotonic() < deadline:
@@ -67,3 +72,5 @@ if __name__ == "__main__":
         main()
     except GroundError as error:
         sys.exit(f"{error.code}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

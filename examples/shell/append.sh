@@ -62,7 +62,9 @@ append() {
     case $status in
       200) jq -r '"\(.status) \(.events) events through \(.last_event_id)"' "$scratch/answer"; return ;;
       000) why="no response from $socket" ;;
-      *) why=$(jq -r '[.error, .message] | join(": ")' "$scratch/answer") ;;
+      *) why=$(jq -r '[([.error, .message] | join(": ")),
+          (.errors[]? | "event \(.index): \(.message)")] | join("\n  ")' "$scratch/answer") ||
+        why="status $status" ;;
     esac
     # After 429 and 500 storage_full, nothing was written. A 503 persists until a restart.
     [[ $status == 000 || $status == 429 || $status == 5* ]] || refuse "$why"
@@ -77,6 +79,7 @@ for ((first = 0; ; first += batch_lines)); do
   ((${#lines[@]} > 0)) || break
   printf '%s\n' "${lines[@]}" |
     jq -cs --arg source "$source" --arg batch "$batch/$first" \
-      '{source: $source, batch_id: $batch, events: .}' > "$scratch/body"
+      '{source: $source, batch_id: $batch, events: .}' > "$scratch/body" ||
+    refuse "lines $((first + 1)) to $((first + ${#lines[@]})): not one JSON object per line"
   append
 done

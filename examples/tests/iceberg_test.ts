@@ -1,7 +1,6 @@
 /** Runs `examples/iceberg.py` if PyIceberg is installed. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -18,19 +17,16 @@ test(
   { skip },
   () =>
     withDeployment(async (deployment) => {
-      const env = {
-        ...process.env,
-        PYICEBERG_CATALOG__DEFAULT__TYPE: "sql",
-        PYICEBERG_CATALOG__DEFAULT__URI: `sqlite:///${join(deployment.folder, "catalog.db")}`,
-        PYICEBERG_CATALOG__DEFAULT__WAREHOUSE: `file://${deployment.folder}/warehouse`,
-      };
+      // Without a configuration, the script makes a catalog in its working directory.
+      const { folder: cwd } = deployment;
+      const env = { ...process.env, HOME: cwd };
       for (const [batchId, events] of [["b1", 1], ["b2", 2]] as const) {
         await deployment.start();
         await deployment.append(batchId);
         await deployment.stop();
         await deployment.run(["seal"]);
         const args = [SCRIPT, deployment.logDir];
-        const { stdout, stderr } = spawnSync("python3", args, { env, encoding: "utf8" });
+        const { stdout, stderr } = spawnSync("python3", args, { cwd, env, encoding: "utf8" });
         assert.equal(stdout, `1 segments added, ${events} events in log.events\n`, stderr);
       }
     }),

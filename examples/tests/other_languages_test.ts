@@ -131,7 +131,7 @@ test(
       await writeFile(file, `id,name\n${"k".repeat(1025)},too long a key\n`);
       const refused = await start("python/connector.py", ...args).exited;
       assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /^invalid_events: /);
+      assert.match(refused.stderr, /^invalid_events: .*\n {2}event 0: record_key /);
     }),
 );
 
@@ -153,7 +153,12 @@ test(
       await writeFile(file, '{"stream": "people"}\n');
       const refused = await runCli(words, { executable: "bash" });
       assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /^append: invalid_events: |^append: batch_id_conflict: /);
+      const missing = /^append: invalid_events: .*\n {2}event 0: missing member record_key\n$/;
+      assert.match(refused.stderr, missing);
+      await writeFile(file, '{"stream": \n');
+      const broken = await runCli(words, { executable: "bash" });
+      assert.equal(broken.code, 1);
+      assert.match(broken.stderr, /append: lines 1 to 1: not one JSON object per line\n$/);
     }),
 );
 
@@ -210,7 +215,7 @@ for (
 }
 
 /** Paths of the programs in subdirectories of `examples/`. */
-const PROGRAMS = ["ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
+const PROGRAMS = ["", "ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
   readdirSync(exampleAt(folder))
     .filter((name) => /\.(py|sh)$|^server\.ts$/.test(name))
     .map((name) => folder + name)
@@ -222,14 +227,21 @@ test("every example has an entry in examples/README.md", () => {
 });
 
 for (const path of PROGRAMS) {
-  const need = path.endsWith(".py")
-    ? needsPackage(path === "python/groundhog.py" ? "groundhog-sdk" : "requests", "")
-    : {};
-  test(`${path} --help prints the usage and nothing else`, need, async () => {
-    const isScript = !path.endsWith(".ts");
-    const started = isScript ? start(path, "--help") : startExample(path.slice(0, -3), ["--help"]);
-    const { code, stdout, stderr } = await started.exited;
-    assert.deepEqual([code, isScript ? stderr : ""], [0, ""]);
-    assert.match(stdout, /^usage: /);
-  });
+  const isPython = path.endsWith(".py");
+  test(
+    `${path} --help prints the usage and nothing else`,
+    isPython ? NEEDS_PYTHON : {},
+    async () => {
+      const isScript = !path.endsWith(".ts");
+      // -S hides the packages that are installed.
+      const started = isPython
+        ? spawnCli(["-S", exampleAt(path), "--help"], { executable: "python3" })
+        : isScript
+        ? start(path, "--help")
+        : startExample(path.slice(0, -3), ["--help"]);
+      const { code, stdout, stderr } = await started.exited;
+      assert.deepEqual([code, isScript ? stderr : ""], [0, ""]);
+      assert.match(stdout, /^usage: /);
+    },
+  );
 }

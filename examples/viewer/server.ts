@@ -26,7 +26,7 @@ import { frontierOf } from "../support/frontier.ts";
 import { refuseRest, runExample, UsageError } from "../support/run_example.ts";
 import { parseWait, reportRetry, WAIT_OPTION, WAIT_USAGE } from "../support/socket_wait.ts";
 import { readToken } from "../support/token_file.ts";
-import { MinuteCounts } from "./minute_counts.ts";
+import { FilteredCounts } from "./minute_counts.ts";
 
 const USAGE = `usage: viewer --socket SOCKET [--port PORT] [--wait SECONDS] [--token-file FILE]
        viewer SOCKET
@@ -48,7 +48,8 @@ const READING = /^\/v1\/(events|streams)$/;
 
 const SECURITY_HEADERS = {
   "content-security-policy":
-    "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; " +
+    "form-action 'none'",
   "cross-origin-resource-policy": "same-origin",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
@@ -59,7 +60,7 @@ interface Options {
   client: EventLogClient;
   port: number;
   token: string | undefined;
-  minutes: MinuteCounts;
+  minutes: FilteredCounts;
 }
 
 function parseOptions(args: string[]): Options {
@@ -90,7 +91,7 @@ function parseOptions(args: string[]): Options {
     onRetry: reportRetry,
     ...(token !== undefined && { token }),
   });
-  return { fetch, client, port, token, minutes: new MinuteCounts(client) };
+  return { fetch, client, port, token, minutes: new FilteredCounts(client) };
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {
@@ -146,10 +147,11 @@ async function respond(
   if (headers.host !== `${HOST}:${port}` && headers.host !== `localhost:${port}`) {
     return refuse(response, 403, "forbidden", `open http://${HOST}:${port}/`);
   }
+  const [path, search = ""] = url.split("?") as [string, string?];
   const { origin = `http://${headers.host}` } = headers;
   const site = headers["sec-fetch-site"] ?? "none";
   // A link on another site may open the page itself, but nothing else.
-  const isOpened = headers["sec-fetch-mode"] === "navigate" && url === "/";
+  const isOpened = headers["sec-fetch-mode"] === "navigate" && path === "/";
   const isOwn = site === "none" || site === "same-origin" || isOpened;
   if (!isOwn || origin !== `http://${headers.host}`) {
     return refuse(response, 403, "forbidden", "another site made this request");
@@ -158,10 +160,9 @@ async function respond(
     response.setHeader("allow", "GET");
     return refuse(response, 405, "method_not_allowed", "the viewer is read-only");
   }
-  const path = url.split("?")[0]!;
   if (READING.test(path)) return await forward(options, url, response);
   if (path === "/minutes") {
-    const counted = await options.minutes.read();
+    const counted = await options.minutes.read(new URLSearchParams(search));
     return send(response, 200, "application/json", JSON.stringify(counted));
   }
   if (path === "/") return await serveFile(`${PAGE}/index.html`, response);

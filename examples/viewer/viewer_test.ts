@@ -73,6 +73,11 @@ function testPage(
           withPage(async (page) => {
             const faults: string[] = [];
             page.on("pageerror", (error) => faults.push(String(error)));
+            // A lost service is reported there too.
+            page.on("console", (message) => {
+              const isRefused = message.type() === "error" && /violates/.test(message.text());
+              if (isRefused) faults.push(message.text());
+            });
             await use(served, page, async () => {
               await page.goto(url);
               await untilShown(page, "#connection", /^Live$/);
@@ -88,14 +93,14 @@ testPage(
   async (served, page, open) => {
     await append(served, "1", orders(1000));
     await open();
-    await untilShown(page, "#totals", /^200 events seen, all verified$/);
+    await untilShown(page, "#totals", /^200 of 1,000 events seen, all verified$/);
     await untilShown(page, "#minutes-summary", /: 1,000 events/);
     await untilShown(page, "#streams", /^shoporders500.*shopreturns500/);
 
     for (let second = 0; second < 10; second++) {
       await append(served, `live ${second}`, orders(200, 1000 + second * 200));
     }
-    await untilShown(page, "#totals", /^2,200 events seen, all verified$/);
+    await untilShown(page, "#totals", /^2,200 of 3,000 events seen, all verified$/);
     await untilShown(page, "#streams", /^shoporders1,500.*shopreturns1,500/);
     await untilShown(page, "#minutes-summary", /: 3,000 events/);
     await untilShown(page, "#events", /"at":2999/);
@@ -110,7 +115,7 @@ testPage(
     await served.start();
     await append(served, "after", orders(3, 3000));
     await untilShown(page, "#connection", /^Live$/);
-    await untilShown(page, "#totals", /^2,203 events seen, all verified$/);
+    await untilShown(page, "#totals", /^2,203 of 3,003 events seen, all verified$/);
     await untilShown(page, "#events", /"at":3002/);
   },
 );
@@ -151,6 +156,26 @@ testPage(
   },
 );
 
+testPage(
+  "the viewer filters by source and stream, and labels its axes",
+  async (served, page, open) => {
+    await append(served, "1", orders(1000));
+    await open();
+    await page.focus("#filter-stream");
+    await page.keyboard.type("returns");
+    await page.keyboard.press("Enter");
+    await untilShown(page, "#totals", /^200 of 500 events seen, all verified$/);
+    await untilShown(page, "#minutes-summary", /: 500 events/);
+    await untilShown(page, "#streams", /^shopreturns500/);
+    assert.match(page.url(), /\?stream=returns$/);
+    assert.ok(
+      (await textsOf(page, "#events td:nth-child(3)")).every((text) => text === "shop / returns"),
+    );
+    assert.equal((await textsOf(page, "#minutes-counts span")).at(-1), "0");
+    assert.equal((await textsOf(page, "#minutes-times span")).length, 5);
+  },
+);
+
 /**
  * Alters a payload in responses, like an attacker who edits files and recomputes their checksums.
  */
@@ -172,7 +197,7 @@ testPage(
     await append(served, "1", orders(10));
     await page.evaluateOnNewDocument(ALTERING);
     await open();
-    await untilShown(page, "#totals", /^10 events seen, 1 altered$/);
+    await untilShown(page, "#totals", /^10 of 10 events seen, 1 altered$/);
     await untilShown(page, "#alarm", /was altered: the payload does not match content_hash/);
     await untilShown(page, "#events", /✗/);
     const colors = [];

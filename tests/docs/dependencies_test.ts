@@ -22,7 +22,13 @@ function listedIn(heading: string): [name: string, licence: string][] {
 
 const SECTIONS: [heading: string, packages: Record<string, string>][] = [
   ["In the program", dependencies],
-  ["In the mirror", mirror.dependencies],
+  [
+    "In the mirror",
+    Object.fromEntries(
+      // Its package also contains the program's modules, with their dependencies.
+      Object.entries<string>(mirror.dependencies).filter(([name]) => !(name in dependencies)),
+    ),
+  ],
   ["In builds, tests, benchmarks and examples", devDependencies],
 ];
 

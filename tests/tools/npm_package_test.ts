@@ -96,6 +96,7 @@ test("the package contains the program's JavaScript, declarations and documents"
     ...[
       "docs",
       "examples",
+      "mirror/README.md",
       "package.json",
       "tests/contract/README.md",
       "tests/faults/catalogue.md",

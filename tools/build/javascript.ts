@@ -39,7 +39,8 @@ export function writeText(path: string, text: string): void {
   writeFileSync(path, text);
 }
 
-function modulesIn(root: string, path: string): string[] {
+/** Returns the modules at a path, which is relative to `root`: a module or a directory of them. */
+export function modulesIn(root: string, path: string): string[] {
   if (path.endsWith(".ts")) return [path];
   return readdirSync(join(root, path), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))

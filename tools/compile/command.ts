@@ -1,6 +1,9 @@
 /** Builds the `deno compile` command line. */
+import type { Program } from "../build/programs.ts";
+import { scriptOf } from "../build/javascript.ts";
+
 /**
- * Permissions: no subprocesses, no FFI, and only the environment variable that systemd sets.
+ * Permissions: no subprocesses, no FFI, and only the environment variables that the program reads.
  * Directories and the socket are configured at run time, so paths cannot be restricted here.
  */
 const PERMISSIONS = [
@@ -8,7 +11,6 @@ const PERMISSIONS = [
   "--allow-write",
   "--allow-sys",
   "--allow-net",
-  "--allow-env=JOURNAL_STREAM",
 ];
 
 export interface Compilation {
@@ -16,6 +18,7 @@ export interface Compilation {
   triple: string | undefined;
   /** Path of the executable. */
   output: string;
+  program: Program;
   /** Worker modules, which the compiler cannot discover through imports. */
   workers: string[];
 }
@@ -26,7 +29,7 @@ export interface Compilation {
  * The code cache is disabled. It would be loaded from a predictable path in the system's temporary
  * directory, where any user could plant a file.
  */
-export function compileArguments({ triple, output, workers }: Compilation): string[] {
+export function compileArguments({ triple, output, program, workers }: Compilation): string[] {
   return [
     "compile",
     "--quiet",
@@ -35,12 +38,13 @@ export function compileArguments({ triple, output, workers }: Compilation): stri
     "--no-code-cache",
     "--no-prompt",
     ...PERMISSIONS,
+    `--allow-env=${program.variables.join()}`,
     // Garbage is collected earlier, which saves 100 MiB under load.
     "--v8-flags=--heap-growing-percent=50,--max-semi-space-size=8",
     ...triple === undefined ? [] : ["--target", triple],
     ...workers.flatMap((path) => ["--include", path]),
     "--output",
     output,
-    "cli.js",
+    scriptOf(program.entry),
   ];
 }

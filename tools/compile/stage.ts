@@ -1,26 +1,17 @@
 /**
- * Stages the executable's contents: the program as JavaScript, and only the JavaScript files from
- * its packages. Otherwise the compiler would embed entire packages, including types, source maps
- * and documentation.
+ * Stages the executable's contents: the program as JavaScript, and only the scripts and the
+ * `package.json` of its packages. Otherwise the compiler would embed entire packages, including
+ * types, source maps and documentation.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { builtinModules } from "node:module";
-import { dirname, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
-import { scriptOf, writeJavaScript, writeText } from "../build/javascript.ts";
+import { basename, dirname, join, relative } from "node:path";
+import { modulesIn, scriptOf, writeJavaScript, writeText } from "../build/javascript.ts";
+import type { Program } from "../build/programs.ts";
 import { revisionModule } from "../build/revision.ts";
 
 /** Worker modules are recognized by their names. */
 const WORKER = /_worker\.ts$/;
-const VENDOR = "vendor";
-
-/** A package that the program depends on. */
-interface Package {
-  name: string;
-  folder: string;
-  /** The package's main module, relative to `folder`. */
-  main: string;
-}
+const SCRIPT = /\.[cm]?js$/;
 
 export interface Build {
   /** The revision that `--version` appends to the version. */
@@ -30,31 +21,32 @@ export interface Build {
 }
 
 /** Copies the program at `root` to `folder`. */
-export function stage(root: string, folder: string, { revision, isTestBuild }: Build): void {
-  writeJavaScript(root, folder, ["cli.ts", "src"]);
+export function stage(
+  root: string,
+  folder: string,
+  program: Program,
+  { revision, isTestBuild }: Build,
+): void {
+  writeJavaScript(root, folder, program.sources);
   const { path, text } = revisionModule(revision, isTestBuild);
   writeText(join(folder, path), text);
-  // Packages may import built-in modules without the `node:` prefix.
-  const imports = Object.fromEntries(builtinModules.map((name) => [name, `node:${name}`]));
-  for (const { name, folder: from, main } of packagesOf(root)) {
-    const to = join(VENDOR, name);
-    copyJavaScript(from, join(folder, to));
-    imports[name] = `./${join(to, main)}`;
-    imports[`${name}/`] = `./${to}/`;
-  }
-  writeText(join(folder, "deno.json"), JSON.stringify({ imports, nodeModulesDir: "none" }));
+  const names = packagesOf(root, program);
+  for (const name of names) copyScripts(packageFolder(root, name), packageFolder(folder, name));
+  const dependencies = Object.fromEntries(names.map((name) => [name, "*"]));
+  writeText(join(folder, "package.json"), JSON.stringify({ type: "module", dependencies }));
+  writeText(join(folder, "deno.json"), JSON.stringify({ nodeModulesDir: "manual" }));
 }
 
 /** Returns the worker modules of the staged program, relative to its directory. */
-export function workersOf(root: string): string[] {
-  return filesIn(join(root, "src"))
-    .filter((path) => WORKER.test(path))
-    .map((path) => scriptOf(relative(root, path))).sort();
+export function workersOf(root: string, { sources }: Program): string[] {
+  return sources.flatMap((path) => modulesIn(root, path)).filter((path) => WORKER.test(path))
+    .map(scriptOf).sort();
 }
 
 /** Returns the licenses of all embedded packages. Every executable must include them. */
-export function licencesOf(root: string): string {
-  return packagesOf(root).map(({ name, folder }) => {
+export function licencesOf(root: string, program: Program): string {
+  return packagesOf(root, program).map((name) => {
+    const folder = packageFolder(root, name);
     const file = ["LICENSE", "LICENSE.md"].find((file) => existsSync(join(folder, file)));
     if (file === undefined) throw new Error(`${folder}: LICENSE file not found`);
     const text = readFileSync(join(folder, file), "utf8").trim();
@@ -62,26 +54,29 @@ export function licencesOf(root: string): string {
   }).join(`\n${"-".repeat(72)}\n\n`);
 }
 
-/** Returns the program's runtime dependencies. */
-function packagesOf(root: string): Package[] {
-  return Object.keys(readJson(join(root, "package.json")).dependencies).map((name) => {
-    const main = fileURLToPath(import.meta.resolve(name));
-    const folder = packageFolder(main, name);
-    return { name, folder, main: relative(folder, main) };
-  });
-}
-
-function packageFolder(module: string, name: string): string {
-  for (let folder = dirname(module); folder !== dirname(folder); folder = dirname(folder)) {
-    const manifest = join(folder, "package.json");
-    if (existsSync(manifest) && readJson(manifest).name === name) return folder;
+/** Returns the names of the packages that the program imports, and of those that they import. */
+function packagesOf(root: string, { packages }: Program): string[] {
+  const names = new Set(packages.flatMap((path) => dependenciesIn(join(root, path))));
+  // A set also yields what is added while it is iterated.
+  for (const name of names) {
+    const manifest = join(packageFolder(root, name), "package.json");
+    if (!existsSync(manifest)) throw new Error(`${manifest} not found; install the dependencies`);
+    for (const more of dependenciesIn(manifest)) names.add(more);
   }
-  throw new Error(`${module}: package.json of ${name} not found; install the dependencies`);
+  return [...names].sort();
 }
 
-function copyJavaScript(from: string, to: string): void {
+function dependenciesIn(manifest: string): string[] {
+  return Object.keys(JSON.parse(readFileSync(manifest, "utf8")).dependencies ?? {});
+}
+
+function packageFolder(root: string, name: string): string {
+  return join(root, "node_modules", name);
+}
+
+function copyScripts(from: string, to: string): void {
   for (const path of filesIn(from)) {
-    if (!path.endsWith(".js")) continue;
+    if (!SCRIPT.test(path) && basename(path) !== "package.json") continue;
     const copy = join(to, relative(from, path));
     mkdirSync(dirname(copy), { recursive: true });
     cpSync(path, copy);
@@ -93,8 +88,4 @@ function filesIn(folder: string): string[] {
     const path = join(folder, entry.name);
     return entry.isDirectory() ? filesIn(path) : [path];
   });
-}
-
-function readJson(path: string) {
-  return JSON.parse(readFileSync(path, "utf8"));
 }

@@ -36,12 +36,10 @@ export function markOf({ fault }: CheckedEvent): HTMLElement {
   return mark;
 }
 
-/** Shows an event's commit time, without the date if it was committed today. */
+/** Shows the date and time of an event's commit. */
 export function committedAt(eventId: string): HTMLTimeElement {
   const date = new Date(timeOf(eventId));
-  const isToday = date.toDateString() === new Date().toDateString();
-  const time = element("time", "", isToday ? date.toLocaleTimeString() : date.toLocaleString());
+  const time = element("time", "", date.toLocaleString());
   time.dateTime = date.toISOString();
-  time.title = date.toLocaleString();
   return time;
 }

@@ -19,6 +19,12 @@ type FollowLine =
   | { type: "caught_up"; next_after: string | null; snapshot_through_event_id: string | null }
   | { type: "end"; reason: string };
 
+/** Selects the events that the page shows, by the parameters in its address. */
+export interface Filter {
+  source: string | null;
+  stream: string | null;
+}
+
 export type Query = Record<string, string | number | null>;
 
 const FIRST_PAUSE_MS = 250;
@@ -41,10 +47,13 @@ export async function readStreams(query: Query): Promise<StreamsPage> {
   return await (await open("/v1/streams", query)).json();
 }
 
-/** Reads the events committed since a time to the end of the log, page by page. */
-export async function* readSince(unixMs: number): AsyncGenerator<CommittedEvent[]> {
+/** Reads the matching events committed since a time to the end of the log, page by page. */
+export async function* readSince(
+  unixMs: number,
+  filter: Filter,
+): AsyncGenerator<CommittedEvent[]> {
   for (let position = firstIdAt(unixMs);;) {
-    const page = await readPage({ after: position });
+    const page = await readPage({ ...filter, after: position });
     yield page.events;
     const { next_after, snapshot_through_event_id } = page;
     if (next_after === null || next_after >= snapshot_through_event_id!) return;
@@ -79,12 +88,16 @@ async function isInLog(eventId: string): Promise<boolean> {
 }
 
 /** Follows the log from a position forever, and resumes whenever the connection is lost. */
-export async function follow(after: string | null, follower: Follower): Promise<never> {
+export async function follow(
+  after: string | null,
+  filter: Filter,
+  follower: Follower,
+): Promise<never> {
   let position = after;
   for (let pauseMs = FIRST_PAUSE_MS;; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
     let reason = "the connection was lost";
     try {
-      const response = await open("/v1/events", { follow: "true", after: position });
+      const response = await open("/v1/events", { ...filter, follow: "true", after: position });
       if (position !== null && !await isInLog(position)) follower.onRestored();
       for await (const line of linesOf(response)) {
         if (line.type === "end") {

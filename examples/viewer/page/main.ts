@@ -5,7 +5,7 @@ import { check } from "./check.ts";
 import { byId } from "./elements.ts";
 import { History } from "./history.ts";
 import { LiveList, ROWS_MAX } from "./live_list.ts";
-import { follow, readSince, readStreams } from "./log_reader.ts";
+import { type Filter, follow, readSince, readStreams } from "./log_reader.ts";
 import { Minutes } from "./minutes.ts";
 import { Streams } from "./streams.ts";
 
@@ -17,10 +17,18 @@ const minutes = new Minutes();
 const streams = new Streams();
 /** Id of the last event included in the initial stream counts. */
 let countedThrough = "";
+/** Whether the log has more streams than the page lists. */
+let isPart = false;
 let seen = 0;
 let faults = 0;
 
 const LIVE = "Live";
+
+const parameters = new URLSearchParams(location.search);
+const filter: Filter = {
+  source: parameters.get("source") || null,
+  stream: parameters.get("stream") || null,
+};
 
 function showConnection(text: string): void {
   const connection = byId("connection");
@@ -41,18 +49,22 @@ async function takeIn(events: CommittedEvent[]): Promise<void> {
   }
   seen += events.length;
   const verdict = faults === 0 ? "all verified" : `${faults.toLocaleString()} altered`;
-  byId("totals").textContent = `${seen.toLocaleString()} events seen, ${verdict}`;
+  const total = `${isPart ? "more than " : ""}${streams.eventCount.toLocaleString()}`;
+  byId("totals").textContent = `${seen.toLocaleString()} of ${total} events seen, ${verdict}`;
 }
 
 /** Loads stream counts and finds the last events. @returns the position to follow from. */
 async function readStanding(): Promise<string | null> {
-  const page = await readStreams({ limit: 1000 });
+  const page = await readStreams({ source: filter.source, limit: 1000 });
   const frontier = page.snapshot_through_event_id;
   streams.clear();
-  page.streams.forEach((summary) => streams.set(summary));
+  isPart = page.next_after !== null;
+  page.streams.filter(({ stream }) => filter.stream === null || stream === filter.stream)
+    .forEach((summary) => streams.set(summary));
   if (frontier === null) return null;
   countedThrough = frontier;
-  const last = await lastEvents(readSince, frontier, ROWS_MAX + 1);
+  const since = (unixMs: number) => readSince(unixMs, filter);
+  const last = await lastEvents(since, frontier, ROWS_MAX + 1);
   return last.length > ROWS_MAX ? last[0]!.event_id : null;
 }
 
@@ -76,9 +88,21 @@ byId("lookup").addEventListener("submit", (event) => {
   records.show({ source, stream, record_key: valueOf("record_key") });
 });
 
+for (const [name, value] of Object.entries(filter)) {
+  byId<HTMLInputElement>(`filter-${name}`).value = value ?? "";
+}
+byId("filter").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const form = new FormData(event.target as HTMLFormElement);
+  const given = [...form].filter(([, value]) => value !== "").map(([name, value]) =>
+    [name, String(value)] as [string, string]
+  );
+  location.search = String(new URLSearchParams(given));
+});
+
 const start = await retried(readStanding);
-retried(() => minutes.load());
-await follow(start, {
+retried(() => minutes.load(filter));
+await follow(start, filter, {
   onEvents: takeIn,
   onConnected: () => showConnection(LIVE),
   onLost: (reason, pauseMs) =>

@@ -1,12 +1,31 @@
 /** The chart of events per minute: initial counts from the server, updated by live events. */
 import { minuteOf, MINUTES, startOf, timeOf } from "../../support/event_time.ts";
 import type { CountedMinutes } from "../minute_counts.ts";
-import { byId } from "./elements.ts";
-import { open } from "./log_reader.ts";
+import { byId, element } from "./elements.ts";
+import { type Filter, open } from "./log_reader.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 const GAP = 0.15;
 const REFRESH_MS = 1000;
+
+const QUARTERS = [0, 1, 2, 3, 4];
+
+/** Returns the next number that is 2, 4 or 10 times a power of ten, so that its half is whole. */
+function roundUp(count: number): number {
+  const power = 10 ** Math.floor(Math.log10(count));
+  return [1, 2, 4, 10].map((factor) => factor * power).find((number) => number >= count)!;
+}
+
+/** Labels the axes: the counts from the top down, and the times from the first minute on. */
+function showAxes(most: number, first: number): void {
+  const counts = [most, most / 2, 0].map((count) => element("span", "", count.toLocaleString()));
+  byId("minutes-counts").replaceChildren(...counts);
+  const times = QUARTERS.map((quarter) => {
+    const time = new Date(startOf(first + quarter * MINUTES / 4));
+    return element("span", "", time.toLocaleTimeString([], { timeStyle: "short" }));
+  });
+  byId("minutes-times").replaceChildren(...times);
+}
 
 export class Minutes {
   /** Event count by minute since the Unix epoch. */
@@ -34,8 +53,9 @@ export class Minutes {
   }
 
   /** Loads the server's counts, then adds the events received earlier. */
-  async load(): Promise<void> {
-    const { through, counts }: CountedMinutes = await (await open("/minutes", {})).json();
+  async load(filter: Filter): Promise<void> {
+    const response = await open("/minutes", { ...filter });
+    const { through, counts }: CountedMinutes = await response.json();
     for (const [minute, count] of counts) this.#counts.set(minute, count);
     this.#through = through ?? "";
     const early = this.#early ?? [];
@@ -53,7 +73,8 @@ export class Minutes {
       { length: MINUTES },
       (_, index) => this.#counts.get(now - MINUTES + 1 + index) ?? 0,
     );
-    const most = Math.max(1, ...counts);
+    const most = roundUp(Math.max(2, ...counts));
+    showAxes(most, now - MINUTES + 1);
     this.#svg.setAttribute("viewBox", `0 0 ${MINUTES} 1`);
     this.#svg.setAttribute("preserveAspectRatio", "none");
     this.#svg.replaceChildren(...counts.map((count, index) => {

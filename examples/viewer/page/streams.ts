@@ -43,6 +43,11 @@ export class Streams {
     this.#changed.add(row);
   }
 
+  /** Number of events in the streams shown. */
+  get eventCount(): number {
+    return this.#rows.values().reduce((total, { count }) => total + count, 0);
+  }
+
   /** Returns the stream's row, which is added if missing, or null if the table is full. */
   #rowOf(source: string, stream: string): Row | null {
     const key = `${source}/${stream}`;

@@ -1,5 +1,6 @@
 /** Runs the mirror between a running service and a real `nats-server`. */
 import assert from "node:assert/strict";
+import process from "node:process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { EventLogClient, type Receipt } from "../../../mod.ts";
@@ -8,11 +9,14 @@ import {
   type CliExit,
   describeExit,
   signalChild,
+  spawnCommand,
   type Spawned,
   spawnScript,
 } from "../../../tools/support/program.ts";
 import { type NatsServer, NEEDS_NATS, withNats } from "./nats_server.ts";
 
+/** A program to test instead of the source, such as a compiled executable. */
+const EXECUTABLE = process.env.MIRROR_TEST_EXECUTABLE;
 const CLI = fileURLToPath(new URL("../../cli.ts", import.meta.url));
 
 /** As in the `mirror` task. */
@@ -50,6 +54,7 @@ export function startMirror(
   permissions = ["--allow-all"],
   timeoutMs = MIRROR_TIMEOUT_MS,
 ): Spawned {
+  if (EXECUTABLE !== undefined) return spawnCommand([EXECUTABLE, ...args], { timeoutMs });
   return spawnScript(CLI, args, { permissions, denoFlags: [V8_FLAGS], timeoutMs });
 }
 

@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { closeSync, openSync, readSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
+import { PROGRAMS } from "../../../tools/build/programs.ts";
 import { compileArguments } from "../../../tools/compile/command.ts";
 import { HEADER_BYTES, readExecutableHeader } from "../../../tools/compile/executable_header.ts";
 import { TARGETS, targetsNamed } from "../../../tools/compile/targets.ts";
@@ -20,14 +21,21 @@ const OF_ALL = [
   "--v8-flags=--heap-growing-percent=50,--max-semi-space-size=8",
 ];
 
+const program = PROGRAMS.service;
+
 test("compileArguments() grants the permissions that the program needs and embeds its workers", () => {
   assert.deepEqual(
-    compileArguments({ triple: undefined, output: "/o", workers: ["src/a_worker.ts", "b"] }),
+    compileArguments({
+      triple: undefined,
+      output: "/o",
+      program,
+      workers: ["src/a_worker.ts", "b"],
+    }),
     [...OF_ALL, "--include", "src/a_worker.ts", "--include", "b", "--output", "/o", "cli.js"],
   );
   for (const { name, triple } of TARGETS) {
     assert.deepEqual(
-      compileArguments({ triple, output: name, workers: [] }),
+      compileArguments({ triple, output: name, program, workers: [] }),
       [...OF_ALL, "--target", triple, "--output", name, "cli.js"],
     );
   }
