@@ -218,7 +218,7 @@ export class Connection {
   }
 
   #beginBody(head: RequestHead): IncomingBody {
-    const body = new IncomingBody(head.bodyBytes, this.#socket, () => {
+    const body = new IncomingBody(head.bodyBytes, this.#socket, this.#host.turns, () => {
       if (head.expectsContinue && !body.isComplete) this.#writer.writeContinue();
     });
     this.#body = body;
