@@ -3,17 +3,20 @@
  * fails is reported: JSON, batch members, event count, batch rules, events, lineage marker.
  */
 import { Buffer } from "node:buffer";
-import { BATCH_EVENTS_MAX } from "../limits.ts";
+import { BATCH_EVENTS_MAX, PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
 import { encodeBatch } from "./batch_encoder.ts";
-import { readFastBatch } from "./batch_fast_path.ts";
+import { type PayloadCopies, readFastBatch } from "./batch_fast_path.ts";
 import { memberError, parseBody, requestError } from "./body.ts";
+import { ByteWriter } from "./byte_writer.ts";
 import { isEventId } from "./event_id.ts";
+import { CanonicalCopy, NOT_TAKEN } from "./json/canonical_copy.ts";
 import {
   isJsonObject,
   type JsonError,
   type JsonObject,
   type JsonValue,
+  type ValueTaker,
 } from "./json/strict_json.ts";
 import { lineageMarker } from "./lineage.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
@@ -25,12 +28,17 @@ import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } f
  * @throws {ApiError} `invalid_events` has every invalid event in `errors`.
  */
 export function prepareBatch(body: Uint8Array): PreparedBatch {
-  return readFastBatch(body) ?? encodeBatch(checkBatch(body));
+  const copies: PayloadCopies = new Map();
+  return readFastBatch(body, copies) ?? encodeBatch(checkBatch(body, copies));
 }
 
-/** Checks a batch on the slow path, which builds JSON values. Throws like `prepareBatch()`. */
-export function checkBatch(body: Uint8Array): CheckedBatch {
-  const members = parseBody(body, BATCH_MEMBERS, eventErrors);
+/**
+ * Checks a batch on the slow path, which builds JSON values. Throws like `prepareBatch()`.
+ * @param copies payloads that the fast path has copied.
+ */
+export function checkBatch(body: Uint8Array, copies: PayloadCopies = new Map()): CheckedBatch {
+  const payloads: string[] = [];
+  const members = parseBody(body, BATCH_MEMBERS, eventErrors, payloadTaker(body, copies, payloads));
   const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = members;
   if (typeof batchId !== "string") throw memberError("batch_id", batchId, "a string");
   if (typeof source !== "string") throw memberError("source", source, "a string");
@@ -43,13 +51,52 @@ export function checkBatch(body: Uint8Array): CheckedBatch {
   refuseFault("batch_id", batchIdFault(batchId));
   refuseFault("source", sourceFault(source));
   const streamPrecondition = precondition && readPrecondition(precondition, events);
-  const prepared = prepareEvents(events);
+  const prepared = prepareEvents(events, payloads);
   return {
     source: ownText(source),
     batchId: ownText(batchId),
     events: prepared,
     precondition: streamPrecondition,
     lineage: lineageMarker(source, prepared) ?? undefined,
+  };
+}
+
+/**
+ * Copies valid payloads in canonical form to `payloads`, by the index of the event. Building the
+ * values of a large one would take seconds.
+ */
+function payloadTaker(
+  body: Uint8Array,
+  copies: PayloadCopies,
+  payloads: string[],
+): ValueTaker {
+  // Copied first: the scratch memory of the fast path is used again.
+  const known = new Map(
+    [...copies].map(([at, { endByte, copy }]) => [at, { endByte, text: copy() }]),
+  );
+  const writer = new ByteWriter(body.length + 1);
+  writer.append(body);
+  writer.append(Uint8Array.of(0));
+  const payload = new CanonicalCopy(writer, body.length);
+  const copyAt = (startByte: number) => {
+    const start = writer.size;
+    const endByte = payload.copy(startByte, PAYLOAD_DEPTH_MAX);
+    const text = writer.bytes.toString("utf8", start, writer.size);
+    writer.size = start;
+    return endByte === NOT_TAKEN ? null : { endByte, text };
+  };
+  let event = 0;
+  return {
+    wants(path) {
+      event = Number(path[1]);
+      return path.length === 3 && path[0] === "events" && path[2] === "payload";
+    },
+    at(startByte) {
+      const taken = known.get(startByte) ?? copyAt(startByte);
+      if (taken === null) return null;
+      payloads[event] = taken.text;
+      return { value: 0, chars: writer.bytes.toString("utf8", startByte, taken.endByte).length };
+    },
   };
 }
 
@@ -104,11 +151,11 @@ function checkTargets(events: JsonValue[], stream: string): void {
   }
 }
 
-function prepareEvents(submitted: JsonValue[]): PreparedEvent[] {
+function prepareEvents(submitted: JsonValue[], payloads: string[]): PreparedEvent[] {
   const events: PreparedEvent[] = [];
   const errors: EventFault[] = [];
   for (let index = 0; index < submitted.length; index++) {
-    const event = prepareEvent(submitted[index]!);
+    const event = prepareEvent(submitted[index]!, payloads[index]);
     if (typeof event === "string") errors.push({ index, code: "invalid_event", message: event });
     else events.push(event);
   }

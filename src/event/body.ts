@@ -7,21 +7,24 @@ import {
   type JsonObject,
   type JsonValue,
   parseJson,
+  type ValueTaker,
 } from "./json/strict_json.ts";
 
 /**
  * Parses a body: an object whose members are all in `knownNames`. If present, `v` must be a number.
  * @param contextOf returns additional members for the error document for a fault.
+ * @param take may read values of members in another way.
  * @throws {ApiError} `invalid_request`.
  */
 export function parseBody(
   body: Uint8Array,
   knownNames: ReadonlySet<string>,
   contextOf: (error: JsonError) => Record<string, unknown> = () => ({}),
+  take: ValueTaker | null = null,
 ): JsonObject {
   let value;
   try {
-    value = parseJson(body);
+    value = parseJson(body, take);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const message = error.kind === "syntax" ? `body is ${error.message}` : error.message;

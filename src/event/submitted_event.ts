@@ -1,6 +1,5 @@
 /** Validates submitted events. */
 import { PAYLOAD_DEPTH_MAX } from "../limits.ts";
-import { canonicalize, DepthError } from "./json/canonical_json.ts";
 import { quoteShort } from "./json/quote_string.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import { kindFault, nameFault, recordKeyFault } from "./names.ts";
@@ -17,23 +16,24 @@ const RULES = {
   occurred_at: occurredAtFault,
 };
 
-/** Returns an event with a canonical payload, or a message about the first violated rule. */
-export function prepareEvent(submitted: JsonValue): PreparedEvent | string {
+/**
+ * Returns an event with a canonical payload, or a message about the first violated rule.
+ * @param payload the payload in canonical form; undefined if it is nested too deeply.
+ */
+export function prepareEvent(submitted: JsonValue, payload?: string): PreparedEvent | string {
   if (!isJsonObject(submitted)) return "event must be an object";
   const fault = memberFault(submitted) ?? ruleFault(submitted);
   if (fault !== null) return fault;
-  try {
-    return {
-      stream: submitted.stream as string,
-      recordKey: submitted.record_key as string,
-      kind: submitted.kind as string,
-      occurredAt: submitted.occurred_at as string | undefined,
-      payload: canonicalize(submitted.payload, PAYLOAD_DEPTH_MAX),
-    };
-  } catch (error) {
-    if (!(error instanceof DepthError)) throw error;
+  if (payload === undefined) {
     return `payload is nested more than ${PAYLOAD_DEPTH_MAX} levels deep`;
   }
+  return {
+    stream: submitted.stream as string,
+    recordKey: submitted.record_key as string,
+    kind: submitted.kind as string,
+    occurredAt: submitted.occurred_at as string | undefined,
+    payload,
+  };
 }
 
 /** Returns a message about an unknown or missing member, or one of the wrong type. */

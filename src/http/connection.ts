@@ -103,7 +103,10 @@ export class Connection {
   #receive(bytes: Buffer): void {
     if (this.#lingeredBytes !== null) {
       this.#lingeredBytes += bytes.length;
-      if (this.#lingeredBytes > DRAIN_BYTES_MAX) this.destroy();
+      if (this.#lingeredBytes > DRAIN_BYTES_MAX) return this.destroy();
+      // Otherwise, up to 32 reads would be dropped before another connection is served.
+      this.#socket.pause();
+      void this.#host.turns.next().then(() => this.#socket.resume());
       return;
     }
     const start = this.#body === null || this.#body.isComplete ? 0 : this.#body.push(bytes);
@@ -218,7 +221,7 @@ export class Connection {
   }
 
   #beginBody(head: RequestHead): IncomingBody {
-    const body = new IncomingBody(head.bodyBytes, this.#socket, () => {
+    const body = new IncomingBody(head.bodyBytes, this.#socket, this.#host.turns, () => {
       if (head.expectsContinue && !body.isComplete) this.#writer.writeContinue();
     });
     this.#body = body;

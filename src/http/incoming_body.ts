@@ -6,11 +6,15 @@ import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { BodyDecoder } from "./body_decoder.ts";
 import { MalformedRequestError } from "./message.ts";
+import type { Turns } from "../turns.ts";
 
 export class IncomingBody {
   readonly #socket: Socket;
   readonly #onWanted: () => void;
   readonly #decoder: BodyDecoder;
+  readonly #turns: Turns;
+  /** Whether the last bytes held less content than framing, which takes long to decode. */
+  #isSlow = false;
   #waiting: Buffer | null = null;
   /** Why the body ended early; null if it has not. */
   #error: Error | null = null;
@@ -19,7 +23,13 @@ export class IncomingBody {
   #wake: (() => void) | null = null;
 
   /** @param onWanted called when the reader first requests the body. */
-  constructor(declaredBytes: number | null, socket: Socket, onWanted: () => void) {
+  constructor(
+    declaredBytes: number | null,
+    socket: Socket,
+    turns: Turns,
+    onWanted: () => void,
+  ) {
+    this.#turns = turns;
     this.#decoder = new BodyDecoder(declaredBytes);
     this.#socket = socket;
     this.#onWanted = onWanted;
@@ -40,6 +50,7 @@ export class IncomingBody {
       const decoded = this.#decoder.decode(bytes);
       const { content } = decoded;
       end = decoded.end;
+      this.#isSlow = content.length * 2 < end;
       if (content.length > 0) {
         this.#waiting = this.#waiting === null ? content : Buffer.concat([this.#waiting, content]);
       }
@@ -68,8 +79,14 @@ export class IncomingBody {
     if (piece !== null || this.isComplete) return piece;
     if (this.#error !== null) throw this.#error;
     const arrival = new Promise<void>((resolve) => this.#wake = resolve);
-    this.#socket.resume();
+    // Otherwise, up to 32 reads would be decoded before another connection is served.
+    if (this.#isSlow) void this.#turns.next().then(() => this.#resume());
+    else this.#socket.resume();
     return arrival.then(() => this.read());
+  }
+
+  #resume(): void {
+    if (this.#wake !== null) this.#socket.resume();
   }
 
   #wakeReader(): void {

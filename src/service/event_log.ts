@@ -1,4 +1,5 @@
 /** The operations of the service on an open log, called by the HTTP layer. */
+import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import { FOLLOWERS_MAX, LARGE_BLOCK_BYTES_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
@@ -12,6 +13,9 @@ import { LogState } from "./log_state.ts";
 import { appendMutation, type Mutation, retireMutation } from "./mutation.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
+
+/** How long a follower that has found no memory waits before it asks again. */
+const FOLLOW_RESERVE_INTERVAL_MS = 100;
 
 type Lifecycle = "size" | "frontier" | "endFollowers" | "findLoss" | "close";
 
@@ -63,6 +67,7 @@ export class EventLogService {
       ended: () => this.#followEnd(),
       changes: this.#changes,
       livePages: new LivePages(),
+      reserve: (bytes, isWanted) => this.#reserveWhile(bytes, isWanted),
       report,
     };
   }
@@ -120,6 +125,19 @@ export class EventLogService {
   async #reserve(sizeBytes: number): Promise<() => void> {
     const held = await this.#largeBlocks.admit(Math.min(sizeBytes, LARGE_BLOCK_BYTES_MAX));
     return () => this.#largeBlocks.release(held);
+  }
+
+  /** Reserves the memory of a large block for a follower, which waits as long as it is there. */
+  async #reserveWhile(sizeBytes: number, isWanted: () => boolean): Promise<() => void> {
+    while (isWanted()) {
+      try {
+        return await this.#reserve(sizeBytes);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        await delay(FOLLOW_RESERVE_INTERVAL_MS);
+      }
+    }
+    return () => {};
   }
 
   /** @throws {ApiError} `overloaded` if there are too many followers. */

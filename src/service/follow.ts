@@ -28,6 +28,8 @@ export interface FollowHub {
   ended(): { reason: FollowEndReason; detail: string } | null;
   readonly changes: ChangeSignal;
   readonly livePages: LivePages;
+  /** Waits for the memory of a large block while it is wanted. @returns a function to release it. */
+  reserve(sizeBytes: number, isWanted: () => boolean): Promise<() => void>;
   report(line: string): void;
 }
 
@@ -44,6 +46,8 @@ export class FollowSession implements Watcher {
   #wake: (() => void) | null = null;
   /** Frontier before the first matching commit since the last read; undefined if there is none. */
   #matchAfter: string | null | undefined;
+  /** The page whose record is being sent. */
+  #page: FollowPage | null = null;
   #sentMs = performance.now();
   /** Position in the last record sent; undefined before the first. */
   #sentAfter: string | null | undefined;
@@ -61,6 +65,7 @@ export class FollowSession implements Watcher {
 
   /** Returns the next record, one line of JSON, as soon as there is one; null after the last. */
   async next(): Promise<Uint8Array | null> {
+    this.#dropPage();
     while (this.#phase !== "over") {
       const ended = this.#hub.ended();
       if (ended?.reason === "shutdown") return this.end(ended.reason, ended.detail);
@@ -91,6 +96,7 @@ export class FollowSession implements Watcher {
   close(): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
+    this.#dropPage();
     this.#hub.changes.remove(this);
     this.wake();
     this.#onClose();
@@ -130,7 +136,9 @@ export class FollowSession implements Watcher {
 
   async #readSnapshot(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !this.#isOver() && !isShutdown(this.#hub);
-    const page = await readFollowPage(snapshot, this.#position("snapshot"), isWanted);
+    const reserve = this.#hub.reserve;
+    const page = await readFollowPage(snapshot, this.#position("snapshot"), isWanted, reserve);
+    this.#usePage(page);
     const isCutShort = page.record === null && !page.exhausted && !isWanted();
     if (this.#phase !== "snapshot" || isCutShort) return null;
     if (page.exhausted) this.#phase = "caught_up";
@@ -154,7 +162,9 @@ export class FollowSession implements Watcher {
   async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !isShutdown(this.#hub);
     this.#matchAfter = undefined;
-    const page = await this.#hub.livePages.read(snapshot, this.#position("live"), isWanted);
+    const { livePages, reserve } = this.#hub;
+    const page = await livePages.read(snapshot, this.#position("live"), isWanted, reserve);
+    this.#usePage(page);
     if (this.#isOver()) return null;
     this.#moveTo(page);
     if (!page.exhausted) this.#matchAfter = null;
@@ -175,6 +185,19 @@ export class FollowSession implements Watcher {
   #moveTo(page: FollowPage): void {
     this.#after = page.nextAfter;
     this.#lastEventId = page.lastEventId ?? this.#lastEventId;
+  }
+
+  #usePage(page: FollowPage): void {
+    page.users += 1;
+    this.#page = page;
+    if (this.#isOver()) this.#dropPage();
+  }
+
+  /** Releases the memory of a large record once its last follower needs it no more. */
+  #dropPage(): void {
+    const page = this.#page;
+    this.#page = null;
+    if (page !== null && --page.users === 0) page.release();
   }
 
   /** Whether the session was closed, possibly during a read. */
@@ -204,6 +227,10 @@ export interface FollowPage {
   nextAfter: string | null;
   /** Whether the page reaches the end of the snapshot. */
   exhausted: boolean;
+  /** Number of followers that send the record. */
+  users: number;
+  /** Releases the memory reserved for a large record. */
+  release(): void;
 }
 
 /** The query and phase of a page. */
@@ -224,22 +251,39 @@ export async function readFollowPage(
   snapshot: LogSnapshot,
   { phase, ...query }: FollowPosition,
   isWanted: () => boolean,
+  reserve: FollowHub["reserve"],
 ): Promise<FollowPage> {
+  let latest = () => {};
+  /** Releases the block of a large record, which is held until the record has been sent. */
+  let release = () => {};
+  const hold = async (sizeBytes: number) => {
+    const held = latest = await reserve(sizeBytes, isWanted);
+    return () => {
+      if (release !== held) held();
+    };
+  };
   const dueMs = performance.now() + FOLLOW_POSITION_INTERVAL_MS;
   const isEnough = () => performance.now() >= dueMs;
   const limits = { limitBytes: FOLLOW_RECORD_BYTES_MAX, isEnough };
   const client = () => isWanted() ? "here" : "gone";
-  const scan = new EventScan(snapshot, { ...query, ...limits, client });
+  const scan = new EventScan(snapshot, { ...query, ...limits, client, reserve: hold });
   const pieces: Buffer[] = [];
-  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
-    if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
+  try {
+    for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+      if (piece.length > FOLLOW_RECORD_BYTES_MAX) release = latest;
+      if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
+    }
+  } catch (error) {
+    release();
+    throw error;
   }
   const isCutShort = !isWanted();
   const { lastEventId } = scan;
   const nextAfter = isCutShort ? lastEventId ?? query.after ?? null : scan.nextAfter;
   const at = { lastEventId, nextAfter, through: snapshot.frontier };
   const record = lastEventId === null ? null : eventsRecord(phase, pieces.slice(1), at);
-  return { record, lastEventId, nextAfter, exhausted: !scan.limitReached && !isCutShort };
+  const exhausted = !scan.limitReached && !isCutShort;
+  return { record, lastEventId, nextAfter, exhausted, users: 0, release };
 }
 
 /** Creates an `events` record; `pieces` are the events joined by commas. */
@@ -268,9 +312,13 @@ export class LivePages {
     snapshot: LogSnapshot,
     position: FollowPosition,
     isWanted: () => boolean,
+    reserve: FollowHub["reserve"],
   ): Promise<FollowPage> {
     const key = JSON.stringify([snapshot.frontier, position]);
-    const page = await this.#pages.load(key, () => readFollowPage(snapshot, position, isWanted));
+    const page = await this.#pages.load(
+      key,
+      () => readFollowPage(snapshot, position, isWanted, reserve),
+    );
     // A page over the limit is shared only while it is read.
     if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) this.#pages.delete(key);
     return page;

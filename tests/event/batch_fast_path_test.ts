@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { checkBatch } from "../../src/event/batch.ts";
+import { ApiError } from "../../src/event/api_error.ts";
+import { checkBatch, prepareBatch } from "../../src/event/batch.ts";
 import { encodeBatch } from "../../src/event/batch_encoder.ts";
 import { readFastBatch } from "../../src/event/batch_fast_path.ts";
 import { submittedEvents } from "../support/prepared.ts";
@@ -51,10 +52,70 @@ for (const [payload, canonical] of TAKEN) {
   });
 }
 
+const PARTS = ["0", "1", "120", "00", "5", "123456789", "9007199254740993", "1".repeat(22)];
+
+test(`readFastBatch() formats numbers as ECMAScript does (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  const literals = Array.from({ length: 5000 }, () => {
+    const fraction = random.below(2) === 0 ? "" : `.${random.pick(PARTS)}`;
+    const exponent = random.below(2) === 0
+      ? ""
+      : `${random.pick(["e", "E+", "e-"])}${random.below(330)}`;
+    return `${random.pick(["", "-"])}${random.pick(PARTS)}${fraction}${exponent}`;
+  });
+  for (const literal of literals) {
+    const payload = payloadOf(batchOf(literal));
+    if (payload !== null) assert.equal(payload, JSON.stringify(JSON.parse(literal)), literal);
+    else {assert.throws(
+        () => checkBatch(batchOf(literal)),
+        /number|binary64|not valid JSON/,
+        literal,
+      );}
+  }
+});
+
+test(`readFastBatch() sorts many escaped and plain names by UTF-16 (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  const units = ["\n", '"', "\\", "\u0001", "a", "b", "é", "\uffff", "😀", "n", "u"];
+  const names = new Set(Array.from({ length: 3000 }, () => {
+    return Array.from({ length: random.below(8) }, () => random.pick(units)).join("");
+  }));
+  const members = [...names].map((name) => `${JSON.stringify(name)}:1`);
+  const sorted = [...names].sort().map((name) => `${JSON.stringify(name)}:1`);
+  assert.equal(payloadOf(batchOf(`{${members}}`)), `{${sorted}}`);
+  assert.equal(payloadOf(batchOf(`{${members},"\\u0061":1,"a":2}`)), null, "a name appears twice");
+});
+
+test("prepareBatch() finds the same beside a large payload as beside a small one", () => {
+  const large = `["é","${"x".repeat(100_000)}"]`;
+  const bodyOf = (payload: string, more: string) =>
+    Buffer.from(
+      `{"source":"a","batch_id":"b","events":[{${EVENT},"payload":${payload}}${more}]}`,
+    );
+  const faultOf = (payload: string, more: string): ApiError => {
+    try {
+      prepareBatch(bodyOf(payload, more));
+    } catch (error) {
+      if (error instanceof ApiError) return error;
+    }
+    throw new Error(`accepted ${more}`);
+  };
+  assert.deepEqual(faultOf(large, ",{}").context, faultOf("1", ",{}").context);
+  const byteOf = ({ message }: ApiError) => Number(/ at byte (\d+)/.exec(message)![1]);
+  assert.equal(
+    byteOf(faultOf(large, ",]")) - byteOf(faultOf("1", ",]")),
+    Buffer.byteLength(large) - 1,
+    "the byte offset of a fault behind the payload",
+  );
+  const odd = `,{${EVENT},"\\u0070ayload":${large}}`;
+  const batch = prepareBatch(bodyOf(large, odd));
+  const payloads = submittedEvents(batch).map(({ payload }) => payload);
+  assert.deepEqual(payloads, [large, large]);
+});
+
 const LEFT: [what: string, body: Buffer][] = [
   ["malformed UTF-8", Buffer.concat([batchOf('"').subarray(0, -3), Buffer.from([0xff])])],
   ["a duplicate name", batchOf('{"a":1,"b":2,"a":3}')],
-  ["an escaped name", batchOf('{"\\u0061":1}')],
   ["an unpaired surrogate", batchOf('"\\ud83d"')],
   ["a control character", batchOf('"\u0001"')],
   ["an unterminated string", batchOf('"abc')],

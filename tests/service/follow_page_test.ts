@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { type FollowPage, readFollowPage } from "../../src/service/follow.ts";
+import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
+import { type FollowPage, type FollowPosition, readFollowPage } from "../../src/service/follow.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { openTestLog } from "../support/test_log.ts";
@@ -25,6 +26,16 @@ async function logOf(events: { recordKey: string; payload?: string }[]) {
   return { snapshot: log.snapshot, first, last };
 }
 
+/** Reads a page. @returns the sizes of the reservations that are held, too. */
+async function read(snapshot: LogSnapshot, position: FollowPosition, isWanted = () => true) {
+  const held: number[] = [];
+  const page = await readFollowPage(snapshot, position, isWanted, (sizeBytes) => {
+    held.push(sizeBytes);
+    return Promise.resolve(() => void held.splice(held.indexOf(sizeBytes), 1));
+  });
+  return { page, held };
+}
+
 function keysOf({ record }: FollowPage): string[] {
   const { events } = JSON.parse(Buffer.from(record!).toString());
   return events.map((event: { record_key: string }) => event.record_key);
@@ -33,7 +44,7 @@ function keysOf({ record }: FollowPage): string[] {
 test("readFollowPage() returns its matches so far when it is canceled", async () => {
   const { snapshot, first } = await logOf([WANTED, LONG, LONG, WANTED]);
   let asked = 0;
-  const page = await readFollowPage(snapshot, POSITION, () => asked++ < 2);
+  const { page } = await read(snapshot, POSITION, () => asked++ < 2);
   assert.deepEqual(keysOf(page), ["wanted"]);
   const { lastEventId, nextAfter, exhausted } = page;
   assert.deepEqual([lastEventId, nextAfter, exhausted], [first, first, false]);
@@ -41,6 +52,18 @@ test("readFollowPage() returns its matches so far when it is canceled", async ()
 
 test("readFollowPage() keeps its position when it is canceled without a match", async () => {
   const { snapshot, first } = await logOf([WANTED, LONG, LONG, WANTED]);
-  const page = await readFollowPage(snapshot, { ...POSITION, after: first }, () => false);
-  assert.deepEqual(page, { record: null, lastEventId: null, nextAfter: first, exhausted: false });
+  const { page } = await read(snapshot, { ...POSITION, after: first }, () => false);
+  const { record, lastEventId, nextAfter, exhausted } = page;
+  assert.deepEqual([record, lastEventId, nextAfter, exhausted], [null, null, first, false]);
+});
+
+test("readFollowPage() holds the memory of a large record, and of no other, until its release", async () => {
+  const { snapshot } = await logOf([LONG, { ...LONG, recordKey: "wanted" }, LONG]);
+  const filter = { kind: "upserted" };
+  const first = await read(snapshot, { ...POSITION, filter });
+  assert.equal(first.held.length, 1);
+  first.page.release();
+  assert.deepEqual(first.held, []);
+  const none = await read(snapshot, { ...POSITION, filter: { kind: "other" } });
+  assert.deepEqual(none.held, []);
 });

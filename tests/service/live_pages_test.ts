@@ -24,7 +24,7 @@ async function logOf(count: number, payloadBytes: number) {
 }
 
 function read(pages: LivePages, { snapshot }: Log, at: FollowPosition) {
-  return pages.read(snapshot, at, () => true);
+  return pages.read(snapshot, at, () => true, () => Promise.resolve(() => {}));
 }
 
 test("LivePages.read() reads a page once for concurrent requests", async () => {

@@ -1,43 +1,53 @@
 /**
  * Copies a JSON value within one buffer in canonical form (RFC 8785), in one pass that builds no
- * values. Strings without escapes and most numbers are copied unchanged. Anything rare or invalid
- * falls back to the slow path (`strict_json.ts` and `canonical_json.ts`), which produces the same
- * bytes.
+ * values. Plain strings and most numbers are copied unchanged. Nothing valid takes much longer, so
+ * that no body occupies a thread for long. For anything invalid, `strict_json.ts` finds the fault.
  *
  * The input must be valid UTF-8 followed by a NUL, which ends every scan.
  */
 import { Buffer } from "node:buffer";
 import { type ByteWriter, startsWith } from "../byte_writer.ts";
+import { hexUnit, isDigit, putCodePoint, rankAt, SHORT_ESCAPES, unitBytes } from "./units.ts";
 import { numberFault } from "./strict_json.ts";
-import { quoteString } from "./quote_string.ts";
 
-/** Returned instead of an index to fall back to the slow path. */
+/** Returned instead of an index for a value that is invalid or nested too deeply. */
 export const NOT_TAKEN = -1;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const MINUS = 0x2d;
+const PLUS = 0x2b;
 const DOT = 0x2e;
+const SLASH = 0x2f;
 const DIGIT_0 = 0x30;
-const DIGIT_9 = 0x39;
 const COLON = 0x3a;
 const OPEN_ARRAY = 0x5b;
 const BACKSLASH = 0x5c;
 const CLOSE_ARRAY = 0x5d;
+const LETTER_E = 0x65;
+const LETTER_U = 0x75;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const BLANK = 0x20;
-/** First UTF-8 byte of U+E000, the first code point above the surrogates. */
-const PRIVATE_LEAD = 0xee;
-/** First UTF-8 byte of code points that take two UTF-16 code units. */
-const FOUR_BYTE_LEAD = 0xf0;
+/** Sorting by one unit at a time pays from this number of names on, and up to this length. */
+const RADIX_NAMES_MIN = 64;
+const RADIX_BYTES_MAX = 64;
+/** The end of a name, and every rank of a unit. */
+const RADIX_BUCKETS = 0x201;
 
 const LITERALS = ["true", "false", "null"].map((text) => Buffer.from(text));
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 /** A decimal of up to 15 digits survives a round trip through binary64. */
 const KEPT_DIGITS_MAX = 15;
+/** The smallest integer with more digits. */
+const KEPT_MANTISSA_END = 10 ** KEPT_DIGITS_MAX;
+/** A decimal is formatted without conversion if it lies within 10 to the power of +-this. */
+const KEPT_EXPONENT_MAX = 300;
 /** Maximum length of a number formatted by ECMAScript, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
+/** ECMAScript writes no exponent for numbers below 10 to this power. */
+const PLAIN_POINT_MAX = 21;
+const PLAIN_POINT_MIN = -5;
 
 /** Returns the index of the first byte at or after `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
@@ -105,27 +115,46 @@ export class CanonicalCopy {
   }
 
   #string(start: number): number {
-    const end = this.#plainString(start);
-    return end === NOT_TAKEN ? this.#escapedString(start) : end;
-  }
-
-  /** Copies the escape-free string at `start`; returns NOT_TAKEN if there is none. */
-  #plainString(start: number): number {
     const end = plainStringEnd(this.#out.bytes, start);
-    if (end !== NOT_TAKEN) this.#out.copyOwn(start, end);
+    if (end === NOT_TAKEN) return this.#escapedString(start);
+    this.#out.copyOwn(start, end);
     return end;
   }
 
+  /** Copies a string with the escapes of RFC 8785, which are never longer than other ones. */
   #escapedString(start: number): number {
     const { bytes } = this.#out;
-    let at = start + 1;
-    while (at < this.#end && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-    const end = at + 1;
-    const text = parseString(bytes.toString("utf8", start, end));
-    if (text === null) return NOT_TAKEN;
-    this.#out.text(quoteString(text));
-    this.#reserve(end);
-    return end;
+    if (bytes[start] !== QUOTE) return NOT_TAKEN;
+    let { size } = this.#out;
+    bytes[size++] = QUOTE;
+    for (let at = start + 1;;) {
+      const byte = bytes[at++]!;
+      if (byte < BLANK) return NOT_TAKEN;
+      if (byte !== BACKSLASH) {
+        bytes[size++] = byte;
+        if (byte !== QUOTE) continue;
+        this.#out.size = size;
+        return at;
+      }
+      const letter = bytes[at++]!;
+      if (SHORT_ESCAPES[letter] !== 0) {
+        bytes[size++] = BACKSLASH;
+        bytes[size++] = letter;
+      } else if (letter === SLASH) bytes[size++] = SLASH;
+      else {
+        let code = letter === LETTER_U ? hexUnit(bytes, at) : NOT_TAKEN;
+        at += 4;
+        if (code >= 0xd800 && code < 0xe000) {
+          const isEscape = bytes[at] === BACKSLASH && bytes[at + 1] === LETTER_U;
+          const low = code < 0xdc00 && isEscape ? hexUnit(bytes, at + 2) : 0;
+          if (low < 0xdc00 || low >= 0xe000) return NOT_TAKEN;
+          code = 0x10000 + (code - 0xd800) * 0x400 + low - 0xdc00;
+          at += 6;
+        }
+        if (code === NOT_TAKEN) return NOT_TAKEN;
+        size = putCodePoint(code, bytes, size);
+      }
+    }
   }
 
   #literal(at: number): number {
@@ -161,12 +190,67 @@ export class CanonicalCopy {
     const { bytes } = this.#out;
     let end = start;
     while (isNumberPart(bytes[end]!)) end++;
-    const literal = bytes.toString("latin1", start, end);
-    if (!NUMBER.test(literal) || numberFault(literal) !== null) return NOT_TAKEN;
     this.#out.reserve(NUMBER_CHARS_MAX);
-    this.#out.ascii(String(Number(literal)));
+    if (!this.#decimal(start, end)) {
+      const literal = bytes.toString("latin1", start, end);
+      if (!NUMBER.test(literal) || numberFault(literal) !== null) return NOT_TAKEN;
+      this.#out.ascii(String(Number(literal)));
+    }
     this.#reserve(end);
     return end;
+  }
+
+  /**
+   * Formats a decimal of few digits as ECMAScript does, without converting it to binary64 and back.
+   * @returns false for any other literal.
+   */
+  #decimal(start: number, end: number): boolean {
+    const { bytes } = this.#out;
+    const first = bytes[start] === MINUS ? start + 1 : start;
+    let at = digitsEnd(bytes, first);
+    if (at === first || bytes[first] === DIGIT_0 && at > first + 1) return false;
+    let mantissa = integerIn(bytes, first, at, 0);
+    let scale = 0;
+    if (bytes[at] === DOT) {
+      const fraction = at + 1;
+      at = digitsEnd(bytes, fraction);
+      if (at === fraction) return false;
+      scale = fraction - at;
+      mantissa = integerIn(bytes, fraction, at, mantissa);
+    }
+    if ((bytes[at]! | BLANK) === LETTER_E) {
+      const sign = bytes[at + 1];
+      const exponent = at + (sign === PLUS || sign === MINUS ? 2 : 1);
+      at = digitsEnd(bytes, exponent);
+      if (at === exponent) return false;
+      const power = integerIn(bytes, exponent, at, 0);
+      scale += sign === MINUS ? -power : power;
+    }
+    if (at !== end || !(mantissa < KEPT_MANTISSA_END)) return false;
+    if (mantissa === 0) scale = 0;
+    for (; mantissa !== 0 && mantissa % 10 === 0; mantissa /= 10) scale++;
+    const digits = String(mantissa);
+    const point = digits.length + scale;
+    if (Math.abs(point) > KEPT_EXPONENT_MAX) return false;
+    if (first > start && mantissa !== 0) this.#byte(MINUS);
+    this.#digits(digits, point);
+    return true;
+  }
+
+  /** Writes digits with a decimal point after the first `point` of them (ECMA-262, 6.1.6.1.20). */
+  #digits(digits: string, point: number): void {
+    const out = this.#out;
+    if (point >= digits.length && point <= PLAIN_POINT_MAX) {
+      out.ascii(digits);
+      for (let zeros = point - digits.length; zeros > 0; zeros--) this.#byte(DIGIT_0);
+    } else if (point > 0 && point <= PLAIN_POINT_MAX) {
+      out.ascii(`${digits.slice(0, point)}.${digits.slice(point)}`);
+    } else if (point >= PLAIN_POINT_MIN && point <= 0) {
+      out.ascii(`0.${"0".repeat(-point)}${digits}`);
+    } else {
+      const fraction = digits.length === 1 ? "" : `.${digits.slice(1)}`;
+      out.ascii(`${digits[0]}${fraction}e${point > 0 ? "+" : ""}${point - 1}`);
+    }
   }
 
   #array(start: number, depthMax: number): number {
@@ -219,10 +303,10 @@ export class CanonicalCopy {
     return at + 1;
   }
 
-  /** Copies and records a name without escapes; returns the index where its colon must be. */
+  /** Copies and records a name; returns the index where its colon must be. */
   #name(start: number): number {
     const { bytes, size } = this.#out;
-    const end = this.#plainString(start);
+    const end = this.#string(start);
     if (end === NOT_TAKEN) return NOT_TAKEN;
     this.#members.push(size + 1, this.#out.size - 1, 0);
     return skipBlanks(bytes, end);
@@ -237,9 +321,14 @@ export class CanonicalCopy {
     const leftEnd = members[left + 1]!;
     const rightEnd = members[right + 1]!;
     while (leftAt < leftEnd && rightAt < rightEnd) {
-      const leftByte = out[leftAt++]!;
-      const rightByte = out[rightAt++]!;
-      if (leftByte !== rightByte) return utf16Rank(leftByte) - utf16Rank(rightByte);
+      const byte = out[leftAt]!;
+      if (byte !== out[rightAt] || byte === BACKSLASH) {
+        const order = rankAt(out, leftAt) - rankAt(out, rightAt);
+        if (order !== 0) return order;
+      }
+      const step = unitBytes(out, leftAt);
+      leftAt += step;
+      rightAt += step;
     }
     return (leftEnd - leftAt) - (rightEnd - rightAt);
   }
@@ -249,7 +338,7 @@ export class CanonicalCopy {
     const members = this.#members;
     const order: number[] = [];
     for (let member = firstMember; member < members.length; member += 3) order.push(member);
-    order.sort((left, right) => this.#compareNames(left, right));
+    this.#sortNames(order, 0);
     for (let index = 1; index < order.length; index++) {
       if (this.#compareNames(order[index - 1]!, order[index]!) === 0) return false;
     }
@@ -266,33 +355,51 @@ export class CanonicalCopy {
     return true;
   }
 
+  /** Sorts members whose names have the same first `prefixBytes`. */
+  #sortNames(order: number[], prefixBytes: number): void {
+    if (order.length < RADIX_NAMES_MIN || prefixBytes > RADIX_BYTES_MAX) {
+      order.sort((left, right) => this.#compareNames(left, right));
+      return;
+    }
+    const out = this.#out.bytes;
+    const buckets: (number[] | undefined)[] = new Array(RADIX_BUCKETS).fill(undefined);
+    for (const member of order) {
+      const at = this.#members[member]! + prefixBytes;
+      const bucket = at < this.#members[member + 1]! ? rankAt(out, at) + 1 : 0;
+      (buckets[bucket] ??= []).push(member);
+    }
+    let size = 0;
+    for (let bucket = 0; bucket < RADIX_BUCKETS; bucket++) {
+      const members = buckets[bucket];
+      if (members === undefined) continue;
+      const at = this.#members[members[0]!]! + prefixBytes;
+      // The members of the first bucket have the same name.
+      if (bucket > 0 && members.length > 1) {
+        this.#sortNames(members, prefixBytes + unitBytes(out, at));
+      }
+      for (const member of members) order[size++] = member;
+    }
+  }
+
   #byte(byte: number): void {
     this.#out.bytes[this.#out.size++] = byte;
   }
 }
 
-/** Ranks UTF-8 bytes in UTF-16 order, in which surrogates precede U+E000. */
-function utf16Rank(byte: number): number {
-  return byte >= PRIVATE_LEAD && byte < FOUR_BYTE_LEAD ? byte + 0x100 : byte;
+/** Returns `before` followed by the digits in a range. */
+function integerIn(bytes: Uint8Array, start: number, end: number, before: number): number {
+  let value = before;
+  for (let at = start; at < end; at++) value = value * 10 + bytes[at]! - DIGIT_0;
+  return value;
 }
 
 function digitsEnd(bytes: Uint8Array, at: number): number {
-  while (bytes[at]! >= DIGIT_0 && bytes[at]! <= DIGIT_9) at++;
+  while (isDigit(bytes[at]!)) at++;
   return at;
 }
 
 /** Whether a byte can occur in a number: a digit, sign, dot or exponent. */
 function isNumberPart(byte: number): boolean {
-  return byte >= DIGIT_0 && byte <= DIGIT_9 || byte === DOT || byte === MINUS || byte === 0x2b ||
-    byte === 0x65 || byte === 0x45;
-}
-
-/** Returns null for an invalid JSON string or one with an unpaired surrogate. */
-function parseString(literal: string): string | null {
-  try {
-    const text: string = JSON.parse(literal);
-    return text.isWellFormed() ? text : null;
-  } catch {
-    return null;
-  }
+  return isDigit(byte) || byte === DOT || byte === MINUS || byte === PLUS ||
+    (byte | BLANK) === LETTER_E;
 }

@@ -19,6 +19,13 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Reads values of members in another way than the parser. */
+export interface ValueTaker {
+  wants(path: readonly (string | number)[]): boolean;
+  /** Returns the value at a byte offset and its length in UTF-16; null to let the parser read it. */
+  at(startByte: number): { value: JsonValue; chars: number } | null;
+}
+
 /** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
 /** Maximum number of containers open deeper than JSON_DEPTH_MAX. Their name sets take 64 MiB. */
@@ -43,12 +50,13 @@ export class JsonError extends Error {
  * Parses a body. Containers nested deeper than JSON_DEPTH_MAX are checked but replaced by 0: every
  * caller rejects that depth, and building them would let a hostile body exhaust memory.
  *
+ * @param take may read values of members in another way.
  * @throws {JsonError} for the first fault.
  */
-export function parseJson(bytes: Uint8Array): JsonValue {
+export function parseJson(bytes: Uint8Array, take: ValueTaker | null = null): JsonValue {
   // `toString()` keeps a byte order mark, which the reader rejects as an unexpected character.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-  if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX).read();
+  if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX, null, take).read();
   return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
 }
 
@@ -112,11 +120,20 @@ class JsonReader {
   #at = 0;
   /** Current member name or index in each open container. */
   readonly #path: (string | number)[] = [];
+  readonly #take: ValueTaker | null;
+  /** The last offset of a member's value that `#take` asked for, in code units and bytes. */
+  #mark = { at: 0, byte: 0 };
 
-  constructor(text: string, depthMax: number, cutOffBy: string | null = null) {
+  constructor(
+    text: string,
+    depthMax: number,
+    cutOffBy: string | null = null,
+    take: ValueTaker | null = null,
+  ) {
     this.#text = text;
     this.#depthMax = depthMax;
     this.#cutOffBy = cutOffBy;
+    this.#take = take;
   }
 
   read(): JsonValue {
@@ -140,11 +157,24 @@ class JsonReader {
     do {
       const name = this.#name(object);
       this.#path.push(name);
-      setMember(object, name, this.#value());
+      setMember(object, name, this.#taken() ?? this.#value());
       this.#path.pop();
     } while (this.#skip(COMMA));
     this.#expect(CLOSE_OBJECT);
     return object;
+  }
+
+  /** Returns the value of a member that `#take` has read. */
+  #taken(): JsonValue | undefined {
+    if (this.#take === null || !this.#take.wants(this.#path)) return undefined;
+    this.#peek();
+    const mark = this.#mark;
+    const byte = mark.byte + Buffer.byteLength(this.#text.slice(mark.at, this.#at));
+    this.#mark = { at: this.#at, byte };
+    const taken = this.#take.at(byte);
+    if (taken === null) return undefined;
+    this.#at += taken.chars;
+    return taken.value;
   }
 
   #array(): JsonValue[] {
@@ -228,11 +258,10 @@ class JsonReader {
 
   /** Advances past a match of a sticky expression; returns null if there is none. */
   #match(expression: RegExp): string | null {
-    expression.lastIndex = this.#at;
-    const match = expression.exec(this.#text);
-    if (match === null) return null;
-    this.#at += match[0].length;
-    return match[0];
+    const start = expression.lastIndex = this.#at;
+    if (!expression.test(this.#text)) return null;
+    this.#at = expression.lastIndex;
+    return this.#text.slice(start, this.#at);
   }
 
   /** Skips whitespace and returns the next code unit; NaN at the end of input. */

@@ -3,7 +3,6 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { ByteWriter } from "../../event/byte_writer.ts";
 import { CanonicalCopy } from "../../event/json/canonical_copy.ts";
 import { canonicalize } from "../../event/json/canonical_json.ts";
-import { parseJson } from "../../event/json/strict_json.ts";
 import { lineageMarker } from "../../event/lineage.ts";
 import * as names from "../../event/names.ts";
 import * as system from "../../event/system_names.ts";
@@ -50,15 +49,8 @@ export class IngestRules {
     scratch.size = 0;
     scratch.append(payload);
     scratch.append(NUL);
-    if (new CanonicalCopy(scratch, inputEnd).copy(0, PAYLOAD_DEPTH_MAX) === inputEnd) {
-      return scratch.bytes.compare(payload, 0, inputEnd, inputEnd + 1, scratch.size) === 0;
-    }
-    try {
-      return canonicalize(parseJson(payload), PAYLOAD_DEPTH_MAX) ===
-        bytes.toString("utf8", start, end);
-    } catch {
-      return false;
-    }
+    return new CanonicalCopy(scratch, inputEnd).copy(0, PAYLOAD_DEPTH_MAX) === inputEnd &&
+      scratch.bytes.compare(payload, 0, inputEnd, inputEnd + 1, scratch.size) === 0;
   }
 }
 

@@ -86,6 +86,9 @@ export class EventScan {
     const reserve = async (sizeBytes: number) => {
       // Others may run meanwhile.
       this.#turn.end();
+      // The block before, of which nothing matched, is not used any more.
+      this.#release?.();
+      this.#release = null;
       try {
         this.#release = await options.reserve?.(sizeBytes) ?? null;
         await largeReads.next();

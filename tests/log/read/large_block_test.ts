@@ -53,3 +53,9 @@ test("a small event does not keep a large block in memory", async () => {
     assert.deepEqual(held, []);
   }
 });
+
+test("a large block without a match is released before the next one is read", async () => {
+  const { scan, held } = await scanOf({ kind: "nothing" });
+  assert.equal(await scan.next(), null);
+  assert.deepEqual(held, []);
+});
