@@ -299,7 +299,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "verify does not check the hash of an event",
     edits: [
       edit(
-        "log/verify/history_check.ts",
+        "log/wal/history_check.ts",
         'throw this.failure("envelope hash"',
         'void this.failure("envelope hash"',
       ),

@@ -38,7 +38,7 @@ async function* readChunks(
   const numbers = await pruneRowGroups(segment, wanted);
   for (const [place, number] of numbers.entries()) {
     if (recordKey !== undefined) {
-      const lines = await segment.readLinesOfKey(number, recordKey);
+      const lines = await segment.readLines(number, recordKey);
       if (lines.length > READ_CHUNK_BYTES) await wanted.reserve?.(lines.length);
       const start = after === undefined ? 0 : firstLineAfter(lines, after);
       if (start < lines.length) yield lines.subarray(start);

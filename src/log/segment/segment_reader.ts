@@ -3,6 +3,8 @@
  * lines that were sealed; `sealed_segment.ts` selects the row groups that a filter needs.
  */
 import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { IndexError } from "../index/index_format.ts";
 import { IndexReader, type TableName } from "../index/index_reader.ts";
 import { batchHash, type KeyHash } from "../index/key_hash.ts";
@@ -13,7 +15,7 @@ import { assembleLines, type LineColumns } from "./line_assembler.ts";
 import { decodeColumns } from "./row_group_decoder.ts";
 import { type ListedFile, SegmentCaches } from "./segment_caches.ts";
 import { readFooter, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
-import { checkFacts, type EventFacts } from "./segment_metadata.ts";
+import { checkFacts, type EventFacts, type ExpectedSegment } from "./segment_metadata.ts";
 import { type ColumnName, columnNumber } from "./segment_schema.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 
@@ -78,8 +80,8 @@ export class Segment {
     this.#caches.lines.prefetch(this.#linesKey(number), () => this.#decode(number));
   }
 
-  /** Returns the lines in a row group with this `record_key`. @throws {SegmentError} */
-  readLinesOfKey(number: number, recordKey: string): Promise<Buffer> {
+  /** Returns the lines in a row group, or those with a `record_key`. @throws {SegmentError} */
+  readLines(number: number, recordKey?: string): Promise<Buffer> {
     return this.#caches.lines.decodeInTurn(() => this.#decode(number, recordKey));
   }
 
@@ -165,7 +167,7 @@ export class Segment {
 
 function nameError(where: string, error: unknown): unknown {
   if (!(error instanceof SegmentError)) return error;
-  return new SegmentError(`${where}: ${error.message}`, { cause: error, fault: error.fault });
+  return new SegmentError(`${where}: ${error.message}`, { cause: error, code: error.code });
 }
 
 /**
@@ -187,6 +189,41 @@ export async function openSegment(
     await file.close();
     throw error;
   }
+}
+
+/**
+ * Opens a segment and checks its bytes and footer. The caller closes it.
+ * @throws {SegmentError}
+ */
+export async function openChecked(storage: Storage, expected: ExpectedSegment): Promise<Segment> {
+  const { path, bytes, sha256 } = expected;
+  const file = await storage.open(path, "read");
+  try {
+    const sizeBytes = await file.size();
+    requireSame(path, "file size in bytes", bytes, sizeBytes);
+    requireSame(path, "SHA-256 of the file", sha256, await hashFile(file, sizeBytes));
+  } finally {
+    await file.close();
+  }
+  return await openSegment(storage, path, expected);
+}
+
+async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
+  const hash = createHash("sha256");
+  const chunk = Buffer.allocUnsafeSlow(Math.min(READ_CHUNK_BYTES, sizeBytes));
+  for (let offset = 0; offset < sizeBytes;) {
+    const readBytes = await file.read(chunk, offset);
+    if (readBytes === 0) break;
+    hash.update(chunk.subarray(0, readBytes));
+    offset += readBytes;
+  }
+  return hash.digest("hex");
+}
+
+function requireSame<Value>(path: string, what: string, expected: Value, found: Value): void {
+  if (expected === found) return;
+  const message = `${path}: ${what}: expected ${expected}, found ${found}`;
+  throw new SegmentError(message, { code: "file_hash_mismatch" });
 }
 
 /**

@@ -6,7 +6,7 @@ import { IndexCaches, IndexReader } from "../index/index_reader.ts";
 import type { Run } from "../index/run_plan.ts";
 import type { SealedHistory } from "../segment/sealed_history.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import { VerifyFailure } from "./failure.ts";
+import { VerifyFailure } from "../storage/errors.ts";
 
 /**
  * @param sealed the segments, which are verified.
@@ -44,6 +44,6 @@ async function compare(file: StorageFile, run: Run, sealed: SealedHistory): Prom
     end += bytes.length;
   });
   if (isSame && end === await file.size()) return;
-  const what = "tells another story than the segments that it covers";
-  throw new VerifyFailure("idempotency_invalid", what, { path: run.path });
+  const message = `${run.path}: tells another story than the segments that it covers`;
+  throw new VerifyFailure("idempotency_invalid", message);
 }

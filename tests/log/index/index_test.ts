@@ -47,9 +47,9 @@ async function buildIndex(rows: Row[]): Promise<Buffer> {
     const before = rows[place - 1];
     if (before !== undefined && before.rowGroup < row.rowGroup) builder.endRowGroup();
     if (before?.batch !== row.batch) builder.addBatch(row.source, row.batch);
-    builder.addEvents(row.source, row.stream, 1, row.eventId);
-    builder.addValue("record_key", row.recordKey);
+    builder.addEvent(row.source, { ...row, kind: "upserted" }, row.eventId);
   }
+  builder.endRowGroup();
   return await builder.finish();
 }
 
