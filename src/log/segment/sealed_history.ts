@@ -20,14 +20,13 @@ import {
   streamKey,
   type StreamSource,
 } from "../read/stream_counts.ts";
-import type { LinesWanted, LogFile, SealedFile } from "../read/snapshot.ts";
+import type { LogFile, SealedFile } from "../read/snapshot.ts";
 import { INDEX_FOLDER, isIndexName } from "../storage/file_names.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { errorCode, removeIfThere, type Storage } from "../storage/storage.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { RowGroupDecoder } from "./row_group_decoder.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { sealedSegment } from "./sealed_segment.ts";
 import { findBatch, Segment } from "./segment_reader.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 
@@ -68,9 +67,8 @@ export class SealedHistory {
   readonly #report: (line: string) => void;
   readonly #filtersBytesMax: number;
   /** Oldest first, as are the arrays below, which are replaced and never changed. */
-  readonly #segments: Segment[] = [];
+  #segments: readonly Segment[] = [];
   #entries: readonly SegmentEntry[] = [];
-  #files: readonly SealedFile[] = [];
   #parts: readonly Part[] = [];
   /** For each scan, the segments that may match, by part. */
   readonly #located = new WeakMap<EventFilter, Map<Part, Promise<ReadonlySet<number> | null>>>();
@@ -93,26 +91,24 @@ export class SealedHistory {
 
   /** The segments as readers see them, oldest first. `add()` replaces the array. */
   get files(): readonly SealedFile[] {
-    return this.#files;
+    return this.#segments;
   }
 
   /** Last event in the last segment; null if there is none. */
   get lastEventId(): string | null {
-    return this.#files.at(-1)?.lastEventId ?? null;
+    return this.#segments.at(-1)?.lastEventId ?? null;
   }
 
   add(entries: readonly SegmentEntry[]): void {
     const first = this.#segments.length;
-    const files = entries.map((entry, place) => {
+    const added = entries.map((entry, place) => {
       const file = this.#openFiles.fileOf(entry);
-      const segment = new Segment(entry, file, this.#caches, this.#report);
-      this.#segments.push(segment);
-      const mayMatch = (wanted: LinesWanted) => this.#mayMatch(first + place, wanted.filter);
-      return sealedSegment(segment, entry.last_event_id, mayMatch);
+      const mayMatch = (filter: EventFilter) => this.#mayMatch(first + place, filter);
+      return new Segment(entry, file, this.#caches, this.#report, mayMatch);
     });
     this.#entries = [...this.#entries, ...entries];
-    this.#files = [...this.#files, ...files];
-    this.#parts = [...this.#parts, ...this.#segmentParts(first, files.length)];
+    this.#segments = [...this.#segments, ...added];
+    this.#parts = [...this.#parts, ...this.#segmentParts(first, added.length)];
   }
 
   /**
@@ -161,7 +157,7 @@ export class SealedHistory {
    * sealed events precede the event.
    */
   streamsThrough(eventId: string): { before: StreamSource[]; file: LogFile } | null {
-    const files = this.#files;
+    const files = this.#segments;
     const number = firstIndex(files.length, (place) => files[place]!.lastEventId >= eventId);
     if (number === files.length) return null;
     const parts = this.#parts.filter(({ first, count }) => first + count <= number);
