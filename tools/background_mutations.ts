@@ -30,8 +30,8 @@ export const BACKGROUND_MUTATIONS: readonly Mutation[] = [
     name: "a lookup skips the segments of an index that can't be read",
     edits: [edit(
       "log/segment/sealed_history.ts",
-      "toSpliced(place, 1, ...this.#segmentParts(part.first, part.count))",
-      "toSpliced(place, 1)",
+      "yield* this.#ask(this.#lose(part, cause), hash, ask);",
+      "this.#lose(part, cause);",
     )],
     tests: [MERGED_HISTORY],
   },
@@ -39,8 +39,8 @@ export const BACKGROUND_MUTATIONS: readonly Mutation[] = [
     name: "a lookup ends when a merge removes its index",
     edits: [edit(
       "log/segment/sealed_history.ts",
-      "    yield* mergedStreams(this.#sourcesOf(",
-      "    if (next === null) yield* mergedStreams(this.#sourcesOf(",
+      "      yield* mergedStreams(this.#sourcesOf(",
+      "      if (next === null) yield* mergedStreams(this.#sourcesOf(",
     )],
     tests: [MERGED_HISTORY],
   },

@@ -283,9 +283,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "verify does not check the hash of a segment",
     edits: [
       edit(
-        "log/segment/segment_check.ts",
-        '"SHA-256 of the file", sha256, found',
-        '"SHA-256 of the file", sha256, sha256',
+        "log/segment/segment_reader.ts",
+        '"SHA-256 of the file", sha256, await hashFile(file, sizeBytes)',
+        '"SHA-256 of the file", sha256, await hashFile(file, sizeBytes).then(() => sha256)',
       ),
     ],
     tests: ["tests/log/verify/verify_failure_test.ts"],
@@ -299,7 +299,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "verify does not check the hash of an event",
     edits: [
       edit(
-        "log/verify/history_check.ts",
+        "log/wal/history_check.ts",
         'throw this.failure("envelope hash"',
         'void this.failure("envelope hash"',
       ),

@@ -13,7 +13,7 @@ import {
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { replaceFile, type Storage } from "../../src/log/storage/storage.ts";
 import { createTail } from "../../src/log/wal/rotation.ts";
-import { HistoryCheck } from "../../src/log/verify/history_check.ts";
+import { HistoryCheck } from "../../src/log/wal/history_check.ts";
 import { verifySegment } from "../../src/log/verify/segment_verifier.ts";
 import { copyVerified, openStore, orNull, readStoredManifest } from "./store.ts";
 

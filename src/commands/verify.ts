@@ -4,8 +4,7 @@
  */
 import { join } from "node:path";
 import { fileStorage } from "../log/storage/file_storage.ts";
-import type { Damage } from "../log/verify/failure.ts";
-import { type Verification, verifyLog } from "../log/verify/verify.ts";
+import { type Damage, type Verification, verifyLog } from "../log/verify/verify.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";

@@ -6,7 +6,7 @@
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
 import type { Log } from "../log/log.ts";
-import { lineEventId, lineSourceAndStream } from "../log/line/stored_line.ts";
+import { lineEventId, lineMembers } from "../log/line/stored_line.ts";
 import { isSourceKey } from "../log/index/stream_blocks.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
 import {
@@ -162,7 +162,7 @@ async function countIn(file: LogFile, through: string): Promise<StreamCounts | n
     const eventId = lineEventId(chunk, start);
     if (eventId > through) return false;
     isFound = eventId === through;
-    const { source, stream } = lineSourceAndStream(chunk, start);
+    const [source, stream] = lineMembers(chunk, start);
     counts.add(source, stream, 1, eventId);
     return true;
   });

@@ -17,7 +17,7 @@ import {
   TAIL_FILE,
 } from "../../src/log/storage/file_names.ts";
 import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
-import type { FailureCode } from "../../src/log/verify/failure.ts";
+import type { FailureCode } from "../../src/log/storage/errors.ts";
 import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { mergedStreams } from "../../src/log/read/stream_counts.ts";

@@ -1,6 +1,7 @@
 /** Reads and writes whole indexes in memory, and forges ones with valid CRC-32s. */
 import { Buffer } from "node:buffer";
 import { KEY_HASHES } from "../../src/log/index/key_hash.ts";
+import { mergeIndexes } from "../../src/log/index/index_merge.ts";
 import { NO_COVERAGE } from "../../src/log/index/index_format.ts";
 import { IndexCaches, IndexReader } from "../../src/log/index/index_reader.ts";
 import { type IndexContents, writeIndex } from "../../src/log/index/index_writer.ts";
@@ -20,6 +21,12 @@ export function indexIn(bytes: Buffer, coverage: string = NO_COVERAGE): IndexRea
   };
   const place = { file, start: 0, end: bytes.length };
   return new IndexReader("index", () => Promise.resolve(place), new IndexCaches(), coverage);
+}
+
+/** Reads all of an index. @throws {IndexError} if any part does not match its CRC-32. */
+export async function checkIndex(index: IndexReader): Promise<void> {
+  await index.loadFilter(await index.open());
+  await mergeIndexes([{ index, ordinal: 0 }], index.coverage, () => {});
 }
 
 export async function encodeIndex(contents: IndexContents): Promise<Buffer> {

@@ -76,9 +76,7 @@ export async function describeRows(
       chain.append(event_hash);
       if (!entries.has(entry)) index.addBatch(entry.source, entry.batch_id);
       entries.add(entry);
-      index.addEvents(source, stream, 1, event_id);
-      index.addValue("record_key", record_key);
-      index.addValue("kind", kind);
+      index.addEvent(source, { stream, recordKey: record_key, kind }, event_id);
       ids.push(event_id);
     }
     index.endRowGroup();

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import process from "node:process";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { HistoryCheck } from "../../src/log/verify/history_check.ts";
+import { HistoryCheck } from "../../src/log/wal/history_check.ts";
 import { openSegment } from "../../src/log/segment/segment_reader.ts";
 import { verifySegment } from "../../src/log/verify/segment_verifier.ts";
 import { readRowGroup, sealPending } from "./test_segment.ts";

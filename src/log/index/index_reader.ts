@@ -24,7 +24,7 @@ import {
   pagesOf,
   TRAILER_BYTES,
 } from "./index_format.ts";
-import { hashBound, KEY_HASHES, type KeyHash } from "./key_hash.ts";
+import { KEY_HASHES, type KeyHash } from "./key_hash.ts";
 import {
   type ChildRow,
   decodeChildren,
@@ -54,8 +54,6 @@ const DIRECTORIES_BYTES_MAX = 32 * 1024 * 1024;
 const OPEN_INDEX_BYTES = 1024;
 /** Maximum rows of cached stream blocks: about 8 MiB. */
 const STREAM_ROWS_MAX = 40_000;
-/** Pages that a check reads at once. */
-const CHECKED_PAGES = 256;
 
 /** Caches shared by the indexes of a log, keyed by name. */
 export class IndexCaches {
@@ -201,19 +199,6 @@ export class IndexReader implements StreamSource {
     const rows = await this.#block(this.#caches.inner, block, decodeChildren);
     const first = firstIndex(rows.length, (place) => rows[place]!.key >= from);
     for (const child of rows.slice(first)) yield* this.#walk(child, height - 1, from);
-  }
-
-  /** Reads all of the index. @throws {IndexError} if any part does not match its CRC-32. */
-  async check(): Promise<void> {
-    const open = await this.open();
-    await this.loadFilter(open);
-    for (const table of ["identities", "locations"] as const) {
-      const steps = Math.ceil(open.directories[table].length / CHECKED_PAGES);
-      for (let step = 0; step < steps; step++) {
-        await this.readEntries(table, hashBound(step, steps), hashBound(step + 1, steps));
-      }
-    }
-    for await (const _ of this.blocks("")) { /* It is checked when it is read. */ }
   }
 
   #block<Rows>(

@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
+import type { StoredEvent } from "../line/stored_event.ts";
 import { FILTER_BLOCK_BYTES, KeyFilter } from "../line/key_filter.ts";
 import { mergedStreams, StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
 import {
@@ -161,9 +162,11 @@ async function writeTree(
   return written;
 }
 
+type IndexedEvent = Pick<StoredEvent, "stream" | "recordKey" | "kind">;
+
 /**
- * Builds the index of one segment. The writer stores it behind the row groups; `verify` and the
- * read-back compare it with the one in the file.
+ * Builds the index of one segment. The writer stores it behind the row groups; `verify`
+ * compares it with the one in the file.
  */
 export class IndexBuilder {
   readonly #streams = new StreamCounts();
@@ -176,6 +179,8 @@ export class IndexBuilder {
     source: new Set(),
     kind: new Set(),
   };
+  /** The streams in the current row group, by source. */
+  readonly #rowGroupStreams = new Map<string, Map<string, Omit<StreamEntry, "key">>>();
   #batches = 0;
   #rowGroup = 0;
 
@@ -185,23 +190,40 @@ export class IndexBuilder {
     this.#identities.add(batchHash(source, batchId), this.#rowGroup);
   }
 
-  /** Adds `events` events of a stream in the current row group, up to `lastEventId`. */
-  addEvents(source: string, stream: string, events: number, lastEventId: string): void {
-    this.addValue("stream", stream);
-    this.addValue("source", source);
-    this.#streams.add(source, stream, events, lastEventId);
-    this.#streams.add(source, "", events, lastEventId);
+  /** Adds an event to the current row group. */
+  addEvent(source: string, event: IndexedEvent, lastEventId: string): void {
+    const { stream } = event;
+    this.#addValue("record_key", event.recordKey);
+    this.#addValue("kind", event.kind);
+    let streams = this.#rowGroupStreams.get(source);
+    if (streams === undefined) this.#rowGroupStreams.set(source, streams = new Map());
+    const counted = streams.get(stream);
+    if (counted === undefined) streams.set(stream, { events: 1, lastEventId });
+    else {
+      counted.events += 1;
+      counted.lastEventId = lastEventId;
+    }
   }
 
-  /** Adds a value in the current row group, by which readers filter. */
-  addValue(column: FilteredColumn, value: string): void {
+  /** Adds a value by which readers filter. */
+  #addValue(column: FilteredColumn, value: string): void {
     const known = this.#known[column];
     if (known.has(value)) return;
     known.add(value);
     this.#locations.add(valueHash(column, value), this.#rowGroup);
   }
 
+  /** Counts streams, which costs less once per row group than once per event. */
   endRowGroup(): void {
+    for (const [source, streams] of this.#rowGroupStreams) {
+      this.#addValue("source", source);
+      for (const [stream, { events, lastEventId }] of streams) {
+        this.#addValue("stream", stream);
+        this.#streams.add(source, stream, events, lastEventId);
+        this.#streams.add(source, "", events, lastEventId);
+      }
+    }
+    this.#rowGroupStreams.clear();
     for (const known of Object.values(this.#known)) known.clear();
     this.#rowGroup += 1;
   }

@@ -66,6 +66,15 @@ export class StoredEvent {
     return this.bytes.toString("latin1", this.contentHashStart, this.contentHashStart + HASH_CHARS);
   }
 
+  get stream(): string {
+    return this.bytes.toString("latin1", this.streamStart, this.streamEnd);
+  }
+
+  /** The decoded `kind` of an event in canonical form. */
+  get kind(): string {
+    return unescapedText(this.bytes, this.kindStart, this.kindEnd)!.toString();
+  }
+
   /** The decoded `record_key` of an event in canonical form. */
   get recordKey(): string {
     return unescapedText(this.bytes, this.recordKeyStart, this.recordKeyEnd)!.toString();

@@ -38,21 +38,6 @@ export function lineEventId(bytes: Buffer, offset: number): string {
   return bytes.toString("latin1", offset + ID_OFFSET, offset + ID_END_OFFSET);
 }
 
-/** Returns the source and stream in the line that starts at `offset`. */
-export function lineSourceAndStream(
-  bytes: Buffer,
-  offset: number,
-): { source: string; stream: string } {
-  const sourceStart = offset + SOURCE_OFFSET;
-  const sourceEnd = bytes.indexOf(STREAM.bytes, sourceStart);
-  const streamStart = sourceEnd + STREAM.sizeBytes;
-  const streamEnd = bytes.indexOf(RECORD_KEY.bytes, streamStart);
-  return {
-    source: bytes.toString("latin1", sourceStart, sourceEnd),
-    stream: bytes.toString("latin1", streamStart, streamEnd),
-  };
-}
-
 /** Returns the record key in the line that starts at `offset`, still escaped. */
 export function lineRecordKey(bytes: Buffer, offset: number): Uint8Array {
   const limit = bytes.length;
@@ -62,14 +47,14 @@ export function lineRecordKey(bytes: Buffer, offset: number): Uint8Array {
 }
 
 /** Returns source, stream, record key and kind, still escaped, as latin1. */
-export function lineMembers(bytes: Buffer, offset: number): string[] {
+export function lineMembers(bytes: Buffer, offset: number): [string, string, string, string] {
   let start = offset + SOURCE_OFFSET;
   return [STREAM, RECORD_KEY, KIND, KIND].map(({ sizeBytes }) => {
     const end = stringEnd(bytes, start, bytes.length);
     const member = bytes.toString("latin1", start, end);
     start = end + sizeBytes;
     return member;
-  });
+  }) as [string, string, string, string];
 }
 
 /** Compiles a filter; returns null if it matches every line. */

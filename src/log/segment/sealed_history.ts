@@ -4,7 +4,7 @@
  * opened on first use, and the memory of filters and caches is bounded.
  *
  * Invariant: the parts cover each segment once. An index of a run that can't be read is replaced by
- * those of its segments, and the lookup starts again.
+ * those of its segments, which the lookup asks instead.
  */
 import { firstIndex } from "../../first_index.ts";
 import { sumOf } from "../../sum.ts";
@@ -20,14 +20,13 @@ import {
   streamKey,
   type StreamSource,
 } from "../read/stream_counts.ts";
-import type { LinesWanted, LogFile, SealedFile } from "../read/snapshot.ts";
+import type { LogFile, SealedFile } from "../read/snapshot.ts";
 import { INDEX_FOLDER, isIndexName } from "../storage/file_names.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { errorCode, removeIfThere, type Storage } from "../storage/storage.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { RowGroupDecoder } from "./row_group_decoder.ts";
 import type { SegmentEntry } from "./manifest.ts";
-import { sealedSegment } from "./sealed_segment.ts";
 import { findBatch, Segment } from "./segment_reader.ts";
 import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
 
@@ -54,21 +53,6 @@ interface Part {
   index: IndexReader;
 }
 
-/** The index of a run can't be read. */
-class RunLost extends Error {
-  readonly part: Part;
-
-  constructor(part: Part, cause: unknown) {
-    super((cause as Error).message, { cause });
-    this.part = part;
-  }
-}
-
-/** Whether an index must be made again, unlike after an error such as a lack of descriptors. */
-function isDamage(error: unknown): boolean {
-  return error instanceof CorruptLogError || errorCode(error) === "EIO";
-}
-
 /** Indexes to merge into that of a run. Can be sent between threads. */
 export interface MergePlan {
   run: Run;
@@ -83,12 +67,11 @@ export class SealedHistory {
   readonly #report: (line: string) => void;
   readonly #filtersBytesMax: number;
   /** Oldest first, as are the arrays below, which are replaced and never changed. */
-  readonly #segments: Segment[] = [];
+  #segments: readonly Segment[] = [];
   #entries: readonly SegmentEntry[] = [];
-  #files: readonly SealedFile[] = [];
   #parts: readonly Part[] = [];
   /** For each scan, the segments that may match, by part. */
-  readonly #located = new WeakMap<EventFilter, Map<Part, Promise<ReadonlySet<number>>>>();
+  readonly #located = new WeakMap<EventFilter, Map<Part, Promise<ReadonlySet<number> | null>>>();
   /** Runs whose segments have a damaged index. */
   readonly #givenUp = new Set<string>();
   /** Index files that are not in use. */
@@ -108,26 +91,24 @@ export class SealedHistory {
 
   /** The segments as readers see them, oldest first. `add()` replaces the array. */
   get files(): readonly SealedFile[] {
-    return this.#files;
+    return this.#segments;
   }
 
   /** Last event in the last segment; null if there is none. */
   get lastEventId(): string | null {
-    return this.#files.at(-1)?.lastEventId ?? null;
+    return this.#segments.at(-1)?.lastEventId ?? null;
   }
 
   add(entries: readonly SegmentEntry[]): void {
     const first = this.#segments.length;
-    const files = entries.map((entry, place) => {
+    const added = entries.map((entry, place) => {
       const file = this.#openFiles.fileOf(entry);
-      const segment = new Segment(entry, file, this.#caches, this.#report);
-      this.#segments.push(segment);
-      const mayMatch = (wanted: LinesWanted) => this.#mayMatch(first + place, wanted.filter);
-      return sealedSegment(segment, entry.last_event_id, mayMatch);
+      const mayMatch = (filter: EventFilter) => this.#mayMatch(first + place, filter);
+      return new Segment(entry, file, this.#caches, this.#report, mayMatch);
     });
     this.#entries = [...this.#entries, ...entries];
-    this.#files = [...this.#files, ...files];
-    this.#parts = [...this.#parts, ...this.#segmentParts(first, files.length)];
+    this.#segments = [...this.#segments, ...added];
+    this.#parts = [...this.#parts, ...this.#segmentParts(first, added.length)];
   }
 
   /**
@@ -163,14 +144,7 @@ export class SealedHistory {
   findBatch(source: string, batchId: string): Promise<BatchEntry | null> | null {
     if (this.#parts.length === 0) return null;
     const hash = batchHash(source, batchId);
-    if (this.#isNew(hash)) return null;
-    return this.#findNewest(hash, async (part) => {
-      for (const number of await this.#segmentsWith(part, "identities", hash)) {
-        const entry = await findBatch(this.#segments[number]!, source, batchId);
-        if (entry !== null) return entry;
-      }
-      return null;
-    });
+    return this.#isNew(hash) ? null : this.#findBatch(source, batchId, hash);
   }
 
   /** The streams of all segments, in parts. They also list sources; see `isSourceKey()`. */
@@ -183,7 +157,7 @@ export class SealedHistory {
    * sealed events precede the event.
    */
   streamsThrough(eventId: string): { before: StreamSource[]; file: LogFile } | null {
-    const files = this.#files;
+    const files = this.#segments;
     const number = firstIndex(files.length, (place) => files[place]!.lastEventId >= eventId);
     if (number === files.length) return null;
     const parts = this.#parts.filter(({ first, count }) => first + count <= number);
@@ -225,7 +199,7 @@ export class SealedHistory {
   giveUpMerge({ path }: Run, damage: CorruptLogError): void {
     const isDamaged = ({ index }: Part) => damage.message.startsWith(`${index.name}: `);
     const part = this.#parts.find((part) => part.level > 0 && isDamaged(part));
-    if (part !== undefined) return this.#lose(new RunLost(part, damage));
+    if (part !== undefined) return void this.#lose(part, damage);
     this.#givenUp.add(path);
     this.#report(`${path}: not merged until the next start: ${damage.message}`);
   }
@@ -288,12 +262,9 @@ export class SealedHistory {
         yield block;
         next = block.at(-1)!.key + "\0";
       }
-      return;
     } catch (cause) {
-      if (part.level === 0 || !isDamage(cause)) throw cause;
-      this.#lose(new RunLost(part, cause));
+      yield* mergedStreams(this.#sourcesOf(this.#lose(part, cause)), next);
     }
-    yield* mergedStreams(this.#sourcesOf(this.#segmentParts(part.first, part.count)), next);
   }
 
   /** Whether the filters in memory rule out every part, which needs no promise. */
@@ -305,83 +276,89 @@ export class SealedHistory {
     if (this.#parts.length === 0) return null;
     const hash = streamHash(key);
     if (this.#isNew(hash)) return null;
-    return this.#findNewest(hash, async (part) => {
-      const entry = await this.#ask(part, ({ index }) => index.entry(key));
-      return entry?.lastEventId ?? null;
-    });
+    const entries = this.#ask(this.#parts, hash, ({ index }) => index.entry(key));
+    return (async () => {
+      for await (const entry of entries) if (entry !== null) return entry.lastEventId;
+      return null;
+    })();
   }
 
-  /** Returns the first result of `find` that is not null, searching the newest part first. */
-  async #findNewest<Found>(
-    hash: KeyHash,
-    find: (part: Part) => Promise<Found | null>,
-  ): Promise<Found | null> {
-    for (;;) {
-      const parts = this.#parts;
-      try {
-        for (let place = parts.length - 1; place >= 0; place--) {
-          const part = parts[place]!;
-          // Don't await if the filter is in memory, since a new batch probes every part.
-          const mayHold = part.index.mayHold(hash) ?? await this.#mayHold(part, hash);
-          const found = mayHold ? await find(part) : null;
-          if (found !== null) return found;
-        }
-        return null;
-      } catch (error) {
-        this.#lose(error);
+  async #findBatch(source: string, batchId: string, hash: KeyHash): Promise<BatchEntry | null> {
+    const find = (part: Part) => this.#segmentsWith(part, "identities", hash);
+    for await (const numbers of this.#ask(this.#parts, hash, find)) {
+      for (const number of numbers) {
+        const entry = await findBatch(this.#segments[number]!, source, batchId);
+        if (entry !== null) return entry;
       }
+    }
+    return null;
+  }
+
+  /**
+   * Yields what the indexes of these parts say about a key, newest first. If that of a run can't be
+   * read, those of its segments are asked.
+   */
+  async *#ask<Answer>(
+    parts: readonly Part[],
+    hash: KeyHash,
+    ask: (part: Part) => Promise<Answer>,
+  ): AsyncGenerator<Answer, void> {
+    for (const part of parts.toReversed()) {
+      let answer: Answer;
+      try {
+        // Don't await if the filter is in memory, since a new batch probes every part.
+        const mayHold = part.index.mayHold(hash) ?? await this.#mayHold(part, hash);
+        if (!mayHold) continue;
+        answer = await ask(part);
+      } catch (cause) {
+        yield* this.#ask(this.#lose(part, cause), hash, ask);
+        continue;
+      }
+      yield answer;
     }
   }
 
   /** Loads the filter of a part into memory if there is room; true if there is none. */
-  async #mayHold(part: Part, hash: KeyHash): Promise<boolean> {
-    const { index } = part;
-    const open = await this.#ask(part, () => index.open(), null);
-    if (open === null || index.loadedBytes > 0) return true;
-    const { filterBytes } = open;
-    const usedBytes = sumOf(this.#parts, ({ index }) => index.loadedBytes);
-    if (filterBytes === 0 || usedBytes + filterBytes > this.#filtersBytesMax) return true;
-    await this.#ask(part, () => index.loadFilter(open), undefined);
+  async #mayHold({ level, first, index }: Part, hash: KeyHash): Promise<boolean> {
+    try {
+      const open = await index.open();
+      if (index.loadedBytes > 0) return true;
+      const { filterBytes } = open;
+      const usedBytes = sumOf(this.#parts, ({ index }) => index.loadedBytes);
+      if (filterBytes === 0 || usedBytes + filterBytes > this.#filtersBytesMax) return true;
+      await index.loadFilter(open);
+    } catch (cause) {
+      if (level > 0) throw cause;
+      this.#segments[first]!.reportDamage(cause);
+    }
     return index.mayHold(hash) ?? true;
   }
 
   /** Returns the segments of a part that may have a key, newest first. */
   async #segmentsWith(part: Part, table: TableName, hash: KeyHash): Promise<number[]> {
     if (part.level === 0) return [part.first];
-    const ordinals = await this.#ask(part, ({ index }) => index.find(table, hash));
+    const ordinals = await part.index.find(table, hash);
     return ordinals.filter((ordinal) => ordinal < part.count).map((ordinal) => part.first + ordinal)
       .reverse();
   }
 
   /**
-   * Asks the index of a part.
-   * @param otherwise the answer if the index of a segment is damaged; else it throws.
+   * Replaces the index of a run that can't be read by those of its segments, which it returns.
+   * @throws the error if it is not damage, or that of a segment.
    */
-  async #ask<Answer>(
-    part: Part,
-    ask: (part: Part) => Promise<Answer>,
-    otherwise?: Answer,
-  ): Promise<Answer> {
-    try {
-      return await ask(part);
-    } catch (cause) {
-      if (part.level > 0) throw isDamage(cause) ? new RunLost(part, cause) : cause;
-      if (arguments.length < 3) throw cause;
-      this.#segments[part.first]!.reportDamage(cause);
-      return otherwise!;
-    }
-  }
-
-  /** Replaces the index of a run by those of its segments. @throws any other error. */
-  #lose(error: unknown): void {
-    if (!(error instanceof RunLost)) throw error;
-    const { part, message } = error;
+  #lose(part: Part, cause: unknown): Part[] {
+    const isDamage = cause instanceof CorruptLogError || errorCode(cause) === "EIO";
+    if (part.level === 0 || !isDamage) throw cause;
+    const segments = this.#segmentParts(part.first, part.count);
     const place = this.#parts.indexOf(part);
     // A lookup may have begun before the run was merged into a larger one.
-    if (place < 0) return;
-    this.#parts = this.#parts.toSpliced(place, 1, ...this.#segmentParts(part.first, part.count));
-    this.#leftovers = [...this.#leftovers, part.index.name];
-    this.#report(`${message}; lookups read the segments' own indexes until it is made again`);
+    if (place >= 0) {
+      this.#parts = this.#parts.toSpliced(place, 1, ...segments);
+      this.#leftovers = [...this.#leftovers, part.index.name];
+      const { message } = cause as Error;
+      this.#report(`${message}; lookups read the segments' own indexes until it is made again`);
+    }
+    return segments;
   }
 
   /** Whether a segment may have matches, according to the index of its run. */
@@ -391,23 +368,23 @@ export class SealedHistory {
     if (part.level === 0) return true;
     const located = this.#located.get(filter) ?? new Map();
     this.#located.set(filter, located);
-    const locating = located.get(part) ?? this.#locate(part, filter);
+    const locating: Promise<ReadonlySet<number> | null> = located.get(part) ??
+      this.#locate(part, filter);
     located.set(part, locating);
-    try {
-      const found: ReadonlySet<number> | null = await locating;
-      return found?.has(number) ?? true;
-    } catch (error) {
-      this.#lose(error);
-      return true;
-    }
+    return (await locating)?.has(number) ?? true;
   }
 
   /** Returns the segments of a part that may have matches; null if all may. */
   async #locate(part: Part, filter: EventFilter): Promise<ReadonlySet<number> | null> {
     let found = null as ReadonlySet<number> | null;
-    for (const hash of filterHashes(filter)) {
-      const more = new Set(await this.#segmentsWith(part, "locations", hash));
-      found = found?.intersection(more) ?? more;
+    try {
+      for (const hash of filterHashes(filter)) {
+        const more = new Set(await this.#segmentsWith(part, "locations", hash));
+        found = found?.intersection(more) ?? more;
+      }
+    } catch (cause) {
+      this.#lose(part, cause);
+      return null;
     }
     return found;
   }

@@ -109,7 +109,7 @@ function checkRowGroups(
       throw new SegmentError(
         `a row group starts with event ${rowGroup.firstEventId}, but the previous one ends with ` +
           `event ${last.lastEventId}`,
-        { fault: "order_invalid" },
+        { code: "order_invalid" },
       );
     }
     rowGroups.push(rowGroup);

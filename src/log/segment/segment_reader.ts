@@ -1,11 +1,17 @@
 /**
- * Reads a segment. Opening reads the footer but no rows. A row group is decoded as a unit into the
- * lines that were sealed; `sealed_segment.ts` selects the row groups that a filter needs.
+ * Reads a segment, also as a file of a snapshot. Opening reads the footer but no rows. A row group
+ * is decoded as a unit into the lines that were sealed, if it may have lines that a reader wants.
  */
 import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { IndexError } from "../index/index_format.ts";
 import { IndexReader, type TableName } from "../index/index_reader.ts";
-import { batchHash, type KeyHash } from "../index/key_hash.ts";
+import { batchHash, filterHashes, type KeyHash } from "../index/key_hash.ts";
+import { LF } from "../line/line_bytes.ts";
+import { type EventFilter, firstLineAfter } from "../line/stored_line.ts";
+import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
+import type { StreamSource } from "../read/stream_counts.ts";
 import { readRange, type Storage, type StorageFile } from "../storage/storage.ts";
 import { SegmentError } from "../storage/errors.ts";
 import { type ColumnValues, hexAt, isValueAt, uuidAt } from "./column_values.ts";
@@ -13,7 +19,7 @@ import { assembleLines, type LineColumns } from "./line_assembler.ts";
 import { decodeColumns } from "./row_group_decoder.ts";
 import { type ListedFile, SegmentCaches } from "./segment_caches.ts";
 import { readFooter, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
-import { checkFacts, type EventFacts } from "./segment_metadata.ts";
+import { checkFacts, type EventFacts, type ExpectedSegment } from "./segment_metadata.ts";
 import { type ColumnName, columnNumber } from "./segment_schema.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
 
@@ -21,33 +27,43 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 type SegmentFile = Pick<StorageFile, "read" | "close">;
 
 /** Reads a segment's file on demand. Methods may be called concurrently. */
-export class Segment {
+export class Segment implements SealedFile {
   readonly path: string;
+  readonly lastEventId: string;
   readonly index: IndexReader;
   readonly #listed: Required<ListedFile> & Partial<EventFacts>;
   readonly #file: SegmentFile;
   readonly #caches: SegmentCaches;
   readonly #report: (line: string) => void;
+  readonly #mayMatch: (filter: EventFilter) => Promise<boolean>;
   #hasReported = false;
 
   /**
    * @param listed expected file size and footer metadata.
    * @param caches caches shared by the segments in a log.
    * @param report called once if the index is damaged.
+   * @param mayMatch whether the segment may have lines that pass a filter.
    */
   constructor(
     listed: Required<ListedFile> & Partial<EventFacts>,
     file: SegmentFile,
     caches: SegmentCaches = new SegmentCaches(),
     report: (line: string) => void = () => {},
+    mayMatch: (filter: EventFilter) => Promise<boolean> = () => Promise.resolve(true),
   ) {
     this.path = listed.path;
+    this.lastEventId = listed.last_event_id ?? "";
     this.#listed = listed;
     this.#file = file;
     this.#caches = caches;
     this.#report = report;
+    this.#mayMatch = mayMatch;
     const place = async () => ({ file, ...(await this.footer()).index });
     this.index = new IndexReader(this.path, place, caches.indexes);
+  }
+
+  get streams(): StreamSource {
+    return this.index;
   }
 
   /** @throws {SegmentError} if the file is not a segment or not the expected one. */
@@ -65,6 +81,61 @@ export class Segment {
     return (await this.footer()).rowGroups;
   }
 
+  /** See `LogFile`. Copies chunks from the cache, so that the caller may overwrite them. */
+  async *lines(wanted: LinesWanted): AsyncGenerator<Buffer, void> {
+    if (!await this.#mayMatch(wanted.filter)) return;
+    const { after, filter: { recordKey }, memory } = wanted;
+    const numbers = await this.prune(wanted);
+    for (const [place, number] of numbers.entries()) {
+      if (recordKey !== undefined) {
+        const lines = await this.readLines(number, recordKey);
+        if (lines.length > READ_CHUNK_BYTES) await wanted.reserve?.(lines.length);
+        const start = after === undefined ? 0 : firstLineAfter(lines, after);
+        if (start < lines.length) yield lines.subarray(start);
+        continue;
+      }
+      let end = 0;
+      let sizeBytes = Infinity;
+      let reservedBytes = READ_CHUNK_BYTES;
+      while (end < sizeBytes) {
+        const taken = await this.useRowGroup(number, (lines) => {
+          const start = end === 0 && after !== undefined ? firstLineAfter(lines, after) : end;
+          const next = numbers[place + 1];
+          const isFirst = end === 0;
+          const chunkBytes = chunkEnd(lines, start) - start;
+          if (chunkBytes > reservedBytes) return chunkBytes;
+          end = start + chunkBytes;
+          sizeBytes = lines.length;
+          // Decode the next row group while this one is sent.
+          if (isFirst && next !== undefined && wanted.wantedBytes() > sizeBytes - start) {
+            this.prefetchRowGroup(next);
+          }
+          const chunk = memory.take(end - start);
+          chunk.set(lines.subarray(start, end));
+          return chunk;
+        });
+        const isTaken = typeof taken !== "number";
+        reservedBytes = isTaken ? READ_CHUNK_BYTES : taken;
+        if (isTaken) yield taken;
+        else await wanted.reserve?.(taken);
+      }
+    }
+  }
+
+  /** Returns the row groups that may have wanted lines, in log order. @throws {SegmentError} */
+  async prune({ after, filter }: Pick<LinesWanted, "after" | "filter">): Promise<number[]> {
+    let numbers = null as readonly number[] | null;
+    for (const hash of filterHashes(filter)) {
+      const found = await this.rowGroupsWith("locations", hash);
+      numbers = numbers?.filter((number) => found.includes(number)) ?? found;
+      if (numbers.length === 0) return [];
+    }
+    const rowGroups = await this.rowGroups();
+    return (numbers ?? [...rowGroups.keys()]).filter((number) =>
+      after === undefined || rowGroups[number]!.lastEventId > after
+    );
+  }
+
   /**
    * Calls `use` with the stored lines in a row group, each with its LF, in log order. The lines are
    * read-only and valid until `use` returns. @throws {SegmentError}
@@ -78,8 +149,8 @@ export class Segment {
     this.#caches.lines.prefetch(this.#linesKey(number), () => this.#decode(number));
   }
 
-  /** Returns the lines in a row group with this `record_key`. @throws {SegmentError} */
-  readLinesOfKey(number: number, recordKey: string): Promise<Buffer> {
+  /** Returns the lines in a row group, or those with a `record_key`. @throws {SegmentError} */
+  readLines(number: number, recordKey?: string): Promise<Buffer> {
     return this.#caches.lines.decodeInTurn(() => this.#decode(number, recordKey));
   }
 
@@ -163,9 +234,16 @@ export class Segment {
   }
 }
 
+/** Returns the end of the chunk of one or more complete lines that starts at `start`. */
+function chunkEnd(lines: Buffer, start: number): number {
+  if (lines.length - start <= READ_CHUNK_BYTES) return lines.length;
+  const end = lines.lastIndexOf(LF, start + READ_CHUNK_BYTES - 1) + 1;
+  return end > start ? end : lines.indexOf(LF, start) + 1;
+}
+
 function nameError(where: string, error: unknown): unknown {
   if (!(error instanceof SegmentError)) return error;
-  return new SegmentError(`${where}: ${error.message}`, { cause: error, fault: error.fault });
+  return new SegmentError(`${where}: ${error.message}`, { cause: error, code: error.code });
 }
 
 /**
@@ -187,6 +265,41 @@ export async function openSegment(
     await file.close();
     throw error;
   }
+}
+
+/**
+ * Opens a segment and checks its bytes and footer. The caller closes it.
+ * @throws {SegmentError}
+ */
+export async function openChecked(storage: Storage, expected: ExpectedSegment): Promise<Segment> {
+  const { path, bytes, sha256 } = expected;
+  const file = await storage.open(path, "read");
+  try {
+    const sizeBytes = await file.size();
+    requireSame(path, "file size in bytes", bytes, sizeBytes);
+    requireSame(path, "SHA-256 of the file", sha256, await hashFile(file, sizeBytes));
+  } finally {
+    await file.close();
+  }
+  return await openSegment(storage, path, expected);
+}
+
+async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
+  const hash = createHash("sha256");
+  const chunk = Buffer.allocUnsafeSlow(Math.min(READ_CHUNK_BYTES, sizeBytes));
+  for (let offset = 0; offset < sizeBytes;) {
+    const readBytes = await file.read(chunk, offset);
+    if (readBytes === 0) break;
+    hash.update(chunk.subarray(0, readBytes));
+    offset += readBytes;
+  }
+  return hash.digest("hex");
+}
+
+function requireSame<Value>(path: string, what: string, expected: Value, found: Value): void {
+  if (expected === found) return;
+  const message = `${path}: ${what}: expected ${expected}, found ${found}`;
+  throw new SegmentError(message, { code: "file_hash_mismatch" });
 }
 
 /**

@@ -31,11 +31,6 @@ class RepeatedColumn<Value> {
   get repeats(): boolean {
     return 2 * this.#byText.size <= this.rows.length;
   }
-
-  /** Returns each value once. */
-  distinct(): Iterable<Value> {
-    return this.#byText.values();
-  }
 }
 
 export class RowGroupRows {
@@ -57,19 +52,15 @@ export class RowGroupRows {
     return this.event_id.length;
   }
 
-  /**
-   * Adds the next event; returns the name of its stream.
-   * @throws {CorruptLogError} if a value is not in canonical form.
-   */
-  add(event: StoredEvent, batch: BatchEntry): string {
+  /** Adds the next event. @throws {CorruptLogError} if a value is not in canonical form. */
+  add(event: StoredEvent, batch: BatchEntry): void {
     const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;
     const { recordKeyStart, recordKeyEnd, occurredAtStart, occurredAtEnd } = event;
     this.source.add(batch.source, Buffer.from);
     this.batch_id.add(batch.batch_id, Buffer.from);
     this.batch_digest.add(batch.batch_digest, (digest) => Buffer.from(digest, "hex"));
     this.#addFixed(event);
-    const stream = bytes.toString("latin1", streamStart, streamEnd);
-    this.stream.add(stream, decodeText);
+    this.stream.add(bytes.toString("latin1", streamStart, streamEnd), decodeText);
     this.record_key.push(textIn(bytes, recordKeyStart, recordKeyEnd));
     this.kind.add(bytes.toString("latin1", kindStart, kindEnd), decodeText);
     const observedAtEnd = observedAtStart + OBSERVED_AT_CHARS;
@@ -77,7 +68,6 @@ export class RowGroupRows {
     this.payload.push(Buffer.from(bytes.subarray(event.payloadStart, event.payloadEnd)));
     const isDated = occurredAtStart >= 0;
     this.occurred_at.push(isDated ? textIn(bytes, occurredAtStart, occurredAtEnd) : null);
-    return stream;
   }
 
   /** Returns the values in a column. */
@@ -89,12 +79,6 @@ export class RowGroupRows {
   hasDictionary(name: ColumnName): boolean {
     const column = this[name];
     return column instanceof RepeatedColumn && column.repeats;
-  }
-
-  /** Returns the texts in a column, repeated ones once. */
-  *textsOf(name: "record_key" | "kind"): Iterable<string> {
-    const values = name === "kind" ? this.kind.distinct() : this.record_key;
-    for (const value of values) yield value.toString();
   }
 
   #addFixed({ bytes, eventIdStart, contentHashStart, eventHashStart }: StoredEvent): void {

@@ -3,11 +3,9 @@
  * so memory is bounded by one row group. It fails if events do not match the order, counts or chain
  * heads in their commits, so sealing never changes history.
  */
-import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { type ColumnSource, ParquetWriter } from "hyparquet-writer";
 import { assert } from "../../assert.ts";
-import { HistoryChain } from "../../event/chain.ts";
 import { canonicalize } from "../../event/json/canonical_json.ts";
 import {
   ROW_GROUP_EVENTS_MAX,
@@ -16,8 +14,8 @@ import {
 } from "../../limits.ts";
 import { VERSION } from "../../version.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
+import { HistoryCheck } from "../wal/history_check.ts";
 import type { WholeCommit } from "../wal/commit_reader.ts";
-import { CorruptLogError } from "../storage/errors.ts";
 import { FileWriter } from "./file_writer.ts";
 import { IndexBuilder } from "../index/index_writer.ts";
 import {
@@ -29,7 +27,6 @@ import {
 import { RowGroupRows } from "./segment_rows.ts";
 import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
 import type { Storage, StorageFile } from "../storage/storage.ts";
-import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
 
 /**
  * A row group ends before an event that would make its lines exceed this size. A larger event gets
@@ -98,116 +95,68 @@ class SegmentWriter {
   readonly #rowGroups: RowGroupWriter;
   readonly #throttle: () => void;
   readonly #previousHead: string;
-  readonly #chain: HistoryChain;
+  readonly #history: HistoryCheck;
   readonly #index = new IndexBuilder();
-  readonly #event = new StoredEvent();
   #rows = new RowGroupRows();
   #rowsBytes = 0;
-  /** The streams in the current row group, by source. */
-  readonly #streams = new Map<string, Map<string, { events: number; lastEventId: string }>>();
   #batches = 0;
-  #events = 0;
   #linesCrc = 0;
   #linesBytes = 0;
   #firstEventId: string | null = null;
-  #lastEventId: string | null = null;
+  #head: string;
 
   constructor(file: StorageFile, previousHead: string, throttle: () => void) {
     this.#file = new FileWriter(file);
     this.#rowGroups = new RowGroupWriter(this.#file);
     this.#throttle = throttle;
     this.#previousHead = previousHead;
-    this.#chain = new HistoryChain(previousHead);
+    this.#head = previousHead;
+    this.#history = new HistoryCheck({ chain: false, previousHead });
+    this.#history.enterFile("sealed events", "pending_invalid");
   }
 
   isFull(bounds: SegmentBounds): boolean {
-    return this.#events >= bounds.events || this.#linesBytes >= bounds.bytes;
+    return this.#history.eventsChecked >= bounds.events || this.#linesBytes >= bounds.bytes;
   }
 
-  async add({ commit: { batches, head }, lines }: CommitLines): Promise<void> {
-    let at = 0;
-    for (const entry of batches) at = await this.#addBatch(entry, lines, at);
-    if (at !== lines.length) throw new CorruptLogError("a commit has more lines than events");
+  async add({ commit, lines }: CommitLines): Promise<void> {
+    const history = this.#history;
+    let batch: BatchEntry | null = null;
+    let start = 0;
+    for (const [entry, end] of history.events(commit, lines)) {
+      const eventId = history.lastEventId!;
+      if (this.#rowGroupEnds(end - start)) await this.#writeRowGroup();
+      if (entry !== batch) this.#index.addBatch(entry.source, entry.batch_id);
+      batch = entry;
+      this.#rows.add(history.event, entry);
+      this.#index.addEvent(entry.source, history.event, eventId);
+      this.#firstEventId ??= eventId;
+      this.#rowsBytes += end - start;
+      start = end;
+    }
+    this.#batches += commit.batches.length;
     this.#linesCrc = crc32(lines, this.#linesCrc);
     this.#linesBytes += lines.length;
-    if (head !== this.#chain.head) {
-      throw new CorruptLogError(
-        `chain head after event ${this.#lastEventId}: expected ${head}, found ` +
-          this.#chain.head,
-      );
-    }
+    this.#head = commit.head;
   }
 
   async finish(): Promise<WrittenSegment> {
-    assert(this.#firstEventId !== null && this.#lastEventId !== null, "a segment must have events");
+    const { eventsChecked: events, lastEventId } = this.#history;
+    assert(this.#firstEventId !== null && lastEventId !== null, "a segment must have events");
     await this.#writeRowGroup();
     const metadata = {
-      events: this.#events,
+      events,
       batches: this.#batches,
       first_event_id: this.#firstEventId,
-      last_event_id: this.#lastEventId,
+      last_event_id: lastEventId,
       previous_head: this.#previousHead,
-      head: this.#chain.head,
+      head: this.#head,
     };
     await this.#rowGroups.finish(metadata, await this.#index.finish());
     return {
       facts: { ...metadata, sha256: this.#file.digest(), bytes: this.#file.sizeBytes },
       linesCrc: this.#linesCrc,
     };
-  }
-
-  /** Adds the lines in a batch, which begin at `start`; returns their end. */
-  async #addBatch(entry: BatchEntry, lines: Buffer, start: number): Promise<number> {
-    const { source, events, batch_id, last_event_id } = entry;
-    const spelling = new SpelledBatch(entry);
-    let at = start;
-    for (let event = 0; event < events; event++) {
-      if (at === lines.length) throw new CorruptLogError(`batch ${batch_id} lacks a line`);
-      const end = this.#event.takeLine(lines, at);
-      if (end === 0 || !spelling.holds(this.#event)) {
-        throw new CorruptLogError(
-          `the line after event ${this.#lastEventId} is not an event of batch ${batch_id}`,
-        );
-      }
-      if (this.#rowGroupEnds(end - at)) await this.#writeRowGroup();
-      if (event === 0) this.#index.addBatch(source, batch_id);
-      this.#addEvent(this.#event, entry);
-      this.#rowsBytes += end - at;
-      at = end;
-    }
-    this.#batches += 1;
-    if (this.#lastEventId !== last_event_id) {
-      throw new CorruptLogError(
-        `batch ${batch_id} ends with event ${this.#lastEventId}, but its entry says ` +
-          last_event_id,
-      );
-    }
-    return at;
-  }
-
-  #addEvent(event: StoredEvent, batch: BatchEntry): void {
-    const { eventId } = event;
-    if (this.#lastEventId !== null && eventId <= this.#lastEventId) {
-      throw new CorruptLogError(`event ${eventId} is out of order after ${this.#lastEventId}`);
-    }
-    const stream = this.#rows.add(event, batch);
-    this.#chain.append(event.eventHash);
-    this.#countEvent(batch.source, stream, eventId);
-    this.#firstEventId ??= eventId;
-    this.#lastEventId = eventId;
-    this.#events += 1;
-  }
-
-  /** The index counts once per row group, which costs less than once per event. */
-  #countEvent(source: string, stream: string, eventId: string): void {
-    let streams = this.#streams.get(source);
-    if (streams === undefined) this.#streams.set(source, streams = new Map());
-    const counted = streams.get(stream);
-    if (counted === undefined) streams.set(stream, { events: 1, lastEventId: eventId });
-    else {
-      counted.events += 1;
-      counted.lastEventId = eventId;
-    }
   }
 
   #rowGroupEnds(lineBytes: number): boolean {
@@ -217,15 +166,6 @@ class SegmentWriter {
   }
 
   async #writeRowGroup(): Promise<void> {
-    for (const column of ["record_key", "kind"] as const) {
-      for (const text of this.#rows.textsOf(column)) this.#index.addValue(column, text);
-    }
-    for (const [source, streams] of this.#streams) {
-      for (const [stream, { events, lastEventId }] of streams) {
-        this.#index.addEvents(source, stream, events, lastEventId);
-      }
-    }
-    this.#streams.clear();
     this.#index.endRowGroup();
     await this.#rowGroups.write(this.#rows);
     this.#rows = new RowGroupRows();

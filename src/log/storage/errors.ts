@@ -20,16 +20,36 @@ export class WriterPoisonedError extends Error {
   override name = "WriterPoisonedError";
 }
 
-/** The kind of fault: an invalid format, events out of order, or different bytes. */
-export type SegmentFault = "segment_invalid" | "order_invalid" | "file_hash_mismatch";
+/** The `failure` codes in the report of `verify`, which are wire names. */
+export type FailureCode =
+  | "manifest_invalid"
+  | "segment_invalid"
+  | "pending_invalid"
+  | "tail_invalid"
+  | "order_invalid"
+  | "idempotency_invalid"
+  | "file_hash_mismatch"
+  | "batch_commitment_mismatch"
+  | "content_hash_mismatch"
+  | "event_hash_mismatch"
+  | "chain_head_mismatch";
+
+/** Damage that `verify` reports by its code. The message begins with the path of the file. */
+export class VerifyFailure extends CorruptLogError {
+  override name = "VerifyFailure";
+  readonly code: FailureCode;
+
+  constructor(code: FailureCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
 
 /** A segment cannot be read because it is damaged, malicious or in a different format. */
-export class SegmentError extends CorruptLogError {
+export class SegmentError extends VerifyFailure {
   override name = "SegmentError";
-  readonly fault: SegmentFault;
 
-  constructor(message: string, options: ErrorOptions & { fault?: SegmentFault } = {}) {
-    super(message, options);
-    this.fault = options.fault ?? "segment_invalid";
+  constructor(message: string, options: ErrorOptions & { code?: FailureCode } = {}) {
+    super(options.code ?? "segment_invalid", message, options);
   }
 }

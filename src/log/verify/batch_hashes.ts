@@ -4,7 +4,7 @@
  */
 import { sha256Hex } from "../../event/hash.ts";
 import { joined } from "../index/entries.ts";
-import type { BatchIdentity } from "./history_check.ts";
+import type { BatchIdentity } from "../wal/history_check.ts";
 
 /** Number of leading hex digits of a SHA-256 used as the hash. */
 const HASH_DIGITS = 16;

@@ -2,8 +2,8 @@
 import { CommitReader } from "../wal/commit_reader.ts";
 import { remnantFault } from "../wal/remnant.ts";
 import { parsePendingName } from "../storage/file_names.ts";
-import { VerifyFailure } from "./failure.ts";
-import type { HistoryCheck } from "./history_check.ts";
+import { VerifyFailure } from "../storage/errors.ts";
+import type { HistoryCheck } from "../wal/history_check.ts";
 import type { ListedFile } from "./inventory.ts";
 
 /**
@@ -14,7 +14,7 @@ export async function verifyPending(listed: ListedFile, history: HistoryCheck): 
   const { path, file, sizeBytes } = listed;
   const range = parsePendingName(path.slice(path.lastIndexOf("/") + 1));
   if (range === null) {
-    throw new VerifyFailure("pending_invalid", "not a valid name for a pending file", { path });
+    throw new VerifyFailure("pending_invalid", `${path}: not a valid name for a pending file`);
   }
   history.enterFile(path, "pending_invalid");
   const reader = new CommitReader(file, 0, sizeBytes);

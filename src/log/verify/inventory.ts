@@ -17,11 +17,10 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "../storage/file_names.ts";
 import { chooseRuns, type Run } from "../index/run_plan.ts";
-import { CorruptLogError } from "../storage/errors.ts";
+import { CorruptLogError, VerifyFailure } from "../storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest } from "../segment/manifest.ts";
 import { usedBytes } from "../wal/reserved_space.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import { VerifyFailure } from "./failure.ts";
 
 /** Maximum attempts to get a stable listing while a writer may move files. */
 const LISTING_ATTEMPTS_MAX = 100;
@@ -103,13 +102,8 @@ async function readListing(storage: Storage): Promise<Manifest | null> {
     return await readManifest(storage, "read");
   } catch (error) {
     if (!(error instanceof CorruptLogError)) throw error;
-    const what = error.message.replace(`${MANIFEST_FILE}: `, "");
-    throw manifestFailure(what, { cause: error });
+    throw new VerifyFailure("manifest_invalid", error.message, { cause: error });
   }
-}
-
-function manifestFailure(what: string, options?: ErrorOptions): VerifyFailure {
-  return new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE }, options);
 }
 
 /** Whether no file has moved. Comparing the manifests also covers the segments. */
@@ -151,7 +145,10 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
   const isStarted = manifest !== null;
   const tail = opened.find(({ path }) => path === TAIL_FILE) ?? null;
   const isEmpty = pending.length + segments.length + (tail?.sizeBytes ?? 0) === 0;
-  if (!isStarted && !isEmpty) throw manifestFailure("is missing from a log that holds events");
+  if (!isStarted && !isEmpty) {
+    const message = `${MANIFEST_FILE}: is missing from a log that holds events`;
+    throw new VerifyFailure("manifest_invalid", message);
+  }
   // The first startup writes the manifest last.
   const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
   return {

@@ -1,12 +1,12 @@
 /** Verifies the index of a run, by making it again from the indexes of its segments. */
 import { Buffer } from "node:buffer";
-import { mergeIndexes } from "../index/index_merge.ts";
+import { mergeIndexes, type MergeInput } from "../index/index_merge.ts";
 import { IndexError } from "../index/index_format.ts";
 import { IndexCaches, IndexReader } from "../index/index_reader.ts";
 import type { Run } from "../index/run_plan.ts";
 import type { SealedHistory } from "../segment/sealed_history.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
-import { VerifyFailure } from "./failure.ts";
+import { VerifyFailure } from "../storage/errors.ts";
 
 /**
  * @param sealed the segments, which are verified.
@@ -23,9 +23,13 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
   if (file === null) return true;
   try {
     const place = async () => ({ file, start: 0, end: await file.size() });
-    await new IndexReader(path, place, new IndexCaches(), coverage).check();
-    await compare(file, run, sealed);
-    return true;
+    const index = new IndexReader(path, place, new IndexCaches(), coverage);
+    await index.loadFilter(await index.open());
+    if (await isSame(file, run, sealed.indexesOf(run))) return true;
+    // Reading all of it finds damage; otherwise it was made from something else.
+    await mergeIndexes([{ index, ordinal: 0 }], coverage, () => {});
+    const message = `${path}: tells another story than the segments that it covers`;
+    throw new VerifyFailure("idempotency_invalid", message);
   } catch (error) {
     if (!(error instanceof IndexError)) throw error;
     return false;
@@ -34,16 +38,15 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
   }
 }
 
-async function compare(file: StorageFile, run: Run, sealed: SealedHistory): Promise<void> {
+/** Whether a file has the index that these inputs have together. */
+async function isSame(file: StorageFile, run: Run, inputs: MergeInput[]): Promise<boolean> {
   let end = 0;
   let isSame = true;
-  await mergeIndexes(sealed.indexesOf(run), run.coverage, async (bytes) => {
+  await mergeIndexes(inputs, run.coverage, async (bytes) => {
     const found = Buffer.alloc(bytes.length);
     await file.read(found, end);
     isSame &&= found.equals(bytes);
     end += bytes.length;
   });
-  if (isSame && end === await file.size()) return;
-  const what = "tells another story than the segments that it covers";
-  throw new VerifyFailure("idempotency_invalid", what, { path: run.path });
+  return isSame && end === await file.size();
 }

@@ -1,15 +1,28 @@
 /**
- * Verifies a segment against its manifest entry: file bytes, format and events. Reads one row group
- * at a time.
+ * Verifies a segment against its manifest entry: file bytes, format and events, and the structures
+ * whose damage would hide events (ids of row groups, index). Reads one row group at a time.
  */
-import { SegmentError } from "../storage/errors.ts";
-import { openChecked, SegmentRowsCheck } from "../segment/segment_check.ts";
+import { Buffer, isUtf8 } from "node:buffer";
+import { HASH_BYTES } from "../line/line_bytes.ts";
+import { IndexBuilder } from "../index/index_writer.ts";
+import {
+  bytesAt,
+  type ColumnValues,
+  constantValues,
+  hexAt,
+  repeatsAt,
+  textAt,
+  uuidAt,
+} from "../segment/column_values.ts";
+import type { LineColumns } from "../segment/line_assembler.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
-import type { Segment } from "../segment/segment_reader.ts";
+import { openChecked, type Segment } from "../segment/segment_reader.ts";
+import { COLUMN_NAMES } from "../segment/segment_schema.ts";
+import { VerifyFailure } from "../storage/errors.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
+import type { BatchEntry } from "../wal/commit_frame.ts";
+import { type BatchIdentity, HistoryCheck } from "../wal/history_check.ts";
 import { batchHash } from "./batch_hashes.ts";
-import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
-import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
 
 /**
  * Verifies a segment with `history`, which has verified everything before it.
@@ -22,17 +35,16 @@ export async function verifySegment(
 ): Promise<void> {
   const { path } = expected;
   history.enterFile(path, "segment_invalid");
+  const segment = await openChecked(storage, expected).catch((cause) => {
+    if (!isNotFound(cause)) throw cause;
+    throw new VerifyFailure("manifest_invalid", `${path}: listed but missing`, { cause });
+  });
   try {
-    const segment = await openChecked(storage, expected);
-    try {
-      history.checkHead(expected.previous_head);
-      await addRows(segment, history);
-      history.checkHead(expected.head);
-    } finally {
-      await segment.close();
-    }
-  } catch (error) {
-    throw asFailure(path, error);
+    history.checkHead(expected.previous_head);
+    await checkRows(segment, history);
+    history.checkHead(expected.head);
+  } finally {
+    await segment.close();
   }
 }
 
@@ -42,7 +54,7 @@ export interface CheckedSegment {
   events: number;
   /** The hashes of the batches before the failure. */
   hashes: BigUint64Array;
-  failure: Damage<FailureCode> | null;
+  failure: Pick<VerifyFailure, "code" | "message"> | null;
 }
 
 /** Verifies a segment on its own. The order of segments was checked with the manifest. */
@@ -64,29 +76,89 @@ export async function checkSegment(
   return { events: history.eventsChecked, hashes: BigUint64Array.from(hashes), failure };
 }
 
-async function addRows(segment: Segment, history: HistoryCheck): Promise<void> {
-  const check = new SegmentRowsCheck(segment, { full: history.chain });
-  let isFirst = true;
-  for await (const { lines, batches } of check.rowGroups()) {
+type Batch = Pick<BatchEntry, "source" | "batch_id" | "batch_digest">;
+
+/** Checks all rows, then what the footer and the index say about them. */
+async function checkRows(segment: Segment, history: HistoryCheck): Promise<void> {
+  const { metadata, rowGroups, index: { start, end } } = await segment.footer();
+  const index = new IndexBuilder();
+  let batch: Batch | null = null;
+  let batches = 0;
+  for (const [number, { rows, firstEventId, lastEventId }] of rowGroups.entries()) {
+    const columns = await readColumns(segment, number, rows, history.chain);
+    const lines = await segment.assemble(columns);
     let at = 0;
-    for (const batch of batches) {
-      if (batch.isStart && !isFirst) history.endBatch();
-      if (batch.isStart) history.startBatch(batch);
-      isFirst = false;
-      for (let row = 0; row < batch.rows; row++) at = history.addLine(lines, at);
+    for (let row = 0; row < rows; row++) {
+      const next: Batch = batch !== null && continues(columns, row)
+        ? batch
+        : batchAt(columns, row, history);
+      if (next.source !== batch?.source || next.batch_id !== batch.batch_id) {
+        if (batch !== null) history.endBatch();
+        history.startBatch(next);
+        index.addBatch(next.source, next.batch_id);
+        batches += 1;
+      } else if (next.batch_digest !== batch.batch_digest) {
+        throw history.failure(`batch ${next.batch_id} has two digests`);
+      }
+      batch = next;
+      at = history.addLine(lines, at);
+      index.addEvent(next.source, history.event, history.lastEventId!);
     }
+    index.endRowGroup();
+    // Errors in rows are more specific, so the statistics that locate them are checked last.
+    const ids = [uuidAt(columns.event_id, 0), uuidAt(columns.event_id, rows - 1)];
+    requireSame(`first and last event of row group ${number}`, ids, [firstEventId, lastEventId]);
   }
   history.endBatch();
-  await check.finish();
+  if (!(await segment.readBytes(start, end)).equals(await index.finish())) {
+    throw history.failure("the index of the file does not match its rows", { eventId: null });
+  }
+  const ends = [rowGroups[0]!.firstEventId, rowGroups.at(-1)!.lastEventId];
+  requireSame("first and last event", ends, [metadata.first_event_id, metadata.last_event_id]);
+  requireSame("batches", [batches], [metadata.batches]);
+
+  function requireSame(what: string, found: unknown[], expected: unknown[]): void {
+    if (`${found}` === `${expected}`) return;
+    throw history.failure(what, { eventId: null, expected: `${expected}`, found: `${found}` });
+  }
 }
 
-function asFailure(path: string, error: unknown): unknown {
-  const options = { cause: error };
-  if (isNotFound(error)) {
-    return new VerifyFailure("manifest_invalid", "listed but missing", { path }, options);
-  }
-  if (!(error instanceof SegmentError)) return error;
-  // The error message already contains the path.
-  const what = error.message.replace(`${path}: `, "");
-  return new VerifyFailure(error.fault, what, { path }, options);
+/** Without `chain`, omits payloads and event hashes, which are most of a segment. */
+async function readColumns(
+  segment: Segment,
+  number: number,
+  rows: number,
+  chain: boolean,
+): Promise<LineColumns> {
+  if (chain) return await segment.readColumns(number, COLUMN_NAMES);
+  const columns = await segment.readColumns(number, BRIEF_COLUMNS);
+  const payload = constantValues(NULL, rows);
+  return { ...columns, payload, event_hash: constantValues(ZERO_HASH, rows) };
+}
+
+const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !== "event_hash");
+const NULL = Buffer.from("null");
+const ZERO_HASH = Buffer.alloc(HASH_BYTES);
+
+/** Whether a row is of the same batch as the one before, with the same digest. */
+function continues({ source, batch_id, batch_digest }: LineColumns, row: number): boolean {
+  return row > 0 && [batch_id, source, batch_digest].every((column) => repeatsAt(column, row));
+}
+
+function batchAt(
+  { source, batch_id, batch_digest }: LineColumns,
+  row: number,
+  history: HistoryCheck,
+): Batch {
+  // Different bytes that are not valid UTF-8 could decode to the same string.
+  const wholeText = (column: ColumnValues) => {
+    const text = textAt(column, row);
+    if (!text.includes("\ufffd") || isUtf8(bytesAt(column, row))) return text;
+    throw history.failure(`row ${row} has a source or batch id that is not valid UTF-8`);
+  };
+  return {
+    source: wholeText(source),
+    batch_id: wholeText(batch_id),
+    batch_digest: hexAt(batch_digest, row),
+  };
 }

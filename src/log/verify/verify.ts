@@ -19,13 +19,20 @@ import {
 import type { Storage } from "../storage/storage.ts";
 import { batchHash, repeatedIn } from "./batch_hashes.ts";
 import { verifyPending, verifyTail } from "./commit_file_verifier.ts";
-import { type Damage, type FailureCode, VerifyFailure } from "./failure.ts";
-import { type BatchIdentity, HistoryCheck } from "./history_check.ts";
+import { type FailureCode, VerifyFailure } from "../storage/errors.ts";
+import { type BatchIdentity, HistoryCheck } from "../wal/history_check.ts";
 import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
 import { SealedHistory } from "../segment/sealed_history.ts";
 import { checkRun } from "./run_check.ts";
 import { segmentThreads } from "./segment_threads.ts";
 import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
+
+/** A damaged file, or one that could not be read. */
+export interface Damage<Code = FailureCode | "not checked"> {
+  code: Code;
+  /** Begins with the path of the file. */
+  message: string;
+}
 
 /** The report in its wire format. Paths are sorted and relative to the log directory. */
 export interface VerifyReport {
@@ -189,9 +196,9 @@ class LogVerifier {
     if (next === undefined) return;
     // Writers never remove segments from the manifest, so an older manifest was restored. This may
     // also be the reason for a failure in the other files.
-    const what = `does not list the next segment, ${next}`;
+    const message = `${MANIFEST_FILE}: does not list the next segment, ${next}`;
     if (this.#failure !== null) this.#others.unshift(this.#failure);
-    this.#failure = new VerifyFailure("manifest_invalid", what, { path: MANIFEST_FILE });
+    this.#failure = { code: "manifest_invalid", message };
   }
 
   /** Checks a file as the continuation of `next`; after the first failure, checks it on its own. */
@@ -273,7 +280,7 @@ function spelled(text: string): string {
 /** Allows a missing tail only if a rotation was interrupted between its renames. */
 function assertMayMissTail({ isStarted, pending, orphans }: Inventory): boolean {
   if (isStarted && (pending.length === 0 || !orphans.includes(TAIL_TEMPORARY_FILE))) {
-    throw new VerifyFailure("tail_invalid", "is missing", { path: TAIL_FILE });
+    throw new VerifyFailure("tail_invalid", `${TAIL_FILE}: is missing`);
   }
   return true;
 }

@@ -13,7 +13,7 @@ import { BACKLOG_BYTES_PER_INDEX_BYTE } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import { LF } from "../line/line_bytes.ts";
 import { StoredEvent } from "../line/stored_event.ts";
-import { lineEventId, lineSourceAndStream } from "../line/stored_line.ts";
+import { lineEventId, lineMembers } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
 import { CommitReader } from "./commit_reader.ts";
@@ -134,8 +134,8 @@ function headAfter(lines: Buffer, previousHead: string): string | null {
 /** Yields the stream growth for each event line. */
 export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   for (let start = 0; start < lines.length; start = lines.indexOf(LF, start) + 1) {
-    const lastEventId = lineEventId(lines, start);
-    yield { ...lineSourceAndStream(lines, start), events: 1, lastEventId };
+    const [source, stream] = lineMembers(lines, start);
+    yield { source, stream, events: 1, lastEventId: lineEventId(lines, start) };
   }
 }
 

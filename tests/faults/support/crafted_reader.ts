@@ -8,8 +8,8 @@ import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { SegmentError } from "../../../src/log/storage/errors.ts";
-import { VerifyFailure } from "../../../src/log/verify/failure.ts";
-import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
+import { VerifyFailure } from "../../../src/log/storage/errors.ts";
+import { HistoryCheck } from "../../../src/log/wal/history_check.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { CraftedSegment } from "../../support/crafted_segment.ts";
@@ -43,7 +43,7 @@ async function read(storage: SimulatedDisk): Promise<string | null> {
       const lines: Buffer[] = [];
       for (const number of (await segment.rowGroups()).keys()) {
         lines.push(await readRowGroup(segment, number));
-        lines.push(await segment.readLinesOfKey(number, "k"));
+        lines.push(await segment.readLines(number, "k"));
       }
       return Buffer.concat(lines).toString();
     } finally {

@@ -6,7 +6,7 @@ import {
   isHeaderLine,
   lineEventId,
   lineMatcher,
-  lineSourceAndStream,
+  lineMembers,
 } from "../../../src/log/line/stored_line.ts";
 import { EVENT_BYTES_MIN } from "../../../src/limits.ts";
 import { type EventOptions, preparedEvent, sealEvent } from "../../support/prepared.ts";
@@ -43,15 +43,12 @@ const HARD_TEXTS = [
   " ",
 ];
 
-test("lineEventId() and lineSourceAndStream() read a line at any offset", () => {
+test("lineEventId() and lineMembers() read a line at any offset", () => {
   const line = storedLine("shop.eu-1", { stream: "orders_2", recordKey: '","stream":"x' });
   for (const offset of [0, 7]) {
     const bytes = Buffer.concat([Buffer.alloc(offset, "\n"), line, line]);
     assert.equal(lineEventId(bytes, offset), EVENT_ID);
-    assert.deepEqual(lineSourceAndStream(bytes, offset), {
-      source: "shop.eu-1",
-      stream: "orders_2",
-    });
+    assert.deepEqual(lineMembers(bytes, offset).slice(0, 2), ["shop.eu-1", "orders_2"]);
   }
 });
 

@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import type { EventFilter } from "../../../src/log/line/stored_line.ts";
-import { pruneRowGroups } from "../../../src/log/segment/sealed_segment.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealCommits, smallBatches } from "../../support/test_segment.ts";
 
-test("pruneRowGroups() prunes by ids and the index", async () => {
+test("prune() prunes by ids and the index", async () => {
   const batches = [
     ...smallBatches(ROW_GROUP_EVENTS_MAX),
     preparedBatch("last", { source: "zoo", events: [{ stream: "rare", kind: "deleted" }] }),
@@ -29,6 +28,6 @@ test("pruneRowGroups() prunes by ids and the index", async () => {
     [{ recordKey: "key-77", stream: "rare" }, undefined, []],
   ];
   for (const [filter, after, left] of cases) {
-    assert.deepEqual(await pruneRowGroups(segment, { filter, after }), left);
+    assert.deepEqual(await segment.prune({ filter, after }), left);
   }
 });

@@ -5,16 +5,15 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { HistoryCheck } from "../../../src/log/verify/history_check.ts";
+import { HistoryCheck } from "../../../src/log/wal/history_check.ts";
 import { IndexError } from "../../../src/log/index/index_format.ts";
 import { batchHash } from "../../../src/log/index/key_hash.ts";
 import { SegmentError } from "../../../src/log/storage/errors.ts";
 import { findBatch, openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { pruneRowGroups } from "../../../src/log/segment/sealed_segment.ts";
 import { COLUMN_NAMES, columnNumber } from "../../../src/log/segment/segment_schema.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
-import { VerifyFailure } from "../../../src/log/verify/failure.ts";
+import { VerifyFailure } from "../../../src/log/storage/errors.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import { fileFacts } from "../../support/forged_segment.ts";
@@ -49,10 +48,10 @@ async function readEverything(storage: SimulatedDisk, sealed: WrittenSegments): 
       for (const line of splitLines(group).slice(0, 20)) {
         const { source, stream, record_key: recordKey, kind } = JSON.parse(line.toString());
         for (const filter of [{ recordKey }, { source, stream, kind }]) {
-          const left = await pruneRowGroups(segment, { after: undefined, filter });
+          const left = await segment.prune({ after: undefined, filter });
           answers.push(String(left.includes(number)));
         }
-        answers.push(String(await segment.readLinesOfKey(number, recordKey)));
+        answers.push(String(await segment.readLines(number, recordKey)));
       }
     }
     for (const { source, batch_id } of sealed.entries.slice(-20)) {

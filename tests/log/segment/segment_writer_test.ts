@@ -184,7 +184,7 @@ test("readBack() accepts what was written and rejects any other content", async 
   const damaged = new SimulatedDisk(
     new Map([["0.parquet", flipBit(storage.contents("0.parquet"), 1000)]]),
   );
-  await assert.rejects(readBack(damaged, "0.parquet", written), { fault: "file_hash_mismatch" });
+  await assert.rejects(readBack(damaged, "0.parquet", written), { code: "file_hash_mismatch" });
   const others = { ...written, linesCrc: 0 };
   await assert.rejects(readBack(storage, "0.parquet", others), /lines read back differ/);
   assert.equal(storage.openFiles, 0);

@@ -11,7 +11,7 @@ import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import { isSourceKey } from "../../../src/log/index/stream_blocks.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
 import { checkSegment } from "../../../src/log/verify/segment_verifier.ts";
-import type { FailureCode } from "../../../src/log/verify/failure.ts";
+import type { FailureCode } from "../../../src/log/storage/errors.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import {
   describeRows,

@@ -5,7 +5,7 @@ import { sha256Hex } from "../../../src/event/hash.ts";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import { MANIFEST_FILE, pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
-import type { FailureCode } from "../../../src/log/verify/failure.ts";
+import type { FailureCode } from "../../../src/log/storage/errors.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { verifyLog } from "../../../src/log/verify/verify.ts";
 import { appendBytes, flipBit, truncateAt } from "../../support/corrupt.ts";
@@ -170,7 +170,11 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: 
       /events: 5 in the footer, 3 in the manifest/,
       withSegment(FULL, 0, SEGMENT_BYTES),
     ],
-    ["a split or truncated batch", /1 batches/, await withForged(0, { batches: 2 })],
+    [
+      "a split or truncated batch",
+      /batches: expected 2, found 1/,
+      await withForged(0, { batches: 2 }),
+    ],
   ]],
   ["pending_invalid", "pending_invalid", [
     ["damage at the start", /^pending\/.*: at byte 0: /, withPending(flipBit(PENDING, 8 * 500))],

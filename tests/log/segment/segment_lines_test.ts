@@ -34,7 +34,7 @@ async function sealOne(...commits: Parameters<typeof sealCommits>[0]) {
   return { ...sealed, segment: segment!, lines: splitLines(sealed.lines) };
 }
 
-test("sealedSegment() reads only the lines for a key, and little for an absent key", async () => {
+test("Segment.lines() reads only the lines for a key, and little for an absent key", async () => {
   const { segment, lines, storage } = await sealOne(smallBatches(5000));
   const all = lines.map(String);
   assert.deepEqual(await linesOf(segment, { recordKey: "key-2500" }), [all[2500]]);
@@ -49,7 +49,7 @@ test("sealedSegment() reads only the lines for a key, and little for an absent k
   assert.ok(reads.every(({ sizeBytes }) => sizeBytes! < bytes / 40), "only the key column is read");
 });
 
-test(`sealedSegment() returns every event that matches a filter (seed ${SEED})`, async () => {
+test(`Segment.lines() returns every event that matches a filter (seed ${SEED})`, async () => {
   const random = new SeededRandom();
   const hostile = Array.from(
     { length: 300 },
@@ -76,7 +76,7 @@ function randomFilter(random: SeededRandom, line: Buffer): EventFilter {
   };
 }
 
-test("sealedSegment() returns copies that callers can change without affecting later reads", async () => {
+test("Segment.lines() returns copies that callers can change without affecting later reads", async () => {
   const { segment, lines } = await sealOne(smallBatches(100));
   for (let reading = 0; reading < 2; reading++) {
     const { value: chunk } = await chunksOf(segment, {}).next();

@@ -1,19 +1,20 @@
 /**
  * Checks in log order, across segments, pending files and the tail, that ids increase and that
  * batches match their recorded digests. With `chain`, also checks every hash and the history chain
- * from genesis. Uses constant memory.
+ * from genesis. Uses constant memory. The writer of segments checks with it what it seals.
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../event/chain.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
+import { nameFault } from "../../event/names.ts";
 import { IngestRules } from "../line/ingest_rules.ts";
 import { viewOf } from "../line/line_bytes.ts";
 import { BatchDigester, hashEnvelope } from "../line/line_hashes.ts";
 import { SpelledBatch, StoredEvent } from "../line/stored_event.ts";
-import type { BatchEntry, Commit } from "../wal/commit_frame.ts";
-import { type FailureCode, type FailureDetail, VerifyFailure } from "./failure.ts";
+import { type FailureCode, VerifyFailure } from "../storage/errors.ts";
+import type { BatchEntry, Commit } from "./commit_frame.ts";
 
 export interface HistoryCheckOptions {
   /** Whether to recompute content hashes, event hashes and the chain. */
@@ -29,6 +30,15 @@ export interface HistoryCheckOptions {
   onBatch?: (batch: BatchIdentity & { firstEventId: string }) => void;
 }
 
+/** The location of a failure, and the values that differ. */
+interface FailureDetail {
+  eventId?: string | null;
+  /** The value recorded in the log. */
+  expected?: string;
+  /** The value computed from the events. */
+  found?: string;
+}
+
 export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id">;
 
 /** A batch whose lines are being checked. */
@@ -42,7 +52,8 @@ interface OpenBatch extends BatchIdentity {
 export class HistoryCheck {
   readonly chain: boolean;
   readonly #onBatch: HistoryCheckOptions["onBatch"];
-  readonly #event = new StoredEvent();
+  /** The last event checked, until the next one is. */
+  readonly event: StoredEvent = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #rules = new IngestRules();
   /** Null while the head is unknown: without `chain`, from `startBatch()` to `checkHead()`. */
@@ -50,8 +61,8 @@ export class HistoryCheck {
   #path = "";
   #invalid: FailureCode = "segment_invalid";
   #batch: OpenBatch | null = null;
-  /** Whether the chain is followed even without `chain`, to check that a file continues it. */
-  #followsChain = false;
+  /** Whether the chain is followed: without `chain`, to check that a file continues it. */
+  #followsChain = true;
   /** The last event checked; null if there is none. */
   lastEventId: string | null;
   eventsChecked = 0;
@@ -71,15 +82,24 @@ export class HistoryCheck {
   ): void {
     this.#path = path;
     this.#invalid = invalid;
-    this.#followsChain = invalid !== "segment_invalid";
+    this.#followsChain = this.chain || invalid !== "segment_invalid";
   }
 
   /** Checks the next commit, with all its event lines. @throws {VerifyFailure} */
-  addCommit({ batches, head }: Commit, lines: Buffer): void {
+  addCommit(commit: Commit, lines: Buffer): void {
+    for (const _ of this.events(commit, lines)) { /* Each is checked before it is yielded. */ }
+    this.#followsChain = this.chain;
+  }
+
+  /** Checks the next commit, and yields each event's batch and the end of its line. */
+  *events({ batches, head }: Commit, lines: Buffer): Generator<[BatchEntry, number], void> {
     let at = 0;
     for (const entry of batches) {
       this.startBatch(entry);
-      for (let event = 0; event < entry.events; event++) at = this.addLine(lines, at);
+      for (let event = 0; event < entry.events; event++) {
+        at = this.addLine(lines, at);
+        yield [entry, at];
+      }
       const found = [this.#batch!.firstEventId, this.lastEventId!];
       this.endBatch();
       for (const [place, member] of (["first_event_id", "last_event_id"] as const).entries()) {
@@ -90,7 +110,6 @@ export class HistoryCheck {
     }
     if (at < lines.length) throw this.failure("the commit has more lines than events");
     this.checkHead(head);
-    this.#followsChain = false;
   }
 
   /** Starts the batch to which the following lines belong. */
@@ -98,7 +117,8 @@ export class HistoryCheck {
     assert(this.#batch === null, "a batch must end before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
     this.#batch = { source, batch_id, batch_digest, spelling, events: 0, firstEventId: "" };
-    if (!this.chain && !this.#followsChain) this.#history = null;
+    this.#checkName("source", source);
+    if (!this.#followsChain) this.#history = null;
   }
 
   /**
@@ -108,7 +128,7 @@ export class HistoryCheck {
    */
   addLine(lines: Buffer, start: number): number {
     const batch = this.#batch;
-    const event = this.#event;
+    const { event } = this;
     assert(batch !== null, "a line must belong to a batch that has started");
     if (start === lines.length) throw this.failure("the commit has fewer lines than events");
     const end = event.takeLine(lines, start);
@@ -122,6 +142,7 @@ export class HistoryCheck {
       const fault = this.#rules.faultIn(event, batch.events === 0);
       if (fault !== null) throw this.failure(`no request can have appended this: ${fault}`);
     }
+    this.#checkName("stream", event.stream);
     if (this.#history !== null && isSha256Hex(event.eventHash)) {
       this.#history.append(event.eventHash);
     }
@@ -168,6 +189,12 @@ export class HistoryCheck {
     this.lastEventId = eventId;
   }
 
+  /** A name may have no character by which a reader would misread its line. */
+  #checkName(member: string, name: string): void {
+    const fault = nameFault(name);
+    if (fault !== null) throw this.failure(`${member}: a name ${fault}`);
+  }
+
   #checkHashes(event: StoredEvent): void {
     const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
     if (event.contentHash !== content) {
@@ -184,13 +211,11 @@ export class HistoryCheck {
   /** Creates a failure in the current file, at the last event unless `detail` names another. */
   failure(
     what: string,
-    detail: Partial<FailureDetail> = {},
+    { eventId = this.lastEventId, expected, found }: FailureDetail = {},
     code: FailureCode = this.#invalid,
   ): VerifyFailure {
-    return new VerifyFailure(code, what, {
-      path: this.#path,
-      eventId: this.lastEventId,
-      ...detail,
-    });
+    const event = eventId ? `, event ${eventId}` : "";
+    const values = expected === undefined ? "" : `: expected ${expected}, found ${found}`;
+    return new VerifyFailure(code, `${this.#path}${event}: ${what}${values}`);
   }
 }
