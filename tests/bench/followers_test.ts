@@ -35,7 +35,7 @@ function withAnswers(
 }
 
 function open(socketPath: string, count: number): Promise<Followers> {
-  return Followers.open({ socketPath, count, after: null, receiver: () => () => {} });
+  return Followers.open({ socketPath, count, after: null });
 }
 
 test("Followers.failed rejects when an open response ends", () =>
