@@ -83,7 +83,7 @@ function chunkEnd(lines: Buffer, start: number): number {
  * Returns the row groups that may contain matching events after `after`, in log order.
  * @throws {SegmentError}
  */
-export async function pruneRowGroups(
+async function pruneRowGroups(
   segment: Segment,
   { after, filter }: Pick<LinesWanted, "after" | "filter">,
 ): Promise<number[]> {

@@ -1,4 +1,4 @@
-/** Samples and limits. tests/faults/json_fuzz_test.ts compares random values with another implementation. */
+/** Samples and limits. tests/faults/json_fuzz_test.ts compares random values with an oracle. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
