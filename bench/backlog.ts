@@ -9,11 +9,11 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { median } from "../tools/support/median.ts";
 import type { Deployment, Server } from "./support/deployment.ts";
-import { probeDisk } from "./support/disk_probe.ts";
-import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
+import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
-import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
+import { postRequest } from "./support/requests.ts";
+import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 
 /** `full-speed` appends all events; `killed` kills the server once its backlog is full. */
@@ -35,7 +35,7 @@ class OwnStreamsRequest {
 
   constructor(events: number) {
     const placeholder = "#".repeat(NUMBER_DIGITS);
-    const body = JSON.stringify({
+    this.#bytes = postRequest({
       batch_id: `batch-${placeholder}`,
       source: "own-streams",
       events: Array.from({ length: events }, () => ({
@@ -45,9 +45,6 @@ class OwnStreamsRequest {
         payload: 1,
       })),
     });
-    const head = "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
-      `Content-Length: ${body.length}\r\n\r\n`;
-    this.#bytes = Buffer.from(head + body);
     for (let at = this.#bytes.indexOf(placeholder); at >= 0;) {
       this.#numbersAt.push(at);
       at = this.#bytes.indexOf(placeholder, at + 1);
@@ -149,7 +146,6 @@ async function runLoad(deployment: Deployment, events: number, isKilled: boolean
 
 async function measureRow(row: string, options: BenchOptions): Promise<Row> {
   const isKilled = row === "killed";
-  progress(row);
   return await withDeployment(options, async (deployment) => {
     const server: Server = await deployment.serve();
     const startMs = performance.now();
@@ -188,12 +184,10 @@ async function measureRow(row: string, options: BenchOptions): Promise<Row> {
 
 await runBench(async () => {
   const options = parseBenchOptions(process.argv.slice(2), ROWS);
-  const disk = await withDeployment(options, ({ folder }) => probeDisk(folder));
-  for (const row of options.rows) {
-    const rows = [await measureRow(row, options)];
-    await publish(
-      makeReport(`backlog, ${row}`, options.serverRuntime, disk, rows),
-      options.jsonPath,
-    );
+  const { rows } = options;
+  // Each row has columns of its own.
+  for (const row of rows) {
+    const only = { ...options, rows: [row] };
+    await publishRows(`backlog, ${row}`, only, () => measureRow(row, options));
   }
 });

@@ -1,7 +1,7 @@
 /**
- * Compares the speed of this checkout with that of another one in a single run. Each round measures
- * every row once per checkout, alternating between the two. A row's ratio is the median across the
- * rounds. See README.md in this directory.
+ * Measures this checkout or, with `--base`, compares its speed with that of another one. Each round
+ * measures every row once per checkout, alternating between the two. A row's ratio is the median
+ * across the rounds. See README.md in this directory.
  */
 import { cp, readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -21,26 +21,30 @@ import { RawClient } from "./support/raw_client.ts";
 import { formatTable, rounded, type Row } from "./support/report.ts";
 import { keyRequest, NO_STREAMS_REQUEST } from "./support/requests.ts";
 import { appendKeyed, withServer } from "./support/with_deployment.ts";
-import { ingestWorkload, replayWorkload } from "./support/workloads.ts";
+import {
+  INGEST_LOADS,
+  type IngestLoad,
+  ingestWorkloads,
+  KEY_STEP,
+  replayWorkload,
+} from "./support/workloads.ts";
 import { median } from "../tools/support/median.ts";
 
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 const KEYS_ASKED = 50;
-/** Step between lookups. It is coprime to most counts, so consecutive keys are not neighbors. */
-const KEY_STEP = 7919;
 const DELIVERED_PER_SECOND = 200;
 const WARMUP_SHARE = 0.2;
 /** Pause between listings of streams, which thus take little time from the replay. */
 const STREAMS_PAUSE_MS = 2;
-const SEALED_CLIENTS = 4;
 /** Sealing takes several windows, since it is throttled while little is unsealed. */
 const SEALED_WINDOWS = 5;
 /** Tail size at which the server seals, small enough for several seals per measurement. */
 const SEALED_ROTATE_BYTES = TAIL_ROTATE_BYTES / 8;
 
 interface CompareOptions {
-  base: string;
+  /** The other checkout, if there is one. */
+  base: string | undefined;
   serverRuntime: RuntimeName;
   rounds: number;
   measureMs: number;
@@ -66,20 +70,11 @@ const isTime = (row: string) => row.endsWith(" ms");
 
 type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
 
-const INGEST: Record<string, [clients: number, batchEvents: number]> = {
-  "batches of 1, 1 client": [1, 1],
-  "batches of 1, 16 clients": [16, 1],
-  "batches of 1, 64 clients": [64, 1],
-  "batches of 100, 16 clients": [16, 100],
-  "batches of 1,000, 1 client": [1, 1000],
-  "batches of 1,000, 4 clients": [4, 1000],
-};
-
 const MEASUREMENTS: Record<string, Measurement> = {
   ...Object.fromEntries(
-    Object.entries(INGEST).map(([name, [clients, batchEvents]]) => [
-      name,
-      (side, options) => measureIngest(name, side, options, clients, batchEvents),
+    Object.values(INGEST_LOADS).map((ingest) => [
+      ingest.label,
+      (side, options) => measureIngest(side, options, ingest),
     ]),
   ),
   "replay of the tail": (side, options) =>
@@ -110,9 +105,8 @@ function parseOptions(args: string[]): CompareOptions {
       "rows": { type: "string", default: "" },
     },
   });
-  if (values.base === undefined) throw new Error("--base must be the path of the other checkout");
   return {
-    base: resolve(values.base),
+    base: values.base === undefined ? undefined : resolve(values.base),
     serverRuntime: runtimeNamed(values["server-runtime"]),
     rounds: positive("--rounds", values.rounds),
     measureMs: positive("--seconds", values.seconds) * 1000,
@@ -139,30 +133,22 @@ async function load(
   measureMs: number,
 ): Promise<number> {
   return await withServer(deployment, async (server) => {
-    const { events, seconds } = await runLoad({
-      socketPath: deployment.socketPath,
-      serverPid: server.pid,
-      workloads,
-      warmupMs: measureMs * WARMUP_SHARE,
-      measureMs,
-      eventsMax: Infinity,
-    });
+    const { socketPath } = deployment;
+    const warmupMs = measureMs * WARMUP_SHARE;
+    const load = { socketPath, serverPid: server.pid, workloads, warmupMs, measureMs };
+    const { events, seconds } = await runLoad(load);
     return Math.round(events / seconds);
   });
 }
 
 async function measureIngest(
-  name: string,
   side: Side,
   { measureMs }: CompareOptions,
-  clients: number,
-  batchEvents: number,
+  ingest: IngestLoad,
 ): Promise<Values> {
-  const workloads = Array.from(
-    { length: clients },
-    (_, client) => ingestWorkload(`client-${client}`, batchEvents),
-  );
-  return { [name]: await fresh(side, (deployment) => load(deployment, workloads, measureMs)) };
+  const workloads = ingestWorkloads(ingest);
+  const rate = await fresh(side, (deployment) => load(deployment, workloads, measureMs));
+  return { [ingest.label]: rate };
 }
 
 async function measureReplay(
@@ -183,9 +169,8 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
     const latencies = new LatencyHistogram();
     const workloads = [replayWorkload({ events, pageEvents: PAGE_EVENTS })];
     let isDone = false;
-    const load = runLoad(
-      { socketPath, serverPid, workloads, warmupMs: 0, measureMs, eventsMax: Infinity },
-    ).finally(() => isDone = true);
+    const load = runLoad({ socketPath, serverPid, workloads, measureMs })
+      .finally(() => isDone = true);
     while (!isDone) {
       const question = { request: NO_STREAMS_REQUEST, expected: '"streams":[]' };
       latencies.record((await ask(client, question)).tookMs);
@@ -201,18 +186,12 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
 function sealingRate(side: Side, { measureMs }: CompareOptions): Promise<Values> {
   const measure = (deployment: Deployment) =>
     withServer(deployment, async (server) => {
-      const workloads = Array.from(
-        { length: SEALED_CLIENTS },
-        (_, client) => ingestWorkload(`client-${client}`, BATCH_EVENTS),
-      );
       const startMs = Date.now();
       await runLoad({
         socketPath: deployment.socketPath,
         serverPid: server.pid,
-        workloads,
-        warmupMs: 0,
+        workloads: ingestWorkloads(INGEST_LOADS["batch-1000-4"]!),
         measureMs: SEALED_WINDOWS * measureMs,
-        eventsMax: Infinity,
       });
       const rate = await sealedPerSecond(deployment, startMs);
       return { "sealing beside 4 clients with batches of 1,000": rate };
@@ -239,7 +218,6 @@ function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Value
         eventsPerSecond: DELIVERED_PER_SECOND,
         warmupMs: measureMs * WARMUP_SHARE,
         measureMs,
-        eventsMax: Infinity,
       });
       return {
         "delivery p50 ms": rounded(fromSend.quantileMs(0.5), 3),
@@ -309,40 +287,41 @@ async function copyLog(from: string, to: string): Promise<void> {
   await cp(from, to, { recursive: true, filter: (path) => !path.endsWith(".sock") });
 }
 
-/** The values from this checkout and from the base for each row, by round. */
-type Rounds = Map<string, { ours: number[]; base: number[] }>;
+/** The values of each row, by checkout and by round. */
+type Rounds = Map<string, number[][]>;
 
+/** @param order places of the sides in the order in which they are measured. */
 async function measureRound(
-  sides: [Side, Side],
+  sides: Side[],
   options: CompareOptions,
   rounds: Rounds,
-  isBaseFirst: boolean,
+  order: number[],
 ): Promise<void> {
-  const [own, base] = sides;
   const isWanted = (name: string) =>
     options.rows.length === 0 || options.rows.some((row) => name.includes(row));
   for (const [name, measure] of Object.entries(MEASUREMENTS)) {
     if (!isWanted(name)) continue;
     progress(name);
-    const early = await measure(isBaseFirst ? base : own, options);
-    const late = await measure(isBaseFirst ? own : base, options);
-    for (const row of Object.keys(early)) {
-      const values = rounds.get(row) ?? { ours: [], base: [] };
-      values.ours.push((isBaseFirst ? late : early)[row]!);
-      values.base.push((isBaseFirst ? early : late)[row]!);
-      rounds.set(row, values);
+    for (const place of order) {
+      for (const [row, value] of Object.entries(await measure(sides[place]!, options))) {
+        if (!rounds.has(row)) rounds.set(row, sides.map(() => []));
+        rounds.get(row)![place]!.push(value);
+      }
     }
   }
 }
 
-/** Returns a table row with how many times faster this checkout is. */
-function rowOf(row: string, { ours, base }: { ours: number[]; base: number[] }): Row {
-  const ratios = ours.map((value, round) =>
+/** Returns a table row, with how many times faster this checkout is than the base. */
+function rowOf(row: string, [ours, base]: number[][]): Row {
+  if (base === undefined) {
+    return { row, "ours": median(ours!), "least": Math.min(...ours!), "most": Math.max(...ours!) };
+  }
+  const ratios = ours!.map((value, round) =>
     isTime(row) ? base[round]! / value : value / base[round]!
   );
   return {
     row,
-    "ours": median(ours),
+    "ours": median(ours!),
     "base": median(base),
     "ratio": rounded(median(ratios), 2),
     "least": rounded(Math.min(...ratios), 2),
@@ -352,21 +331,20 @@ function rowOf(row: string, { ours, base }: { ours: number[]; base: number[] }):
 
 await runBench(async () => {
   const options = parseOptions(process.argv.slice(2));
-  const own = resolve(import.meta.dirname!, "..");
-  const sides: [Side, Side] = [
-    await prepareSide(own, options),
-    await prepareSide(options.base, options),
-  ];
+  const sides: Side[] = [];
   try {
+    sides.push(await prepareSide(resolve(import.meta.dirname!, ".."), options));
+    if (options.base !== undefined) sides.push(await prepareSide(options.base, options));
     const rounds: Rounds = new Map();
     for (let round = 1; round <= options.rounds; round++) {
       progress(`round ${round} of ${options.rounds}`);
       // The order alternates, because going first may be an advantage.
-      await measureRound(sides, options, rounds, round % 2 === 0);
+      const order = [...sides.keys()];
+      await measureRound(sides, options, rounds, round % 2 === 0 ? order.reverse() : order);
     }
     const rows = [...rounds].map(([row, values]) => rowOf(row, values));
-    process.stdout.write(`server on ${options.serverRuntime}, base ${options.base}\n\n`);
-    process.stdout.write(formatTable(rows));
+    const base = options.base === undefined ? "" : `, base ${options.base}`;
+    process.stdout.write(`server on ${options.serverRuntime}${base}\n\n${formatTable(rows)}`);
   } finally {
     for (const { unsealed, sealed } of sides) {
       await unsealed.remove();

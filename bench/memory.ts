@@ -6,38 +6,33 @@ import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { loadOf } from "./memory/loads.ts";
-import { type MemoryOptions, parseMemoryOptions } from "./memory/options.ts";
+import { type Kind, KINDS, loadOf } from "./memory/loads.ts";
 import { buildLog } from "./scale/build.ts";
 import { type BuiltLog, keptDeployment, readFacts } from "./scale/built_log.ts";
+import { shapeNamed } from "./scale/history.ts";
 import { Deployment } from "./support/deployment.ts";
-import { probeDisk } from "./support/disk_probe.ts";
 import { Followers } from "./support/followers.ts";
 import { runLoad } from "./support/load.ts";
-import { progress, runBench } from "./support/options.ts";
+import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
-import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
+import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
 import { withServer } from "./support/with_deployment.ts";
+
+/** All kinds of load at once. */
+const ALL = "all";
+const DEFAULT_ARGS = ["--seconds", "40", "--events", "1e6"];
 
 async function measureRow(
   row: string,
   { deployment, facts }: BuiltLog,
-  { rows, measureMs }: MemoryOptions,
+  { measureMs }: BenchOptions,
 ): Promise<Row> {
-  progress(row);
   const { socketPath } = deployment;
   return await withServer(deployment, async ({ pid }) => {
     const startBytes = memoryBytes(pid);
-    const { workloads, followFrom } = loadOf(row, rows.get(row)!, facts);
+    const { workloads, followFrom } = loadOf(row, row === ALL ? KINDS : [row as Kind], facts);
     const load = await Promise.race([
-      runLoad({
-        socketPath,
-        serverPid: pid,
-        workloads,
-        warmupMs: 0,
-        measureMs,
-        eventsMax: Infinity,
-      }),
+      runLoad({ socketPath, serverPid: pid, workloads, measureMs }),
       ...followFrom.map((after) => followUntilFailure(socketPath, after)),
     ]);
     return {
@@ -55,20 +50,19 @@ async function measureRow(
 
 /** Follows until a failure. The server closes the response on shutdown, which is not a failure. */
 async function followUntilFailure(socketPath: string, after: string): Promise<never> {
-  const receiver = () => () => {};
-  const followers = await Followers.open({ socketPath, count: 1, after, receiver });
+  const followers = await Followers.open({ socketPath, count: 1, after });
   return await followers.failed;
 }
 
 /** Builds the log if it does not exist. A kept log is not modified, since a copy is measured. */
 async function withLog<T>(
-  { keep, shape, events, serverRuntime, parent }: MemoryOptions,
+  { own: { keep, shape = "batch" }, events, serverRuntime, parent }: BenchOptions,
   use: (log: BuiltLog) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
   try {
     const kept = await keptDeployment(keep ?? folder, `${shape}-${events}`, serverRuntime);
-    const facts = await readFacts(kept) ?? (await buildLog(kept, shape, events)).facts;
+    const facts = await readFacts(kept) ?? (await buildLog(kept, shapeNamed(shape), events!)).facts;
     if (keep === undefined) return await use({ deployment: kept, facts });
     const copy = join(folder, "copy");
     progress(`copying ${kept.folder}`);
@@ -80,14 +74,12 @@ async function withLog<T>(
 }
 
 await runBench(async () => {
-  const options = parseMemoryOptions(process.argv.slice(2));
-  const { keep, parent, serverRuntime, events, shape, jsonPath } = options;
+  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
+  const options = parseBenchOptions(args, [...KINDS, ALL], ["shape", "keep"]);
+  const { events, own: { keep, shape = "batch" } } = options;
   if (keep !== undefined) await mkdir(keep, { recursive: true });
   await withLog(options, async (log) => {
-    const disk = probeDisk(parent ?? tmpdir());
-    const rows: Row[] = [];
-    for (const row of options.rows.keys()) rows.push(await measureRow(row, log, options));
     const name = `memory, ${events} events, ${shape}`;
-    await publish(makeReport(name, serverRuntime, disk, rows), jsonPath);
+    await publishRows(name, options, (row) => measureRow(row, log, options));
   });
 });

@@ -4,13 +4,12 @@
  * this directory.
  */
 import process from "node:process";
-import { probeDisk } from "./support/disk_probe.ts";
-import { frontier } from "./support/followed_ingest.ts";
+import { frontier } from "./support/exchange.ts";
 import { Followers } from "./support/followers.ts";
 import { type LoadResult, runLoad, type Workload } from "./support/load.ts";
-import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
+import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
-import { makeReport, megabytes, publish, rounded, type Row } from "./support/report.ts";
+import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
 import { withDeployment, withServer } from "./support/with_deployment.ts";
 import {
   conditionalWorkload,
@@ -103,7 +102,6 @@ function besideIdleFollowers(count: number, measured: Form): Form {
       count,
       after: await frontier(window.socketPath),
       filter: (place) => `&source=bench&stream=quiet-${place}`,
-      receiver: () => () => {},
     });
     try {
       return await Promise.race([followers.failed, measured(window)]);
@@ -150,7 +148,6 @@ const SHAPES: Record<string, Shape> = {
 };
 
 async function measureRow(name: string, options: BenchOptions): Promise<Row> {
-  progress(name);
   return await withDeployment(options, (deployment) =>
     withServer(deployment, async ({ pid }) => {
       const window = {
@@ -196,8 +193,5 @@ function cpuPerEvent({ serverCpuSeconds, events }: LoadResult): number {
 
 await runBench(async () => {
   const options = parseBenchOptions(process.argv.slice(2), Object.keys(SHAPES));
-  const disk = await withDeployment(options, ({ folder }) => probeDisk(folder));
-  const rows: Row[] = [];
-  for (const name of options.rows) rows.push(await measureRow(name, options));
-  await publish(makeReport("shapes", options.serverRuntime, disk, rows), options.jsonPath);
+  await publishRows("shapes", options, (name) => measureRow(name, options));
 });

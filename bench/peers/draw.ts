@@ -7,7 +7,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { runBench } from "../support/options.ts";
 import { type Report, rounded, type Row } from "../support/report.ts";
-import { type Figure, FIGURES, INGEST_ROWS, SERVED_ROWS } from "./rows.ts";
+import { INGEST_LOADS } from "../support/workloads.ts";
+import { type Figure, FIGURES, SERVED_ROWS } from "./rows.ts";
 
 type Result = Report & { details: Row[] };
 /** A name, a class of the style, and a value. */
@@ -57,10 +58,9 @@ function barsOf({ label, row, value }: Figure, results: Result[]): Bar[] {
 
 function titleOf({ row, value }: Figure): string {
   const unit = value === "eventsPerSecond" ? "events/s" : "ms, less is better";
-  const { clients, batchEvents } = INGEST_ROWS[row] ?? {};
-  const sent = `Batches of ${batchEvents?.toLocaleString("en")}, ${clients} client`;
-  const other = row === "deliver" ? `Delivery, ${value.slice(0, 3)}` : "Replay of the tail";
-  const title = clients === undefined ? other : clients === 1 ? sent : `${sent}s`;
+  const other = row === "deliver" ? `delivery, ${value.slice(0, 3)}` : "replay of the tail";
+  const label = INGEST_LOADS[row]?.label ?? other;
+  const title = `${label[0]!.toUpperCase()}${label.slice(1)}`;
   return `${title}<tspan class="unit" font-weight="400"> ${unit}</tspan>`;
 }
 

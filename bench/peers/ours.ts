@@ -1,14 +1,19 @@
 /** This service, and bare servers on its runtime, for the rows that need a running server. */
 import { join } from "node:path";
-import { type Served, withFloor } from "../floor/floor_server.ts";
 import { measureDelivery } from "../support/delivery.ts";
 import type { Deployment, RuntimeName } from "../support/deployment.ts";
 import { runLoad, type Workload } from "../support/load.ts";
 import { appendKeyed, withDeployment, withServer } from "../support/with_deployment.ts";
-import { ingestWorkload, pageWorkload, replayWorkload } from "../support/workloads.ts";
+import {
+  INGEST_LOADS,
+  ingestWorkloads,
+  pageWorkload,
+  replayWorkload,
+} from "../support/workloads.ts";
 import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
+import { type Served, withFloor } from "./floor.ts";
 import { runPeer } from "./peer_process.ts";
-import { type BenchContext, DELIVERY, INGEST_ROWS, PAGE_EVENTS, type Variant } from "./rows.ts";
+import { type BenchContext, DELIVERY, PAGE_EVENTS, type Variant } from "./rows.ts";
 
 /** The bare servers that do the least for a row; by default, `hash-store`. */
 const FLOORS: Record<string, string> = { "replay-tail": "page", "deliver": "forward" };
@@ -36,11 +41,9 @@ export function ourVariants(row: string, runtime: RuntimeName, context: BenchCon
 }
 
 /** Returns one workload per client. A bare server has only one page. */
-export function workloadsOf(row: string): Workload[] {
+function workloadsOf(row: string): Workload[] {
   if (row === "replay-tail") return [pageWorkload(null, PAGE_EVENTS)];
-  const { clients, batchEvents } = INGEST_ROWS[row]!;
-  const ids = Array.from({ length: clients }, (_, client) => `client-${client}`);
-  return ids.map((id) => ingestWorkload(id, batchEvents));
+  return ingestWorkloads(INGEST_LOADS[row]!);
 }
 
 /** Runs the service on a deployment during `use`. */
@@ -58,12 +61,12 @@ export async function measureWorkloads(
   { socketPath, pid: serverPid }: Served,
   { warmupMs, measureMs }: LoadTimes,
 ): Promise<Measurement> {
-  const options = { socketPath, serverPid, workloads, warmupMs, measureMs, eventsMax: Infinity };
+  const options = { socketPath, serverPid, workloads, warmupMs, measureMs };
   return measurementOf(await runLoad(options));
 }
 
 /** Measures from the first byte of an event to its arrival at the follower. */
-export async function measureServedDelivery(
+async function measureServedDelivery(
   { socketPath, pid: serverPid }: Served,
   { warmupMs, measureMs }: LoadTimes,
 ): Promise<Measurement> {

@@ -2,11 +2,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { Server, ServerProcess } from "../support/deployment.ts";
+import { Server } from "../support/deployment.ts";
 import { findProgram, programFolders } from "../../tools/support/find_program.ts";
 import { describeExit, spawnCommand } from "../../tools/support/program.ts";
 
-const START_TIMEOUT_MS = 60_000;
 /** Where Debian installs PostgreSQL, one directory per version. */
 const POSTGRES_VERSIONS = "/usr/lib/postgresql";
 
@@ -44,12 +43,10 @@ export async function runPeer(command: string[]): Promise<string> {
  * @param tryRequest rejects while the server is not ready.
  */
 export async function withPeer<T>(
-  [program, ...args]: string[],
+  command: string[],
   tryRequest: () => Promise<unknown>,
   use: (pid: number) => Promise<T>,
 ): Promise<T> {
-  const server = ServerProcess.spawn(program!, args);
-  const isReady = () => tryRequest().then(() => true, () => false);
-  await server.waitUntilReady("", performance.now() + START_TIMEOUT_MS, isReady);
-  return await use(server.pid).finally(() => new Server(server, 0).stop());
+  const server = await Server.start(command, () => tryRequest().then(() => true, () => false));
+  return await use(server.pid).finally(() => server.stop());
 }

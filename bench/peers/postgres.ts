@@ -10,12 +10,12 @@ import postgresClient from "postgres";
 import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
 import { BENCH_SOURCE } from "../support/requests.ts";
-import { KEY_STEP } from "../support/workloads.ts";
+import { INGEST_LOADS, type IngestLoad, KEY_STEP } from "../support/workloads.ts";
 import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
 import { measureTool, type ToolLoad } from "./measurement.ts";
 import { AS_POSTGRES, findPeer, runPeer, withPeer } from "./peer_process.ts";
-import { type BenchContext, type BenchEvent, DELIVERY, eventsOf, INGEST_ROWS } from "./rows.ts";
-import { type IngestRow, PAGE_EVENTS, type Variant } from "./rows.ts";
+import { type BenchContext, type BenchEvent, DELIVERY, eventsOf } from "./rows.ts";
+import { PAGE_EVENTS, type Variant } from "./rows.ts";
 
 const [USER, DATABASE, CHANNEL] = ["bench", "postgres", "events"];
 /** An argument of a program has a maximum size of 128 KiB. */
@@ -49,7 +49,7 @@ interface Postgres {
 type Measure = (postgres: Postgres, context: BenchContext) => Promise<Measurement>;
 
 export function postgresVariants(row: string, folder: string, context: BenchContext): Variant[] {
-  const ingest = INGEST_ROWS[row];
+  const ingest = INGEST_LOADS[row];
   const variant = (name: string, measureOne: Measure): Variant => {
     const measure = () =>
       withPostgres(folder, async (postgres) => {
@@ -179,7 +179,7 @@ function measurePgbench(
 function measureCopy(
   postgres: Postgres,
   events: BenchEvent[],
-  { clients, batchEvents: requestEvents }: IngestRow,
+  { clients, batchEvents: requestEvents }: IngestLoad,
   times: LoadTimes,
 ): Promise<Measurement> {
   const { folder, pid: serverPid } = postgres;

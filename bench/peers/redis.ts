@@ -9,10 +9,11 @@ import { join } from "node:path";
 import { createClient } from "@redis/client";
 import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
 import { type Exchange, runLoops } from "../support/load.ts";
+import { INGEST_LOADS, type IngestLoad } from "../support/workloads.ts";
 import { type Measurement, measurementOf, measureTool } from "./measurement.ts";
 import { findPeer, runPeer, withPeer } from "./peer_process.ts";
-import { type BenchContext, DELIVERY, eventsOf, INGEST_ROWS, PAGE_EVENTS } from "./rows.ts";
-import type { IngestRow, Variant } from "./rows.ts";
+import { type BenchContext, DELIVERY, eventsOf, PAGE_EVENTS } from "./rows.ts";
+import type { Variant } from "./rows.ts";
 
 /** A reply means that the data is on disk. Snapshots and rewrites are off. */
 const SETTINGS = ["--port", "0", "--appendonly", "yes", "--appendfsync", "always"];
@@ -42,7 +43,7 @@ export function redisVariants(row: string, context: BenchContext): Variant[] {
   };
   if (row === "replay-tail") return [variant("XRANGE", measureReplay)];
   if (row === "deliver") return [variant("XREAD BLOCK", measureDelivery)];
-  const ingest = INGEST_ROWS[row]!;
+  const ingest = INGEST_LOADS[row]!;
   const appends = (name: string, command: string[], pipelined: number) =>
     variant(name, (redis) => measureAppends(redis, command, { ...ingest, pipelined }, context));
   const texts = eventsOf(ingest.batchEvents).map((event) => JSON.stringify(event));
@@ -78,7 +79,7 @@ async function withRedis<T>(parent: string, use: (redis: Redis) => Promise<T>): 
 function measureAppends(
   { socketPath, pid: serverPid }: Redis,
   command: string[],
-  { clients, batchEvents: requestEvents, pipelined }: IngestRow & { pipelined: number },
+  { clients, batchEvents: requestEvents, pipelined }: IngestLoad & { pipelined: number },
   context: BenchContext,
 ): Promise<Measurement> {
   const tool = [findPeer("redis-benchmark")!, "-s", socketPath, "--csv", "-c", `${clients}`];
@@ -118,7 +119,7 @@ const measureReplay: Measure = async ({ socketPath, pid: serverPid }, context) =
     socket.on("data", take).on("close", () => failed(new Error("Redis closed the connection")));
     socket.write(`XRANGE ${STREAM} 0-${from + 1} + COUNT ${PAGE_EVENTS}\r\nPING\r\n`);
   };
-  const load = await runLoops([readPage], { ...context, serverPid, eventsMax: Infinity });
+  const load = await runLoops([readPage], { ...context, serverPid });
   socket.destroy();
   return measurementOf(load);
 };

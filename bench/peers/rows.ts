@@ -1,5 +1,6 @@
 /** The rows in the comparison: what each measures, and the figures that are compared. */
 import { BatchRequest, BENCH_SOURCE } from "../support/requests.ts";
+import { INGEST_LOADS } from "../support/workloads.ts";
 import type { LoadTimes, Measurement } from "./measurement.ts";
 
 /** A measured subject. A floor is a bare server, and a goal is only a figure. */
@@ -23,28 +24,15 @@ export interface BenchContext extends LoadTimes {
   replayEvents: number;
 }
 
-export interface IngestRow {
-  clients: number;
-  batchEvents: number;
-}
-
-export const INGEST_ROWS: Record<string, IngestRow> = {
-  "single-1": { clients: 1, batchEvents: 1 },
-  "single-16": { clients: 16, batchEvents: 1 },
-  "single-64": { clients: 64, batchEvents: 1 },
-  "batch-100-16": { clients: 16, batchEvents: 100 },
-  "batch-1000-1": { clients: 1, batchEvents: 1000 },
-  "batch-1000-4": { clients: 4, batchEvents: 1000 },
-};
 /** Rows that are each measured on a new server. */
-export const SERVED_ROWS = [...Object.keys(INGEST_ROWS), "replay-tail", "deliver"];
+export const SERVED_ROWS = [...Object.keys(INGEST_LOADS), "replay-tail", "deliver"];
 /** Rows about sealed history, which share one log. */
 export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
 
 /** Events in a page, and in a batch that fills a log. */
 export const PAGE_EVENTS = 1000;
 /** The load of the row about delivery. */
-export const DELIVERY = { eventsPerSecond: 200, followers: 1, eventsMax: Infinity };
+export const DELIVERY = { eventsPerSecond: 200, followers: 1 };
 
 /** A compared figure in a row, which becomes one line in the table. */
 export interface Figure {

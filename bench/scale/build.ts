@@ -150,7 +150,6 @@ async function appendBulk(deployment: Deployment, server: Server, { shape, batch
     socketPath: deployment.socketPath,
     serverPid: server.pid,
     workloads: Array.from({ length: CLIENTS[shape] }, client),
-    warmupMs: 0,
     measureMs: LONG_MS,
     eventsMax: batches * batchEvents,
   });

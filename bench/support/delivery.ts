@@ -15,8 +15,6 @@ export interface SendOptions {
   eventsPerSecond: number;
   warmupMs: number;
   measureMs: number;
-  /** The measurement ends early after this many events. */
-  eventsMax: number;
 }
 
 export interface DeliveryOptions extends SendOptions {
@@ -83,7 +81,7 @@ export async function sendAndMeasure(
   if (options.warmupMs > 0) await send(events(options.warmupMs));
   times.openWindow();
   const usage = startUsage(usageOfServer(serverPid));
-  const measured = Math.min(events(options.measureMs), options.eventsMax);
+  const measured = events(options.measureMs);
   await send(measured);
   return { ...usage(), events: measured, fromAck: times.fromAck, fromSend: times.fromSend };
 }

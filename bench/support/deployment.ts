@@ -1,5 +1,4 @@
-/** A deployment of the service in a temporary directory, served by a child process. */
-import { type ChildProcess, spawn } from "node:child_process";
+/** A deployment of the service in a directory, served by a child process. */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,9 +6,17 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import {
+  type CliOptions,
+  describeExit,
+  isRunning,
+  signalChild,
+  spawnCommand,
+  type Spawned,
+} from "../../tools/support/program.ts";
+import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
-import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
 /** The checkout that contains this file. */
 const OWN_CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
@@ -98,9 +105,7 @@ export class Deployment {
     checkout: string = OWN_CHECKOUT,
   ): Promise<Deployment> {
     const deployment = new Deployment(folder, runtime, checkout);
-    const init = new ServerProcess(deployment.#spawn(["init", folder]));
-    const code = await init.exited;
-    if (code !== 0) throw new Error(`init exited with ${code}: ${init.complaint}`);
+    await succeeds("init", deployment.#spawn(["init", folder]));
     return deployment;
   }
 
@@ -110,14 +115,12 @@ export class Deployment {
    *   compiled executable does not support this, the current runtime replaces it.
    */
   async serve(rotateBytes?: number): Promise<Server> {
-    const startMs = performance.now();
     const config = join(this.folder, "service.toml");
-    const child = rotateBytes === undefined
+    const startMs = performance.now();
+    const spawned = rotateBytes === undefined
       ? this.#spawn(["--config", config, "serve"])
       : this.#spawn([config, `${rotateBytes}`], SERVE_ROTATING);
-    const serverProcess = new ServerProcess(child);
-    await serverProcess.waitUntilReady(this.socketPath, startMs + START_TIMEOUT_MS);
-    return new Server(serverProcess, performance.now() - startMs);
+    return await Server.ready(spawned, startMs, () => answers(this.socketPath));
   }
 
   /**
@@ -125,18 +128,14 @@ export class Deployment {
    * @param memoryOf peak memory of a process so far.
    * @throws {Error} if the exit status is not 0.
    */
-  async run(
-    command: string[],
-    memoryOf: (pid: number) => number | null,
-  ): Promise<CommandRun> {
+  async run(command: string[], memoryOf: (pid: number) => number | null): Promise<CommandRun> {
     const startMs = performance.now();
-    const config = join(this.folder, "service.toml");
-    const running = new ServerProcess(this.#spawn(["--config", config, ...command]));
+    const spawned = this.#spawn(["--config", join(this.folder, "service.toml"), ...command]);
     let peakBytes: number | null = null;
-    const look = setInterval(() => peakBytes = memoryOf(running.pid) ?? peakBytes, SAMPLE_MS);
-    const code = await running.exited;
-    clearInterval(look);
-    if (code !== 0) throw new Error(`${command[0]} exited with ${code}: ${running.complaint}`);
+    const look = setInterval(() => {
+      peakBytes = memoryOf(spawned.child.pid!) ?? peakBytes;
+    }, SAMPLE_MS);
+    await succeeds(command[0]!, spawned).finally(() => clearInterval(look));
     return { tookMs: performance.now() - startMs, peakBytes };
   }
 
@@ -144,40 +143,30 @@ export class Deployment {
     await rm(this.folder, { recursive: true });
   }
 
-  #spawn(args: string[], script: string = CLI): ChildProcess {
+  #spawn(args: string[], script: string = CLI): Spawned {
     const isProgram = script === CLI || this.#runtime !== "executable";
     const runtime = isProgram ? this.#runtime : ownRuntime();
-    return spawn(executableOf(runtime), [...this.#programArgs(runtime, script), ...args], {
-      // Run inside the checkout, so that both runtimes find its packages.
-      cwd: this.#checkout,
-      env: runtime === "deno" ? { ...process.env, MALLOC_ARENA_MAX: "1" } : process.env,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    const program = [executableOf(runtime), ...this.#programArgs(runtime, script)];
+    // Runs inside the checkout, so that both runtimes find its packages.
+    const options: CliOptions = { cwd: this.#checkout, timeoutMs: null };
+    if (runtime === "deno") options.wrapper = ["env", "MALLOC_ARENA_MAX=1"];
+    return spawnCommand([...program, ...args], options);
   }
 
-  /** Returns the command line of the program. */
+  /** Returns the arguments that run a script. */
   #programArgs(runtime: RuntimeName, script: string): string[] {
-    const permissions = [
-      "--allow-read",
-      "--allow-write",
-      "--allow-sys",
-      `--allow-net=unix:${this.socketPath}`,
-    ];
-    switch (runtime) {
-      case "deno":
-        return [
-          "run",
-          "--no-prompt",
-          v8FlagsOf(this.#checkout),
-          ...permissions,
-          join(this.#checkout, script),
-        ];
-      case "node":
-        return [join(this.#checkout, script)];
-      case "executable":
-        return [];
-    }
+    const path = join(this.#checkout, script);
+    if (runtime !== "deno") return runtime === "node" ? [path] : [];
+    const permissions = ["--allow-read", "--allow-write", "--allow-sys"];
+    permissions.push(`--allow-net=unix:${this.socketPath}`);
+    return ["run", "--no-prompt", v8FlagsOf(this.#checkout), ...permissions, path];
   }
+}
+
+/** @throws {Error} if the exit status of a command is not 0. */
+async function succeeds(name: string, { exited }: Spawned): Promise<void> {
+  const exit = await exited;
+  if (exit.code !== 0) throw new Error(`${name}: ${describeExit(exit)}`);
 }
 
 /** Returns the V8 flags with which a checkout's `deno task start` runs. */
@@ -188,117 +177,79 @@ function v8FlagsOf(checkout: string): string {
   return flags[0];
 }
 
+/** Whether a service answers on a socket. */
+export async function answers(socketPath: string): Promise<boolean> {
+  try {
+    const client = await RawClient.connect(socketPath);
+    const { status } = await client.exchange(pageRequest(null, 1)).finally(() => client.close());
+    return [200, 401].includes(status);
+  } catch {
+    return false;
+  }
+}
+
 /** A running server. */
 export class Server {
-  readonly #process: ServerProcess;
+  readonly #spawned: Spawned;
   /** Time from process start to the first response. */
   readonly startMs: number;
 
-  constructor(serverProcess: ServerProcess, startMs: number) {
-    this.#process = serverProcess;
+  private constructor(spawned: Spawned, startMs: number) {
+    this.#spawned = spawned;
     this.startMs = startMs;
   }
 
+  /**
+   * Starts a command that serves.
+   * @param isReady tries a request.
+   * @throws {Error} if the command exits or takes too long.
+   */
+  static start(command: string[], isReady: () => Promise<boolean>): Promise<Server> {
+    const startMs = performance.now();
+    return Server.ready(spawnCommand(command, { timeoutMs: null }), startMs, isReady);
+  }
+
+  /** Waits until a process that was started at `startMs` is ready; see `start()`. */
+  static async ready(
+    spawned: Spawned,
+    startMs: number,
+    isReady: () => Promise<boolean>,
+  ): Promise<Server> {
+    spawned.exited.catch(() => {});
+    while (!await isReady()) {
+      if (!isRunning(spawned)) {
+        throw new Error(`the server did not start: ${describeExit(await spawned.exited)}`);
+      }
+      if (performance.now() > startMs + START_TIMEOUT_MS) {
+        signalChild(spawned.child, "SIGKILL");
+        throw new Error(`no response from the server within ${START_TIMEOUT_MS} ms`);
+      }
+      await delay(POLL_MS);
+    }
+    return new Server(spawned, performance.now() - startMs);
+  }
+
   get pid(): number {
-    return this.#process.pid;
+    return this.#spawned.child.pid!;
   }
 
   /** The end of the server's standard error. */
   get complaint(): string {
-    return this.#process.complaint;
+    return this.#spawned.output.stderr.slice(-COMPLAINT_CHARS_MAX);
   }
 
   /** Stops the server cleanly. @throws {Error} if it does not stop, or its status is not 0. */
   async stop(): Promise<void> {
-    this.#process.signal("SIGTERM");
-    const timeout = new AbortController();
-    const late = delay(STOP_TIMEOUT_MS, "late" as const, { signal: timeout.signal, ref: false });
-    late.catch(() => {});
-    const code = await Promise.race([this.#process.exited, late]);
-    timeout.abort();
-    if (code === "late") this.#process.signal("SIGKILL");
-    if (code !== 0) throw new Error(`server did not stop cleanly (${code}): ${this.complaint}`);
+    const { child, exited } = this.#spawned;
+    signalChild(child, "SIGTERM");
+    const timer = setTimeout(() => signalChild(child, "SIGKILL"), STOP_TIMEOUT_MS);
+    const exit = await exited.finally(() => clearTimeout(timer));
+    if (exit.code !== 0) throw new Error(`server did not stop cleanly: ${describeExit(exit)}`);
   }
 
   /** Kills the server. */
   async kill(): Promise<void> {
-    this.#process.signal("SIGKILL");
-    await this.#process.exited;
-  }
-}
-
-/** A server process, which may still be starting. */
-export class ServerProcess {
-  readonly #child: ChildProcess;
-  /** Exit status; null if a signal ended the process. */
-  readonly exited: Promise<number | null>;
-  #hasExited = false;
-  /** The end of the server's standard error. */
-  complaint = "";
-
-  constructor(child: ChildProcess) {
-    this.#child = child;
-    this.exited = new Promise((resolve, reject) => {
-      child.once("error", reject);
-      child.once("close", resolve);
-    });
-    const markExited = () => {
-      this.#hasExited = true;
-    };
-    this.exited.then(markExited, markExited);
-    child.stderr?.on("data", (text) => {
-      this.complaint = (this.complaint + text).slice(-COMPLAINT_CHARS_MAX);
-    });
-  }
-
-  /** Starts an executable and keeps its standard error. */
-  static spawn(executable: string, args: string[]): ServerProcess {
-    return new ServerProcess(spawn(executable, args, { stdio: ["ignore", "ignore", "pipe"] }));
-  }
-
-  get pid(): number {
-    return this.#child.pid!;
-  }
-
-  /** Does nothing if the process has exited. */
-  signal(signal: "SIGTERM" | "SIGKILL"): void {
-    if (this.#hasExited) return;
-    // Don't use `child.kill()`: on Deno, it makes the signal replace the exit status.
-    process.kill(this.pid, signal);
-  }
-
-  /** @param isReady tries a request; by default, to the service on `socketPath`. */
-  async waitUntilReady(
-    socketPath: string,
-    deadlineMs: number,
-    isReady: () => Promise<boolean> = () => answers(socketPath),
-  ): Promise<void> {
-    while (!await isReady()) {
-      if (this.#hasExited) {
-        throw new Error(`server exited with ${await this.exited}: ${this.complaint}`);
-      }
-      if (performance.now() > deadlineMs) {
-        this.signal("SIGKILL");
-        throw new Error(`server did not respond within ${START_TIMEOUT_MS} ms: ${this.complaint}`);
-      }
-      await delay(POLL_MS);
-    }
-  }
-}
-
-/** Whether the server responds; false while nothing is listening. */
-async function answers(socketPath: string): Promise<boolean> {
-  let client: RawClient;
-  try {
-    client = await RawClient.connect(socketPath);
-  } catch {
-    // There is no socket yet, or a killed server left a stale one.
-    return false;
-  }
-  try {
-    // 401 if the deployment has a token.
-    return [200, 401].includes((await client.exchange(pageRequest(null, 1))).status);
-  } finally {
-    client.close();
+    signalChild(this.#spawned.child, "SIGKILL");
+    await this.#spawned.exited;
   }
 }

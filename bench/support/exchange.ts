@@ -1,7 +1,9 @@
 /** A single request and response, timed and checked. */
 import type { Buffer } from "node:buffer";
-import type { RawClient } from "./raw_client.ts";
+import { RawClient } from "./raw_client.ts";
+import { pageRequest } from "./requests.ts";
 import type { RawResponse } from "./response_parser.ts";
+import { pagePosition } from "./workloads.ts";
 import { median } from "../../tools/support/median.ts";
 
 export interface Question {
@@ -41,4 +43,14 @@ export interface AnswerTimes {
 /** Summarizes at least two latencies, in the order of the requests. */
 export function answerTimes([firstMs, ...laterMs]: number[]): AnswerTimes {
   return { firstMs: firstMs!, p50Ms: median(laterMs), slowestMs: Math.max(...laterMs) };
+}
+
+/** Returns the last event of a log that is not empty. */
+export async function frontier(socketPath: string): Promise<string> {
+  const client = await RawClient.connect(socketPath);
+  try {
+    return pagePosition((await client.exchange(pageRequest(null, 1))).bodyEnd).snapshotThrough;
+  } finally {
+    client.close();
+  }
 }

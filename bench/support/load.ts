@@ -26,10 +26,11 @@ export type Exchange = (
 
 export interface LoopOptions {
   serverPid: number;
-  warmupMs: number;
+  /** Default: no warm-up. */
+  warmupMs?: number;
   measureMs: number;
   /** The run ends early after this many events, including those in the warm-up. */
-  eventsMax: number;
+  eventsMax?: number;
 }
 
 export interface LoadOptions extends LoopOptions {
@@ -43,8 +44,6 @@ export interface LoadResult extends Usage {
   events: number;
   bytes: number;
   latencies: LatencyHistogram;
-  /** For the whole run, including the time outside the window. */
-  eventsInAll: number;
 }
 
 /**
@@ -64,11 +63,11 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
 
 /** Runs clients of any protocol concurrently. @throws {Error} if an exchange failed. */
 export async function runLoops(exchanges: Exchange[], options: LoopOptions): Promise<LoadResult> {
-  const run = new Run(options.eventsMax);
+  const run = new Run(options.eventsMax ?? Infinity);
   try {
     const measuring = measure(run, options);
     await Promise.all(exchanges.map((exchange) => drive(exchange, run)));
-    return { ...await measuring, eventsInAll: run.eventsInAll };
+    return await measuring;
   } finally {
     run.stop();
   }
@@ -79,7 +78,7 @@ class Run {
   readonly #eventsMax: number;
   readonly #stop = new AbortController();
   #window: Window | null = null;
-  eventsInAll = 0;
+  #eventsInAll = 0;
 
   constructor(eventsMax: number) {
     this.#eventsMax = eventsMax;
@@ -94,16 +93,16 @@ class Run {
   }
 
   count(events: number, bytes: number, latencyMs: number): void {
-    this.eventsInAll += events;
+    this.#eventsInAll += events;
     this.#window?.count(events, bytes, latencyMs);
-    if (this.eventsInAll >= this.#eventsMax) this.stop();
+    if (this.#eventsInAll >= this.#eventsMax) this.stop();
   }
 
   openWindow(serverPid: number): void {
     this.#window = new Window(serverPid);
   }
 
-  closeWindow(): Omit<LoadResult, "eventsInAll"> {
+  closeWindow(): LoadResult {
     const window = this.#window!;
     this.#window = null;
     return window.close();
@@ -135,7 +134,7 @@ class Window {
     this.#latencies.record(latencyMs);
   }
 
-  close(): Omit<LoadResult, "eventsInAll"> {
+  close(): LoadResult {
     return {
       ...this.#usage(),
       requests: this.#latencies.count,
@@ -148,7 +147,7 @@ class Window {
 
 /** Measures a window. Afterwards, clients stop one by one, so later responses do not count. */
 async function measure(run: Run, options: LoopOptions) {
-  if (options.warmupMs > 0) await run.pause(options.warmupMs);
+  if (options.warmupMs !== undefined) await run.pause(options.warmupMs);
   run.openWindow(options.serverPid);
   await run.pause(options.measureMs);
   const result = run.closeWindow();

@@ -10,49 +10,59 @@ export interface BenchOptions {
   warmupMs: number;
   /** Maximum number of events in one row, or log size; undefined for the benchmark's default. */
   events: number | undefined;
-  /** Number of starts. Their median is reported. */
+  /** Number of starts or rounds. Their median is reported. */
   starts: number;
   /** Names of the rows to run. */
   rows: string[];
   jsonPath: string | undefined;
   /** Directory for the deployments; undefined for the system's temporary directory. */
   parent: string | undefined;
+  /** Values of the benchmark's own options. */
+  own: Record<string, string | undefined>;
 }
 
 const WARMUP_SHARE = 0.2;
 
 /**
  * @param allRows names of all rows in the benchmark.
+ * @param ownOptions names of the benchmark's own options, each of which has a value.
  * @throws {Error} if an option is unknown or invalid.
  */
-export function parseBenchOptions(args: string[], allRows: string[]): BenchOptions {
-  const { values } = parseArgs({
-    args,
-    options: {
-      "server-runtime": { type: "string", default: ownRuntime() },
-      seconds: { type: "string", default: "5" },
-      events: { type: "string" },
-      starts: { type: "string", default: "3" },
-      rows: { type: "string", default: allRows.join(",") },
-      json: { type: "string" },
-      dir: { type: "string" },
-    },
-  });
-  const rows = values.rows.split(",");
+export function parseBenchOptions(
+  args: string[],
+  allRows: readonly string[],
+  ownOptions: readonly string[] = [],
+): BenchOptions {
+  const defaults: Record<string, string | undefined> = {
+    "server-runtime": ownRuntime(),
+    seconds: "5",
+    events: undefined,
+    starts: "3",
+    rows: allRows.join(","),
+    json: undefined,
+    dir: undefined,
+  };
+  const names = [...Object.keys(defaults), ...ownOptions];
+  const options = names.map((name) => [name, { type: "string" }] as const);
+  const { values } = parseArgs({ args, options: Object.fromEntries(options) });
+  const valueOf = (name: string) => values[name] as string | undefined ?? defaults[name];
+  const rows = valueOf("rows")!.split(",");
   const unknownRow = rows.find((row) => !allRows.includes(row));
   if (unknownRow !== undefined) {
     throw new Error(`unknown row ${unknownRow}; use ${allRows.join(", ")}`);
   }
-  const measureMs = positive("--seconds", values.seconds) * 1000;
+  const measureMs = positive("--seconds", valueOf("seconds")!) * 1000;
+  const events = valueOf("events");
   return {
-    serverRuntime: runtimeNamed(values["server-runtime"]),
+    serverRuntime: runtimeNamed(valueOf("server-runtime")!),
     measureMs,
     warmupMs: measureMs * WARMUP_SHARE,
-    events: values.events === undefined ? undefined : positive("--events", values.events),
-    starts: positive("--starts", values.starts),
+    events: events === undefined ? undefined : positive("--events", events),
+    starts: positive("--starts", valueOf("starts")!),
     rows,
-    jsonPath: values.json,
-    parent: values.dir,
+    jsonPath: valueOf("json"),
+    parent: valueOf("dir"),
+    own: Object.fromEntries(ownOptions.map((name) => [name, valueOf(name)])),
   };
 }
 

@@ -1,9 +1,10 @@
 /** The output from the benchmarks: a table, and the same figures as JSON. */
 import { writeFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import process from "node:process";
 import type { LatencyHistogram } from "./latency_histogram.ts";
-import type { LoadResult } from "./load.ts";
+import { probeDisk } from "./disk_probe.ts";
+import type { BenchOptions } from "./options.ts";
 
 /** A measured row: maps column names, in print order, to values. Null means not measured. */
 export type Row = Record<string, string | number | null>;
@@ -38,25 +39,6 @@ export function makeReport(
   };
 }
 
-/** Returns the row for a load: throughput, latency and cost. */
-export function loadRow(name: string, load: LoadResult, peakMemoryBytes: number | null): Row {
-  const { events, seconds, latencies, serverCpuSeconds } = load;
-  return {
-    "row": name,
-    "events/s": Math.round(events / seconds),
-    "MB/s": rounded(load.bytes / seconds / 1e6, 1),
-    "p50 ms": rounded(latencies.quantileMs(0.5), 3),
-    "p99 ms": rounded(latencies.quantileMs(0.99), 3),
-    "server CPU s": serverCpuSeconds === null ? null : rounded(serverCpuSeconds, 2),
-    "µs CPU/event": serverCpuSeconds === null
-      ? null
-      : rounded(serverCpuSeconds / Math.max(events, 1) * 1e6, 2),
-    "peak MB": megabytes(peakMemoryBytes),
-    "client CPU s": rounded(load.clientCpuSeconds, 2),
-    "seconds": rounded(seconds, 2),
-  };
-}
-
 /** Prints the table to standard output and optionally writes the report to a file. */
 export async function publish(report: Report, jsonPath: string | undefined): Promise<void> {
   const { benchmark, server, client, processors, diskP50Ms, diskP99Ms, rows } = report;
@@ -64,6 +46,21 @@ export async function publish(report: Report, jsonPath: string | undefined): Pro
     `append + fdatasync without a server p50 ${diskP50Ms} ms, p99 ${diskP99Ms} ms`;
   process.stdout.write(`${head}\n\n${formatTable(rows)}\n`);
   if (jsonPath !== undefined) await writeFile(jsonPath, JSON.stringify(report, null, 2) + "\n");
+}
+
+/** Measures rows one after another, and publishes them. */
+export async function publishRows(
+  benchmark: string,
+  { rows, serverRuntime, parent, jsonPath }: BenchOptions,
+  measureRow: (row: string) => Promise<Row>,
+): Promise<void> {
+  const disk = probeDisk(parent ?? tmpdir());
+  const measured: Row[] = [];
+  for (const row of rows) {
+    process.stderr.write(`${row}\n`);
+    measured.push(await measureRow(row));
+  }
+  await publish(makeReport(benchmark, serverRuntime, disk, measured), jsonPath);
 }
 
 /** Pads columns to their widest cell. The first is left-aligned, and numbers are right-aligned. */

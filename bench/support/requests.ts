@@ -40,7 +40,7 @@ export class BatchRequest {
    */
   constructor(idPrefix: string, events: number, keyOf: (event: number) => string = keyName) {
     const placeholder = "0".repeat(NUMBER_DIGITS);
-    const body = JSON.stringify({
+    this.#bytes = postRequest({
       batch_id: `${idPrefix}-${placeholder}`,
       source: BENCH_SOURCE,
       events: Array.from({ length: events }, (_, index) => ({
@@ -51,7 +51,6 @@ export class BatchRequest {
         payload: typicalPayload(index),
       })),
     });
-    this.#bytes = postRequest(body);
     this.#numberAt = this.#bytes.indexOf(placeholder);
   }
 
@@ -84,7 +83,7 @@ export class StreamRequest {
   constructor({ source, stream, idPrefix = stream, frontier, payload }: StreamEvents) {
     const placeholder = "0".repeat(NUMBER_DIGITS);
     const condition = '"expected_frontier":';
-    const body = JSON.stringify({
+    this.#bytes = postRequest({
       batch_id: `${idPrefix}-${placeholder}`,
       source,
       ...(frontier !== undefined &&
@@ -96,7 +95,6 @@ export class StreamRequest {
         payload: payload ?? typicalPayload(1),
       }],
     });
-    this.#bytes = postRequest(body);
     this.#numberAt = this.#bytes.indexOf(placeholder);
     this.#frontierAt = this.#bytes.indexOf(condition) + condition.length + 1;
   }
@@ -113,7 +111,9 @@ export class StreamRequest {
   }
 }
 
-function postRequest(body: string): Buffer {
+/** Builds a `POST /v1/events`. */
+export function postRequest(batch: unknown): Buffer {
+  const body = JSON.stringify(batch);
   const head = "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
     `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
   return Buffer.from(head + body);
@@ -122,7 +122,7 @@ function postRequest(body: string): Buffer {
 /** Builds a reproducible `POST /v1/events` whose events have distinct keys. */
 export function keyedBatch(number: number, events: number): Buffer {
   const firstKey = number * events;
-  const body = JSON.stringify({
+  return postRequest({
     batch_id: `keyed-${number}`,
     source: BENCH_SOURCE,
     events: Array.from({ length: events }, (_, index) => ({
@@ -133,7 +133,6 @@ export function keyedBatch(number: number, events: number): Buffer {
       payload: typicalPayload(firstKey + index),
     })),
   });
-  return postRequest(body);
 }
 
 function keyName(key: number): string {

@@ -1,10 +1,8 @@
 /** Runs functions with a temporary deployment, and appends to logs. */
 import { Deployment, ROTATE_NEVER_BYTES, type RuntimeName, type Server } from "./deployment.ts";
 import { ask } from "./exchange.ts";
-import { type LoadResult, runLoad } from "./load.ts";
 import { RawClient } from "./raw_client.ts";
 import { keyedBatch } from "./requests.ts";
-import { ingestWorkload } from "./workloads.ts";
 
 export interface DeploymentOptions {
   serverRuntime: RuntimeName;
@@ -44,25 +42,6 @@ export async function withServer<T>(
   }
   await server.stop();
   return result;
-}
-
-/** Appends at least `events` events. A single client appends, so each batch is one commit. */
-export async function fill(
-  deployment: Deployment,
-  server: Server,
-  { events, batchEvents, clients }: { events: number; batchEvents: number; clients: number },
-): Promise<LoadResult> {
-  return await runLoad({
-    socketPath: deployment.socketPath,
-    serverPid: server.pid,
-    workloads: Array.from(
-      { length: clients },
-      (_, client) => ingestWorkload(`fill-${client}`, batchEvents),
-    ),
-    warmupMs: 0,
-    measureMs: 3_600_000,
-    eventsMax: events,
-  });
 }
 
 export interface KeyedBatches {

@@ -13,6 +13,30 @@ import type { RawResponse } from "./response_parser.ts";
 
 const COMMITTED = '"status":"committed"';
 
+/** A load of clients that each append one batch after another. */
+export interface IngestLoad {
+  /** Its name in tables and charts. */
+  label: string;
+  clients: number;
+  batchEvents: number;
+}
+
+/** The loads of the comparisons, by the names of their rows. */
+export const INGEST_LOADS: Record<string, IngestLoad> = {
+  "single-1": { label: "batches of 1, 1 client", clients: 1, batchEvents: 1 },
+  "single-16": { label: "batches of 1, 16 clients", clients: 16, batchEvents: 1 },
+  "single-64": { label: "batches of 1, 64 clients", clients: 64, batchEvents: 1 },
+  "batch-100-16": { label: "batches of 100, 16 clients", clients: 16, batchEvents: 100 },
+  "batch-1000-1": { label: "batches of 1,000, 1 client", clients: 1, batchEvents: 1000 },
+  "batch-1000-4": { label: "batches of 1,000, 4 clients", clients: 4, batchEvents: 1000 },
+};
+
+/** Returns one workload per client. */
+export function ingestWorkloads({ clients, batchEvents }: Omit<IngestLoad, "label">): Workload[] {
+  const ids = Array.from({ length: clients }, (_, client) => `client-${client}`);
+  return ids.map((id) => ingestWorkload(id, batchEvents));
+}
+
 /** Appends batches of `events` events with new ids. Only the status `committed` is correct. */
 export function ingestWorkload(
   idPrefix: string,

@@ -9,7 +9,7 @@ import type { HttpRequest, HttpResponse } from "../http/message.ts";
 import { JSON_HEADERS } from "./responses.ts";
 
 /** Empty pieces before a page is streamed, so that a write can tell whether its client is there. */
-export const REPLAY_EMPTY_PIECES_MAX: number = 16;
+const REPLAY_EMPTY_PIECES_MAX: number = 16;
 
 /** A page up to this size is sent in one write. A larger page is sent one log chunk at a time. */
 export const REPLAY_WHOLE_BYTES_MAX: number = 64 * 1024;

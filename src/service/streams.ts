@@ -23,7 +23,7 @@ import { fileView } from "../log/wal/commit_file_view.ts";
 import { LruCache } from "../lru_cache.ts";
 
 /** Maximum cached listings as of an earlier event. Any other listing is recounted from the log. */
-export const STREAM_SNAPSHOTS_MAX: number = 4;
+const STREAM_SNAPSHOTS_MAX: number = 4;
 
 /** Minimum weight of a cached listing: 25,000 unsealed streams. */
 const STREAM_SNAPSHOT_BYTES = 4 * 1024 * 1024;
@@ -184,7 +184,7 @@ export interface RowsWanted {
 }
 
 /** Merges at most `limit` streams, ordered by source, then stream. */
-export async function mergeStreams(
+async function mergeStreams(
   sources: readonly StreamSource[],
   { afterKey, source, limit }: RowsWanted,
 ): Promise<StreamSummary[]> {

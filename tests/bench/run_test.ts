@@ -7,47 +7,24 @@ import { withFolder } from "../../tools/support/program.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 import { runBench, startBench } from "./support/run_bench.ts";
 
-const SEALED_ROWS = ["tail", "sealed"].flatMap((form) => [
-  ...[`start-${form}`, `verify-${form}`, `verify-chain-${form}`, `replay-${form}`],
-  ...[`key-${form}-cold`, `key-${form}-warm`, `duplicate-${form}-cold`, `duplicate-${form}-warm`],
-]).toSpliced(8, 0, "seal");
-const MEMORY = ["--events", "300", "--shape", "single", "--seconds", "0.3"];
-const STEADY = ["--minutes", "0.02", "--interval", "0.4", "--rate", "2000", "--followers", "2"];
-
 const RUNS: [name: string, args: string[], rows: string[]][] = [
-  ["ingest", ["--events", "20"], ["single-16", "batch-4"]],
-  [
-    "floor",
-    ["--events", "20", "--seconds", "0.2"],
-    [
-      ...["answer:single-1", "store:batch-100-16", "hash-store:batch-1000-1"],
-      ...["forward:deliver", "page:replay", "node-http-store:single-16"],
-    ],
-  ],
-  ["hash_floor", ["--events", "2000"], ["verify", "seal"]],
-  ["latency", ["--seconds", "0.2"], ["single-half", "single-beside", "replay-beside"]],
-  ["sealing", ["--events", "20"], ["single-16", "batch-4"]],
-  ["replay", ["--events", "2500", "--seconds", "0.1"], ["all-4", "page-last"]],
-  ["restart", ["--events", "1500", "--starts", "1"], ["100k-batch"]],
-  ["follow", ["--seconds", "0.1"], ["deliver-1", "single-stalled", "batch-reading"]],
   ["shapes", ["--seconds", "0.5"], ["conditional-64", "beside-conditional-16"]],
-  ["memory", MEMORY, ["keys", "all"]],
-  ["sealed", ["--events", "2500", "--starts", "1", "--seconds", "0.1"], SEALED_ROWS],
+  [
+    "memory",
+    ["--events", "300", "--shape", "single", "--seconds", "0.3"],
+    ["keys", "all"],
+  ],
   [
     "hostile",
     ["--events", "20000", "--seconds", "0.2"],
     ["alone", "abandoned-400", "pipeline-16", "unread-streams-1500"],
   ],
-  ["steady", STEADY, ["1", "2", "3"]],
 ];
-/** Benchmarks that run without `--rows`: they have no such option, or all rows are wanted. */
-const TELL_ALL = ["sealed", "steady"];
 
 for (const [name, args, rows] of RUNS) {
   test(`bench/${name} measures its rows and leaves nothing behind`, () =>
     withFolder(async (folder) => {
-      const rowArgs = TELL_ALL.includes(name) ? [] : ["--rows", rows.join(",")];
-      const { report } = await runBench(name, folder, [...args, ...rowArgs]);
+      const { report } = await runBench(name, folder, [...args, "--rows", rows.join(",")]);
       assert.equal(report.server, THIS_RUNTIME);
       assert.deepEqual(report.rows.map(({ row }) => row), rows);
       for (const row of report.rows) {
@@ -58,6 +35,14 @@ for (const [name, args, rows] of RUNS) {
       assert.deepEqual(await readdir(folder), ["report.json"]);
     }));
 }
+
+test("bench/compare measures one checkout alone", async () => {
+  const small = ["--rounds", "1", "--seconds", "0.1", "--events", "1000"];
+  const run = await startBench("compare", [...small, "--rows", "1 client,lookup,start"]);
+  assert.equal(run.code, 0, run.stderr);
+  assert.match(run.stdout, /^server on \w+\n\nrow .*ours .*\n.*1 client .*\n/);
+  assert.match(run.stdout, /\nkey lookup p50 ms .*\nstart with the log in the tail ms /);
+});
 
 test("bench/scale reports all figures, and --keep reuses its log", () =>
   withFolder(async (folder) => {
@@ -77,7 +62,7 @@ test("bench/scale reports all figures, and --keep reuses its log", () =>
   }));
 
 test("benchmarks exit 1 and name the invalid argument", async () => {
-  for (const name of ["ingest", "memory", "scale"]) {
+  for (const name of ["shapes", "memory", "scale"]) {
     const run = await startBench(name, ["--rows", "none"]);
     assert.deepEqual([run.code, run.stdout], [1, ""]);
     assert.match(run.stderr, /none|--rows/);

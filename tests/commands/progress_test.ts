@@ -33,21 +33,6 @@ test("startProgress() shows at most one message per interval, and clears it", (c
   ]);
 });
 
-test("startProgress() shows the total and the remaining time, if the total is known", (context) => {
-  let nowMs = 0;
-  context.mock.method(performance, "now", () => nowMs);
-  const shown: string[] = [];
-  const progress = startProgress({ showProgress: (text) => void shown.push(text) }, "verified");
-  nowMs = 2_000;
-  progress.update(92_000, 276_000);
-  nowMs = 7_000;
-  progress.update(300_000, 276_000);
-  assert.deepEqual(shown, [
-    "verified 92,000 of 276,000 events, 4 s left",
-    "verified 300,000 events",
-  ]);
-});
-
 /** A command's output in order, with progress in brackets and lines verbatim. */
 async function toldBy(
   context: TestContext,

@@ -161,6 +161,8 @@ test("a full disk gives 500 storage_full, nothing is written, and a retry can su
     await commit(socketPath, batchWith({ batch_id: "1" }));
     storage.hook = noRoomAfter(600);
     assertError(await ingest(socketPath, batchWith({ batch_id: "2" })), "storage_full");
+    const repeated = await ingest(socketPath, batchWith({ batch_id: "1" }));
+    assert.equal(repeated.json().status, "duplicate");
     assertError(await postRetirement(socketPath, { source: "shop" }), "storage_full");
     assert.equal((await allEvents(socketPath)).length, 1);
     storage.hook = null;

@@ -132,6 +132,38 @@ test("replay and follow: an impossible source, stream or kind matches nothing", 
     }
   }));
 
+/** Texts that could mislead a search for quotes and commas, or for their encodings. */
+const HARD_TEXTS = [
+  ...[
+    "1",
+    "11",
+    '"',
+    '","',
+    '","kind":"',
+    '","kind":"x","',
+    "\\",
+    "\\\\",
+    '\\"',
+    "a\\",
+    "\n",
+    " ",
+    "/",
+  ],
+  ...["\u0000\u001f\u007f", "ä", "a\u0308", "€ 𝄞 👩‍👩‍👧", "\u2028", '{"commit":'],
+];
+
+test("replay: record keys and kinds match exactly, with any characters", () =>
+  withService(async ({ socketPath }) => {
+    const events = HARD_TEXTS.map((text) => event({ record_key: text, kind: text }));
+    await commit(socketPath, batchWith({ events }));
+    for (const text of HARD_TEXTS) {
+      for (const member of ["record_key", "kind"]) {
+        const page = await replayPage(socketPath, `${member}=${encodeURIComponent(text)}`);
+        assert.deepEqual(page.events.map(({ kind }) => kind), [text]);
+      }
+    }
+  }));
+
 test("replay: next_after is the request's after if that is past the frontier", () =>
   withService(async ({ socketPath }) => {
     const beyond = "ffffffff-ffff-7fff-bfff-ffffffffffff";

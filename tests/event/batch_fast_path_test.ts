@@ -9,12 +9,12 @@ import { ApiError } from "../../src/event/api_error.ts";
 import { checkBatch, prepareBatch } from "../../src/event/batch.ts";
 import { encodeBatch } from "../../src/event/batch_encoder.ts";
 import { readFastBatch } from "../../src/event/batch_fast_path.ts";
-import { submittedEvents } from "../support/prepared.ts";
 import { mutate, randomValue } from "./support/random_json.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const BODIES = 4000;
 
+<<<<<<< HEAD
 const EVENT = '"stream":"s","record_key":"k","kind":"upserted"';
 
 function batchOf(payload: string): Buffer {
@@ -173,6 +173,8 @@ for (const [member, faulty] of MEMBERS) {
   }
 }
 
+=======
+>>>>>>> w-shop
 test(`readFastBatch() and the slow path return the same batch (seed ${SEED})`, () => {
   const random = new SeededRandom();
   let taken = 0;

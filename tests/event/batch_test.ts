@@ -51,47 +51,6 @@ test("prepareBatch() prepares the worked example", () => {
   assert.deepEqual(submittedEvents(prepareBatch(bodyOf(body))), EVENTS);
 });
 
-const INVALID_EVENTS: [title: string, event: unknown, message: RegExp][] = [
-  ["not an object", 1, /must be an object/],
-  ["null", null, /must be an object/],
-  ["an array", [], /must be an object/],
-  ["no stream", { ...EVENT, stream: undefined }, /missing member stream/],
-  ["no record_key", { ...EVENT, record_key: undefined }, /missing member record_key/],
-  ["no kind", { ...EVENT, kind: undefined }, /missing member kind/],
-  ["no payload", { ...EVENT, payload: undefined }, /missing member payload/],
-  ["an unknown member", { ...EVENT, source: "a" }, /unknown member "source"/],
-  ["an unknown member named like a method", { ...EVENT, toString: 1 }, /unknown member/],
-  ["a stream of the wrong type", { ...EVENT, stream: 1 }, /stream must be a string/],
-  ["a record_key of the wrong type", { ...EVENT, record_key: null }, /record_key must be a string/],
-  ["a kind of the wrong type", { ...EVENT, kind: [] }, /kind must be a string/],
-  ["a null occurred_at", { ...EVENT, occurred_at: null }, /occurred_at must be a string/],
-  ["an empty stream", { ...EVENT, stream: "" }, /^stream /],
-  ["a bad stream", { ...EVENT, stream: "A" }, /^stream must match/],
-  ["a long stream", { ...EVENT, stream: "a".repeat(129) }, /^stream is 129 bytes long/],
-  ["an empty record_key", { ...EVENT, record_key: "" }, /^record_key must not be empty/],
-  ["a long record_key", { ...EVENT, record_key: "\u00e9".repeat(513) }, /^record_key is 1026/],
-  ["an empty kind", { ...EVENT, kind: "" }, /^kind must not be empty/],
-  ["a long kind", { ...EVENT, kind: "k".repeat(129) }, /^kind is 129 bytes long/],
-  ["a bad occurred_at", { ...EVENT, occurred_at: "2026-02-30T00:00:00Z" }, /^occurred_at /],
-  [
-    "a deep payload",
-    { ...EVENT, payload: nest(129) },
-    /^payload is nested more than 128 levels deep/,
-  ],
-];
-
-function nest(depth: number): unknown {
-  return JSON.parse("[".repeat(depth) + "]".repeat(depth));
-}
-
-test("prepareBatch() throws invalid_events with the violated rule", () => {
-  for (const [title, event, message] of INVALID_EVENTS) {
-    const faults = eventFaults({ ...BATCH, events: [EVENT, event] });
-    assert.deepEqual(faults.map(({ index, code }) => [index, code]), [[1, "invalid_event"]], title);
-    assert.match(faults[0]!.message, message, title);
-  }
-});
-
 test("prepareBatch() lists every invalid event despite one that is nested too deeply", () => {
   const levels = 1_000_000;
   const deep = '{"a":'.repeat(levels) + "1" + "}".repeat(levels);

@@ -32,34 +32,6 @@ test("a request before a malformed one gets its response", () =>
     assert.equal(await connection.readResponse(), null);
   }));
 
-test("a client that half-closes gets all its responses", () =>
-  withHandler(echo, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(GET + `POST / HTTP/1.1\r\n${HOST}Content-Length: 2\r\n\r\nab${GET}`);
-    connection.endInput();
-    const bodies: string[] = [];
-    for (let n = 0; n < 3; n++) bodies.push((await connection.readResponse())!.body);
-    assert.deepEqual(bodies, ["GET ", "POST ab", "GET "]);
-    await connection.ended();
-    assert.equal(connection.error, null);
-  }));
-
-test("an HTTP/1.0 client gets a response that ends when the connection closes", () => {
-  async function* body() {
-    yield await Promise.resolve(Buffer.from("one "));
-    yield Buffer.from("two");
-  }
-  const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: body() });
-  return withHandler(handler, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write("GET / HTTP/1.0\r\n\r\n");
-    const response = await connection.readResponse();
-    assert.equal(response?.headers["transfer-encoding"], undefined);
-    assert.equal(response?.body, "one two");
-    await connection.ended();
-  });
-});
-
 const EXPECTING = `POST / HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`;
 
 test("a client that expects 100 Continue gets it when its body is requested", () =>
@@ -181,17 +153,6 @@ for (const [title, broken] of Object.entries(BROKEN)) {
     });
   });
 }
-
-/** `tests/contract/early_answer_test.ts` covers responses to clients that are still sending. */
-test("a connection serves the next request after a body that arrived but was not read", () =>
-  withHandler(ignore, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    for (let i = 0; i < 3; i++) {
-      await connection.write(`POST / HTTP/1.1\r\n${HOST}Content-Length: 3\r\n\r\nabc`);
-      assert.equal((await connection.readResponse())?.body, "ignored");
-    }
-    connection.destroy();
-  }));
 
 test("an endless body is read only up to a limit", () =>
   withHandler(ignore, async ({ socketPath }) => {

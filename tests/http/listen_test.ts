@@ -5,11 +5,10 @@ import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { HttpHandler } from "../../src/http/message.ts";
-import { HEADER_BYTES_MAX } from "../../src/limits.ts";
 import { refusalResponse } from "../../src/api/responses.ts";
 import { listen } from "../../src/http/server.ts";
 import { withFolder } from "../../tools/support/program.ts";
-import { exchange, RawConnection } from "../support/raw_client.ts";
+import { exchange } from "../support/raw_client.ts";
 import { bodyOf, withHandler } from "../support/test_server.ts";
 
 const HOST = "Host: localhost\r\n";
@@ -52,40 +51,6 @@ for (const [title, head, seen] of SEEN) {
     });
   });
 }
-
-test("listen() responds to HEAD without a body, with or without a given length", async () => {
-  const handler: HttpHandler = ({ target }) =>
-    Promise.resolve({
-      status: 200,
-      headers: target === "/known" ? { ...TEXT, "content-length": "123" } : TEXT,
-      body: null,
-    });
-  await withHandler(handler, async ({ socketPath }) => {
-    for (const [target, length] of [["/known", "123"], ["/unknown", undefined]] as const) {
-      const bytes = `HEAD ${target} HTTP/1.1\r\n${HOST}\r\n`;
-      const connection = await RawConnection.open(socketPath);
-      await connection.write(bytes);
-      const response = await connection.readResponse("HEAD");
-      assert.equal(response?.headers["content-length"], length);
-      assert.equal(response?.headers["transfer-encoding"], undefined);
-      // Only the next response may follow on the connection.
-      await connection.write(bytes);
-      assert.equal((await connection.readResponse("HEAD"))?.status, 200);
-      connection.destroy();
-    }
-  });
-});
-
-test("listen() accepts headers up to their limit", async () => {
-  await withHandler(echo, async ({ socketPath }) => {
-    const x = "a".repeat(HEADER_BYTES_MAX - 1024);
-    const response = await exchange(
-      socketPath,
-      `GET / HTTP/1.1\r\n${HOST}X: ${x}\r\n\r\n`,
-    );
-    assert.equal(JSON.parse(response!.body).x, x);
-  });
-});
 
 test("listen() rejects when its socket path exists", async () => {
   await withFolder(async (folder) => {

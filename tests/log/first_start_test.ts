@@ -1,4 +1,4 @@
-/** The first startup in an empty directory, uninterrupted or interrupted after any step. */
+/** The first startup. tests/faults/crash_sequences_test.ts interrupts it at every step. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
@@ -11,9 +11,7 @@ import {
   TAIL_FILE,
 } from "../../src/log/storage/file_names.ts";
 import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
-import { ALL_DONE, keptBytes, NAMES_ONLY, SYNCED_ONLY } from "../support/simulated_crash.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
-import { preparedBatch } from "../support/prepared.ts";
 import {
   assertRefused,
   logTree,
@@ -39,24 +37,6 @@ test("openLog() creates a durable empty log in an empty directory", async () => 
     await log.close();
     assert.equal(tailOf(storage.tree()).length, 0, "an empty log needs no clean shutdown marker");
     assert.equal(storage.openFiles, 0);
-  }
-});
-
-test("openLog() completes a first startup interrupted after any step", async () => {
-  const whole = new SimulatedDisk();
-  await openTestLog(whole);
-  for (let step = 1; step <= whole.operations.length; step++) {
-    for (const crash of [SYNCED_ONLY, NAMES_ONLY, keptBytes(10), ALL_DONE]) {
-      const storage = new SimulatedDisk();
-      storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
-      await assert.rejects(openTestLog(storage), /EIO/);
-      const restarted = storage.crash(crash);
-      const { log } = await openTestLog(restarted);
-      assert.equal(log.snapshot.frontier, null);
-      assert.deepEqual(namesOf(restarted), EMPTY_LOG_NAMES, `interrupted at operation ${step}`);
-      assert.deepEqual(restarted.crash().tree(), whole.tree());
-      await log.append([preparedBatch("a")]);
-    }
   }
 });
 

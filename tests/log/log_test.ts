@@ -1,22 +1,20 @@
 /** The disk operations of `Log.append()`, and its behavior when they fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { openLog } from "../../src/log/log.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { StorageFullError, WriterPoisonedError } from "../../src/log/storage/errors.ts";
-import { keptBytes } from "../support/simulated_crash.ts";
 import { type OperationHook, SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import {
   commitOffsets,
-  largeTailTree,
   logTree,
   openTestLog,
   readAll,
   tailOf,
   unsealedBatches,
 } from "../support/test_log.ts";
-import { openWatchedLog } from "../support/watched_log.ts";
 
 function operationsFrom(storage: SimulatedDisk, start: number): string[] {
   return storage.operations.slice(start).map(({ kind, path }) => `${kind} ${path}`);
@@ -152,49 +150,16 @@ test("append() continues the chain from the last durable commit", async () => {
   assert.equal(new Set(heads).size, 2);
 });
 
-/** Opens a log, commits to it and closes it. @param acknowledged collects committed batch ids. */
-async function run(storage: SimulatedDisk, acknowledged: string[]): Promise<void> {
-  const { log } = await openTestLog(storage);
-  for (const group of [["a"], ["b", "c"], ["d"]]) {
-    await log.append(group.map((batchId) => preparedBatch(batchId)));
-    acknowledged.push(...group);
-  }
-  await log.close();
-}
-
-const TAILS = { "an empty tail": new Map(), "a tail with reserved space": await largeTailTree() };
-
-for (const [name, tree] of Object.entries(TAILS)) {
-  test(`a crash neither loses nor tears an acknowledged commit: ${name}`, async () => {
-    const whole = new SimulatedDisk(tree);
-    const before = tree.size === 0 ? [] : ["large"];
-    const all = [...before];
-    await run(whole, all);
-    for (let step = 1; step <= whole.operations.length; step++) {
-      for (const bytes of [0, 300, Infinity]) {
-        const storage = new SimulatedDisk(tree);
-        const acknowledged = [...before];
-        storage.hook = () => storage.operations.length >= step ? { errno: "EIO" } : null;
-        await assert.rejects(run(storage, acknowledged), /EIO/);
-        const batchIds = await batchIdsAfterCrash(storage.crash(keptBytes(bytes)));
-        assert.deepEqual(batchIds, all.slice(0, batchIds.length));
-        assert.ok(batchIds.length >= acknowledged.length, `operation ${step}`);
-        assert.ok([0, 1, 3, 4].includes(batchIds.length - before.length), "commits are whole");
-      }
-    }
-  });
-}
-
 test("append() assigns increasing ids when the clock is set back", async () => {
   const storage = new SimulatedDisk();
   let nowMs = 2_000_000_000_000;
   const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };
-  let log = await openWatchedLog({ ...options, clockMs: () => nowMs, report() {} });
+  let log = await openLog({ ...options, clockMs: () => nowMs, report() {} });
   for (const batchId of ["a", "b", "c", "d"]) {
     await log.append([preparedBatch(batchId, { events: [{}, {}] })]);
     nowMs -= 1_000_000_000;
     await log.close();
-    log = await openWatchedLog({ ...options, clockMs: () => nowMs, report() {} });
+    log = await openLog({ ...options, clockMs: () => nowMs, report() {} });
   }
   const ids = (await readAll(log.snapshot)).map((event) => event.event_id);
   assert.deepEqual(ids, [...ids].sort());

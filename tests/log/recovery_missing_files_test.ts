@@ -5,13 +5,25 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { MANIFEST_FILE, TAIL_FILE, TAIL_TEMPORARY_FILE } from "../../src/log/storage/file_names.ts";
+import {
+  MANIFEST_FILE,
+  parseSegmentName,
+  TAIL_FILE,
+  TAIL_TEMPORARY_FILE,
+} from "../../src/log/storage/file_names.ts";
 import { pendingPaths, withFile, without } from "../support/forged_log.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { verifyTree } from "../support/verifying.ts";
-import { assertRefused, eventsOf, openTestLog, withTail } from "../support/test_log.ts";
+import {
+  assertRefused,
+  eventsOf,
+  logTree,
+  openTestLog,
+  readBack,
+  withTail,
+} from "../support/test_log.ts";
 
 async function append(storage: SimulatedDisk, ...batchIds: string[]): Promise<void> {
   const { log } = await openTestLog(storage);
@@ -137,4 +149,37 @@ test("a rotation syncs the name of the new tail's file before it renames the tai
   ];
   assert.ok(!places.includes(-1), steps.join("\n"));
   assert.deepEqual(places, places.toSorted((a, b) => a - b));
+});
+
+/** A log whose only pending file has been sealed, but whose manifest does not list the segment. */
+async function unlistedTree(): Promise<
+  { tree: Tree; segment: string; pending: string; sealed: Tree }
+> {
+  const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
+  await rotateOnly(storage);
+  const before = storage.tree();
+  const [sealed] = await sealAll(storage);
+  const segment = sealed!.path;
+  const pending = [...before.keys()].find((path) => path.startsWith("pending/"))!;
+  const tree = new Map(before).set(segment, storage.contents(segment));
+  return { tree, segment, pending, sealed: storage.tree() };
+}
+
+test("openLog() keeps and reports an unlisted segment that it does not need", async () => {
+  const { tree, segment, pending, sealed } = await unlistedTree();
+  const name = parseSegmentName(segment.slice("segments/".length))!;
+  const earlier = segment.replace(name.firstEventId, "00000000-0000-7000-8000-000000000000");
+  const bytes = Buffer.from("x");
+  const inTail = withTail(without(tree, pending), Buffer.from(tree.get(pending)!));
+  const cases: [Tree, string][] = [
+    [inTail, segment],
+    [withFile(sealed, earlier, bytes), earlier],
+    [withFile(tree, "segments/unknown", bytes), "segments/unknown"],
+  ];
+  for (const [held, path] of cases) {
+    const storage = new SimulatedDisk(held);
+    const { reports } = await readBack(storage);
+    assert.deepEqual(reports, [`${path}: not in the manifest, left in place`]);
+    assert.ok(storage.crash().tree().has(path));
+  }
 });

@@ -13,7 +13,6 @@ import {
   assertRefused,
   logTree,
   openTestLog,
-  readAll,
   tailOf,
   unsealedBatches,
   withTail,
@@ -36,30 +35,6 @@ async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
   await log.close();
   return storage.tree();
 }
-
-test("openLog() reads the pending files and the tail as one log", async () => {
-  const whole = await logTree([["a"], ["b"], [], ["c"], ["d"], []]);
-  let { tree } = await rotate(await appendTo(await logTree([]), "a", "b"));
-  tree = (await rotate(await appendTo(tree, "c"))).tree;
-  tree = await appendTo(tree, "d");
-  const { log } = await openTestLog(new SimulatedDisk(tree));
-  const entries = await unsealedBatches(log);
-  assert.deepEqual(entries.map((entry) => entry.batch_id), ["a", "b", "c", "d"]);
-  const expected = await openTestLog(new SimulatedDisk(whole));
-  assert.equal(log.snapshot.frontier, expected.log.snapshot.frontier);
-  assert.deepEqual(await readAll(log.snapshot), await readAll(expected.log.snapshot));
-});
-
-test("openLog() continues from the last pending file when the tail is empty", async () => {
-  const { tree } = await rotate(await logTree([["a"]]));
-  const storage = new SimulatedDisk(tree);
-  const { log } = await openTestLog(storage);
-  await log.append([preparedBatch("b")]);
-  const whole = tailOf(await logTree([["a"], ["b"]]));
-  assert.ok(whole.subarray(-tailOf(storage.tree()).length).equals(tailOf(storage.tree())));
-  await log.close();
-  assert.equal(storage.openFiles, 0);
-});
 
 test("openLog() refuses any damage to a pending file, even at its end", async () => {
   const { tree, path } = await rotate(await logTree([["a"], ["b"]]));

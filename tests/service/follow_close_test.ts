@@ -1,126 +1,14 @@
-/** A follow session closed in any phase leaks nothing and admits another follower. */
+/** Follow sessions that are closed, refused, or end because the log cannot be read. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOWERS_MAX } from "../../src/limits.ts";
-import type { Log } from "../../src/log/log.ts";
-import { ChangeSignal, type Watcher } from "../../src/service/change_signal.ts";
 import type { Follow } from "../../src/service/event_log.ts";
-import { type FollowHub, FollowSession } from "../../src/service/follow.ts";
-import { LivePages } from "../../src/service/follow.ts";
-import { FOLLOW_ALL, nextRecord, snapshotRecords } from "../support/follow_records.ts";
+import { FOLLOW_ALL, nextEvents, nextRecord, snapshotRecords } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { gateAt } from "../support/storage_faults.ts";
-import { openTestLog } from "../support/test_log.ts";
+import { failNth, gateAt } from "../support/storage_faults.ts";
+import { submit, submittedBatch } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
-
-/** Counts watchers. */
-class CountedSignal extends ChangeSignal {
-  readonly watchers: Set<Watcher> = new Set();
-
-  override add(watcher: Watcher): void {
-    this.watchers.add(watcher);
-    super.add(watcher);
-  }
-
-  override remove(watcher: Watcher): void {
-    this.watchers.delete(watcher);
-    super.remove(watcher);
-  }
-}
-
-/** A hub over a log of one event, and a session that counts the calls to its `close()`. */
-async function countedSession() {
-  const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
-  await log.append([preparedBatch("1")]);
-  const changes = new CountedSignal(log.snapshot.frontier);
-  const hub: FollowHub = {
-    snapshot: () => log.snapshot,
-    ended: () => null,
-    changes,
-    livePages: new LivePages(),
-    report: (line) => assert.fail(line),
-  };
-  const counted = { closings: 0 };
-  const session = new FollowSession(hub, FOLLOW_ALL, () => counted.closings += 1);
-  return { storage, log, changes, session, counted };
-}
-
-/** Commits a second event. */
-async function commitSecond(log: Log, changes: ChangeSignal): Promise<void> {
-  const batches = [preparedBatch("2")];
-  const [committed] = await log.append(batches);
-  changes.commit(batches, committed!.last_event_id);
-}
-
-type Counted = Awaited<ReturnType<typeof countedSession>>;
-
-/** Each function takes a session to one phase and returns its pending `next()` calls. */
-const PHASES: [title: string, enter: (counted: Counted) => Promise<Promise<unknown>[]>][] = [
-  ["before its first record", () => Promise.resolve([])],
-  ["during a snapshot read", async ({ session, storage }) => {
-    const gate = gateAt("read");
-    storage.hook = gate.hook;
-    const next = session.next();
-    await gate.reached;
-    queueMicrotask(() => gate.open());
-    return [next];
-  }],
-  ["before caught_up", async ({ session }) => {
-    await session.next();
-    return [];
-  }],
-  ["before the live phase", async ({ session }) => {
-    await snapshotRecords(session);
-    return [];
-  }],
-  ["while waiting", async ({ session, changes }) => {
-    await snapshotRecords(session);
-    const next = session.next();
-    assert.equal(changes.watchers.size, 1);
-    return [next];
-  }],
-  ["while being woken", async ({ session, changes }) => {
-    await snapshotRecords(session);
-    const next = session.next();
-    changes.fire();
-    return [next];
-  }],
-  ["during a live read", async ({ session, changes, log, storage }) => {
-    await snapshotRecords(session);
-    const next = session.next();
-    const gate = gateAt("read");
-    storage.hook = gate.hook;
-    await commitSecond(log, changes);
-    await gate.reached;
-    queueMicrotask(() => gate.open());
-    return [next];
-  }],
-  ["after a live record", async ({ session, changes, log }) => {
-    await snapshotRecords(session);
-    const next = session.next();
-    await commitSecond(log, changes);
-    await next;
-    return [];
-  }],
-];
-
-for (const [title, enter] of PHASES) {
-  test(`FollowSession.close() ${title} leaves nothing watching`, async () => {
-    const counted = await countedSession();
-    const { session, changes, log } = counted;
-    const underWay = await enter(counted);
-    session.close();
-    session.close();
-    assert.equal(changes.watchers.size, 0);
-    for (const next of underWay) assert.equal(await next, null);
-    assert.equal(await session.next(), null);
-    assert.equal(changes.watchers.size, 0);
-    assert.equal(counted.counted.closings, 1);
-    await log.close();
-  });
-}
 
 test("FollowSession.close() during a failing read ends the session without another record", async () => {
   const storage = new SimulatedDisk();
@@ -155,5 +43,27 @@ test("follow() rejects more than FOLLOWERS_MAX followers until one ends", async 
   service.endFollowers();
   for (const follow of follows) assert.equal((await nextRecord(follow)).type, "end");
   service.follow(FOLLOW_ALL).close();
+  await service.close();
+});
+
+test("FollowSession.next() ends with replay_failed in the live phase while other sessions continue", async () => {
+  const storage = new SimulatedDisk();
+  const { service } = await openTestService(storage);
+  const { body } = await submit(service, submittedBatch("shop", "1"));
+  const [failing, later] = [service.follow(FOLLOW_ALL), service.follow(FOLLOW_ALL)];
+  for (const follow of [failing, later]) await snapshotRecords(follow);
+  const ended = nextRecord(failing);
+  storage.hook = failNth("read", 1, { errno: "EIO" });
+  await submit(service, submittedBatch("shop", "2"));
+  assert.deepEqual(await ended, {
+    type: "end",
+    reason: "replay_failed",
+    last_event_id: body.last_event_id,
+    detail: "the log could not be read",
+  });
+  assert.equal(await failing.next(), null);
+  // `later` has the same position but was opened after the failure.
+  assert.equal((await nextEvents(later)).events[0]!.batch_id, "2");
+  later.close();
   await service.close();
 });

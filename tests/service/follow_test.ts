@@ -1,4 +1,4 @@
-/** The records that a follower receives. follow_end_test.ts covers how a session ends. */
+/** The records that a follower receives. tests/contract/follow_end_test.ts covers its end. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_POSITION_INTERVAL_MS, FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";

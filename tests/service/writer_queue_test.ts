@@ -5,10 +5,9 @@ import { ApiError, type ErrorCode } from "../../src/event/api_error.ts";
 import type { PreparedBatch, Receipt } from "../../src/event/types.ts";
 import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../../src/limits.ts";
 import type { EventLogService } from "../../src/service/event_log.ts";
-import { keptBytes } from "../support/simulated_crash.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
+import { gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import { commitOffsets, joinPieces, tailOf } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
@@ -121,27 +120,6 @@ for (const fault of [undefined, { errno: "EIO" }]) {
   });
 }
 
-test("append() returns storage_full when a commit runs out of space, and continues", async () => {
-  const storage = new SimulatedDisk();
-  const { service, reports } = await openTestService(storage);
-  await service.append(preparedBatch("a"));
-  const before = storage.tree();
-  storage.hook = noRoomAfter(tailOf(before).length + 100);
-  const batches = [preparedBatch("b"), preparedBatch("c"), preparedBatch("b"), preparedBatch("a")];
-  assert.deepEqual(
-    await outcomes(submitAll(service, batches)),
-    ["storage_full", "storage_full", "storage_full", "duplicate"],
-  );
-  assert.deepEqual(storage.tree(), before);
-  assert.match(reports[0] ?? "", /^commit undone, nothing written/);
-  storage.hook = null;
-  assert.deepEqual(
-    await outcomes(submitAll(service, batches)),
-    ["committed", "committed", "duplicate", "duplicate"],
-  );
-  assert.deepEqual(await storedBatchIds(service), ["a", "b", "c"]);
-});
-
 test("append() reports a full disk at most every ten seconds, with the number of rejections", async (context) => {
   let nowMs = 1_000;
   context.mock.method(performance, "now", () => nowMs);
@@ -170,29 +148,6 @@ test("append() commits batches that waited while a commit ran out of space", asy
     ["storage_full", "committed", "committed"],
   );
   assert.deepEqual(await storedBatchIds(service), ["a", "b"]);
-});
-
-test("append() and retire() return writer_poisoned after an unknown outcome", async () => {
-  for (const kind of ["write", "sync"] as const) {
-    const storage = new SimulatedDisk();
-    const { service, reports } = await openTestService(storage);
-    const known = preparedBatch("a", { events: [{ payload: "secret" }] });
-    await service.append(known);
-    storage.hook = failNth(kind, 1, { errno: "EIO" });
-    const together = submitAll(service, [preparedBatch("b"), preparedBatch("c")]);
-    assert.deepEqual(await outcomes(together), ["writer_poisoned", "writer_poisoned"]);
-    const operations = storage.operations.length;
-    for (const batch of [known, preparedBatch("d"), conflicting("a")]) {
-      assert.equal(await outcome(service.append(batch)), "writer_poisoned");
-    }
-    await assert.rejects(service.retire("shop"), { code: "writer_poisoned", status: 503 });
-    assert.equal(storage.operations.length, operations, "no disk operation follows");
-    assert.deepEqual(await storedBatchIds(service), ["a"]);
-    assert.equal(reports.length, 1);
-    assert.match(reports[0]!, /^writer stopped; restart the service: .*EIO/);
-    await service.close();
-    assert.equal(storage.openFiles, 0);
-  }
 });
 
 test("append() stops the writer when a batch cannot be stamped", async () => {
@@ -247,36 +202,4 @@ test("close() waits for all submitted batches and accepts no more", async () => 
   assert.equal(storage.openFiles, 0);
   const { service: again } = await openTestService(storage.crash());
   assert.deepEqual(await storedBatchIds(again), ["a", "b"]);
-});
-
-test("append() recognizes every batch after a clean or unclean restart", async () => {
-  const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage);
-  const batches = ["a", "b", "c"].map((batchId) => preparedBatch(batchId));
-  const receipts = await Promise.all(submitAll(service, batches));
-  const crashed = storage.crash();
-  await service.close();
-  for (const restarted of [crashed, storage.crash()]) {
-    const { service: again } = await openTestService(restarted);
-    for (const [number, batch] of batches.entries()) {
-      const expected: Receipt = { ...receipts[number]!, status: "duplicate" };
-      assert.deepEqual(await again.append(batch), expected);
-      assert.equal(await outcome(again.append(conflicting(batch.batchId))), "batch_id_conflict");
-    }
-    assert.equal(await outcome(again.append(preparedBatch("d"))), "committed");
-  }
-});
-
-test("append() commits a batch of unknown outcome once, wherever the crash occurred", async () => {
-  for (const bytes of [0, 1, 300, 700, Infinity]) {
-    const storage = new SimulatedDisk();
-    const { service } = await openTestService(storage);
-    await service.append(preparedBatch("a"));
-    storage.hook = failNth("sync", 1, { errno: "EIO" });
-    assert.equal(await outcome(service.append(preparedBatch("b"))), "writer_poisoned");
-    const { service: again } = await openTestService(storage.crash(keptBytes(bytes)));
-    const expected = bytes === Infinity ? "duplicate" : "committed";
-    assert.equal(await outcome(again.append(preparedBatch("b"))), expected);
-    assert.deepEqual(await storedBatchIds(again), ["a", "b"]);
-  }
 });

@@ -7,10 +7,10 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
-import { isBatchOf, type LoggedBatch, loggedBatches, mayDepend, type Mutation } from "./history.ts";
+import { isBatchOf, type LoggedBatch, loggedBatches, mayDepend } from "./history.ts";
 import { type Outcome, statusOf } from "./outcome.ts";
 import { SequentialModel } from "./sequential_model.ts";
-import { answerTo } from "./submitted.ts";
+import { answerTo, type Mutation } from "./submitted.ts";
 
 /** A submitted mutation. */
 interface Call {

@@ -1,8 +1,12 @@
 /** Chooses mutations for the clients in a history, based on what they have learned so far. */
 import type { CommittedEvent } from "../../src/event/types.ts";
-import type { Mutation } from "./history.ts";
 import { type Random, randomInteger, randomItem } from "../../tools/support/random.ts";
-import { lineageMarker, type SubmittedBatch, type SubmittedEvent } from "./submitted.ts";
+import {
+  lineageMarker,
+  type Mutation,
+  type SubmittedBatch,
+  type SubmittedEvent,
+} from "./submitted.ts";
 
 const STREAMS = ["s", "s.t", "s-t"];
 const RECORD_KEYS = ["1", "2", "Zoë 東京 😀", 'a"b\\c\n'];

@@ -5,9 +5,9 @@
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
 import type { StreamSummary } from "../../src/event/types.ts";
-import type { LoggedBatch, Mutation } from "./history.ts";
+import type { LoggedBatch } from "./history.ts";
 import type { Outcome } from "./outcome.ts";
-import type { SubmittedBatch } from "./submitted.ts";
+import type { Mutation, SubmittedBatch } from "./submitted.ts";
 
 interface Stored {
   /** The source and the submitted events, as JSON. */

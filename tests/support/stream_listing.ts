@@ -1,12 +1,11 @@
 /** Counts streams naively, to check the service's listing. */
 import type { StreamSummary } from "../../src/event/types.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { EventLog } from "../../src/service/event_log.ts";
+import { type EventLog, openEventLog } from "../../src/service/event_log.ts";
 import type { StreamsQuery } from "../../src/service/streams.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { submit, submittedBatch } from "./submitted.ts";
 import { joinPieces, testTime } from "./test_log.ts";
-import { openWatchedService } from "./watched_log.ts";
 
 /** A query for all streams in one page. */
 export const ALL_STREAMS: StreamsQuery = {
@@ -50,7 +49,7 @@ export async function serviceWithStreams(storage: SimulatedDisk = new SimulatedD
   const time = testTime();
   let nowMs = time.clockMs();
   const clockMs = () => nowMs;
-  const service = await openWatchedService({
+  const service = await openEventLog({
     ...time,
     clockMs,
     storage,

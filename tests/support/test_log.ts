@@ -7,13 +7,12 @@ import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import type { Log, LogOptions } from "../../src/log/log.ts";
+import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { RESERVING_TAIL_BYTES_MIN } from "../../src/limits.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
-import { openWatchedLog, type SealingOn } from "./watched_log.ts";
 
 /** 2026-01-01T00:00:00.000Z */
 export const TEST_TIME_MS = 1_767_225_600_000;
@@ -46,16 +45,24 @@ export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> 
   return entries;
 }
 
-/** @param sealingOn configures sealing while the log is open. By default, nothing is sealed. */
-export async function openTestLog(
-  storage: Storage,
-  sealingOn?: SealingOn,
-): Promise<OpenedLog> {
+/** Configures sealing on a storage while the log is open. By default, nothing is sealed. */
+export type SealingOn = (storage: Storage) => SealingOptions;
+
+/** Options with a deterministic clock and deterministic randomness, and what will be reported. */
+export function testOptions(storage: Storage, sealingOn?: SealingOn) {
   const reports: string[] = [];
-  const report = (line: string) => void reports.push(line);
-  const options = { storage, ...testTime(), report };
-  const log = await openWatchedLog(options, sealingOn);
-  return { log, reports };
+  const options: LogOptions = {
+    storage,
+    ...testTime(),
+    report: (line) => void reports.push(line),
+    ...(sealingOn === undefined ? {} : { sealing: sealingOn(storage) }),
+  };
+  return { options, reports };
+}
+
+export async function openTestLog(storage: Storage, sealingOn?: SealingOn): Promise<OpenedLog> {
+  const { options, reports } = testOptions(storage, sealingOn);
+  return { log: await openLog(options), reports };
 }
 
 /**

@@ -12,10 +12,12 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { claim } from "../soak/violation.ts";
-import type { FailingRequest } from "./disk_errors.ts";
 import { DISK_BYTES, type FileSystem } from "./file_systems.ts";
 import type { Images } from "./images.ts";
 import { Monitor } from "./monitor.ts";
+
+/** Kinds of disk requests that can be made to fail with EIO. */
+export type FailingRequest = "write" | "flush" | "read";
 
 /** Maximum length of the console output kept. Older output is dropped. */
 const CONSOLE_CHARS_MAX = 1024 * 1024;

@@ -124,3 +124,20 @@ function someText(random: Random, charsMax: number): string {
   const repeats = Math.ceil((start + chars) / SAMPLE_TEXT.length);
   return SAMPLE_TEXT.repeat(repeats).slice(start, start + chars);
 }
+
+/** Actions of a writer, each repeated in proportion to its frequency. */
+export const STEPS = [
+  ...Array.from({ length: 60 }, () => "single" as const),
+  ...Array.from({ length: 40 }, () => "small" as const),
+  ...Array.from({ length: 12 }, () => "bulk" as const),
+  ...Array.from({ length: 2 }, () => "big" as const),
+  ...Array.from({ length: 15 }, () => "unicode" as const),
+  ...Array.from({ length: 15 }, () => "guarded" as const),
+  ...Array.from({ length: 5 }, () => "misguarded" as const),
+  ...Array.from({ length: 15 }, () => "again" as const),
+  ...Array.from({ length: 8 }, () => "twin" as const),
+  ...Array.from({ length: 8 }, () => "conflict" as const),
+  ...Array.from({ length: 10 }, () => "abort" as const),
+  "succeed" as const,
+];
+export type Step = typeof STEPS[number];

@@ -33,7 +33,7 @@ export class SegmentCaches {
  * The lines from recently read row groups. Row groups are decoded one at a time, so decoding needs
  * the same memory for any number of readers.
  */
-export class RowGroupCache {
+class RowGroupCache {
   readonly #lines = new LruCache<Buffer>(
     ROW_GROUP_CACHE_BYTES_MAX,
     ({ buffer }) => buffer.byteLength,

@@ -194,7 +194,7 @@ function eventId(bound: unknown): string {
  * Reads a Parquet footer. Returns it with the file offset of its CRC-32.
  * @throws {SegmentError} if the file is damaged or not a segment.
  */
-export async function readFileMetaData(
+async function readFileMetaData(
   file: FileReader,
   sizeBytes: number,
 ): Promise<{ metadata: FileMetaData; start: number }> {

@@ -14,7 +14,7 @@ import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { lineEventId, lineRecordKey } from "../line/stored_line.ts";
 
 /** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
-export const INDEX_INTERVAL_BYTES: number = 62 * 1024;
+const INDEX_INTERVAL_BYTES: number = 62 * 1024;
 
 /** Complete lines, at bytes [start, end) of the file. */
 export interface Block {

@@ -7,7 +7,7 @@ import { isSkippedForExecutable } from "../../support/tested_service.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { withHandler } from "../../support/test_server.ts";
 import { openTestService } from "../../support/test_service.ts";
-import type { SealingOn } from "../../support/watched_log.ts";
+import type { SealingOn } from "../../support/test_log.ts";
 
 export interface ServedLog {
   socketPath: string;

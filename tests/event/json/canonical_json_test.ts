@@ -1,13 +1,11 @@
+/** Samples and limits. tests/faults/json_fuzz_test.ts compares random values with an oracle. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import oracle from "canonicalize";
 import {
   CANONICAL_DEPTH_MAX,
   canonicalize,
   DepthError,
 } from "../../../src/event/json/canonical_json.ts";
-import { randomValue } from "../support/random_json.ts";
-import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 
 test("canonicalize() sorts members by UTF-16 code units", () => {
   // The example in RFC 8785 section 3.2.3: a surrogate pair sorts before U+FB33.
@@ -23,15 +21,6 @@ test("canonicalize() sorts members by UTF-16 code units", () => {
   const names = ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\ud83d\ude00", "\ufb33"] as const;
   const members = names.map((name) => `${JSON.stringify(name)}:${JSON.stringify(sample[name])}`);
   assert.equal(canonicalize(sample), `{${members.join(",")}}`);
-});
-
-test("canonicalize() sorts names that look like array indices as strings", () => {
-  assert.equal(canonicalize({ 2: 0, 10: 0, b: 0, 1: 0, a: 0 }), '{"1":0,"10":0,"2":0,"a":0,"b":0}');
-});
-
-test("canonicalize() sorts at every level", () => {
-  const value = { b: [{ d: 1, c: 2 }, []], a: { f: {}, e: null } };
-  assert.equal(canonicalize(value), '{"a":{"e":null,"f":{}},"b":[{"c":2,"d":1},[]]}');
 });
 
 /** Bit patterns and their strings from RFC 8785 appendix B. */
@@ -80,15 +69,6 @@ test("canonicalize() escapes only what RFC 8785 section 3.2.2.2 requires", () =>
   for (const [value, text] of cases) assert.equal(canonicalize(value), text);
 });
 
-test("canonicalize() treats __proto__ and constructor as ordinary members", () => {
-  const value: unknown = JSON.parse('{"constructor":1,"__proto__":{"b":1,"a":2},"toString":0}');
-  assert.equal(canonicalize(value), '{"__proto__":{"a":2,"b":1},"constructor":1,"toString":0}');
-});
-
-test("canonicalize() accepts objects without a prototype", () => {
-  assert.equal(canonicalize(Object.assign(Object.create(null), { b: 1, a: 2 })), '{"a":2,"b":1}');
-});
-
 test("canonicalize() rejects values without a canonical form", () => {
   const refused: [string, unknown][] = [
     ["NaN", NaN],
@@ -132,14 +112,6 @@ test("canonicalize() rejects a value that contains itself", () => {
   const cycle: unknown[] = [];
   cycle.push({ again: cycle });
   assert.throws(() => canonicalize(cycle), DepthError);
-});
-
-test(`canonicalize() agrees with another implementation (seed ${SEED})`, () => {
-  const random = new SeededRandom();
-  for (let round = 0; round < 3000; round++) {
-    const value = randomValue(random, 6);
-    assert.equal(canonicalize(value), oracle(value), `seed ${SEED}, round ${round}`);
-  }
 });
 
 /*

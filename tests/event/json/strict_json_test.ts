@@ -71,25 +71,6 @@ test("parseJson() throws a JsonError for anything but strict JSON", () => {
   }
 });
 
-const KEPT_NUMBERS: [text: string, value: number][] = [
-  ["9007199254740991", 9007199254740991],
-  ["9007199254740992", 9007199254740992],
-  ["-9007199254740992", -9007199254740992],
-  ["100000000000000000000", 1e20],
-  ["18446744073709551617.0", 18446744073709552000],
-  ["9007199254740993e0", 9007199254740992],
-  ["1e30", 1e30],
-  ["1.7976931348623157e308", Number.MAX_VALUE],
-  ["1e-999", 0],
-  ["-0", -0],
-  ["1e-400", 0],
-  [" 0\r\n", 0],
-];
-
-test("parseJson() preserves numbers that binary64 can represent", () => {
-  for (const [text, value] of KEPT_NUMBERS) assert.deepEqual(parseText(text), value, text);
-});
-
 const SYNTAX_FAULTS: [text: string, offsetBytes: number, message: string][] = [
   ["", 0, "unexpected end of input"],
   [" ", 1, "unexpected end of input"],
@@ -166,13 +147,6 @@ test("parseJson() reports the member that violates a rule", () => {
     const fault = faultOf(bytesOf(text));
     assert.equal(fault?.message, message, text);
     assert.deepEqual(fault.path, path, text);
-  }
-});
-
-test("JsonError quotes a limited part of the document", () => {
-  const name = "n".repeat(100_000);
-  for (const text of [`{"${name}":1,"${name}":2}`, "1".repeat(100_000), `{"${name}":1e999}`]) {
-    assert.throws(() => parseText(text), ({ message }: Error) => message.length < 200);
   }
 });
 

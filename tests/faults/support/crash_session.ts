@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
-import type { Mutation } from "../../support/history.ts";
+import type { Mutation } from "../../support/submitted.ts";
 import { KnownHistory } from "../../support/known_history.ts";
 import { randomItem, seededRandom } from "../../../tools/support/random.ts";
 import { torn } from "../../support/simulated_crash.ts";

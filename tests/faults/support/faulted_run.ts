@@ -4,11 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { seededRandom } from "../../../tools/support/random.ts";
-import type { Mutation } from "../../support/history.ts";
 import { statusOf } from "../../support/outcome.ts";
 import type { Operation } from "../../support/simulated_disk.ts";
 import { ALL_STREAMS, replayText } from "../../support/stream_listing.ts";
-import { submittedEvent } from "../../support/submitted.ts";
+import { type Mutation, submittedEvent } from "../../support/submitted.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";
 import { type FaultPlan, isNoRoomFault } from "./fault_plans.ts";
 import { type Base, LogRun } from "./log_run.ts";

@@ -4,7 +4,8 @@
  */
 import assert from "node:assert/strict";
 import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
-import type { EventLogService } from "../../../src/service/event_log.ts";
+import { openLog } from "../../../src/log/log.ts";
+import { type EventLogService, openEventLog } from "../../../src/service/event_log.ts";
 import { type Random, randomInteger } from "../../../tools/support/random.ts";
 import { pause } from "../../support/pause.ts";
 import { anyOf, type CrashChoice } from "../../support/simulated_crash.ts";
@@ -15,7 +16,6 @@ import {
   type Tree,
 } from "../../support/simulated_disk.ts";
 import { TEST_TIME_MS } from "../../support/test_log.ts";
-import { openWatchedLog, openWatchedService } from "../../support/watched_log.ts";
 import type { FaultPlan } from "./fault_plans.ts";
 
 /** Chooses how an operation fails. @returns null if it succeeds. */
@@ -99,13 +99,13 @@ export class HistoryMachine {
   /** Starts the service in a new process. @returns null if an injected fault prevents that. */
   async start(report: (line: string) => void = () => {}): Promise<EventLogService | null> {
     const options = { storage: this.#disk, ...this.#time(), report };
-    return await this.attempt(() => openWatchedService(options));
+    return await this.attempt(() => openEventLog(options));
   }
 
   /** Runs `seal` in a new process. */
   async seal(bounds: SegmentBounds): Promise<void> {
     const options = { storage: this.#disk, ...this.#time(), report() {} };
-    const log = await this.attempt(() => openWatchedLog(options));
+    const log = await this.attempt(() => openLog(options));
     if (log === null) return;
     if (log.hasUnsealed) await this.attempt(() => log.seal(() => {}, { bounds }));
     await this.attempt(() => log.close());

@@ -7,14 +7,13 @@
 import assert from "node:assert/strict";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import type { EventLogService } from "../../../src/service/event_log.ts";
-import type { Mutation } from "../../support/history.ts";
 import { type Outcome, statusOf } from "../../support/outcome.ts";
 import { type Random, randomInteger, randomItem } from "../../../tools/support/random.ts";
 import { RandomMutations } from "../../support/random_mutations.ts";
 import { anyOf } from "../../support/simulated_crash.ts";
 import { changesDisk, type OperationKind } from "../../support/simulated_disk.ts";
 import { ALL_STREAMS, replayText } from "../../support/stream_listing.ts";
-import { answerTo } from "../../support/submitted.ts";
+import { answerTo, type Mutation } from "../../support/submitted.ts";
 import { joinPieces, TEST_TIME_MS } from "../../support/test_log.ts";
 import { assertDurable, reopen, REPAIR_REPORT, verified } from "./crash_check.ts";
 import { plansFor } from "./fault_plans.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import type { SegmentBounds } from "../../../src/log/segment/segment_writer.ts";
 import type { EventLogService } from "../../../src/service/event_log.ts";
 import { type Random, randomInteger } from "../../../tools/support/random.ts";
-import type { Mutation } from "../../support/history.ts";
+import type { Mutation } from "../../support/submitted.ts";
 import { KnownHistory } from "../../support/known_history.ts";
 import { type Outcome, statusOf } from "../../support/outcome.ts";
 import { pause } from "../../support/pause.ts";

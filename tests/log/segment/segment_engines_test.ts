@@ -6,20 +6,15 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type Table, tableFromIPC } from "apache-arrow";
-import { parquetReadObjects } from "hyparquet";
-import { readParquet } from "parquet-wasm";
 import type { PreparedBatch } from "../../../src/event/types.ts";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import { COLUMN_NAMES } from "../../../src/log/segment/segment_schema.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
-import { CraftedSegment, DICTIONARY, PAGE } from "../../support/crafted_segment.ts";
 import { withDuckDb } from "../../support/duckdb.ts";
 import { type EventOptions, preparedBatch } from "../../support/prepared.ts";
 import { hostileBatch, sealCommits, smallBatches, splitLines } from "../../support/test_segment.ts";
-import { fieldOf, structAt } from "../../support/thrift_tree.ts";
 
 /** Largest output of the Python script. */
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
@@ -100,12 +95,6 @@ function rowOf(line: string, batchDigest: string): Row {
     payload: line.slice(start, line.lastIndexOf(',"content_hash":"')),
     batch_digest: batchDigest,
   };
-}
-
-/** These readers decode strings with a `TextDecoder`, which drops a leading byte order mark. */
-function withoutMarks(row: Row): Row {
-  const texts = COLUMN_NAMES.map((name) => [name, row[name]?.replace(/^\ufeff/, "") ?? null]);
-  return Object.fromEntries(texts);
 }
 
 const TYPES_IN_DUCKDB: Record<keyof Row, string> = {
@@ -228,50 +217,6 @@ test("DuckDB uses Snappy, statistics, Bloom filters and metadata of a segment", 
   });
 });
 
-test(`parquet-wasm and Arrow read the same values as DuckDB (seed ${SEED})`, async () => {
-  const { parquet, rows } = await sample();
-  const table = tableFromIPC(readParquet(parquet).intoIPCStream());
-  assertSame(arrowRows(table), rows.map(withoutMarks));
-  assert.deepEqual(table.schema.fields.map(({ name, nullable }) => [name, nullable]), [
-    ...COLUMN_NAMES.map((name) => [name, name === "occurred_at"]),
-  ]);
-});
-
-function arrowRows(table: Table): Row[] {
-  const columns = COLUMN_NAMES.map((name) => {
-    const column = table.getChild(name)!;
-    return Array.from(column, (value) => arrowText(name, value));
-  });
-  return columns[0]!.map((_, n) =>
-    Object.fromEntries(COLUMN_NAMES.map((name, c) => [name, columns[c]![n]])) as Row
-  );
-}
-
-function arrowText(name: keyof Row, value: unknown): string | null {
-  if (value instanceof Uint8Array) {
-    const hex = Buffer.from(value).toString("hex");
-    return name === "event_id" ? hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-") : hex;
-  }
-  return typeof value === "number" ? new Date(value).toISOString() : value as string | null;
-}
-
-test(`hyparquet reads rows through the page indexes of a segment (seed ${SEED})`, async () => {
-  const { parquet, rows } = await sample();
-  const slice = (start: number, end = parquet.length) =>
-    Promise.resolve(Uint8Array.from(parquet.subarray(start, end)).buffer);
-  const file = { byteLength: parquet.length, slice };
-  const keys = rows.map((row) => withoutMarks(row).record_key);
-  for (const rowStart of [0, 3000, 4090, 8000]) {
-    const read = { file, rowStart, rowEnd: rowStart + 10, columns: ["record_key"] };
-    const found = await parquetReadObjects({ ...read, useOffsetIndex: true });
-    assert.deepEqual(found.map((row) => row.record_key), keys.slice(rowStart, rowStart + 10));
-  }
-  const place = 9000;
-  const filter = { event_id: { $eq: rows[place]!.event_id! } };
-  const found = await parquetReadObjects({ file, filter, usePageIndex: true });
-  assert.deepEqual(found.map((row) => row.record_key), [keys[place]]);
-});
-
 const PYTHON_SCRIPT = fileURLToPath(new URL("../../support/pyarrow_rows.py", import.meta.url));
 const python = spawnSync("python3", ["-c", "import pyarrow.parquet"]);
 const NO_PYARROW = python.status === 0 ? false : "pyarrow is not installed: pip install pyarrow";
@@ -298,29 +243,9 @@ test(`pyarrow reads the same values as DuckDB (seed ${SEED})`, { skip: NO_PYARRO
   assertSame(await pyarrowRows(parquet), rows);
 });
 
-test("a sample of strange values has dictionaries of one value", async () => {
-  const { parquet } = await strangeSample();
-  const { chunks } = new CraftedSegment(parquet);
-  assert.equal(chunks.length, 4 * COLUMN_NAMES.length);
-  const single = chunks.filter(({ pages: [first] }) =>
-    first!.header.some(({ id }) => id === PAGE.dictionary) &&
-    fieldOf(structAt(first!.header, PAGE.dictionary), DICTIONARY.values).value === 1n
-  );
-  assert.deepEqual(
-    single.slice(0, 6).map(({ name }) => name),
-    ["source", "stream", "kind", "observed_at", "batch_id", "batch_digest"],
-  );
-});
-
 test("DuckDB reads strange values, absent ones and dictionaries of one value", async () => {
   const { parquet, rows } = await strangeSample();
   await withQueries(parquet, async (query) => assertSame(await duckDbRows(query), rows));
-});
-
-test("parquet-wasm reads strange values, absent ones and dictionaries of one value", async () => {
-  const { parquet, rows } = await strangeSample();
-  const table = tableFromIPC(readParquet(parquet).intoIPCStream());
-  assertSame(arrowRows(table), rows.map(withoutMarks));
 });
 
 test("pyarrow reads strange values, absent ones and dictionaries of one value", {

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { crc32 } from "node:zlib";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../../src/event/chain.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
@@ -38,16 +37,6 @@ test("writeSegment() returns the manifest entry of the file", async () => {
     previous_head: GENESIS_HEAD_HEX,
     head,
   }]);
-});
-
-test("writeSegment() stores the CRC-32 of each column chunk", async () => {
-  const { storage } = await sealCommits([smallBatches(9000)]);
-  const bytes = storage.contents("0.parquet");
-  const rowGroups = await (await openSegment(storage, "0.parquet")).rowGroups();
-  assert.ok(rowGroups.length > 1);
-  for (const { start, end, crc } of rowGroups.flatMap(({ columns }) => columns)) {
-    assert.equal(crc, crc32(bytes.subarray(start, end)));
-  }
 });
 
 test("writeSegment() ends a segment with the first commit that reaches a limit", async () => {

@@ -1,16 +1,16 @@
-/** Runs the measured servers in `server.ts` as child processes. */
+/** Runs the bare servers in `floor_server.ts` as child processes. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
+  answers,
   executableOf,
   ownRuntime,
   type RuntimeName,
-  ServerProcess,
+  Server,
 } from "../support/deployment.ts";
 
-const SERVER = fileURLToPath(new URL("./server.ts", import.meta.url));
-const START_TIMEOUT_MS = 30_000;
+const SERVER = fileURLToPath(new URL("./floor_server.ts", import.meta.url));
 
 /** A running server. */
 export interface Served {
@@ -25,23 +25,20 @@ export interface Served {
  * @param folder directory for the socket and the file, on the disk under test.
  */
 export async function withFloor<T>(
-  floor: string,
+  work: string,
   runtime: RuntimeName,
   folder: string,
   use: (served: Served) => Promise<T>,
 ): Promise<T> {
   const [socketPath, file] = [join(folder, "floor.sock"), join(folder, "floor.log")];
   const used = runtime === "executable" ? ownRuntime() : runtime;
-  const server = ServerProcess.spawn(executableOf(used), [
-    ...(used === "deno" ? ["run", "--no-prompt", "--allow-all"] : []),
-    ...[SERVER, floor, socketPath, file],
-  ]);
+  const flags = used === "deno" ? ["run", "--no-prompt", "--allow-all"] : [];
+  const command = [executableOf(used), ...flags, SERVER, work, socketPath, file];
+  const server = await Server.start(command, () => answers(socketPath));
   try {
-    await server.waitUntilReady(socketPath, performance.now() + START_TIMEOUT_MS);
     return await use({ socketPath, pid: server.pid });
   } finally {
-    server.signal("SIGKILL");
-    await server.exited;
+    await server.kill();
     await rm(file, { force: true });
     await rm(socketPath, { force: true });
   }
