@@ -44,7 +44,7 @@ const NO_TIME = "0".repeat(24);
 const NO_HASH = "0".repeat(64);
 
 /** A range of the scratch buffer. */
-interface Part {
+export interface Part {
   start: number;
   end: number;
 }
@@ -126,23 +126,23 @@ class BatchEncoder {
     this.setPiece(event + PAYLOAD, start, writer.size);
   }
 
-  finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
+  /** Appends a string literal in canonical form. */
+  quote(text: string): Part {
+    const start = this.#writer.size;
+    this.#writer.text(quoteString(text));
+    return { start, end: this.#writer.size };
+  }
+
+  /** Completes the batch, whose source and id are string literals in the scratch buffer. */
+  finish(source: Part, batchId: Part): { events: EncodedEvents; batchDigest: string } {
     const count = this.#count;
-    const sourceText = this.#write(quoteString(source));
-    const batchIdText = this.#write(quoteString(batchId));
     const offsets = new Int32Array(count * OFFSETS);
-    const lines = this.#lines(sourceText, batchIdText, offsets);
-    const envelopes = this.#envelopes(sourceText, batchIdText, offsets);
-    const batchDigest = this.#digest(sourceText);
+    const lines = this.#lines(source, batchId, offsets);
+    const envelopes = this.#envelopes(source, batchId, offsets);
+    const batchDigest = this.#digest(source);
     const streams = this.#streams();
     this.#dropOutsized();
     return { events: { count, streams, lines, envelopes, offsets }, batchDigest };
-  }
-
-  #write(text: string): Part {
-    const start = this.#writer.size;
-    this.#writer.text(text);
-    return { start, end: this.#writer.size };
   }
 
   /** Joins constant parts, since a few long copies are cheaper than many short ones. */
@@ -240,16 +240,30 @@ class BatchEncoder {
 
   #streams(): StreamShare[] {
     const shares = new Map<string, StreamShare>();
+    let share: StreamShare | null = null;
     for (let index = 0; index < this.#count; index++) {
-      const piece = index * PIECES + STREAM;
-      const start = this.#pieces[piece]! + 1;
-      const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
-      const share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
-      shares.set(stream, share);
+      if (share === null || !this.#repeatsStream(index)) {
+        const piece = index * PIECES + STREAM;
+        const start = this.#pieces[piece]! + 1;
+        const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
+        share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
+        shares.set(stream, share);
+      }
       share.events += 1;
       share.lastIndex = index;
     }
     return [...shares.values()];
+  }
+
+  /** Whether an event has the same stream as the one before it. */
+  #repeatsStream(index: number): boolean {
+    const { bytes } = this.#writer;
+    const end = this.#pieces[index * PIECES + STREAM + 1]!;
+    const start = this.#pieces[index * PIECES + STREAM]!;
+    const other = this.#pieces[(index - 1) * PIECES + STREAM]!;
+    // The quote after a name ends the comparison, at the latest.
+    for (let at = start; at < end; at++) if (bytes[at] !== bytes[other + at - start]) return false;
+    return true;
   }
 }
 
@@ -267,9 +281,8 @@ export function encodeBatch(batch: CheckedBatch): PreparedBatch {
   batchEncoder.begin();
   const { writer } = batchEncoder;
   const write = (piece: number, text: string) => {
-    const start = writer.size;
-    writer.text(quoteString(text));
-    batchEncoder.setPiece(piece, start, writer.size);
+    const { start, end } = batchEncoder.quote(text);
+    batchEncoder.setPiece(piece, start, end);
   };
   for (const { stream, recordKey, kind, occurredAt, payload } of batch.events) {
     const event = batchEncoder.addEvent();
@@ -282,7 +295,8 @@ export function encodeBatch(batch: CheckedBatch): PreparedBatch {
     batchEncoder.endPayload(event, start);
   }
   const { source, batchId, precondition, lineage } = batch;
-  return { source, batchId, precondition, lineage, ...batchEncoder.finish(source, batchId) };
+  const encoded = batchEncoder.finish(batchEncoder.quote(source), batchEncoder.quote(batchId));
+  return { source, batchId, precondition, lineage, ...encoded };
 }
 
 /** The values with which the events in a batch are stamped. */

@@ -14,6 +14,7 @@ import {
   batchEncoder as encoder,
   KIND,
   OCCURRED_AT,
+  type Part,
   PAYLOAD,
   RECORD_KEY,
   STREAM,
@@ -39,13 +40,32 @@ const PRECONDITION_DEPTH = 1;
 /** Approximate bytes that the encoder adds per event for hashes and member names. */
 const ADDED_BYTES = 480;
 
-/** Members in an event and their pieces. Each name starts with a different letter. */
+/** The names of members with their quotes. */
+interface Member {
+  name: Buffer;
+  /** What the member is to its reader. */
+  piece: number;
+}
+
+const member = (name: string, piece: number): Member => ({ name: Buffer.from(name), piece });
 const EVENT_MEMBERS = [
-  { name: Buffer.from('"stream"'), piece: STREAM },
-  { name: Buffer.from('"record_key"'), piece: RECORD_KEY },
-  { name: Buffer.from('"kind"'), piece: KIND },
-  { name: Buffer.from('"occurred_at"'), piece: OCCURRED_AT },
-  { name: Buffer.from('"payload"'), piece: PAYLOAD },
+  member('"stream"', STREAM),
+  member('"record_key"', RECORD_KEY),
+  member('"kind"', KIND),
+  member('"occurred_at"', OCCURRED_AT),
+  member('"payload"', PAYLOAD),
+];
+const EVENTS = 0;
+const SOURCE = 1;
+const BATCH_ID = 2;
+const VERSION = 3;
+const PRECONDITION = 4;
+const BATCH_MEMBERS = [
+  member('"events"', EVENTS),
+  member('"source"', SOURCE),
+  member('"batch_id"', BATCH_ID),
+  member('"v"', VERSION),
+  member('"stream_precondition"', PRECONDITION),
 ];
 const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
 
@@ -63,8 +83,8 @@ class BatchReader {
   #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  #source: string | undefined;
-  #batchId: string | undefined;
+  #source: Part | undefined;
+  #batchId: Part | undefined;
   /** The stream precondition in canonical JSON. */
   #precondition: string | undefined;
   #hasVersion = false;
@@ -89,13 +109,16 @@ class BatchReader {
   }
 
   read(): PreparedBatch | null {
-    const at = this.#readObject(skipBlanks(this.#bytes, this.#start), this.#readBatchMember);
+    const isEvent = false;
+    const at = this.#readObject(skipBlanks(this.#bytes, this.#start), isEvent);
     if (at === NOT_TAKEN || skipBlanks(this.#bytes, at) !== this.#end) return null;
-    const source = this.#source;
-    const batchId = this.#batchId;
-    if (source === undefined || batchId === undefined || this.#events === 0) return null;
+    if (this.#source === undefined || this.#batchId === undefined || this.#events === 0) {
+      return null;
+    }
+    const source = this.#text(this.#source);
+    const batchId = this.#text(this.#batchId);
     if (sourceFault(source) !== null || batchIdFault(batchId) !== null) return null;
-    const { events, batchDigest } = encoder.finish(source, batchId);
+    const { events, batchDigest } = encoder.finish(this.#source, this.#batchId);
     const isPlain = events.streams.every(({ stream }) =>
       nameFault(stream) === null && stream !== SOURCE_LINEAGE_STREAM
     );
@@ -114,11 +137,8 @@ class BatchReader {
     return isValid ? { stream, expectedFrontier } : null;
   }
 
-  /**
-   * Reads a non-empty object and returns its end index.
-   * @param readMember receives the starts of the name and the value; returns the value's end.
-   */
-  #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {
+  /** Reads a non-empty object, which is an event or the batch, and returns its end index. */
+  #readObject(start: number, isEvent: boolean): number {
     const body = this.#bytes;
     if (body[start] !== OPEN_OBJECT) return NOT_TAKEN;
     let at = start;
@@ -128,36 +148,37 @@ class BatchReader {
       if (nameEnd === NOT_TAKEN) return NOT_TAKEN;
       at = skipBlanks(body, nameEnd);
       if (body[at] !== COLON) return NOT_TAKEN;
-      at = readMember(nameAt, skipBlanks(body, at + 1));
+      at = skipBlanks(body, at + 1);
+      at = isEvent ? this.#readEventMember(nameAt, at) : this.#readBatchMember(nameAt, at);
       if (at === NOT_TAKEN) return NOT_TAKEN;
       at = skipBlanks(body, at);
     } while (body[at] === COMMA);
     return body[at] === CLOSE_OBJECT ? at + 1 : NOT_TAKEN;
   }
 
-  readonly #readBatchMember = (nameAt: number, at: number): number => {
-    const end = plainStringEnd(this.#bytes, at);
-    switch (this.#text(nameAt, plainStringEnd(this.#bytes, nameAt))) {
-      case "events":
+  /** Reads the member whose name begins at `nameAt`. @returns the end of its value, at `at`. */
+  #readBatchMember(nameAt: number, at: number): number {
+    switch (pieceOf(this.#bytes, nameAt, BATCH_MEMBERS)) {
+      case EVENTS:
         return this.#events === 0 ? this.#readEvents(at) : NOT_TAKEN;
-      case "source":
-        if (end === NOT_TAKEN || this.#source !== undefined) return NOT_TAKEN;
-        this.#source = this.#text(at, end);
-        return end;
-      case "batch_id":
-        if (end === NOT_TAKEN || this.#batchId !== undefined) return NOT_TAKEN;
-        this.#batchId = this.#text(at, end);
-        return end;
-      case "v":
+      case SOURCE:
+        if (this.#source !== undefined) return NOT_TAKEN;
+        this.#source = { start: at, end: plainStringEnd(this.#bytes, at) };
+        return this.#source.end;
+      case BATCH_ID:
+        if (this.#batchId !== undefined) return NOT_TAKEN;
+        this.#batchId = { start: at, end: plainStringEnd(this.#bytes, at) };
+        return this.#batchId.end;
+      case VERSION:
         if (this.#hasVersion || this.#bytes[at] !== DIGIT_1) return NOT_TAKEN;
         this.#hasVersion = true;
         return at + 1;
-      case "stream_precondition":
+      case PRECONDITION:
         return this.#readPrecondition(at);
       default:
         return NOT_TAKEN;
     }
-  };
+  }
 
   /** Copies the precondition in canonical form, which excludes repeated and escaped names. */
   #readPrecondition(at: number): number {
@@ -174,12 +195,13 @@ class BatchReader {
   #readEvents(start: number): number {
     const body = this.#bytes;
     if (body[start] !== OPEN_ARRAY) return NOT_TAKEN;
+    const isEvent = true;
     let at = start;
     do {
       if (this.#events === BATCH_EVENTS_MAX) return NOT_TAKEN;
       this.#pieces = encoder.addEvent();
       this.#seenBits = 0;
-      at = this.#readObject(skipBlanks(body, at + 1), this.#readEventMember);
+      at = this.#readObject(skipBlanks(body, at + 1), isEvent);
       if (at === NOT_TAKEN || (this.#seenBits & REQUIRED_BITS) !== REQUIRED_BITS) return NOT_TAKEN;
       this.#events += 1;
       at = skipBlanks(body, at);
@@ -188,8 +210,8 @@ class BatchReader {
   }
 
   /** Validates and records a member. @returns the end of its value. */
-  readonly #readEventMember = (nameAt: number, at: number): number => {
-    const piece = pieceOf(this.#bytes, nameAt);
+  #readEventMember(nameAt: number, at: number): number {
+    const piece = pieceOf(this.#bytes, nameAt, EVENT_MEMBERS);
     if (piece === NOT_TAKEN || (this.#seenBits & 1 << piece) !== 0) return NOT_TAKEN;
     this.#seenBits |= 1 << piece;
     if (piece === PAYLOAD) return this.#readPayload(at);
@@ -197,7 +219,7 @@ class BatchReader {
     if (end === NOT_TAKEN || !this.#isValid(piece, at, end)) return NOT_TAKEN;
     encoder.setPiece(this.#pieces + piece, at, end);
     return end;
-  };
+  }
 
   #readPayload(at: number): number {
     const { writer } = encoder;
@@ -223,15 +245,14 @@ class BatchReader {
     }
   }
 
-  #text(start: number, end: number): string {
+  /** Returns the characters of a string literal. */
+  #text({ start, end }: Part): string {
     return this.#bytes.toString("utf8", start + 1, end - 1);
   }
 }
 
 /** Returns the piece for the member whose name begins at `at`. */
-function pieceOf(bytes: Buffer, at: number): number {
-  for (const { name, piece } of EVENT_MEMBERS) {
-    if (bytes[at + 1] === name[1]) return startsWith(bytes, at, name) ? piece : NOT_TAKEN;
-  }
+function pieceOf(bytes: Buffer, at: number, members: readonly Member[]): number {
+  for (const { name, piece } of members) if (startsWith(bytes, at, name)) return piece;
   return NOT_TAKEN;
 }

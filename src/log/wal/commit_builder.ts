@@ -46,7 +46,8 @@ export async function buildCommit(
   let sliceEvents = 0;
   for (const batch of batches) {
     const { events } = batch;
-    const eventIds = Array.from({ length: events.count }, () => ids.next());
+    const eventIds: string[] = [];
+    while (eventIds.length < events.count) eventIds.push(ids.next());
     for (let first = 0; first < events.count;) {
       if (sliceEvents === SLICE_EVENTS) {
         sliceEvents = 0;

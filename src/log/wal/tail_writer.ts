@@ -35,6 +35,8 @@ export class TailWriter {
   /** End of the reserved space; 0 if nothing was reserved. */
   #reservedEnd = 0;
   #reservedKey: Uint8Array | null = null;
+  /** Holds small commits, one after another. */
+  readonly #small = Buffer.allocUnsafeSlow(SMALL_COMMIT_BYTES_MAX);
 
   constructor(tail: CommitFile) {
     this.#tail = tail;
@@ -54,7 +56,7 @@ export class TailWriter {
     if (this.#poison !== null) throw this.#poison;
     const { commit, header, lines, growth } = built;
     const offset = this.#tail.endBytes;
-    const bytes = joined([header, ...lines]);
+    const bytes = this.#joined(header, lines);
     // A clean-shutdown marker reserves nothing.
     const isDue = commit.batches.length > 0 && this.#isReservationDue(offset, bytes.length);
     const written = isDue ? await this.#withReserve(offset, bytes) : bytes;
@@ -79,7 +81,7 @@ export class TailWriter {
     } catch (error) {
       throw this.poisonBy("a written commit contradicts the in-memory state", error);
     }
-    freeOwnMemory(bytes);
+    if (bytes.length > SMALL_COMMIT_BYTES_MAX) freeOwnMemory(bytes);
   }
 
   /** Ends the file with its last commit. @throws {WriterPoisonedError} */
@@ -122,15 +124,19 @@ export class TailWriter {
       throw this.poisonBy("an fsync of the tail failed", error);
     });
   }
-}
 
-/** Joins pieces in an unpooled buffer, since a pooled one would retain its whole slab. */
-function joined(pieces: readonly Uint8Array[]): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(sumOf(pieces, ({ length }) => length));
-  let end = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, end);
-    end += piece.length;
+  /** Joins the parts of a commit. The result is valid until the next commit. */
+  #joined(header: Buffer, lines: readonly Buffer[]): Buffer {
+    const sizeBytes = header.length + sumOf(lines, ({ length }) => length);
+    const isSmall = sizeBytes <= SMALL_COMMIT_BYTES_MAX;
+    // A pooled buffer would retain its whole slab.
+    const bytes = isSmall ? this.#small.subarray(0, sizeBytes) : Buffer.allocUnsafeSlow(sizeBytes);
+    bytes.set(header);
+    let end = header.length;
+    for (const piece of lines) {
+      bytes.set(piece, end);
+      end += piece.length;
+    }
+    return bytes;
   }
-  return bytes;
 }
