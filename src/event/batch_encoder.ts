@@ -23,7 +23,7 @@ const PIECES = 10;
 export const STREAM = 0;
 export const RECORD_KEY = 2;
 export const KIND = 4;
-export const OCCURRED_AT = 6;
+const OCCURRED_AT = 6;
 export const PAYLOAD = 8;
 
 /** Integers per event in `EncodedEvents.offsets`, and the index of each. */
@@ -240,30 +240,16 @@ class BatchEncoder {
 
   #streams(): StreamShare[] {
     const shares = new Map<string, StreamShare>();
-    let share: StreamShare | null = null;
     for (let index = 0; index < this.#count; index++) {
-      if (share === null || !this.#repeatsStream(index)) {
-        const piece = index * PIECES + STREAM;
-        const start = this.#pieces[piece]! + 1;
-        const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
-        share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
-        shares.set(stream, share);
-      }
+      const piece = index * PIECES + STREAM;
+      const start = this.#pieces[piece]! + 1;
+      const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
+      const share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
+      shares.set(stream, share);
       share.events += 1;
       share.lastIndex = index;
     }
     return [...shares.values()];
-  }
-
-  /** Whether an event has the same stream as the one before it. */
-  #repeatsStream(index: number): boolean {
-    const { bytes } = this.#writer;
-    const end = this.#pieces[index * PIECES + STREAM + 1]!;
-    const start = this.#pieces[index * PIECES + STREAM]!;
-    const other = this.#pieces[(index - 1) * PIECES + STREAM]!;
-    // The quote after a name ends the comparison, at the latest.
-    for (let at = start; at < end; at++) if (bytes[at] !== bytes[other + at - start]) return false;
-    return true;
   }
 }
 

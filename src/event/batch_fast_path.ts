@@ -13,7 +13,6 @@ import {
 import {
   batchEncoder as encoder,
   KIND,
-  OCCURRED_AT,
   type Part,
   PAYLOAD,
   RECORD_KEY,
@@ -40,33 +39,12 @@ const PRECONDITION_DEPTH = 1;
 /** Approximate bytes that the encoder adds per event for hashes and member names. */
 const ADDED_BYTES = 480;
 
-/** The names of members with their quotes. */
-interface Member {
-  name: Buffer;
-  /** What the member is to its reader. */
-  piece: number;
-}
-
-const member = (name: string, piece: number): Member => ({ name: Buffer.from(name), piece });
-const EVENT_MEMBERS = [
-  member('"stream"', STREAM),
-  member('"record_key"', RECORD_KEY),
-  member('"kind"', KIND),
-  member('"occurred_at"', OCCURRED_AT),
-  member('"payload"', PAYLOAD),
-];
-const EVENTS = 0;
-const SOURCE = 1;
-const BATCH_ID = 2;
-const VERSION = 3;
-const PRECONDITION = 4;
-const BATCH_MEMBERS = [
-  member('"events"', EVENTS),
-  member('"source"', SOURCE),
-  member('"batch_id"', BATCH_ID),
-  member('"v"', VERSION),
-  member('"stream_precondition"', PRECONDITION),
-];
+const quoted = (...names: string[]) => names.map((name) => Buffer.from(`"${name}"`));
+/** The members of an event, in the order of their pieces. */
+const EVENT_MEMBERS = quoted("stream", "record_key", "kind", "occurred_at", "payload");
+const PIECE_STEP = RECORD_KEY - STREAM;
+const BATCH_MEMBERS = quoted("events", "source", "batch_id", "v", "stream_precondition");
+const [EVENTS, SOURCE, BATCH_ID, VERSION, PRECONDITION] = [0, 1, 2, 3, 4];
 const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
 
 /** Sentinel after the body; see `CanonicalCopy`. */
@@ -158,7 +136,7 @@ class BatchReader {
 
   /** Reads the member whose name begins at `nameAt`. @returns the end of its value, at `at`. */
   #readBatchMember(nameAt: number, at: number): number {
-    switch (pieceOf(this.#bytes, nameAt, BATCH_MEMBERS)) {
+    switch (memberAt(this.#bytes, nameAt, BATCH_MEMBERS)) {
       case EVENTS:
         return this.#events === 0 ? this.#readEvents(at) : NOT_TAKEN;
       case SOURCE:
@@ -211,8 +189,9 @@ class BatchReader {
 
   /** Validates and records a member. @returns the end of its value. */
   #readEventMember(nameAt: number, at: number): number {
-    const piece = pieceOf(this.#bytes, nameAt, EVENT_MEMBERS);
-    if (piece === NOT_TAKEN || (this.#seenBits & 1 << piece) !== 0) return NOT_TAKEN;
+    const member = memberAt(this.#bytes, nameAt, EVENT_MEMBERS);
+    const piece = member * PIECE_STEP;
+    if (member === NOT_TAKEN || (this.#seenBits & 1 << piece) !== 0) return NOT_TAKEN;
     this.#seenBits |= 1 << piece;
     if (piece === PAYLOAD) return this.#readPayload(at);
     const end = plainStringEnd(this.#bytes, at);
@@ -251,8 +230,10 @@ class BatchReader {
   }
 }
 
-/** Returns the piece for the member whose name begins at `at`. */
-function pieceOf(bytes: Buffer, at: number, members: readonly Member[]): number {
-  for (const { name, piece } of members) if (startsWith(bytes, at, name)) return piece;
+/** Returns the number of the member whose name begins at `at`. */
+function memberAt(bytes: Buffer, at: number, names: readonly Buffer[]): number {
+  for (let member = 0; member < names.length; member++) {
+    if (startsWith(bytes, at, names[member]!)) return member;
+  }
   return NOT_TAKEN;
 }

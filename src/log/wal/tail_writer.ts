@@ -3,7 +3,7 @@
  * unknown. After an unknown outcome, the writer accepts no more commits. It never retries an fsync,
  * since the kernel may have dropped the pages that it could not write.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { freeOwnMemory } from "../../free_memory.ts";
 import { RESERVED_BYTES, RESERVING_TAIL_BYTES_MIN } from "../../limits.ts";
 import type { BuiltCommit } from "./commit_builder.ts";
@@ -11,7 +11,6 @@ import type { CommitFile } from "./commit_file.ts";
 import { reservedKey, reservedSpace } from "./reserved_space.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
 import { type CallMode, isNoRoom } from "../storage/storage.ts";
-import { sumOf } from "../../sum.ts";
 
 /**
  * A commit is quick if its write and sync together take at most this long. After a quick one, the
@@ -35,8 +34,6 @@ export class TailWriter {
   /** End of the reserved space; 0 if nothing was reserved. */
   #reservedEnd = 0;
   #reservedKey: Uint8Array | null = null;
-  /** Holds small commits, one after another. */
-  readonly #small = Buffer.allocUnsafeSlow(SMALL_COMMIT_BYTES_MAX);
 
   constructor(tail: CommitFile) {
     this.#tail = tail;
@@ -54,9 +51,8 @@ export class TailWriter {
    */
   async append(built: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
-    const { commit, header, lines, growth } = built;
+    const { commit, frame: bytes, growth } = built;
     const offset = this.#tail.endBytes;
-    const bytes = this.#joined(header, lines);
     // A clean-shutdown marker reserves nothing.
     const isDue = commit.batches.length > 0 && this.#isReservationDue(offset, bytes.length);
     const written = isDue ? await this.#withReserve(offset, bytes) : bytes;
@@ -81,7 +77,7 @@ export class TailWriter {
     } catch (error) {
       throw this.poisonBy("a written commit contradicts the in-memory state", error);
     }
-    if (bytes.length > SMALL_COMMIT_BYTES_MAX) freeOwnMemory(bytes);
+    freeOwnMemory(bytes);
   }
 
   /** Ends the file with its last commit. @throws {WriterPoisonedError} */
@@ -123,20 +119,5 @@ export class TailWriter {
     await this.#tail.file.sync(mode).catch((error) => {
       throw this.poisonBy("an fsync of the tail failed", error);
     });
-  }
-
-  /** Joins the parts of a commit. The result is valid until the next commit. */
-  #joined(header: Buffer, lines: readonly Buffer[]): Buffer {
-    const sizeBytes = header.length + sumOf(lines, ({ length }) => length);
-    const isSmall = sizeBytes <= SMALL_COMMIT_BYTES_MAX;
-    // A pooled buffer would retain its whole slab.
-    const bytes = isSmall ? this.#small.subarray(0, sizeBytes) : Buffer.allocUnsafeSlow(sizeBytes);
-    bytes.set(header);
-    let end = header.length;
-    for (const piece of lines) {
-      bytes.set(piece, end);
-      end += piece.length;
-    }
-    return bytes;
   }
 }

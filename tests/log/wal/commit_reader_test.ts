@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { type Commit, encodeCommitHeader } from "../../../src/log/wal/commit_frame.ts";
+import { type Commit, encodeCommit } from "../../../src/log/wal/commit_frame.ts";
 import { CommitReader, readCommits } from "../../../src/log/wal/commit_reader.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { appendBytes, flipBit, truncateAt } from "../../support/corrupt.ts";
@@ -50,16 +50,13 @@ test("CommitReader stops at the first invalid commit and reports why", async () 
     ["one more byte", appendBytes(bytes, "\n"), bytes.length, /no commit header/],
     [
       "a body without a final LF",
-      Buffer.concat([
-        encodeCommitHeader({ ...commit, bytes: noLineEnd.length }, [noLineEnd]),
-        noLineEnd,
-      ]),
+      encodeCommit({ ...commit, bytes: noLineEnd.length }, [noLineEnd]),
       0,
       /does not match/,
     ],
     [
       "a body over the limit",
-      encodeCommitHeader({ ...commit, bytes: 2 ** 40 }, []),
+      encodeCommit({ ...commit, bytes: 2 ** 40 }, []),
       0,
       /no commit header/,
     ],
