@@ -151,9 +151,6 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytes);
 }
 
-/** The start of the last response. */
-let latestHead = { status: 0, headers: {}, text: "" };
-
 /** The time in the last response, in seconds, and as a `date` header. */
 let dateSecond = NaN;
 let dateText = "";
@@ -164,14 +161,10 @@ function formatHead(
   keepsAlive: boolean,
   framing?: number | "chunked",
 ): string {
-  if (status !== latestHead.status || headers !== latestHead.headers) {
-    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
-    for (const name in headers) {
-      if (name !== "connection") text += `${name}: ${headers[name]}\r\n`;
-    }
-    latestHead = { status, headers, text };
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
+  for (const name in headers) {
+    if (name !== "connection") head += `${name}: ${headers[name]}\r\n`;
   }
-  let head = latestHead.text;
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
   if (!keepsAlive) head += "connection: close\r\n";
