@@ -102,9 +102,8 @@ export function createHandler(options: HandlerOptions): HttpHandler {
       return INTERNAL_ERROR;
     }
   };
-  return async (request) => {
-    const response = await answer(request);
-    return request.method === "HEAD" ? withoutBody(response) : response;
+  return (request) => {
+    return request.method === "HEAD" ? answer(request).then(withoutBody) : answer(request);
   };
 }
 
@@ -141,26 +140,28 @@ export function createRoutes(
   /** Responds with the document that `use` returns for the body. */
   const post = (limitBytes: number, use: (body: Uint8Array) => Promise<unknown>): Endpoint => {
     const limits = { limitBytes, admission, stallWatch: bodyWatch };
-    return async (request, query) => {
+    const refuse = (error: unknown) => {
+      if (error instanceof ApiError) return reserved(errorResponse(error));
+      throw error;
+    };
+    return (request, query) => {
       parseQuery(query, []);
-      try {
-        return jsonResponse(await withBody(request, limits, use));
-      } catch (error) {
-        if (error instanceof ApiError) return reserved(errorResponse(error));
-        throw error;
-      }
+      return withBody(request, limits, use).then(jsonResponse, refuse);
     };
   };
-  const ingest = async (body: Uint8Array) => {
+  const append = (batch: PreparedBatch) => log.append(batch);
+  const ingest = (body: Uint8Array) =>
+    log.isBehind
+      ? ingestLate(body)
+      : roomFor(body.length).run(body.length, () => prepare(body), append);
+  const ingestLate = async (body: Uint8Array) => {
     const room = roomFor(body.length);
-    if (log.isBehind) {
-      // The batch must not take memory while it waits, so it is prepared twice, first from a copy.
-      const copy = () => prepare(new Uint8Array(body));
-      const receipt = await room.run(body.length, copy, (batch) => log.receiptOf(batch));
-      if (receipt !== null) return receipt;
-      await log.whenRoom(body.length);
-    }
-    return await room.run(body.length, () => prepare(body), (batch) => log.append(batch));
+    // The batch must not take memory while it waits, so it is prepared twice, first from a copy.
+    const copy = () => prepare(new Uint8Array(body));
+    const receipt = await room.run(body.length, copy, (batch) => log.receiptOf(batch));
+    if (receipt !== null) return receipt;
+    await log.whenRoom(body.length);
+    return await room.run(body.length, () => prepare(body), append);
   };
   const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
   /** Reserves memory for a response, until it has been written. */

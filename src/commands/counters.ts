@@ -1,6 +1,7 @@
 /** Counters for `serve` since startup, printed as one line of JSON. */
 import process from "node:process";
-import type { HttpHandler } from "../http/message.ts";
+import type { Receipt } from "../event/types.ts";
+import type { HttpHandler, HttpResponse } from "../http/message.ts";
 import type { Storage } from "../log/storage/storage.ts";
 import type { EventLog } from "../service/event_log.ts";
 
@@ -17,19 +18,18 @@ export class Counters {
 
   /** Wraps `append` to count its receipts. */
   ofAppends(append: EventLog["append"]): EventLog["append"] {
-    return async (batch) => {
-      const receipt = await append(batch);
+    const count = (receipt: Receipt) => {
       const isNew = receipt.status === "committed";
       this.#committed[isNew ? "batches" : "duplicates"] += 1;
       if (isNew) this.#committed.events += receipt.events;
       return receipt;
     };
+    return (batch) => append(batch).then(count);
   }
 
   /** Wraps a handler to count its error documents by code. */
   ofResponses(handler: HttpHandler): HttpHandler {
-    return async (request) => {
-      const response = await handler(request);
+    const count = (response: HttpResponse) => {
       if (response.status >= 400 && typeof response.body === "string") {
         // The code comes first. Parsing a document of many errors would take long.
         const [, error = "other"] = /^\{"error":"(\w+)"/.exec(response.body) ?? [];
@@ -37,6 +37,7 @@ export class Counters {
       }
       return response;
     };
+    return (request) => handler(request).then(count);
   }
 
   /** Wraps a storage to time the syncs of its files. */

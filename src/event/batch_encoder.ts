@@ -23,7 +23,7 @@ const PIECES = 10;
 export const STREAM = 0;
 export const RECORD_KEY = 2;
 export const KIND = 4;
-export const OCCURRED_AT = 6;
+const OCCURRED_AT = 6;
 export const PAYLOAD = 8;
 
 /** Integers per event in `EncodedEvents.offsets`, and the index of each. */
@@ -44,7 +44,7 @@ const NO_TIME = "0".repeat(24);
 const NO_HASH = "0".repeat(64);
 
 /** A range of the scratch buffer. */
-interface Part {
+export interface Part {
   start: number;
   end: number;
 }
@@ -126,23 +126,23 @@ class BatchEncoder {
     this.setPiece(event + PAYLOAD, start, writer.size);
   }
 
-  finish(source: string, batchId: string): { events: EncodedEvents; batchDigest: string } {
+  /** Appends a string literal in canonical form. */
+  quote(text: string): Part {
+    const start = this.#writer.size;
+    this.#writer.text(quoteString(text));
+    return { start, end: this.#writer.size };
+  }
+
+  /** Completes the batch, whose source and id are string literals in the scratch buffer. */
+  finish(source: Part, batchId: Part): { events: EncodedEvents; batchDigest: string } {
     const count = this.#count;
-    const sourceText = this.#write(quoteString(source));
-    const batchIdText = this.#write(quoteString(batchId));
     const offsets = new Int32Array(count * OFFSETS);
-    const lines = this.#lines(sourceText, batchIdText, offsets);
-    const envelopes = this.#envelopes(sourceText, batchIdText, offsets);
-    const batchDigest = this.#digest(sourceText);
+    const lines = this.#lines(source, batchId, offsets);
+    const envelopes = this.#envelopes(source, batchId, offsets);
+    const batchDigest = this.#digest(source);
     const streams = this.#streams();
     this.#dropOutsized();
     return { events: { count, streams, lines, envelopes, offsets }, batchDigest };
-  }
-
-  #write(text: string): Part {
-    const start = this.#writer.size;
-    this.#writer.text(text);
-    return { start, end: this.#writer.size };
   }
 
   /** Joins constant parts, since a few long copies are cheaper than many short ones. */
@@ -267,9 +267,8 @@ export function encodeBatch(batch: CheckedBatch): PreparedBatch {
   batchEncoder.begin();
   const { writer } = batchEncoder;
   const write = (piece: number, text: string) => {
-    const start = writer.size;
-    writer.text(quoteString(text));
-    batchEncoder.setPiece(piece, start, writer.size);
+    const { start, end } = batchEncoder.quote(text);
+    batchEncoder.setPiece(piece, start, end);
   };
   for (const { stream, recordKey, kind, occurredAt, payload } of batch.events) {
     const event = batchEncoder.addEvent();
@@ -282,7 +281,8 @@ export function encodeBatch(batch: CheckedBatch): PreparedBatch {
     batchEncoder.endPayload(event, start);
   }
   const { source, batchId, precondition, lineage } = batch;
-  return { source, batchId, precondition, lineage, ...batchEncoder.finish(source, batchId) };
+  const encoded = batchEncoder.finish(batchEncoder.quote(source), batchEncoder.quote(batchId));
+  return { source, batchId, precondition, lineage, ...encoded };
 }
 
 /** The values with which the events in a batch are stamped. */

@@ -13,7 +13,7 @@ import {
 import {
   batchEncoder as encoder,
   KIND,
-  OCCURRED_AT,
+  type Part,
   PAYLOAD,
   RECORD_KEY,
   STREAM,
@@ -39,14 +39,12 @@ const PRECONDITION_DEPTH = 1;
 /** Approximate bytes that the encoder adds per event for hashes and member names. */
 const ADDED_BYTES = 480;
 
-/** Members in an event and their pieces. Each name starts with a different letter. */
-const EVENT_MEMBERS = [
-  { name: Buffer.from('"stream"'), piece: STREAM },
-  { name: Buffer.from('"record_key"'), piece: RECORD_KEY },
-  { name: Buffer.from('"kind"'), piece: KIND },
-  { name: Buffer.from('"occurred_at"'), piece: OCCURRED_AT },
-  { name: Buffer.from('"payload"'), piece: PAYLOAD },
-];
+const quoted = (...names: string[]) => names.map((name) => Buffer.from(`"${name}"`));
+/** The members of an event, in the order of their pieces. */
+const EVENT_MEMBERS = quoted("stream", "record_key", "kind", "occurred_at", "payload");
+const PIECE_STEP = RECORD_KEY - STREAM;
+const BATCH_MEMBERS = quoted("events", "source", "batch_id", "v", "stream_precondition");
+const [EVENTS, SOURCE, BATCH_ID, VERSION, PRECONDITION] = [0, 1, 2, 3, 4];
 const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
 
 /** Sentinel after the body; see `CanonicalCopy`. */
@@ -76,8 +74,8 @@ class BatchReader {
   readonly #start: number;
   readonly #end: number;
   readonly #copies: PayloadCopies;
-  #source: string | undefined;
-  #batchId: string | undefined;
+  #source: Part | undefined;
+  #batchId: Part | undefined;
   /** The stream precondition in canonical JSON. */
   #precondition: string | undefined;
   #hasVersion = false;
@@ -103,13 +101,16 @@ class BatchReader {
   }
 
   read(): PreparedBatch | null {
-    const at = this.#readObject(skipBlanks(this.#bytes, this.#start), this.#readBatchMember);
+    const isEvent = false;
+    const at = this.#readObject(skipBlanks(this.#bytes, this.#start), isEvent);
     if (at === NOT_TAKEN || skipBlanks(this.#bytes, at) !== this.#end) return null;
-    const source = this.#source;
-    const batchId = this.#batchId;
-    if (source === undefined || batchId === undefined || this.#events === 0) return null;
+    if (this.#source === undefined || this.#batchId === undefined || this.#events === 0) {
+      return null;
+    }
+    const source = this.#text(this.#source);
+    const batchId = this.#text(this.#batchId);
     if (sourceFault(source) !== null || batchIdFault(batchId) !== null) return null;
-    const { events, batchDigest } = encoder.finish(source, batchId);
+    const { events, batchDigest } = encoder.finish(this.#source, this.#batchId);
     const isPlain = events.streams.every(({ stream }) =>
       nameFault(stream) === null && stream !== SOURCE_LINEAGE_STREAM
     );
@@ -128,11 +129,8 @@ class BatchReader {
     return isValid ? { stream, expectedFrontier } : null;
   }
 
-  /**
-   * Reads a non-empty object and returns its end index.
-   * @param readMember receives the starts of the name and the value; returns the value's end.
-   */
-  #readObject(start: number, readMember: (nameAt: number, at: number) => number): number {
+  /** Reads a non-empty object, which is an event or the batch, and returns its end index. */
+  #readObject(start: number, isEvent: boolean): number {
     const body = this.#bytes;
     if (body[start] !== OPEN_OBJECT) return NOT_TAKEN;
     let at = start;
@@ -142,36 +140,37 @@ class BatchReader {
       if (nameEnd === NOT_TAKEN) return NOT_TAKEN;
       at = skipBlanks(body, nameEnd);
       if (body[at] !== COLON) return NOT_TAKEN;
-      at = readMember(nameAt, skipBlanks(body, at + 1));
+      at = skipBlanks(body, at + 1);
+      at = isEvent ? this.#readEventMember(nameAt, at) : this.#readBatchMember(nameAt, at);
       if (at === NOT_TAKEN) return NOT_TAKEN;
       at = skipBlanks(body, at);
     } while (body[at] === COMMA);
     return body[at] === CLOSE_OBJECT ? at + 1 : NOT_TAKEN;
   }
 
-  readonly #readBatchMember = (nameAt: number, at: number): number => {
-    const end = plainStringEnd(this.#bytes, at);
-    switch (this.#text(nameAt, plainStringEnd(this.#bytes, nameAt))) {
-      case "events":
+  /** Reads the member whose name begins at `nameAt`. @returns the end of its value, at `at`. */
+  #readBatchMember(nameAt: number, at: number): number {
+    switch (memberAt(this.#bytes, nameAt, BATCH_MEMBERS)) {
+      case EVENTS:
         return this.#events === 0 ? this.#readEvents(at) : NOT_TAKEN;
-      case "source":
-        if (end === NOT_TAKEN || this.#source !== undefined) return NOT_TAKEN;
-        this.#source = this.#text(at, end);
-        return end;
-      case "batch_id":
-        if (end === NOT_TAKEN || this.#batchId !== undefined) return NOT_TAKEN;
-        this.#batchId = this.#text(at, end);
-        return end;
-      case "v":
+      case SOURCE:
+        if (this.#source !== undefined) return NOT_TAKEN;
+        this.#source = { start: at, end: plainStringEnd(this.#bytes, at) };
+        return this.#source.end;
+      case BATCH_ID:
+        if (this.#batchId !== undefined) return NOT_TAKEN;
+        this.#batchId = { start: at, end: plainStringEnd(this.#bytes, at) };
+        return this.#batchId.end;
+      case VERSION:
         if (this.#hasVersion || this.#bytes[at] !== DIGIT_1) return NOT_TAKEN;
         this.#hasVersion = true;
         return at + 1;
-      case "stream_precondition":
+      case PRECONDITION:
         return this.#readPrecondition(at);
       default:
         return NOT_TAKEN;
     }
-  };
+  }
 
   /** Copies the precondition in canonical form, which excludes repeated names. */
   #readPrecondition(at: number): number {
@@ -189,12 +188,13 @@ class BatchReader {
   #readEvents(start: number): number {
     const body = this.#bytes;
     if (body[start] !== OPEN_ARRAY) return NOT_TAKEN;
+    const isEvent = true;
     let at = start;
     do {
       if (this.#events === BATCH_EVENTS_MAX) return NOT_TAKEN;
       this.#pieces = encoder.addEvent();
       this.#seenBits = 0;
-      at = this.#readObject(skipBlanks(body, at + 1), this.#readEventMember);
+      at = this.#readObject(skipBlanks(body, at + 1), isEvent);
       if (at === NOT_TAKEN || (this.#seenBits & REQUIRED_BITS) !== REQUIRED_BITS) return NOT_TAKEN;
       this.#events += 1;
       at = skipBlanks(body, at);
@@ -203,16 +203,17 @@ class BatchReader {
   }
 
   /** Validates and records a member. @returns the end of its value. */
-  readonly #readEventMember = (nameAt: number, at: number): number => {
-    const piece = pieceOf(this.#bytes, nameAt);
-    if (piece === NOT_TAKEN || (this.#seenBits & 1 << piece) !== 0) return NOT_TAKEN;
+  #readEventMember(nameAt: number, at: number): number {
+    const member = memberAt(this.#bytes, nameAt, EVENT_MEMBERS);
+    const piece = member * PIECE_STEP;
+    if (member === NOT_TAKEN || (this.#seenBits & 1 << piece) !== 0) return NOT_TAKEN;
     this.#seenBits |= 1 << piece;
     if (piece === PAYLOAD) return this.#readPayload(at);
     const end = plainStringEnd(this.#bytes, at);
     if (end === NOT_TAKEN || !this.#isValid(piece, at, end)) return NOT_TAKEN;
     encoder.setPiece(this.#pieces + piece, at, end);
     return end;
-  };
+  }
 
   #readPayload(at: number): number {
     const { writer } = encoder;
@@ -243,15 +244,16 @@ class BatchReader {
     }
   }
 
-  #text(start: number, end: number): string {
+  /** Returns the characters of a string literal. */
+  #text({ start, end }: Part): string {
     return this.#bytes.toString("utf8", start + 1, end - 1);
   }
 }
 
-/** Returns the piece for the member whose name begins at `at`. */
-function pieceOf(bytes: Buffer, at: number): number {
-  for (const { name, piece } of EVENT_MEMBERS) {
-    if (bytes[at + 1] === name[1]) return startsWith(bytes, at, name) ? piece : NOT_TAKEN;
+/** Returns the number of the member whose name begins at `at`. */
+function memberAt(bytes: Buffer, at: number, names: readonly Buffer[]): number {
+  for (let member = 0; member < names.length; member++) {
+    if (startsWith(bytes, at, names[member]!)) return member;
   }
   return NOT_TAKEN;
 }

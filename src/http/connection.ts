@@ -48,6 +48,8 @@ const NOTHING = Buffer.alloc(0);
 const HEAD_END = Buffer.from("\r\n\r\n");
 /** Start of a HEAD request, whose response has no body. */
 const HEAD_START = "HEAD ";
+/** A longer head is not kept between requests. */
+const KEPT_HEAD_BYTES_MAX = 1024;
 const CR = 0x0d;
 const LF = 0x0a;
 
@@ -60,6 +62,9 @@ export class Connection {
   #input: Buffer = NOTHING;
   /** Length of the input prefix already searched for the end of a head. */
   #searchedBytes = 0;
+  /** The last short head, which most clients repeat, and its text. */
+  #head: RequestHead | null = null;
+  #headText: string | null = null;
   #body: IncomingBody | null = null;
   #isBusy = false;
   /** Resolves when the last request has been served. */
@@ -144,7 +149,10 @@ export class Connection {
     this.#host.headWatch.stop(this.destroy);
     const rest = end + HEAD_END.length;
     this.#input = rest === input.length ? NOTHING : input.subarray(rest);
-    return parseRequestHead(input.toString("latin1", 0, end));
+    const text = input.toString("latin1", 0, end);
+    if (text !== this.#headText) this.#head = parseRequestHead(text);
+    this.#headText = text.length <= KEPT_HEAD_BYTES_MAX ? text : null;
+    return this.#head!;
   }
 
   /** Skips empty lines before a request (RFC 9112 section 2.2). */

@@ -151,6 +151,10 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytes);
 }
 
+/** The time in the last response, in seconds, and as a `date` header. */
+let dateSecond = NaN;
+let dateText = "";
+
 /** @param framing the body length; absent for HEAD, or if closing the connection delimits it. */
 function formatHead(
   { status, headers }: HttpResponse,
@@ -164,7 +168,9 @@ function formatHead(
   if (typeof framing === "number") head += `content-length: ${framing}\r\n`;
   else if (framing === "chunked") head += "transfer-encoding: chunked\r\n";
   if (!keepsAlive) head += "connection: close\r\n";
-  return `${head}date: ${new Date().toUTCString()}\r\n\r\n`;
+  const second = Math.floor(Date.now() / 1000);
+  if (second !== dateSecond) dateText = new Date(1000 * (dateSecond = second)).toUTCString();
+  return `${head}date: ${dateText}\r\n\r\n`;
 }
 
 /** Returns the chunk-size line for a piece (RFC 9112 section 7.1). */

@@ -80,6 +80,11 @@ class SealStopped extends Error {}
 export class Log {
   readonly storage: OwnedStorage;
   readonly sealed: SealedHistory;
+  /**
+   * The files that are not yet sealed, oldest first. A file leaves this list in the same turn of
+   * the event loop in which its segments are added to `sealed`.
+   */
+  unsealed: readonly CommitFile[];
   readonly #options: LogOptions;
   readonly #report: Report;
   readonly #ids: EventIdSource;
@@ -108,6 +113,7 @@ export class Log {
     this.#manifest = recovered.manifest;
     this.#pending = recovered.pending;
     this.#tail = recovered.tail;
+    this.unsealed = [...this.#pending, this.#tail];
     this.#writer = new TailWriter(this.#tail);
     this.#snapshot = this.#takeSnapshot();
     this.#rotateAtBytes = this.#rotateBytes;
@@ -120,14 +126,6 @@ export class Log {
 
   get snapshot(): LogSnapshot {
     return this.#snapshot;
-  }
-
-  /**
-   * The files that are not yet sealed, oldest first. A file leaves this list in the same turn of
-   * the event loop in which its segments are added to `sealed`.
-   */
-  get unsealed(): readonly CommitFile[] {
-    return [...this.#pending, this.#tail];
   }
 
   get hasUnsealed(): boolean {
@@ -342,6 +340,7 @@ export class Log {
     this.sealed.add(segments);
     this.#merging?.start();
     this.#pending = this.#pending.slice(1);
+    this.unsealed = this.unsealed.slice(1);
     pending.sealInto(this.sealed.files.slice(known));
     this.#snapshot = this.#takeSnapshot();
     this.endWaits();
@@ -407,6 +406,7 @@ export class Log {
     const writable = pending.moveTo(rotated.path, rotated.pending);
     this.#pending = [...this.#pending, pending];
     this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
+    this.unsealed = [...this.unsealed, this.#tail];
     this.#writer = new TailWriter(this.#tail);
     this.#snapshot = this.#takeSnapshot();
     // The rotation is complete, so a failure only leaks a descriptor.

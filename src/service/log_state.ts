@@ -51,6 +51,8 @@ export class LogState {
   /** Returns the retirement of a source, or null if it is not retired. */
   findRetirement(source: string): Maybe<Retirement | null> {
     const unsealedFrontier = this.#findUnsealed((batches) => batches.sourceFrontier(source));
+    const hasRetirements = this.#log.unsealed.some(({ batches }) => batches.hasRetirements);
+    if (unsealedFrontier !== null && !hasRetirements) return null;
     const frontier = unsealedFrontier ?? this.#log.sealed.sourceFrontier(source);
     return whenKnown(frontier, (finalFrontier) => {
       if (finalFrontier === null) return null;
@@ -69,8 +71,9 @@ export class LogState {
 
   /** Returns the first value found, from the newest file to the oldest. */
   #findUnsealed<Value>(find: (batches: BatchIndex) => Value | null): Value | null {
-    for (const { batches } of this.#log.unsealed.toReversed()) {
-      const found = find(batches);
+    const { unsealed } = this.#log;
+    for (let place = unsealed.length - 1; place >= 0; place--) {
+      const found = find(unsealed[place]!.batches);
       if (found !== null) return found;
     }
     return null;

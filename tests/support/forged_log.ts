@@ -8,7 +8,7 @@ import { sha256Hex } from "../../src/event/hash.ts";
 import {
   type BatchEntry,
   type Commit,
-  encodeCommitHeader,
+  encodeCommit,
   parseCommitHeader,
 } from "../../src/log/wal/commit_frame.ts";
 import { ROW_GROUP_EVENTS_MAX } from "../../src/limits.ts";
@@ -40,9 +40,9 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
 
 /** A file with these commits, with each length and sha256 recomputed. */
 export function joinCommits(commits: readonly CommitParts[]): Buffer {
-  return Buffer.concat(commits.flatMap(({ commit, lines }) => {
+  return Buffer.concat(commits.map(({ commit, lines }) => {
     const body = Buffer.from(lines.map((line) => `${line}\n`).join(""));
-    return [encodeCommitHeader({ ...commit, bytes: body.length }, [body]), body];
+    return encodeCommit({ ...commit, bytes: body.length }, [body]);
   }));
 }
 

@@ -44,9 +44,9 @@ export async function pendingFile(
   let head = GENESIS_HEAD_HEX;
   for (const [number, batches] of commits.entries()) {
     const nowMs = TEST_TIME_MS + number;
-    const { commit, header, lines } = await buildCommit({ batches, ids, head, nowMs });
-    pieces.push(header, ...lines);
-    bodies.push(...lines);
+    const { commit, frame } = await buildCommit({ batches, ids, head, nowMs });
+    pieces.push(frame);
+    bodies.push(frame.subarray(frame.length - commit.bytes));
     entries.push(...commit.batches);
     head = commit.head;
   }

@@ -7,6 +7,7 @@
  * are in blocks, and a block that a snapshot has is copied before it is changed.
  */
 import { Buffer } from "node:buffer";
+import { DIGIT_VALUES } from "../../event/hash.ts";
 
 /** Records in a block. */
 export const BLOCK_ENTRIES = 2048;
@@ -15,6 +16,7 @@ const FIRST_KEY_BYTES = 512;
 const GROWTH_FACTOR = 1.25;
 const SLOTS_MIN = 32;
 const SPACE = 0x20;
+const HYPHEN = 0x2d;
 
 /** Keys come from clients; the seed keeps them from choosing keys that collide. */
 const SEED = Math.trunc(Math.random() * 2 ** 32);
@@ -180,5 +182,9 @@ function grown(values: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
 
 /** Writes an event id or lowercase hex digits as bytes at `at`. */
 export function writeHex(into: Buffer, at: number, text: string): void {
-  into.write(text.replaceAll("-", ""), at, "hex");
+  for (let digit = 0; digit < text.length; digit += 2) {
+    if (text.charCodeAt(digit) === HYPHEN) digit += 1;
+    const high = DIGIT_VALUES[text.charCodeAt(digit)]!;
+    into[at++] = high << 4 | DIGIT_VALUES[text.charCodeAt(digit + 1)]!;
+  }
 }

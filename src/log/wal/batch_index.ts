@@ -1,5 +1,6 @@
 /** The batches, frontiers and streams in an unsealed file: the tail or a pending file. */
 import { assert } from "../../assert.ts";
+import { SYSTEM_SOURCE } from "../../event/system_names.ts";
 import { HASH_BYTES, UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { KeyTable, writeHex } from "../read/key_table.ts";
 import { StreamCounts } from "../read/stream_counts.ts";
@@ -22,6 +23,8 @@ const RECORD_BYTES = EVENTS + 4;
 
 export class BatchIndex {
   readonly streams: StreamCounts = new StreamCounts();
+  /** Most files have none, and need no look-up of those of a source. */
+  hasRetirements = false;
   readonly #batches = new KeyTable(RECORD_BYTES);
   /** The last event from each source, as the count of a stream without a name. */
   readonly #sources = new StreamCounts();
@@ -41,6 +44,7 @@ export class BatchIndex {
     bytes.writeUInt32LE(events, at + EVENTS);
     const isLater = this.#sources.add(source, "", events, last_event_id);
     assert(isLater, "a source's frontier must advance");
+    this.hasRetirements ||= source === SYSTEM_SOURCE;
   }
 
   /** Counts the next events in a stream. @throws {CorruptLogError} if they are out of order. */

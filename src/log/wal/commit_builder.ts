@@ -13,16 +13,15 @@ import type { PreparedBatch } from "../../event/types.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import type { StreamGrowth } from "./batch_index.ts";
-import { type BatchEntry, type Commit, encodeCommitHeader } from "./commit_frame.ts";
+import { type BatchEntry, type Commit, encodeCommit } from "./commit_frame.ts";
 
 /** Events stamped before other clients get a turn: a few milliseconds of work. */
 const SLICE_EVENTS = 2000;
 
 export interface BuiltCommit {
   commit: Commit;
-  header: Buffer;
-  /** The event lines for each batch, in the batch's own buffer. */
-  lines: readonly Buffer[];
+  /** The commit's bytes in the file. */
+  frame: Buffer;
   /** Events added to each stream, batch by batch. */
   growth: readonly StreamGrowth[];
 }
@@ -46,7 +45,8 @@ export async function buildCommit(
   let sliceEvents = 0;
   for (const batch of batches) {
     const { events } = batch;
-    const eventIds = Array.from({ length: events.count }, () => ids.next());
+    const eventIds: string[] = [];
+    while (eventIds.length < events.count) eventIds.push(ids.next());
     for (let first = 0; first < events.count;) {
       if (sliceEvents === SLICE_EVENTS) {
         sliceEvents = 0;
@@ -96,8 +96,9 @@ export function frameCommit(
 ): BuiltCommit {
   const bodyBytes = sumOf(lines, ({ length }) => length);
   const commit: Commit = { batches, bytes: bodyBytes, head };
-  const header = encodeCommitHeader(commit, lines);
+  const frame = encodeCommit(commit, lines);
+  const headerBytes = frame.length - bodyBytes;
   assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "commit lines must be within the limit");
-  assert(header.length <= COMMIT_HEADER_BYTES_MAX, "a commit header must be within the limit");
-  return { commit, header, lines, growth };
+  assert(headerBytes <= COMMIT_HEADER_BYTES_MAX, "a commit header must be within the limit");
+  return { commit, frame, growth };
 }

@@ -10,7 +10,8 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { isEventId } from "../../event/event_id.ts";
-import { isSha256Hex } from "../../event/hash.ts";
+import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
+import { sumOf } from "../../sum.ts";
 
 /** A batch in a commit, with its members in file order. */
 export interface BatchEntry {
@@ -49,15 +50,25 @@ export function closesAsHeader(bytes: Buffer, end: number): boolean {
 }
 
 /**
- * Encodes a commit's header line, including its LF. `lines` are the event lines in one or more
- * pieces. The members of the interfaces are in RFC 8785 order, so JSON.stringify is canonical.
+ * Encodes a commit: its header line, then its event lines, which are given in one or more pieces.
+ * The members of the interfaces are in RFC 8785 order, so JSON.stringify is canonical.
  */
-export function encodeCommitHeader(commit: Commit, lines: readonly Uint8Array[]): Buffer {
+export function encodeCommit(commit: Commit, lines: readonly Uint8Array[]): Buffer {
   const commitText = JSON.stringify(commit);
-  const hash = createHash("sha256").update(commitText).update("\n");
-  for (const piece of lines) hash.update(piece);
-  const sha256 = hash.digest("hex");
-  return Buffer.from(`{"commit":${commitText}${SUFFIX_PREFIX}${sha256}"}\n`);
+  const commitBytes = Buffer.byteLength(commitText);
+  const headerBytes = HEADER_PREFIX.length + commitBytes + SUFFIX_LENGTH + 1;
+  const frame = Buffer.allocUnsafe(headerBytes + sumOf(lines, ({ length }) => length));
+  let end = headerBytes;
+  for (const piece of lines) {
+    frame.set(piece, end);
+    end += piece.length;
+  }
+  // What the hash covers stands together first, and is hashed in one call.
+  const hashedStart = headerBytes - 1 - commitBytes;
+  frame.write(`${commitText}\n`, hashedStart);
+  const sha256 = sha256Hex(frame.subarray(hashedStart));
+  frame.write(`{"commit":${commitText}${SUFFIX_PREFIX}${sha256}"}\n`);
+  return frame;
 }
 
 /** Parses the header line [start, end) of `bytes`, without its LF; null if it is not a header. */

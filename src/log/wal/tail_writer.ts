@@ -3,7 +3,7 @@
  * unknown. After an unknown outcome, the writer accepts no more commits. It never retries an fsync,
  * since the kernel may have dropped the pages that it could not write.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { freeOwnMemory } from "../../free_memory.ts";
 import { RESERVED_BYTES, RESERVING_TAIL_BYTES_MIN } from "../../limits.ts";
 import type { BuiltCommit } from "./commit_builder.ts";
@@ -11,7 +11,6 @@ import type { CommitFile } from "./commit_file.ts";
 import { reservedKey, reservedSpace } from "./reserved_space.ts";
 import { StorageFullError, WriterPoisonedError } from "../storage/errors.ts";
 import { type CallMode, isNoRoom } from "../storage/storage.ts";
-import { sumOf } from "../../sum.ts";
 
 /**
  * A commit is quick if its write and sync together take at most this long. After a quick one, the
@@ -52,9 +51,8 @@ export class TailWriter {
    */
   async append(built: BuiltCommit): Promise<void> {
     if (this.#poison !== null) throw this.#poison;
-    const { commit, header, lines, growth } = built;
+    const { commit, frame: bytes, growth } = built;
     const offset = this.#tail.endBytes;
-    const bytes = joined([header, ...lines]);
     // A clean-shutdown marker reserves nothing.
     const isDue = commit.batches.length > 0 && this.#isReservationDue(offset, bytes.length);
     const written = isDue ? await this.#withReserve(offset, bytes) : bytes;
@@ -122,15 +120,4 @@ export class TailWriter {
       throw this.poisonBy("an fsync of the tail failed", error);
     });
   }
-}
-
-/** Joins pieces in an unpooled buffer, since a pooled one would retain its whole slab. */
-function joined(pieces: readonly Uint8Array[]): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(sumOf(pieces, ({ length }) => length));
-  let end = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, end);
-    end += piece.length;
-  }
-  return bytes;
 }
