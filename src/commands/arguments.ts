@@ -21,7 +21,8 @@ export type Invocation =
   | { command: "init"; dir: string }
   | { command: "serve"; configPath: string }
   | { command: "seal"; configPath: string }
-  | { command: "verify"; configPath: string; chain: boolean };
+  | { command: "verify"; configPath: string; chain: boolean }
+  | { command: "backup"; configPath: string; dir: string; keep: number | null };
 
 /** Parses arguments. @throws {CommandError} with exit status 2 if they are invalid. */
 export function parseArguments(args: string[]): Invocation {
@@ -39,9 +40,10 @@ export function parseArguments(args: string[]): Invocation {
     throw usageError(`missing command; use one of ${COMMAND_NAMES.join(", ")}`);
   }
   const command = named("command", name, COMMAND_NAMES);
-  const chain = options.chain !== undefined;
-  if (chain && !COMMANDS[command].options.includes("chain")) {
-    throw usageError(`${command} does not accept --chain`);
+  for (const option of ["chain", "keep"] as const) {
+    if (options[option] !== undefined && !COMMANDS[command].options.includes(option)) {
+      throw usageError(`${command} does not accept --${option}`);
+    }
   }
   const dir = COMMANDS[command].operand && operands.shift();
   if (dir === "") throw usageError(`${command} requires a directory, got an empty path`);
@@ -50,7 +52,18 @@ export function parseArguments(args: string[]): Invocation {
   }
   if (command === "init") return { command, dir: dir ?? "." };
   const configPath = options.config ?? DEFAULT_CONFIG_PATH;
-  return command === "verify" ? { command, configPath, chain } : { command, configPath };
+  if (command === "verify") return { command, configPath, chain: options.chain !== undefined };
+  if (command !== "backup") return { command, configPath };
+  if (dir === undefined) throw usageError("backup requires a directory");
+  if (!/^([1-9]\d*)?$/.test(options.keep ?? "")) {
+    throw usageError("--keep requires a number from 1");
+  }
+  return {
+    command,
+    configPath,
+    dir,
+    keep: options.keep === undefined ? null : Number(options.keep),
+  };
 }
 
 /** Splits arguments into options, of which those without a value are empty, and the others. */

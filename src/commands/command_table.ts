@@ -5,8 +5,8 @@
 import { basename } from "node:path";
 import process from "node:process";
 
-export type CommandName = "init" | "serve" | "seal" | "verify";
-export type OptionName = "config" | "chain" | "help" | "version" | "completions" | "man";
+export type CommandName = "init" | "serve" | "seal" | "verify" | "backup";
+export type OptionName = "config" | "chain" | "keep" | "help" | "version" | "completions" | "man";
 export type Shell = "bash" | "zsh" | "fish";
 
 /** The name by which the program was invoked. Debian has a different program named `service`. */
@@ -55,6 +55,11 @@ export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
   chain: {
     type: "boolean",
     effect: "With verify, recompute all payload hashes, event hashes and the chain",
+  },
+  keep: {
+    type: "string",
+    value: "NUMBER",
+    effect: "With backup, remove older copies until this many are left",
   },
   help: { type: "boolean", short: "h", effect: "Print this help, or the help for a command" },
   version: { type: "boolean", short: "V", effect: "Print the version" },
@@ -105,6 +110,16 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       "Prints a JSON report on standard output and details of a failure on standard error. " +
       "Checks structure, file hashes, order and batch digests. With --chain, also reads and " +
       "hashes every payload, every event and the history chain.",
+  },
+  backup: {
+    operand: "DIR",
+    options: ["config", "keep", "help"],
+    example: `/backup/log ${ON_LOG} --keep 7`,
+    summary: "Add a verified copy of the deployment to DIR, even while serve runs",
+    description:
+      "The copy is a deployment in a new directory in DIR, to which DIR/latest links. It shares " +
+      "segments with the last copy as hard links. Prints its path, last event and chain head as " +
+      "a line of JSON on standard output. Can be interrupted at any time.",
   },
 };
 

@@ -66,6 +66,11 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
       const { chain } = invocation;
       return await verify(await loadConfig(invocation.configPath), { chain, terminal });
     }
+    case "backup": {
+      const { backup } = await import("./backup.ts");
+      const { dir, keep } = invocation;
+      return await backup(await loadConfig(invocation.configPath), { dir, keep, terminal });
+    }
   }
 }
 

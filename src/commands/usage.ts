@@ -64,11 +64,12 @@ function programUsage(): string {
 function commandUsage(command: CommandName): string {
   const { operand, options, example, summary, description } = COMMANDS[command];
   const forms = options.filter((name) => name !== "help").map(optionForm);
-  if (operand !== undefined) forms.push(operand);
+  const parts = [PROGRAM, command, ...forms.map((form) => `[${form}]`)];
+  if (operand !== undefined) parts.push(command === "backup" ? operand : `[${operand}]`);
   return [
     wrap(`${summary}.`),
     wrap(description),
-    ["Usage:", PROGRAM, command, ...forms.map((form) => `[${form}]`)].join(" "),
+    ["Usage:", ...parts].join(" "),
     section("Options", optionRows(options)),
     section("Example", `${INDENT}${PROGRAM} ${command} ${example}`),
     section("Exit status", rows(Object.entries(EXITS))),
@@ -124,7 +125,7 @@ function bashScript(): string {
 ${FUNCTION}() {
   local word=\${COMP_WORDS[COMP_CWORD]} offered="${words.join(" ")}"
   case \${COMP_WORDS[COMP_CWORD-1]} in
-    --config | init) offered="" ;;
+    --config | init | backup) offered="" ;;
     --completions) offered="${SHELLS.join(" ")}" ;;
   esac
   COMPREPLY=($(compgen -W "$offered" -- "$word"))
@@ -162,7 +163,7 @@ function fishScript(): string {
   const lines = [
     ...COMMAND_NAMES.map((name) => `${noCommand} -a ${name} -d '${COMMANDS[name].summary}'`),
     ...OPTION_NAMES.map(fishOption),
-    "-n '__fish_seen_subcommand_from init' -a '(__fish_complete_directories)'",
+    "-n '__fish_seen_subcommand_from init backup' -a '(__fish_complete_directories)'",
   ];
   return `# fish completion for ${PROGRAM}; save it as ~/.config/fish/completions/${PROGRAM}.fish
 complete -c ${PROGRAM} -f
