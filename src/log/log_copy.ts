@@ -257,7 +257,7 @@ class LogCopier {
     let [chunk, next] = [new Uint8Array(CHUNK_BYTES), new Uint8Array(CHUNK_BYTES)];
     const read = (offset: number, buffer: Uint8Array) =>
       file.read(buffer.subarray(0, Math.min(CHUNK_BYTES, sizeBytes - offset)), offset);
-    let reading = read(0, chunk);
+    let reading = sizeBytes > 0 ? read(0, chunk) : Promise.resolve(0);
     for (let offset = 0; offset < sizeBytes;) {
       const readBytes = await reading;
       if (readBytes === 0) throw new CorruptLogError(`${path}: ends at byte ${offset}`);
