@@ -26,6 +26,8 @@ import { remnantFault } from "./wal/remnant.ts";
 
 /** Bytes that are read at once. Signals are looked at in between. */
 const CHUNK_BYTES = 1024 * 1024;
+/** Bytes after which the copy is synced. */
+const SYNC_BYTES = 2 * CHUNK_BYTES;
 
 /**
  * What is known of the last commit in the tail. `through` is the last event that the service shows,
@@ -270,6 +272,8 @@ class LogCopier {
       hash.update(bytes);
       const [written] = await Promise.allSettled([writing, reading]);
       if (written.status === "rejected") throw written.reason;
+      // Unwritten pages of the copy would hold up the syncs of the service.
+      if (offset % SYNC_BYTES === 0) await into?.sync();
       await this.#options.beforeChunk();
     }
     return hash.digest("hex");
