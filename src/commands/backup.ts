@@ -100,9 +100,9 @@ async function addCopy(
       link: linkFrom(last === undefined ? null : join(root, last, dataPath, "log"), logDir),
       report: (line) => report(`backup: ${line}`),
       onProgress: progress.update,
-      beforeChunk: async () => {
+      betweenChunks: async () => {
         if (signals.isRequested) throw operationalError("interrupted; no copy was made or changed");
-        await giveWay();
+        return await giveWay();
       },
     });
     const configPath = join(partial, CONFIG_FILE);
@@ -135,7 +135,7 @@ async function addCopy(
  * Lowers the priority of this process. @returns a function that, while a service appends to the
  * tail, pauses in proportion to the work since its last call, so that appends wait less.
  */
-function startGivingWay(tail: string): () => Promise<void> {
+function startGivingWay(tail: string): () => Promise<boolean> {
   try {
     setPriority(NICENESS);
   } catch {
@@ -145,8 +145,10 @@ function startGivingWay(tail: string): () => Promise<void> {
   let [seenMs, sinceMs] = [writtenMs(), performance.now()];
   return async () => {
     const nowMs = writtenMs();
-    if (nowMs !== seenMs) await delay((performance.now() - sinceMs) * PAUSE_PER_WORK);
+    const isBusy = nowMs !== seenMs;
+    if (isBusy) await delay((performance.now() - sinceMs) * PAUSE_PER_WORK);
     [seenMs, sinceMs] = [nowMs, performance.now()];
+    return isBusy;
   };
 }
 

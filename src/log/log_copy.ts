@@ -25,9 +25,9 @@ import { CommitReader } from "./wal/commit_reader.ts";
 import { remnantFault } from "./wal/remnant.ts";
 
 /** Bytes that are read at once. Signals are looked at in between. */
-const CHUNK_BYTES = 1024 * 1024;
-/** Bytes after which the copy is synced. */
-const SYNC_BYTES = 2 * CHUNK_BYTES;
+const CHUNK_BYTES = 256 * 1024;
+/** Bytes after which a copy is synced, unless a service is appending, whose syncs would wait. */
+const SYNC_BYTES = 32 * CHUNK_BYTES;
 
 /**
  * What is known of the last commit in the tail. `through` is the last event that the service shows,
@@ -44,8 +44,8 @@ export interface CopyOptions {
   report: (line: string) => void;
   /** Called after each segment, with events. */
   onProgress: (copied: number, total: number) => void;
-  /** Called before each chunk; may throw to stop. */
-  beforeChunk: () => Promise<void> | void;
+  /** Called between chunks. Returns whether a service is appending. May throw to stop. */
+  betweenChunks: () => Promise<boolean>;
 }
 
 export interface CopiedLog {
@@ -85,6 +85,8 @@ class LogCopier {
   readonly #copied = new Set<string>();
   #linked = 0;
   #bytes = 0;
+  /** Whether a service is appending. */
+  #isBusy = false;
 
   constructor(from: Storage, into: Storage, options: CopyOptions) {
     this.#from = from;
@@ -272,9 +274,8 @@ class LogCopier {
       hash.update(bytes);
       const [written] = await Promise.allSettled([writing, reading]);
       if (written.status === "rejected") throw written.reason;
-      // Unwritten pages of the copy would hold up the syncs of the service.
-      if (offset % SYNC_BYTES === 0) await into?.sync();
-      await this.#options.beforeChunk();
+      if (this.#isBusy || offset % SYNC_BYTES === 0) await into?.sync();
+      this.#isBusy = await this.#options.betweenChunks();
     }
     return hash.digest("hex");
   }

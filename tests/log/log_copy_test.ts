@@ -29,8 +29,8 @@ const KNOWN: Record<string, (log: Log) => Knows> = {
   "nothing": () => () => Promise.resolve("unknown"),
 };
 
-const EARLIER = { isThere: false };
-const NO_LINK = () => Promise.resolve(EARLIER.isThere);
+const ANSWER = { value: false };
+const ALWAYS_FALSE = () => Promise.resolve(ANSWER.value);
 
 /** Three small commits exceed this. */
 const ROTATE_BYTES = 2000;
@@ -45,10 +45,10 @@ async function copyOf(from: Storage, durability: Knows): Promise<Copy> {
   const reports: string[] = [];
   const copied = await copyLog(from, disk, {
     durability,
-    link: NO_LINK,
+    link: ALWAYS_FALSE,
     report: (line) => void reports.push(line),
     onProgress: () => {},
-    beforeChunk: () => {},
+    betweenChunks: ALWAYS_FALSE,
   });
   return { ...copied, disk, reports };
 }
@@ -291,10 +291,10 @@ test("copyLog() rejects if the disk of the copy is full", async () => {
   into.hook = noRoomAfter(2000);
   const copying = copyLog(from, into, {
     durability: () => Promise.resolve("not served"),
-    link: NO_LINK,
+    link: ALWAYS_FALSE,
     report: () => {},
     onProgress: () => {},
-    beforeChunk: () => {},
+    betweenChunks: ALWAYS_FALSE,
   });
   await assert.rejects(copying, /ENOSPC/);
   assert.equal(from.openFiles + into.openFiles, 0);
