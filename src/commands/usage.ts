@@ -154,7 +154,11 @@ fi
 /** Formats an option for `_arguments`. */
 function zshOption(name: OptionName): string {
   const { value, effect } = OPTIONS[name];
-  const actions: Record<string, string> = { PATH: "_files", SHELL: `(${SHELLS.join(" ")})` };
+  const actions: Record<string, string> = {
+    PATH: "_files",
+    SHELL: `(${SHELLS.join(" ")})`,
+    NUMBER: "",
+  };
   return `'--${name}[${effect}]${value === undefined ? "" : `:${name}:${actions[value]}`}'`;
 }
 
@@ -173,6 +177,10 @@ ${lines.map((line) => `complete -c ${PROGRAM} ${line}`).join("\n")}
 
 function fishOption(name: OptionName): string {
   const { value, effect } = OPTIONS[name];
-  const actions: Record<string, string> = { PATH: " -r -F", SHELL: ` -x -a '${SHELLS.join(" ")}'` };
+  const actions: Record<string, string> = {
+    PATH: " -r -F",
+    SHELL: ` -x -a '${SHELLS.join(" ")}'`,
+    NUMBER: " -x",
+  };
   return `-l ${name}${value === undefined ? "" : actions[value]} -d '${effect}'`;
 }

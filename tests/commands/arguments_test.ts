@@ -26,6 +26,8 @@ const FORMS: [line: string, invocation: Invocation][] = [
   ["seal --config x.toml", { command: "seal", configPath: "x.toml" }],
   ["verify", { command: "verify", configPath: "service.toml", chain: false }],
   ["--chain verify", { command: "verify", configPath: "service.toml", chain: true }],
+  ["backup to", { command: "backup", configPath: "service.toml", dir: "to", keep: null }],
+  ["backup to --keep 7", { command: "backup", configPath: "service.toml", dir: "to", keep: 7 }],
   ["verify --chain --config x", { command: "verify", configPath: "x", chain: true }],
 ];
 
@@ -38,12 +40,16 @@ for (const [line, invocation] of FORMS) {
 const MISTAKES: [args: string[], reason: RegExp][] = [
   [[], /missing command/],
   [[""], /unknown command ""/],
-  [["restore"], /unknown command "restore"; use one of init, serve, seal, verify$/],
+  [["restore"], /unknown command "restore"; use one of init, serve, seal, verify, backup$/],
   ...["project", "rebuild", "import", "query", "catalog", "erase-payload", "export-key"].map(
     (name): [string[], RegExp] => [[name], /unknown command/],
   ),
   [["verify", "--clean"], /--clean/],
   [["serve", "--chain"], /serve does not accept --chain/],
+  [["serve", "--keep", "1"], /serve does not accept --keep/],
+  [["backup"], /backup requires a directory$/],
+  [["backup", ""], /empty path/],
+  [["backup", "to", "--keep", "0"], /--keep requires a number from 1$/],
   [["init", "--chain"], /init does not accept --chain/],
   [["seal", "--port=1"], /Unknown option '--port'$/],
   [["serve", "-x"], /Unknown option '-x'$/],
