@@ -35,7 +35,7 @@ const USED: Record<string, string[]> = {
   log: ["threads"],
   service: ["threads"],
   api: ["http"],
-  commands: ["http", "runtime"],
+  commands: ["client", "http", "runtime"],
 };
 
 /** Files that may end the process through the runtime. Examples are standalone. */

@@ -62,7 +62,9 @@ function backupUnder(deployment: Deployment, to: string, ...injections: string[]
 
 const absence = straceAbsence();
 
-test(`a backup that is killed at a system call leaves former copies whole (SEED=${seed})`, async (context) => {
+const SEEDED = `(SEED=${seed})`;
+
+test(`a backup killed at a system call leaves former copies whole ${SEEDED}`, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
   await withCopy(async (deployment, to) => {
     for (let kill = 0; kill < KILLS; kill++) {

@@ -172,7 +172,7 @@ for (const [what, write] of Object.entries(WRITES)) {
 }
 
 for (const [turn, told] of Object.keys(KNOWN).entries()) {
-  test(`copyLog() copies a valid state before operations of a writer; it is told ${told}`, async () => {
+  test(`copyLog() copies a valid state before operations of a writer; told ${told}`, async () => {
     let isLast = false;
     for (let moment = turn; !isLast; moment += told === "the frontier" ? 2 : 5) {
       const mixed = await openMixed();
