@@ -62,9 +62,7 @@ function backupUnder(deployment: Deployment, to: string, ...injections: string[]
 
 const absence = straceAbsence();
 
-const SEEDED = `(SEED=${seed})`;
-
-test(`a backup killed at a system call leaves former copies whole ${SEEDED}`, async (context) => {
+test(`a backup killed at a call leaves former copies whole (SEED=${seed})`, async (context) => {
   if (absence !== null) return skipLoudly(context, absence);
   await withCopy(async (deployment, to) => {
     for (let kill = 0; kill < KILLS; kill++) {
