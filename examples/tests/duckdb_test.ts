@@ -1,13 +1,14 @@
-/** The results from `duckdb.sql` on a deployment's sealed log agree with replay. */
+/** The results from `duckdb.sql` agree with replay, wherever a log's events are. */
 import assert from "node:assert/strict";
-import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
+import { Buffer } from "node:buffer";
+import { copyFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { canonicalize, type CommittedEvent, EventLogClient } from "../../mod.ts";
 import { randomInteger, randomItem, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { type Row, rowsOf, withDuckDb } from "../../tests/support/duckdb.ts";
 import { readLog } from "./support/served.ts";
-import { type Deployment, withServing } from "../../tests/support/deployment.ts";
+import { type Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
 
 const SCRIPT = new URL("../duckdb.sql", import.meta.url);
 type Query = (sql: string) => Promise<Row[]>;
@@ -112,7 +113,6 @@ test(`duckdb.sql returns the same events, streams and records as replay (SEED=${
     await appendChanges(served, random, 10);
     await appendOrder(served);
     const log = await readLog(served);
-    await served.seal();
     await addForeignFiles(logDir);
 
     await withScript({ log: logDir }, async (query, results) => {
@@ -139,14 +139,53 @@ test(`duckdb.sql returns the same events, streams and records as replay (SEED=${
     });
   }));
 
-test("duckdb.sql says that nothing is sealed yet, and its views are empty", () =>
-  withServing(async (served) => {
-    await appendOrder(served);
-    await withScript({ log: served.logDir }, async (query, results) => {
-      assert.equal(results.length, 1);
-      assert.match(String(results[0]![0]!.note), /^nothing is sealed yet/);
+test("duckdb.sql shows an empty log before the first start", () =>
+  withDeployment(({ logDir }) =>
+    withScript({ log: logDir }, async (query) => {
       for (const view of ["events", "streams", "records"]) {
         assert.deepEqual(await query(`FROM ${view}`), []);
       }
-    });
+    })
+  ));
+
+test("duckdb.sql counts an event once while it moves, and leaves out a commit that is not whole", () =>
+  withServing(async (served) => {
+    const { logDir } = served;
+    const client = new EventLogClient(served.serving.fetch);
+    const event = { stream: "s", record_key: 'a,"payload":b', kind: "x" };
+    const payloads = [1e21, { '","content_hash":"': '","batch_id":"', "é": [0.1] }];
+    const events = payloads.map((payload) => ({ ...event, payload }));
+    await client.append({ source: "shop", batchId: 'x","payload":1', events });
+    await appendOrder(served);
+    const log = await readLog(served);
+    const ids = log.map(({ event_id }) => event_id);
+    const tailPath = join(logDir, "tail.ndjson");
+    const tail = await readFile(tailPath);
+    const all = log.map(({ event_id, payload }) => ({ event_id, payload: canonicalize(payload) }));
+    const assertShown = (expected: Row[], variables: Record<string, string> = {}) =>
+      withScript({ log: logDir, ...variables }, async (query) => {
+        const shown = await query("SELECT event_id, payload FROM events ORDER BY event_id");
+        assert.deepEqual(shown, expected);
+      });
+    await assertShown(all);
+    await assertShown(all.slice(0, 2), { through: ids[1]! });
+
+    // A rotation has moved the tail, which was read before.
+    const pending = join(logDir, "pending", `${ids[0]}_${ids[2]}.ndjson`);
+    await writeFile(pending, tail);
+    await assertShown(all);
+    await rm(pending);
+    // The last commit is cut off, before reserved space.
+    for (const cutBytes of [2, 100, 600]) {
+      const reserved = Buffer.alloc(2000, 0xc3);
+      await writeFile(tailPath, Buffer.concat([tail.subarray(0, -cutBytes), reserved]));
+      await assertShown(all.slice(0, 2));
+    }
+    await writeFile(tailPath, tail);
+
+    // A seal has moved a pending file, which was read before.
+    await served.seal();
+    await writeFile(pending, tail);
+    await assertShown(all);
+    await rm(pending);
   }));

@@ -23,7 +23,8 @@ export type Invocation =
   | { command: "serve"; configPath: string }
   | { command: "seal"; configPath: string }
   | { command: "verify"; configPath: string; chain: boolean }
-  | { command: "append" | "tail" | "streams"; configPath: string; options: Options };
+  | { command: "append" | "tail" | "streams"; configPath: string; options: Options }
+  | { command: "backup"; configPath: string; dir: string; keep: number | null };
 
 /** Values of the options that were given; empty for those without a value. */
 export type Options = Partial<Record<ClientOption, string>>;
@@ -46,13 +47,13 @@ export function parseArguments(args: string[]): Invocation {
     throw usageError(`missing command; use one of ${COMMAND_NAMES.join(", ")}`);
   }
   const command = named("command", name, COMMAND_NAMES);
-  const chain = options.chain !== undefined;
+  const { chain, keep } = own;
   for (const option of Object.keys(own) as OptionName[]) {
     if (COMMANDS[command].options.includes(option)) continue;
     throw usageError(`${command} does not accept --${option}`);
   }
   const { required } = COMMANDS[command];
-  if (required !== undefined && !(required in own)) {
+  if (required !== undefined && required !== "DIR" && !(required in own)) {
     throw usageError(`${command} requires --${required}`);
   }
   const dir = COMMANDS[command].operand && operands.shift();
@@ -62,9 +63,12 @@ export function parseArguments(args: string[]): Invocation {
   }
   if (command === "init") return { command, dir: dir ?? "." };
   const configPath = config ?? DEFAULT_CONFIG_PATH;
-  if (command === "verify") return { command, configPath, chain };
+  if (command === "verify") return { command, configPath, chain: chain !== undefined };
   if (command === "serve" || command === "seal") return { command, configPath };
-  return { command, configPath, options: own };
+  if (command !== "backup") return { command, configPath, options: own };
+  if (dir === undefined) throw usageError("backup requires a directory");
+  if (!/^([1-9]\d*)?$/.test(keep ?? "")) throw usageError("--keep requires a number from 1");
+  return { command, configPath, dir, keep: keep === undefined ? null : Number(keep) };
 }
 
 /** Splits arguments into options, of which those without a value are empty, and the others. */

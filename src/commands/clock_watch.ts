@@ -1,4 +1,5 @@
 /** Reports a clock behind the last event's id, or one that jumps while the service runs. */
+import { idTimeMs } from "../event/event_id.ts";
 
 const BEHIND_MAX_MS = 60_000;
 const JUMP_MAX_MS = 3_600_000;
@@ -25,7 +26,7 @@ export function watchClock(
     }
     if (frontier === null || frontier === seen) return;
     seen = frontier;
-    const aheadMs = parseInt(frontier.slice(0, 8) + frontier.slice(9, 13), 16) - nowMs;
+    const aheadMs = idTimeMs(frontier) - nowMs;
     if (aheadMs <= BEHIND_MAX_MS || passedMs - reportedMs < REPORT_INTERVAL_MS) return;
     reportedMs = passedMs;
     const behind = `${Math.round(aheadMs / 1000)} s behind the last event ${frontier}`;

@@ -5,7 +5,15 @@
 import { basename } from "node:path";
 import process from "node:process";
 
-export type CommandName = "init" | "serve" | "seal" | "verify" | "append" | "tail" | "streams";
+export type CommandName =
+  | "init"
+  | "serve"
+  | "seal"
+  | "verify"
+  | "append"
+  | "tail"
+  | "streams"
+  | "backup";
 /** Options of the commands that are clients of a running service. */
 export type ClientOption =
   | "source"
@@ -20,6 +28,7 @@ export type ClientOption =
 export type OptionName =
   | "config"
   | "chain"
+  | "keep"
   | ClientOption
   | "help"
   | "version"
@@ -49,12 +58,12 @@ export interface OptionEntry {
 }
 
 export interface CommandEntry {
-  /** Placeholder for the optional operand, if the command takes one. */
+  /** Placeholder for the operand, if the command takes one. */
   operand?: string;
   /** In the order in which help lists them. */
   options: readonly OptionName[];
-  /** An option that must be given. */
-  required?: OptionName;
+  /** An option or operand that must be given. */
+  required?: OptionName | "DIR";
   /** Arguments of an example, without the command's name. */
   example: string;
   /** What it does in a line, without a final period. */
@@ -97,6 +106,11 @@ export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
   },
   last: { type: "string", value: "COUNT", effect: "Start with the last COUNT events that match" },
   follow: { type: "boolean", effect: "Then print new events as they are committed" },
+  keep: {
+    type: "string",
+    value: "NUMBER",
+    effect: "With backup, remove older copies until this many are left",
+  },
   help: { type: "boolean", short: "h", effect: "Print this help, or the help for a command" },
   version: { type: "boolean", short: "V", effect: "Print the version" },
   completions: {
@@ -175,6 +189,17 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     example: ON_LOG,
     summary: "Print a summary of each stream of a running service, one a line",
     description: "A summary has the source, the stream, its last event and its number of events.",
+  },
+  backup: {
+    operand: "DIR",
+    required: "DIR",
+    options: ["config", "keep", "help"],
+    example: `/backup/log ${ON_LOG} --keep 7`,
+    summary: "Add a verified copy of the deployment to DIR, even while serve runs",
+    description:
+      "The copy is a deployment in a new directory in DIR, to which DIR/latest links. It shares " +
+      "segments with the last copy as hard links. Prints its path, last event and chain head as " +
+      "a line of JSON on standard output. Can be interrupted at any time.",
   },
 };
 

@@ -40,6 +40,8 @@ const LOG_ENTRIES = new Map<string, readonly EntryKind[]>([
   [names.INDEX_FOLDER, ["directory"]],
 ]);
 
+const MISSING_ADVICE = "restore it from a backup, create it empty for a new log";
+
 /** Database files from version 0.1, which are ignored. */
 const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
 
@@ -50,8 +52,7 @@ const OLD_WAREHOUSE = /^(warehouse\.duckdb|\.warehouse\.duckdb\.candidate-)/;
 export function checkDeployment(paths: DeploymentPaths): void {
   for (const folder of [paths.data, paths.log]) {
     if (isKind(folder, "directory")) continue;
-    const reason = `is missing, but ${paths.config} exists; restore it from a backup`;
-    throw operationalError(`${folder}: ${reason}`);
+    throw operationalError(`${folder}: is missing, but ${paths.config} exists; ${MISSING_ADVICE}`);
   }
   checkEntries(paths.data, dataKinds);
   checkEntries(paths.log, (name) => LOG_ENTRIES.get(name));
@@ -88,7 +89,7 @@ export function checkUncommitted(paths: DeploymentPaths): void {
 /** Requires a directory at `logDir`. @throws {CommandError} if it is missing or a symlink. */
 export function requireLogFolder(logDir: string): void {
   if (isKind(logDir, "directory")) return;
-  throw operationalError(`${logDir}: no such directory; run init, or set [data] dir`);
+  throw operationalError(`${logDir}: no such directory; ${MISSING_ADVICE}, or set [data] dir`);
 }
 
 /** Returns false if `path` does not exist. @throws {CommandError} if it is of another kind. */

@@ -129,7 +129,7 @@ async function publishConfig(paths: DeploymentPaths): Promise<boolean> {
 }
 
 /** Syncs a file or a directory's entries. */
-async function sync(path: string): Promise<void> {
+export async function sync(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {
     await handle.sync();

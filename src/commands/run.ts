@@ -78,6 +78,11 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
       const { streams } = await import("./streams.ts");
       return await streams(await loadConfig(invocation.configPath), invocation.options, terminal);
     }
+    case "backup": {
+      const { backup } = await import("./backup.ts");
+      const { dir, keep } = invocation;
+      return await backup(await loadConfig(invocation.configPath), { dir, keep, terminal });
+    }
   }
 }
 

@@ -66,7 +66,7 @@ function commandUsage(command: CommandName): string {
   const forms = options.filter((name) => name !== "help").map((name) => {
     return name === required ? optionForm(name) : `[${optionForm(name)}]`;
   });
-  if (operand !== undefined) forms.push(`[${operand}]`);
+  if (operand !== undefined) forms.push(operand === required ? operand : `[${operand}]`);
   return [
     wrap(`${summary}.`),
     wrap(description),
@@ -126,7 +126,7 @@ function bashScript(): string {
 ${FUNCTION}() {
   local word=\${COMP_WORDS[COMP_CWORD]} offered="${words.join(" ")}"
   case \${COMP_WORDS[COMP_CWORD-1]} in
-    --config | init) offered="" ;;
+    --config | init | backup) offered="" ;;
     --completions) offered="${SHELLS.join(" ")}" ;;
   esac
   COMPREPLY=($(compgen -W "$offered" -- "$word"))
@@ -164,7 +164,7 @@ function fishScript(): string {
   const lines = [
     ...COMMAND_NAMES.map((name) => `${noCommand} -a ${name} -d '${COMMANDS[name].summary}'`),
     ...OPTION_NAMES.map(fishOption),
-    "-n '__fish_seen_subcommand_from init' -a '(__fish_complete_directories)'",
+    "-n '__fish_seen_subcommand_from init backup' -a '(__fish_complete_directories)'",
   ];
   return `# fish completion for ${PROGRAM}; save it as ~/.config/fish/completions/${PROGRAM}.fish
 complete -c ${PROGRAM} -f

@@ -3,6 +3,8 @@
  * aborts it without a result.
  */
 import { join } from "node:path";
+import { idTimeMs } from "../event/event_id.ts";
+import { formatTimestamp } from "../event/timestamp.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { type Damage, type Verification, verifyLog } from "../log/verify/verify.ts";
 import { type Config, requireSupported } from "./config.ts";
@@ -41,11 +43,16 @@ export async function verify(
 /** Prints the report. @throws {CommandError} with exit status 3 and a line per damaged file. */
 function conclude(
   logDir: string,
-  { report, failure, others }: Verification,
+  { report, failure, others, lastEventId, head }: Verification,
   terminal: Terminal,
 ): void {
   terminal.print(`${JSON.stringify(report)}\n`);
-  if (failure === null) return;
+  if (failure === null) {
+    const end = lastEventId === null
+      ? "an empty log"
+      : `the log through event ${lastEventId} of ${formatTimestamp(idTimeMs(lastEventId))}`;
+    return terminal.report(`verified ${end}, chain head ${head}`);
+  }
   const describe = ({ code, message }: Damage) => withoutControls(`${code}: ${logDir}/${message}`);
   const lines = [failure, ...others].map(describe);
   throw new CommandError(EXIT_VIOLATION, lines.join("\n"), { cause: failure });

@@ -103,3 +103,8 @@ export class EventIdSource {
     this.#head = formatId(upper << TAIL_BITS).slice(0, -TAILS[0]!.length);
   }
 }
+
+/** Returns the Unix milliseconds in an id, about the time of its commit. */
+export function idTimeMs(eventId: string): number {
+  return parseInt(eventId.slice(0, 8) + eventId.slice(9, 13), 16);
+}

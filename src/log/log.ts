@@ -161,6 +161,8 @@ export class Log {
       segment_bytes: sumOf(segments, ({ bytes }) => bytes),
       pending_files: this.#pending.length,
       tail_bytes: this.#tail.endBytes,
+      frontier: this.#snapshot.frontier,
+      head: this.#head,
     };
   }
 

@@ -37,6 +37,8 @@ const FORMS: [line: string, invocation: Invocation][] = [
   }],
   ["streams", { command: "streams", configPath: "service.toml", options: {} }],
   ["--chain verify", { command: "verify", configPath: "service.toml", chain: true }],
+  ["backup to", { command: "backup", configPath: "service.toml", dir: "to", keep: null }],
+  ["backup to --keep 7", { command: "backup", configPath: "service.toml", dir: "to", keep: 7 }],
   ["verify --chain --config x", { command: "verify", configPath: "x", chain: true }],
 ];
 
@@ -51,13 +53,17 @@ const MISTAKES: [args: string[], reason: RegExp][] = [
   [[""], /unknown command ""/],
   [
     ["restore"],
-    /unknown command "restore"; use one of init, serve, seal, verify, append, tail, streams$/,
+    /unknown command "restore"; use one of init, serve, seal, verify, append, tail, streams, backup$/,
   ],
   ...["project", "rebuild", "import", "query", "catalog", "erase-payload", "export-key"].map(
     (name): [string[], RegExp] => [[name], /unknown command/],
   ),
   [["verify", "--clean"], /--clean/],
   [["serve", "--chain"], /serve does not accept --chain/],
+  [["serve", "--keep", "1"], /serve does not accept --keep/],
+  [["backup"], /backup requires a directory$/],
+  [["backup", ""], /empty path/],
+  [["backup", "to", "--keep", "0"], /--keep requires a number from 1$/],
   [["init", "--chain"], /init does not accept --chain/],
   [["append"], /append requires --source/],
   [["append", "--source", "a", "--follow"], /append does not accept --follow/],

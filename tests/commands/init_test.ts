@@ -179,7 +179,7 @@ const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries
     "service.toml": "-> moved",
   }],
   ["a missing data directory", "data: is missing", "data", {}],
-  ["a missing log directory", "data/log: is missing", "data/log", {}],
+  ["a missing log directory", "data/log: is missing, but", "data/log", {}],
   ["a stray file in data/", "data/stray", "", { "data/stray": "" }],
   ["a stray file in data/log/", "log/stray", "", { "data/log/stray": "" }],
   ["a tail that is a symlink", "tail.ndjson: is a symlink", "", {

@@ -273,12 +273,15 @@ test("serve prints its counters on SIGUSR2 as one line of JSON", () =>
     const { code, stderr } = await serving.stop();
     assert.equal(code, 0, stderr);
     const line = stderr.split("\n").find((line) => line.startsWith("{"));
-    const { at, fsync_p50_ms, fsync_p99_ms, tail_bytes, memory_bytes, ...counts } = JSON.parse(
-      line!,
-    );
+    const { at, fsync_p50_ms, fsync_p99_ms, tail_bytes, memory_bytes, frontier, head, ...counts } =
+      JSON.parse(
+        line!,
+      );
     assert.ok(!Number.isNaN(Date.parse(at)));
     assert.ok(0 < fsync_p50_ms && fsync_p50_ms <= fsync_p99_ms);
     assert.ok(tail_bytes > 0 && memory_bytes > 0);
+    const verified = await runCli(["verify", "--config", join(dir, "service.toml")]);
+    assert.match(verified.stderr, new RegExp(`through event ${frontier} of .* head ${head}\\n$`));
     assert.ok(counts.fsyncs >= 2);
     assert.deepEqual({ ...counts, fsyncs: null }, {
       batches: 2,

@@ -1,9 +1,11 @@
 /** The `verify` command: output, exit status and permissions. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
 import { flipBit } from "../support/corrupt.ts";
 import {
   type CliExit,
@@ -58,10 +60,11 @@ test("verify exits 0 with one JSON document, and changes nothing", () =>
     const report = '"segments_checked":0,"pending_checked":0,"events_checked":0,"orphans":[],' +
       '"remnants":[],"failure":null}\n';
     const { code, stdout, stderr } = await verify(dir);
-    assert.deepEqual([code, stderr], [0, ""]);
+    const end = `verified an empty log, chain head ${GENESIS_HEAD_HEX}\n`;
+    assert.deepEqual([code, stderr], [0, end]);
     assert.equal(stdout, `{"ok":true,"chain_checked":false,${report}`);
     const chained = await verify(dir, ["--chain"]);
-    assert.deepEqual([chained.code, chained.stderr], [0, ""]);
+    assert.deepEqual([chained.code, chained.stderr], [0, end]);
     assert.equal(chained.stdout, `{"ok":true,"chain_checked":true,${report}`);
     assert.deepEqual(await readdir(join(dir, "data", "log")), []);
   }));
@@ -70,7 +73,13 @@ test("verify counts the segments, pending files and events it has verified", asy
   await withLog(await fullLog(), async (dir) => {
     const before = await filesOf(dir);
     const { code, stdout, stderr } = await verify(dir, ["--chain"]);
-    assert.deepEqual([code, stderr], [0, ""]);
+    assert.equal(code, 0);
+    // The last event and its head are those of the last commit, in the tail.
+    const tail = Buffer.from((await fullLog()).get("tail.ndjson")!).toString();
+    const [lastId, head] = [/"last_event_id":"([^"]*)/g, /"head":"([^"]*)/g]
+      .map((member) => [...tail.matchAll(member)].at(-1)![1]);
+    const end = `through event ${lastId} of 2026-01-01T00:00:00.000Z, chain head ${head}`;
+    assert.equal(stderr, `verified the log ${end}\n`);
     assert.deepEqual(JSON.parse(stdout), {
       ok: true,
       chain_checked: true,
@@ -177,7 +186,8 @@ test("verify runs while serve commits", async () => {
       assert.equal(response.status, 200, await response.text());
     }
     const { code, stdout, stderr } = await verifying;
-    assert.deepEqual([code, stderr], [0, ""]);
+    assert.equal(code, 0);
+    assert.match(stderr, /^verified .*\n$/);
     const { ok, events_checked } = JSON.parse(stdout);
     assert.ok(ok && events_checked >= 46 && events_checked <= 46 + 2 * batches);
     await serving.stop();

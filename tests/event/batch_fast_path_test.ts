@@ -14,7 +14,6 @@ import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
 const BODIES = 4000;
 
-<<<<<<< HEAD
 const EVENT = '"stream":"s","record_key":"k","kind":"upserted"';
 
 function batchOf(payload: string): Buffer {
@@ -173,8 +172,6 @@ for (const [member, faulty] of MEMBERS) {
   }
 }
 
-=======
->>>>>>> w-shop
 test(`readFastBatch() and the slow path return the same batch (seed ${SEED})`, () => {
   const random = new SeededRandom();
   let taken = 0;

@@ -54,6 +54,9 @@ export interface Verification {
   /** The first failure in log order; null if all checks pass. */
   failure: Damage<FailureCode> | null;
   others: Damage[];
+  /** The last event, and the chain head after it, if all checks pass; null for an empty log. */
+  lastEventId: string | null;
+  head: string | null;
 }
 
 export interface VerifyOptions {
@@ -84,6 +87,7 @@ class LogVerifier {
   #failure: Damage<FailureCode> | null = null;
   readonly #others: Damage[] = [];
   #eventsSealed = 0;
+  #end: Pick<Verification, "lastEventId" | "head"> = { lastEventId: null, head: null };
 
   constructor(storage: Storage, options: VerifyOptions) {
     this.#storage = storage;
@@ -112,7 +116,7 @@ class LogVerifier {
     }
     const failure = this.#failure;
     const report = { ...this.#report, ok: failure === null, failure: failure?.code ?? null };
-    return { report, failure, others: this.#others };
+    return { report, failure, others: this.#others, ...this.#end };
   }
 
   async #checkFiles(inventory: Inventory): Promise<void> {
@@ -186,7 +190,8 @@ class LogVerifier {
     });
     if (isSealedDamaged) return;
     if (isStarted && isRemnant && this.#failure === null) this.#report.remnants.push(TAIL_FILE);
-    const { lastEventId } = history;
+    const { lastEventId, head } = history;
+    this.#end = { lastEventId, head };
     // A seal that was interrupted leaves segments of a pending file, which may be damaged.
     const names = pending.map(({ path }) => path.slice(PENDING_FOLDER.length + 1));
     const orphans = inventory.orphans.filter((path) =>
@@ -278,7 +283,7 @@ function spelled(text: string): string {
 }
 
 /** Allows a missing tail only if a rotation was interrupted between its renames. */
-function assertMayMissTail({ isStarted, pending, orphans }: Inventory): boolean {
+export function assertMayMissTail({ isStarted, pending, orphans }: Inventory): boolean {
   if (isStarted && (pending.length === 0 || !orphans.includes(TAIL_TEMPORARY_FILE))) {
     throw new VerifyFailure("tail_invalid", `${TAIL_FILE}: is missing`);
   }

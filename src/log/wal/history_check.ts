@@ -75,6 +75,11 @@ export class HistoryCheck {
     this.lastEventId = lastEventId;
   }
 
+  /** Chain head after the events so far; null if it is unknown. */
+  get head(): string | null {
+    return this.#history?.head ?? null;
+  }
+
   /** Starts the next file. @param invalid the failure code if the file is malformed. */
   enterFile(
     path: string,

@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-<<<<<<< HEAD
-import { type Commit, encodeCommitHeader } from "../../../src/log/wal/commit_frame.ts";
-import { CommitReader } from "../../../src/log/wal/commit_reader.ts";
-import { appendBytes, flipBit } from "../../support/corrupt.ts";
-=======
 import { type Commit, encodeCommit } from "../../../src/log/wal/commit_frame.ts";
 import { CommitReader, readCommits } from "../../../src/log/wal/commit_reader.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { appendBytes, flipBit, truncateAt } from "../../support/corrupt.ts";
 import { preparedBatch } from "../../support/prepared.ts";
->>>>>>> w-hot
 import { simulatedFile } from "../../support/simulated_disk.ts";
 import { commitOffsets } from "../../support/test_log.ts";
 import { pendingFile, smallBatches } from "../../support/test_segment.ts";

@@ -1,0 +1,215 @@
+/**
+ * `backup` copies a deployment, even while it is served, without making the service wait. Copies
+ * are directories in DIR, named by their time, and deployments of their own. They share segments as
+ * hard links. A copy is built aside and published by a rename, so interrupting it changes no other.
+ */
+import { realpathSync, statSync } from "node:fs";
+import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { setPriority } from "node:os";
+import { join, relative } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { unixFetch } from "../client/unix_fetch.ts";
+import { type CopiedLog, copyLog, type Durability } from "../log/log_copy.ts";
+import { LOCK_FILE, SEGMENTS_FOLDER, TAIL_FILE } from "../log/storage/file_names.ts";
+import { fileStorage } from "../log/storage/file_storage.ts";
+import { errorCode, isNoRoom } from "../log/storage/storage.ts";
+import { lockFile } from "../runtime/file_lock.ts";
+import * as configs from "./config.ts";
+import { CONFIG_FILE, requireLogFolder } from "./deployment.ts";
+import { operationalError, usageError } from "./exit.ts";
+import { createFolder, sync } from "./init.ts";
+import { startProgress } from "./progress.ts";
+import { catchSignals, type ShutdownSignals } from "./signals.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** A copy being built, and one being removed. Leftovers are removed by the next backup. */
+const PARTIAL = ".partial";
+const REMOVED = ".removed";
+/** A link to the newest copy. */
+const LATEST = "latest";
+const COPY_NAME = /^(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)Z$/;
+/** A service that takes longer to tell its frontier counts as not answering. */
+const ANSWER_TIMEOUT_MS = 2_000;
+/** Niceness of the process, and its pause per time of work while the service appends. */
+const NICENESS = 10;
+const PAUSE_PER_WORK = 3;
+/** Error codes of a connection to a socket on which nothing listens. */
+const NOT_SERVED_CODES = ["ENOENT", "ECONNREFUSED"];
+
+export interface BackupOptions {
+  /** The directory of the copies. */
+  dir: string;
+  /** Number of copies to keep; null for all. */
+  keep: number | null;
+  terminal: Terminal;
+}
+
+/**
+ * Adds a copy to `dir`, and prints its path, frontier and chain head as a line of JSON.
+ * @throws {CorruptLogError} if the log is damaged; `dir` is unchanged.
+ */
+export async function backup(config: configs.Config, options: BackupOptions): Promise<void> {
+  const { dir, terminal } = options;
+  requireSupported(config);
+  const signals = catchSignals(terminal.report);
+  try {
+    await createFolder(configs.absolutePath(dir));
+    const root = realpathSync(dir);
+    if (isWithin(root, realpathSync(config.dataDir))) {
+      throw usageError(`${dir}: is in the data directory; choose another directory for backups`);
+    }
+    const release = await lockFile(join(root, LOCK_FILE));
+    if (release === null) throw operationalError(`${dir}: another backup to it is running`);
+    try {
+      await addCopy(config, root, options, signals);
+    } finally {
+      release();
+    }
+  } finally {
+    signals.release();
+  }
+}
+
+function requireSupported(config: configs.Config): void {
+  configs.requireSupported(config, "backup");
+  requireLogFolder(join(config.dataDir, "log"));
+}
+
+async function addCopy(
+  config: configs.Config,
+  root: string,
+  { keep, terminal: { print, report, ...terminal } }: BackupOptions,
+  signals: ShutdownSignals,
+): Promise<void> {
+  const partial = join(root, PARTIAL);
+  for (const name of [PARTIAL, REMOVED]) await removeTree(join(root, name));
+  const names = (await readdir(root, { withFileTypes: true }))
+    .filter((entry) => entry.isDirectory() && COPY_NAME.test(entry.name))
+    .map(({ name }) => name).sort();
+  const last = names.at(-1);
+  const name = nextName(last);
+  const { text, dataPath } = await configOfCopy(config, join(root, name));
+  const progress = startProgress(terminal, "copied");
+  const giveWay = startGivingWay(join(config.dataDir, "log", TAIL_FILE));
+  let copied: CopiedLog;
+  try {
+    const logDir = join(partial, dataPath, "log");
+    await createFolder(logDir);
+    copied = await copyLog(fileStorage(join(config.dataDir, "log")), fileStorage(logDir), {
+      durability: () => askService(config),
+      link: linkFrom(last === undefined ? null : join(root, last, dataPath, "log"), logDir),
+      report: (line) => report(`backup: ${line}`),
+      onProgress: progress.update,
+      betweenChunks: async () => {
+        if (signals.isRequested) throw operationalError("interrupted; no copy was made or changed");
+        return await giveWay();
+      },
+    });
+    const configPath = join(partial, CONFIG_FILE);
+    await writeFile(configPath, text, { flag: "wx", mode: 0o600 });
+    for (const path of [configPath, partial]) await sync(path);
+    await rename(partial, join(root, name));
+  } catch (error) {
+    progress.end();
+    await removeTree(partial).catch(() => {});
+    if (!isNoRoom(error)) throw error;
+    throw operationalError(`${root}: no room for another copy; free some disk space`, error);
+  }
+  progress.end();
+  await sync(root);
+  await rm(join(root, `.${LATEST}`), { force: true });
+  await symlink(name, join(root, `.${LATEST}`));
+  await rename(join(root, `.${LATEST}`), join(root, LATEST));
+  await sync(root);
+  print(`${JSON.stringify({ path: join(root, name), ...copied })}\n`);
+  const surplus = keep === null ? [] : [...names, name].slice(0, -keep);
+  for (const name of surplus) {
+    // A copy that is only partly removed must not look like one.
+    await rename(join(root, name), join(root, REMOVED));
+    await removeTree(join(root, REMOVED));
+    report(`backup: removed ${join(root, name)}`);
+  }
+}
+
+/**
+ * Lowers the priority of this process. @returns a function that, while a service appends to the
+ * tail, pauses in proportion to the work since its last call, so that appends wait less.
+ */
+function startGivingWay(tail: string): () => Promise<boolean> {
+  try {
+    setPriority(NICENESS);
+  } catch {
+    // Deno may lack the permission.
+  }
+  const writtenMs = () => statSync(tail, { throwIfNoEntry: false })?.mtimeMs;
+  let [seenMs, sinceMs] = [writtenMs(), performance.now()];
+  return async () => {
+    const nowMs = writtenMs();
+    const isBusy = nowMs !== seenMs;
+    if (isBusy) await delay((performance.now() - sinceMs) * PAUSE_PER_WORK);
+    [seenMs, sinceMs] = [nowMs, performance.now()];
+    return isBusy;
+  };
+}
+
+async function removeTree(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+}
+
+/** Returns the name of a copy that is made now. It sorts after `last`, whatever the clock says. */
+function nextName(last: string | undefined): string {
+  const lastMs = last === undefined ? 0 : Date.parse(last.replace(COPY_NAME, "$1$2:$3:$4Z"));
+  const time = new Date(Math.max(Date.now(), lastMs + 1000)).toISOString();
+  return `${time.slice(0, 19).replaceAll(":", "-")}Z`;
+}
+
+/**
+ * Returns the configuration of a copy in `dir`, and the path of its data directory, which is in
+ * `dir`: a service that is started with the copy must not write to the original.
+ */
+async function configOfCopy({ path }: configs.Config, dir: string) {
+  const text = await configs.readConfigFile(path);
+  const inside = text.replace(/^(\s*(?:data\s*\.\s*)?dir\s*=).*/m, '$1 "./data"');
+  for (const candidate of [text, inside]) {
+    const { dataDir } = configs.parseConfig(join(dir, CONFIG_FILE), candidate);
+    if (isWithin(dataDir, dir)) return { text: candidate, dataPath: relative(dir, dataDir) };
+  }
+  throw usageError(`${path}: [data] dir cannot be changed in the copy; put it on its own line`);
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+/** Returns how to link a file of the last copy, unless there is a symlink in its path. */
+function linkFrom(from: string | null, into: string): (path: string) => Promise<boolean> {
+  const isThere = from !== null && realPathOf(join(from, SEGMENTS_FOLDER)) !== null;
+  return async (path) => {
+    if (!isThere) return false;
+    // Whatever the reason is, the file can be copied.
+    return await link(join(from, path), join(into, path)).then(() => true, () => false);
+  };
+}
+
+/** Returns `path` if it exists and contains no symlink, else null. */
+function realPathOf(path: string): string | null {
+  try {
+    return realpathSync(path) === path ? path : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Asks the service how far its log is durable: it shows no event that is not. */
+async function askService({ socketPath, token }: configs.Config): Promise<Durability> {
+  const headers = token === "" ? {} : { authorization: `Bearer ${token}` };
+  const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+  try {
+    const response = await unixFetch(socketPath)("/v1/streams?limit=1", { headers, signal });
+    if (response.status !== 200) return "unknown";
+    const { snapshot_through_event_id: through } = await response.json();
+    return through === null || typeof through === "string" ? { through } : "unknown";
+  } catch (error) {
+    return NOT_SERVED_CODES.includes(errorCode((error as Error).cause)) ? "not served" : "unknown";
+  }
+}

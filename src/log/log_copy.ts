@@ -1,0 +1,284 @@
+/**
+ * Copies a log beside a writer that appends, rotates and seals meanwhile, without locking or
+ * changing anything of it. The copy is a log that ends at a commit which was durable in the
+ * original. docs/durability.md lists the races, and why each leaves a valid copy. Indexes are not
+ * copied, since the next writer makes them from the segments.
+ */
+import { createHash } from "node:crypto";
+import { assert } from "../assert.ts";
+import { sumOf } from "../sum.ts";
+import {
+  type Manifest,
+  readManifest,
+  type SegmentEntry,
+  writeManifest,
+} from "./segment/manifest.ts";
+import { CorruptLogError } from "./storage/errors.ts";
+import { findUnlisted, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "./storage/file_names.ts";
+import type { Storage, StorageFile } from "./storage/storage.ts";
+import { verifyPending, verifyTail } from "./verify/commit_file_verifier.ts";
+import { VerifyFailure } from "./verify/failure.ts";
+import { HistoryCheck } from "./verify/history_check.ts";
+import { closeFiles, type Inventory, type ListedFile, takeInventory } from "./verify/inventory.ts";
+import { assertMayMissTail } from "./verify/verify.ts";
+import { CommitReader } from "./wal/commit_reader.ts";
+import { remnantFault } from "./wal/remnant.ts";
+
+/** Bytes that are read at once. Signals are looked at in between. */
+const CHUNK_BYTES = 256 * 1024;
+/** Bytes after which a copy is synced, unless a service is appending, whose syncs would wait. */
+const SYNC_BYTES = 32 * CHUNK_BYTES;
+
+/**
+ * What is known of the last commit in the tail. `through` is the last event that the service shows,
+ * and so is durable. If nothing serves the log, the tail can be synced. If a service does not
+ * answer, the last commit may be in progress.
+ */
+export type Durability = { through: string | null } | "not served" | "unknown";
+
+export interface CopyOptions {
+  /** Called after the end of the tail was determined. */
+  durability: () => Promise<Durability>;
+  /** Puts a segment's file from an earlier copy in place; returns false if there is none. */
+  link: (path: string) => Promise<boolean>;
+  report: (line: string) => void;
+  /** Called after each segment, with events. */
+  onProgress: (copied: number, total: number) => void;
+  /** Called between chunks. Returns whether a service is appending. May throw to stop. */
+  betweenChunks: () => Promise<boolean>;
+}
+
+export interface CopiedLog {
+  /** The last event in the copy; null if there is none. */
+  frontier: string | null;
+  /** Chain head after it, 64 lowercase hex digits. */
+  head: string;
+  events: number;
+  segments: number;
+  /** Segments that an earlier copy had. */
+  linked: number;
+  /** Size of what was copied rather than linked. */
+  bytes: number;
+}
+
+/**
+ * Copies the log in `from` to `into`, an empty directory, and makes the copy durable.
+ * @throws {CorruptLogError} if the log is damaged.
+ */
+export async function copyLog(
+  from: Storage,
+  into: Storage,
+  options: CopyOptions,
+): Promise<CopiedLog> {
+  try {
+    return await new LogCopier(from, into, options).run();
+  } catch (error) {
+    if (!(error instanceof VerifyFailure)) throw error;
+    throw new CorruptLogError(error.message, { cause: error });
+  }
+}
+
+class LogCopier {
+  readonly #from: Storage;
+  readonly #into: Storage;
+  readonly #options: CopyOptions;
+  readonly #copied = new Set<string>();
+  #linked = 0;
+  #bytes = 0;
+  /** Whether a service is appending. */
+  #isBusy = false;
+
+  constructor(from: Storage, into: Storage, options: CopyOptions) {
+    this.#from = from;
+    this.#into = into;
+    this.#options = options;
+  }
+
+  async run(): Promise<CopiedLog> {
+    const manifest = await readManifest(this.#from, "read");
+    if (manifest !== null) {
+      for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) await this.#into.makeFolder(folder);
+      // This may take long. The inventory keeps files open, so it is taken afterwards.
+      await this.#copySegments(manifest);
+    }
+    const inventory = await takeInventory(this.#from);
+    const { pending, tail } = inventory;
+    try {
+      // If a first writer has started meanwhile, the copy is the empty log from before.
+      if (manifest === null) return this.#result([], new HistoryCheck({ chain: false }));
+      await this.#copySegments(inventory.manifest);
+      const history = await this.#copyUnsealed(inventory);
+      await writeManifest(this.#into, inventory.manifest);
+      for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER, "."]) {
+        await this.#into.syncFolder(folder);
+      }
+      return this.#result(inventory.manifest.segments, history);
+    } finally {
+      await this.#into.closeFolders();
+      await closeFiles(tail === null ? pending : [...pending, tail]);
+    }
+  }
+
+  #result(segments: readonly SegmentEntry[], history: HistoryCheck): CopiedLog {
+    assert(history.head !== null, "the head is known at the end of a commit");
+    return {
+      frontier: history.lastEventId,
+      head: history.head,
+      events: sumOf(segments, ({ events }) => events) + history.eventsChecked,
+      segments: segments.length,
+      linked: this.#linked,
+      bytes: this.#bytes,
+    };
+  }
+
+  async #copySegments({ segments }: Manifest): Promise<void> {
+    const total = sumOf(segments, ({ events }) => events);
+    let done = 0;
+    for (const entry of segments) {
+      if (!this.#copied.has(entry.path)) await this.#copySegment(entry);
+      this.#copied.add(entry.path);
+      this.#options.onProgress(done += entry.events, total);
+    }
+  }
+
+  async #copySegment(entry: SegmentEntry): Promise<void> {
+    const { path, sha256, bytes } = entry;
+    if (await this.#options.link(path)) {
+      if (await this.#isIntact(entry)) {
+        this.#linked += 1;
+        return;
+      }
+      this.#options.report(`${path}: damaged in the last copy, copied again`);
+      await this.#into.remove(path);
+    }
+    const file = await this.#from.open(path, "read");
+    try {
+      const found = await this.#copyFile(file, path, bytes);
+      if (found === sha256) return;
+    } finally {
+      await file.close();
+    }
+    throw new CorruptLogError(`${path}: differs from its SHA-256 in the manifest`);
+  }
+
+  /** Whether a file that was put in place is the segment. It may be anything, such as a symlink. */
+  async #isIntact({ path, sha256, bytes }: SegmentEntry): Promise<boolean> {
+    const file = await this.#into.open(path, "read").catch(() => null);
+    if (file === null) return false;
+    try {
+      return await file.size() === bytes && await this.#readThrough(file, path, bytes) === sha256;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Copies the files that are not sealed, and verifies the copies. */
+  async #copyUnsealed(inventory: Inventory): Promise<HistoryCheck> {
+    const { manifest, pending, tail, orphans } = inventory;
+    const last = manifest.segments.at(-1);
+    let firstEventId: string | null = null;
+    const history = new HistoryCheck({
+      chain: false,
+      ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
+      onBatch: (batch) => firstEventId ??= batch.firstEventId,
+    });
+    for (const { path, file, sizeBytes } of pending) {
+      await this.#copyFile(file, path, sizeBytes);
+      await this.#reading(path, sizeBytes, (copy) => verifyPending(copy, history));
+    }
+    if (tail === null) assertMayMissTail(inventory);
+    const sizeBytes = tail === null ? 0 : await this.#durableEnd(tail);
+    await this.#copyFile(tail?.file ?? null, TAIL_FILE, sizeBytes);
+    const isTorn = await this.#reading(TAIL_FILE, sizeBytes, (copy) => verifyTail(copy, history));
+    if (isTorn) throw new CorruptLogError(`${TAIL_FILE}: its bytes changed while they were copied`);
+    const { lastEventId } = history;
+    const next = findUnlisted(orphans, last?.last_event_id, { firstEventId, lastEventId });
+    if (next === undefined) return history;
+    throw new CorruptLogError(`manifest.json: does not list the next segment, ${next}`);
+  }
+
+  /** Returns the end of the last commit in the tail that is known to be durable. */
+  async #durableEnd({ file, sizeBytes }: ListedFile): Promise<number> {
+    const known = await this.#options.durability();
+    // What was read before a sync is durable after it.
+    const isSynced = known === "not served" && await file.sync().then(() => true, () => false);
+    const through = typeof known === "object" ? known.through ?? "" : "";
+    let [durableEnd, lastEventId] = [0, ""];
+    let reader = new CommitReader(file, 0, sizeBytes);
+    for (let isRetry = false;; isRetry = true) {
+      for (let start = reader.endBytes;; start = reader.endBytes) {
+        const next = await reader.next();
+        if (next === null) break;
+        lastEventId = next.commit.batches.at(-1)?.last_event_id ?? lastEventId;
+        // This commit was written only after the one before it had been synced.
+        durableEnd = isSynced || lastEventId <= through ? next.endBytes : start;
+      }
+      const { endBytes, fault } = reader;
+      if (fault === null || await remnantFault(file, sizeBytes, endBytes) === null) break;
+      if (isRetry) throw new CorruptLogError(`${TAIL_FILE}: corrupt at byte ${endBytes}: ${fault}`);
+      // The writer may have discarded this commit and written another, as in verifyTail().
+      reader = new CommitReader(file, endBytes, sizeBytes);
+    }
+    const isUnknown = typeof known !== "object" && !isSynced && durableEnd < reader.endBytes;
+    if (isUnknown) this.#options.report(`${TAIL_FILE}: left out its last commit, ${UNKNOWN_END}`);
+    return durableEnd;
+  }
+
+  async #reading<T>(
+    path: string,
+    sizeBytes: number,
+    read: (copy: ListedFile) => Promise<T>,
+  ): Promise<T> {
+    const file = await this.#into.open(path, "read");
+    try {
+      return await read({ path, file, sizeBytes });
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** Copies and syncs [0, sizeBytes) of a file. @returns the SHA-256. */
+  async #copyFile(file: StorageFile | null, path: string, sizeBytes: number): Promise<string> {
+    const copy = await this.#into.open(path, "create");
+    try {
+      const sha256 = file && await this.#readThrough(file, path, sizeBytes, copy);
+      await copy.sync();
+      this.#bytes += sizeBytes;
+      return sha256 ?? "";
+    } finally {
+      await copy.close();
+    }
+  }
+
+  /** Reads [0, sizeBytes) of a file, and writes it to `into`. @returns the SHA-256. */
+  async #readThrough(
+    file: StorageFile,
+    path: string,
+    sizeBytes: number,
+    into?: StorageFile,
+  ): Promise<string> {
+    const hash = createHash("sha256");
+    let [chunk, next] = [new Uint8Array(CHUNK_BYTES), new Uint8Array(CHUNK_BYTES)];
+    const read = (offset: number, buffer: Uint8Array) =>
+      file.read(buffer.subarray(0, Math.min(CHUNK_BYTES, sizeBytes - offset)), offset);
+    let reading = sizeBytes > 0 ? read(0, chunk) : Promise.resolve(0);
+    for (let offset = 0; offset < sizeBytes;) {
+      const readBytes = await reading;
+      if (readBytes === 0) throw new CorruptLogError(`${path}: ends at byte ${offset}`);
+      const bytes = chunk.subarray(0, readBytes);
+      const writing = into?.write(bytes, offset);
+      offset += readBytes;
+      [chunk, next] = [next, chunk];
+      // The next chunk is read while this one is hashed and written.
+      reading = offset < sizeBytes ? read(offset, chunk) : Promise.resolve(0);
+      hash.update(bytes);
+      const [written] = await Promise.allSettled([writing, reading]);
+      if (written.status === "rejected") throw written.reason;
+      if (this.#isBusy || offset % SYNC_BYTES === 0) await into?.sync();
+      this.#isBusy = await this.#options.betweenChunks();
+    }
+    return hash.digest("hex");
+  }
+}
+
+const UNKNOWN_END = "since the service does not answer whether it is durable";
