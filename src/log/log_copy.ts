@@ -17,8 +17,7 @@ import { CorruptLogError } from "./storage/errors.ts";
 import { findUnlisted, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "./storage/file_names.ts";
 import type { Storage, StorageFile } from "./storage/storage.ts";
 import { verifyPending, verifyTail } from "./verify/commit_file_verifier.ts";
-import { VerifyFailure } from "./verify/failure.ts";
-import { HistoryCheck } from "./verify/history_check.ts";
+import { HistoryCheck } from "./wal/history_check.ts";
 import { closeFiles, type Inventory, type ListedFile, takeInventory } from "./verify/inventory.ts";
 import { assertMayMissTail } from "./verify/verify.ts";
 import { CommitReader } from "./wal/commit_reader.ts";
@@ -70,12 +69,7 @@ export async function copyLog(
   into: Storage,
   options: CopyOptions,
 ): Promise<CopiedLog> {
-  try {
-    return await new LogCopier(from, into, options).run();
-  } catch (error) {
-    if (!(error instanceof VerifyFailure)) throw error;
-    throw new CorruptLogError(error.message, { cause: error });
-  }
+  return await new LogCopier(from, into, options).run();
 }
 
 class LogCopier {

@@ -247,7 +247,7 @@ const PAGE_OVERHEAD_BYTES = 512;
  * Reads the next page from a snapshot, for FOLLOW_POSITION_INTERVAL_MS and up to the end of a file.
  * @param isWanted called before each block of the log; the page ends once it returns false.
  */
-async function readFollowPage(
+export async function readFollowPage(
   snapshot: LogSnapshot,
   { phase, ...query }: FollowPosition,
   isWanted: () => boolean,

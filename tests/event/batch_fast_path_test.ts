@@ -9,6 +9,7 @@ import { ApiError } from "../../src/event/api_error.ts";
 import { checkBatch, prepareBatch } from "../../src/event/batch.ts";
 import { encodeBatch } from "../../src/event/batch_encoder.ts";
 import { readFastBatch } from "../../src/event/batch_fast_path.ts";
+import { submittedEvents } from "../support/prepared.ts";
 import { mutate, randomValue } from "./support/random_json.ts";
 import { SEED, SeededRandom } from "../../tools/support/random.ts";
 
