@@ -51,10 +51,7 @@ for (const [line, invocation] of FORMS) {
 const MISTAKES: [args: string[], reason: RegExp][] = [
   [[], /missing command/],
   [[""], /unknown command ""/],
-  [
-    ["restore"],
-    /unknown command "restore"; use one of init, serve, seal, verify, append, tail, streams, backup$/,
-  ],
+  [["restore"], /unknown command "restore"; use one of init, serve, .*, streams, backup$/],
   ...["project", "rebuild", "import", "query", "catalog", "erase-payload", "export-key"].map(
     (name): [string[], RegExp] => [[name], /unknown command/],
   ),
