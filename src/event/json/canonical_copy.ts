@@ -38,6 +38,8 @@ const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 const KEPT_DIGITS_MAX = 15;
 /** Maximum length of a number formatted by ECMAScript, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
+/** Objects with more members are sorted in O(n log n). */
+const INSERTED_MEMBERS_MAX = 24;
 
 /** Returns the index of the first byte at or after `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
@@ -248,8 +250,18 @@ export class CanonicalCopy {
   #sortMembers(firstMember: number, outStart: number): boolean {
     const members = this.#members;
     const order: number[] = [];
-    for (let member = firstMember; member < members.length; member += 3) order.push(member);
-    order.sort((left, right) => this.#compareNames(left, right));
+    // A few members are inserted in order, since `sort()` allocates more than all else does.
+    const isShort = members.length - firstMember <= 3 * INSERTED_MEMBERS_MAX;
+    for (let member = firstMember; member < members.length; member += 3) {
+      let place = order.push(member) - 1;
+      for (; isShort && place > 0; place--) {
+        const before = order[place - 1]!;
+        if (this.#compareNames(before, member) <= 0) break;
+        order[place] = before;
+      }
+      order[place] = member;
+    }
+    if (!isShort) order.sort((left, right) => this.#compareNames(left, right));
     for (let index = 1; index < order.length; index++) {
       if (this.#compareNames(order[index - 1]!, order[index]!) === 0) return false;
     }
