@@ -121,9 +121,9 @@ export class WriterQueue {
     try {
       const batches = committing.map(({ commitment }) => commitment.batch);
       const committed = await this.#log.append(batches);
-      for (const [index, { queued, commitment }] of committing.entries()) {
+      committing.forEach(({ queued, commitment }, index) => {
         queued.resolve(commitment.answerFor(committed[index]!));
-      }
+      });
       this.#changes.commit(batches, committed.at(-1)!.last_event_id);
     } catch (error) {
       const failure = this.#failure(error, committing.length);

@@ -48,6 +48,8 @@ const NUMBER_CHARS_MAX = 25;
 /** ECMAScript writes no exponent for numbers below 10 to this power. */
 const PLAIN_POINT_MAX = 21;
 const PLAIN_POINT_MIN = -5;
+/** Up to this many names are sorted by insertion, since `sort()` allocates more than all else. */
+const INSERTED_MEMBERS_MAX = 24;
 
 /** Returns the index of the first byte at or after `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
@@ -357,6 +359,19 @@ export class CanonicalCopy {
 
   /** Sorts members whose names have the same first `prefixBytes`. */
   #sortNames(order: number[], prefixBytes: number): void {
+    if (order.length <= INSERTED_MEMBERS_MAX) {
+      for (let index = 1; index < order.length; index++) {
+        const member = order[index]!;
+        let place = index;
+        for (; place > 0; place--) {
+          const before = order[place - 1]!;
+          if (this.#compareNames(before, member) <= 0) break;
+          order[place] = before;
+        }
+        order[place] = member;
+      }
+      return;
+    }
     if (order.length < RADIX_NAMES_MIN || prefixBytes > RADIX_BYTES_MAX) {
       order.sort((left, right) => this.#compareNames(left, right));
       return;
