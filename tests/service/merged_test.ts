@@ -24,8 +24,11 @@ test("a batch whose only trace is in a merged index is a duplicate, also after r
     assert.equal(await send(n), "committed");
     await untilQuiet(storage);
   }
-  const indexes = () => [...storage.tree().keys()].filter((path) => path.startsWith("index/"));
+  const indexes = (tree = storage.tree()) =>
+    [...tree.keys()].filter((path) => path.startsWith("index/"));
   assert.deepEqual(indexes().map((path) => path.slice(0, 8)), ["index/2_"]);
+  const durable = indexes(storage.crash().tree());
+  assert.ok(indexes().every((path) => durable.includes(path)), "its name is durable");
   for (const restarts of [0, 1, 2]) {
     for (let n = 0; n < BATCHES; n++) assert.equal(await send(n), "duplicate");
     assert.deepEqual(reports, []);
