@@ -3,12 +3,9 @@ import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { isEventId } from "../../src/event/event_id.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { SubmittedBatch } from "./submitted.ts";
+import type { Mutation } from "./submitted.ts";
 
-/** A mutation requested by a client. */
-export type Mutation =
-  | { kind: "append"; batch: SubmittedBatch }
-  | { kind: "retire"; source: string };
+export type { Mutation } from "./submitted.ts";
 
 /** A batch as stored in the log. */
 export interface LoggedBatch {

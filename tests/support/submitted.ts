@@ -2,7 +2,6 @@
 import { Buffer } from "node:buffer";
 import { prepareBatch } from "../../src/event/batch.ts";
 import type { EventLog } from "../../src/service/event_log.ts";
-import type { Mutation } from "./history.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
 
 export interface SubmittedEvent {
@@ -18,6 +17,11 @@ export interface SubmittedBatch {
   events: SubmittedEvent[];
   stream_precondition?: { stream: string; expected_frontier: string | null };
 }
+
+/** A mutation requested by a client. */
+export type Mutation =
+  | { kind: "append"; batch: SubmittedBatch }
+  | { kind: "retire"; source: string };
 
 export function submittedEvent(stream = "orders", payload: unknown = null): SubmittedEvent {
   return { stream, record_key: "1", kind: "upserted", payload };

@@ -2,7 +2,7 @@
 import { runClients } from "../soak/clients.ts";
 import type { Load } from "../soak/load.ts";
 import { Observations } from "../soak/observations.ts";
-import { STEPS } from "../soak/writer.ts";
+import { STEPS } from "../soak/workload.ts";
 
 /** Excludes bulk appends, which take seconds under emulation. An abandoned append may be bulk. */
 const LIGHT_STEPS = STEPS.filter((step) => step !== "bulk");

@@ -17,10 +17,8 @@ import { randomInteger } from "../support/random.ts";
 import { type CampaignOptions, WRITERS } from "./campaign.ts";
 import { checkDisk } from "./disk_check.ts";
 import { makeDisk } from "./file_systems.ts";
+import type { FailingRequest } from "./machine.ts";
 import { PoweredLog } from "./powered_log.ts";
-
-/** Kinds of disk requests that can be made to fail with EIO. */
-export type FailingRequest = "write" | "flush" | "read";
 
 const KINDS: readonly FailingRequest[] = ["write", "flush", "read"];
 /** Maximum number of receipts before the disk fails. */

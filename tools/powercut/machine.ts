@@ -12,7 +12,6 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { claim } from "../soak/violation.ts";
-import type { FailingRequest } from "./disk_errors.ts";
 import { DISK_BYTES, type FileSystem } from "./file_systems.ts";
 import type { Images } from "./images.ts";
 import { Monitor } from "./monitor.ts";
@@ -43,6 +42,9 @@ export interface SavedMachine {
   /** CPU and device state. */
   state: string;
 }
+
+/** Kinds of disk requests that can be made to fail with EIO. */
+export type FailingRequest = "write" | "flush" | "read";
 
 /** The disk under test: an image, and how the machine accesses it. */
 export interface DiskOptions {

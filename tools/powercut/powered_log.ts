@@ -11,8 +11,13 @@ import { unixFetch } from "../../src/client/unix_fetch.ts";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { Gate, gatedClient } from "../soak/gate.ts";
 import { claim } from "../soak/violation.ts";
-import type { FailingRequest } from "./disk_errors.ts";
-import { type DiskOptions, type Machine, resume, type SavedMachine } from "./machine.ts";
+import {
+  type DiskOptions,
+  type FailingRequest,
+  type Machine,
+  resume,
+  type SavedMachine,
+} from "./machine.ts";
 
 /** Printed by the guest once the service accepts requests. */
 const READY_TEXT = "powercut: ready";

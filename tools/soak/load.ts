@@ -6,7 +6,7 @@ import { ANSWER_TIMEOUT_MS } from "./bounds.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Observations } from "./observations.ts";
 import type { Tally } from "./tally.ts";
-import type { Step } from "./writer.ts";
+import type { Step } from "./workload.ts";
 
 export interface Load {
   seed: number;

@@ -9,28 +9,11 @@ import { WRITER_BYTES_PER_SECOND, WRITER_PAUSE_MS_MAX } from "./bounds.ts";
 import type { LedgerEntry } from "./ledger.ts";
 import { type Load, pause, refusalOf } from "./load.ts";
 import { claim } from "./violation.ts";
-import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape } from "./workload.ts";
+import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape, STEPS } from "./workload.ts";
 
 const LINEAGE_STREAM = "service.source_lineage";
 /** Maximum timeout of an abandoned request, in milliseconds. Some responses take longer. */
 const ABORT_MS_MAX = 20;
-
-/** Actions of a writer, each repeated in proportion to its frequency. */
-export const STEPS = [
-  ...Array.from({ length: 60 }, () => "single" as const),
-  ...Array.from({ length: 40 }, () => "small" as const),
-  ...Array.from({ length: 12 }, () => "bulk" as const),
-  ...Array.from({ length: 2 }, () => "big" as const),
-  ...Array.from({ length: 15 }, () => "unicode" as const),
-  ...Array.from({ length: 15 }, () => "guarded" as const),
-  ...Array.from({ length: 5 }, () => "misguarded" as const),
-  ...Array.from({ length: 15 }, () => "again" as const),
-  ...Array.from({ length: 8 }, () => "twin" as const),
-  ...Array.from({ length: 8 }, () => "conflict" as const),
-  ...Array.from({ length: 10 }, () => "abort" as const),
-  "succeed" as const,
-];
-export type Step = typeof STEPS[number];
 
 export class Writer {
   readonly #load: Load;
