@@ -4,7 +4,6 @@
  * and the hashes and rules of each event are checked. Only complete batches are committed.
  */
 import { Buffer } from "node:buffer";
-import { operationalError } from "../../src/commands/exit.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
 import { isEventId } from "../../src/event/event_id.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
@@ -30,6 +29,11 @@ interface OpenBatch {
   events: number;
   firstEventId: string;
   lastEventId: string;
+}
+
+/** The stream does not hold what an append to this log could have produced. */
+export class StreamFaultError extends Error {
+  override name = "StreamFaultError";
 }
 
 /** The end of the log that is continued. */
@@ -93,14 +97,14 @@ export class Replica {
   /**
    * Adds the next event.
    * @param data the event's stored line, without LF.
-   * @throws {CommandError} if the event was altered or does not continue the log.
+   * @throws {StreamFaultError} if the event was altered or does not continue the log.
    */
   add(facts: MessageFacts, data: Uint8Array): void {
     const { eventId, previousId } = facts;
     if (this.#open !== null && previousId === this.#lastEventId) this.#dropOpen();
     if (previousId !== this.lastEventId) {
       const end = this.lastEventId === null ? "is empty" : `ends with ${this.lastEventId}`;
-      throw operationalError(
+      throw new StreamFaultError(
         `event ${eventId} in the stream follows event ${previousId}, but the log ${end}: ` +
           "events in between are missing (if they have expired, use --segments), or the stream " +
           "is from a different log",
@@ -109,13 +113,15 @@ export class Replica {
     const start = this.#append(data);
     const event = this.#event;
     if (!event.take(this.#lines, start, this.#bytes - 1) || event.eventId !== eventId) {
-      throw operationalError(`event ${eventId} in the stream is malformed`);
+      throw new StreamFaultError(`event ${eventId} in the stream is malformed`);
     }
     this.#verify(event);
     if (this.#open !== null && !this.#open.spelling.holds(event)) this.#endBatch(start);
     const fault = this.#rules.faultIn(event, this.#open === null);
     if (fault !== null) {
-      throw operationalError(`event ${eventId} in the stream breaks a rule of ingest: ${fault}`);
+      throw new StreamFaultError(
+        `event ${eventId} in the stream breaks a rule of ingest: ${fault}`,
+      );
     }
     this.#open ??= openBatch(event);
     this.#open.events += 1;
@@ -155,10 +161,12 @@ export class Replica {
   #verify(event: StoredEvent): void {
     const { eventId } = event;
     const isNext = isEventId(eventId) && eventId > (this.lastEventId ?? "");
-    if (!isNext) throw operationalError(`event ${eventId} in the stream is out of order`);
+    if (!isNext) throw new StreamFaultError(`event ${eventId} in the stream is out of order`);
     const content = sha256Hex(viewOf(event.bytes, event.payloadStart, event.payloadEnd));
     if (event.contentHash !== content || event.eventHash !== hashEnvelope(event)) {
-      throw operationalError(`event ${eventId} in the stream was altered: its hashes do not match`);
+      throw new StreamFaultError(
+        `event ${eventId} in the stream was altered: its hashes do not match`,
+      );
     }
   }
 

@@ -4,7 +4,7 @@ import { CommandError } from "../../src/commands/exit.ts";
 import { answerRequests } from "../../src/threads/thread_pool.ts";
 import { foreignMessage, messageFacts } from "../nats/stream.ts";
 import { type MessageBlock, messagesIn } from "./message_block.ts";
-import { type LogEnd, Replica, type VerifiedCommit } from "./replica.ts";
+import { type LogEnd, Replica, StreamFaultError, type VerifiedCommit } from "./replica.ts";
 
 /** The response to a block. */
 export interface VerifiedBlock {
@@ -39,7 +39,7 @@ function verify(block: MessageBlock, commits: VerifiedCommit[]): string | null {
     }
     return null;
   } catch (error) {
-    if (error instanceof CommandError) return error.message;
+    if (error instanceof StreamFaultError || error instanceof CommandError) return error.message;
     throw error;
   }
 }

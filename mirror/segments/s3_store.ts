@@ -6,7 +6,6 @@
  * other than Amazon S3, AWS_ENDPOINT_URL.
  */
 import { AwsV4Signer } from "aws4fetch";
-import { Buffer } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -15,7 +14,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { usageError } from "../../src/commands/exit.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
-import type { SegmentStore } from "./store.ts";
+import { readStart, type SegmentStore } from "./segment_store.ts";
 
 const DEFAULT_REGION = "us-east-1";
 /** A connection that transfers no data for this long is closed. */
@@ -29,18 +28,6 @@ interface Content {
   bytes: number;
   sha256: string;
   read: () => Readable;
-}
-
-/** Reads up to `limitBytes`, and closes the stream. */
-export async function readStart(content: Readable, limitBytes: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of content) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes >= limitBytes) break;
-  }
-  return Buffer.concat(chunks).subarray(0, limitBytes);
 }
 
 /** @param url `s3://<bucket>[/<prefix>]` */

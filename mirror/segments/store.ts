@@ -11,26 +11,8 @@ import { MANIFEST_BYTES_MAX } from "../../src/limits.ts";
 import { decodeManifest, type Manifest } from "../../src/log/segment/manifest.ts";
 import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
 import { isNotFound } from "../../src/log/storage/storage.ts";
-import { readStart, s3Store } from "./s3_store.ts";
-
-/** A local file to copy, with its expected size and hash. */
-export interface SourceFile {
-  path: string;
-  bytes: number;
-  /** 64 lowercase hex digits. */
-  sha256: string;
-}
-
-/** A file store. Names are relative paths with slashes; writes are atomic. */
-export interface SegmentStore {
-  /** Returns the size of a file in bytes, or null if it does not exist. */
-  size(name: string): Promise<number | null>;
-  /** @throws {Error} if the stored bytes do not match the hash. */
-  put(name: string, source: SourceFile): Promise<void>;
-  putSmall(name: string, bytes: Uint8Array): Promise<void>;
-  /** Opens a file for reading. Returns null if it does not exist. */
-  get(name: string): Promise<Readable | null>;
-}
+import { s3Store } from "./s3_store.ts";
+import { readStart, type SegmentStore, type SourceFile } from "./segment_store.ts";
 
 /** @param url A path, a `file:` URL or `s3://<bucket>[/<prefix>]`. */
 export function openStore(url: string): SegmentStore {

@@ -29,7 +29,7 @@ export const TERMINAL: Terminal = {
 
 /**
  * Prefixes reported lines with the time, unless standard error is a terminal or the journal, which
- * adds timestamps itself. Counters contain the time; the specification words the line `serving`.
+ * adds timestamps itself. Counters contain the time; the line `serving` is fixed.
  */
 export function addTimes(terminal: Terminal): void {
   const { report } = terminal;
