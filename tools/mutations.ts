@@ -23,6 +23,18 @@ const ADD_COMMIT = "      this.#tail.add(commit, bytes, growth);\n";
 export const MUTATIONS: readonly Mutation[] = [
   ...OWNERSHIP_MUTATIONS,
   {
+    name: "a backup claims a commit that is being synced",
+    edits: [
+      edit("log/log_copy.ts", "lastEventId <= through ? next.endBytes", "true ? next.endBytes"),
+    ],
+    tests: ["tests/log/log_copy_test.ts"],
+  },
+  {
+    name: "a backup links a damaged segment",
+    edits: [edit("log/log_copy.ts", "await this.#isIntact(entry)", "entry !== null")],
+    tests: ["tests/commands/backup_test.ts"],
+  },
+  {
     name: "a segment's name is not synced",
     edits: [edit("log/sealing/seal.ts", "  await storage.syncFolder(SEGMENTS_FOLDER);\n")],
     tests: [CRASHES],

@@ -50,7 +50,8 @@ export interface BackupOptions {
  */
 export async function backup(config: configs.Config, options: BackupOptions): Promise<void> {
   const { dir, terminal } = options;
-  requireSupported(config);
+  configs.requireSupported(config, "backup");
+  requireLogFolder(join(config.dataDir, "log"));
   const signals = catchSignals(terminal.report);
   try {
     await createFolder(configs.absolutePath(dir));
@@ -68,11 +69,6 @@ export async function backup(config: configs.Config, options: BackupOptions): Pr
   } finally {
     signals.release();
   }
-}
-
-function requireSupported(config: configs.Config): void {
-  configs.requireSupported(config, "backup");
-  requireLogFolder(join(config.dataDir, "log"));
 }
 
 async function addCopy(
@@ -183,21 +179,18 @@ function isWithin(path: string, folder: string): boolean {
 
 /** Returns how to link a file of the last copy, unless there is a symlink in its path. */
 function linkFrom(from: string | null, into: string): (path: string) => Promise<boolean> {
-  const isThere = from !== null && realPathOf(join(from, SEGMENTS_FOLDER)) !== null;
   return async (path) => {
-    if (!isThere) return false;
-    // Whatever the reason is, the file can be copied.
-    return await link(join(from, path), join(into, path)).then(() => true, () => false);
+    if (from === null) return false;
+    try {
+      const folder = join(from, SEGMENTS_FOLDER);
+      if (realpathSync(folder) !== folder) return false;
+      await link(join(from, path), join(into, path));
+      return true;
+    } catch {
+      // Whatever the reason is, the file can be copied.
+      return false;
+    }
   };
-}
-
-/** Returns `path` if it exists and contains no symlink, else null. */
-function realPathOf(path: string): string | null {
-  try {
-    return realpathSync(path) === path ? path : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Asks the service how far its log is durable: it shows no event that is not. */
