@@ -76,7 +76,8 @@ export function parseLines(body: Uint8Array): unknown {
 
 /** Splits events that are separated by commas, and by blanks that the service may send. */
 function split(bytes: Buffer, start: number, end: number): EventLines {
-  const ranges: [start: number, end: number][] = [];
+  const starts: number[] = [];
+  const ends: number[] = [];
   let isDense = true;
   while (bytes[start] === BLANK) start++;
   for (let next = start; start < end; start = next + 1) {
@@ -85,12 +86,15 @@ function split(bytes: Buffer, start: number, end: number): EventLines {
     let last = next;
     while (bytes[last - 1] === BLANK) last--;
     isDense &&= last === next;
-    ranges.push([start, last]);
+    starts.push(start);
+    ends.push(last + 1);
     bytes[last] = LF;
   }
-  const offsets = ranges.map(([from]) => from);
-  if (isDense) return new EventLines(bytes, [...offsets, end + 1]);
-  const lines = ranges.map(([from, last]) => bytes.subarray(from, last + 1));
+  if (isDense) {
+    starts.push(end + 1);
+    return new EventLines(bytes, starts);
+  }
+  const lines = starts.map((start, index) => bytes.subarray(start, ends[index]));
   let sizeBytes = 0;
   const dense = lines.map((line) => (sizeBytes += line.length) - line.length);
   return new EventLines(Buffer.concat(lines), [...dense, sizeBytes]);

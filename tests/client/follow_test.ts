@@ -11,12 +11,14 @@ import {
   collect,
   eventId,
   events,
+  json,
   lines,
   loseConnection,
   refuse,
   type Reply,
   withFakeService,
 } from "./support/fake_service.ts";
+import { withServing } from "../support/deployment.ts";
 
 type Phase = "snapshot" | "live";
 
@@ -340,4 +342,53 @@ test("followRecords() throws what onPosition throws, even if it looks like a los
     await assert.rejects(collect(client.followRecords({ onPosition })), error);
     assert.equal(seen.length, 1);
   });
+});
+
+test("follow() with after: now yields only later events; replay() yields none", () =>
+  withServing(async (deployment) => {
+    await deployment.append("before");
+    const client = new EventLogClient(deployment.serving.fetch);
+    assert.deepEqual(await collect(client.replay({ after: "now" })), []);
+    const batchIds: string[] = [];
+    for await (const item of client.follow({ after: "now" })) {
+      if (item.type === "caught_up") await deployment.append("later");
+      if (item.type !== "event") continue;
+      batchIds.push(item.event.batch_id);
+      break;
+    }
+    assert.deepEqual(batchIds, ["later"]);
+  }));
+
+test("follow() calls onReconnected with the position at which it continues", async () => {
+  const replies = [lines([record("snapshot", 1, 2)], "lose"), loseConnection, FINAL];
+  await withFakeService(replies, async ({ client }) => {
+    const positions: (string | null)[] = [];
+    await collect(client.follow({ onReconnected: (position) => positions.push(position) }));
+    assert.deepEqual(positions, [eventId(2)]);
+  });
+});
+
+test("replay() and follow() throw an AbortError between two events of a page", async () => {
+  const page = {
+    events: events(1, 3),
+    next_after: eventId(3),
+    snapshot_through_event_id: eventId(3),
+  };
+  await withFakeService(
+    [json(200, page), lines([record("snapshot", 1, 3)])],
+    async ({ client }) => {
+      for (const method of ["replay", "follow"] as const) {
+        const abort = new AbortController();
+        let seen = 0;
+        const read = async () => {
+          for await (const _ of client[method]({ signal: abort.signal })) {
+            seen++;
+            abort.abort();
+          }
+        };
+        await assert.rejects(read(), { name: "AbortError" });
+        assert.equal(seen, 1);
+      }
+    },
+  );
 });
