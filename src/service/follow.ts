@@ -28,7 +28,7 @@ export interface FollowHub {
   ended(): { reason: FollowEndReason; detail: string } | null;
   readonly changes: ChangeSignal;
   readonly livePages: LivePages;
-  /** Waits for the memory of a large block while it is wanted. @returns a function to release it. */
+  /** Waits for the memory of a large block while it is wanted. @returns what releases it. */
   reserve(sizeBytes: number, isWanted: () => boolean): Promise<() => void>;
   report(line: string): void;
 }
