@@ -22,7 +22,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 /** Reads values of members in another way than the parser. */
 export interface ValueTaker {
   wants(path: readonly (string | number)[]): boolean;
-  /** Returns the value at a byte offset and its length in UTF-16; null for the parser to read it. */
+  /** Returns the value at a byte offset and its UTF-16 length; null for the parser to read it. */
   at(startByte: number): { value: JsonValue; chars: number } | null;
 }
 
