@@ -120,7 +120,9 @@ export const READ_CHUNK_BYTES = 256 * KIB;
 // Segments. These limits are part of the format, and readers enforce them.
 
 /** A row group is decoded as a unit: larger ones slow key lookups down, smaller ones replays. */
-export const ROW_GROUP_EVENTS_MAX = 2048;
+export const ROW_GROUP_EVENTS_MAX = 1024;
+/** Largest row group that a reader accepts; earlier versions wrote such ones. */
+export const ROW_GROUP_ROWS_MAX = 2048;
 /** A segment is complete once it has this many events. Bounds the size of its footer. */
 export const SEGMENT_EVENTS_SOFT_MAX = 256 * KIB;
 /** A segment is also complete once its lines reach this total size. */

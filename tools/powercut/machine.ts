@@ -46,9 +46,6 @@ export interface SavedMachine {
   state: string;
 }
 
-/** Kinds of disk requests that can be made to fail with EIO. */
-export type FailingRequest = "write" | "flush" | "read";
-
 /** The disk under test: an image, and how the machine accesses it. */
 export interface DiskOptions {
   disk: string;

@@ -10,23 +10,6 @@ import { type Random, randomInteger, randomItem, seededRandom } from "../support
 /** The shape of a batch, which is part of the batch id. */
 export type Shape = "single" | "small" | "bulk" | "big" | "unicode" | "guarded";
 
-/** Actions of a writer, each repeated in proportion to its frequency. */
-export const STEPS = [
-  ...Array.from({ length: 60 }, () => "single" as const),
-  ...Array.from({ length: 40 }, () => "small" as const),
-  ...Array.from({ length: 12 }, () => "bulk" as const),
-  ...Array.from({ length: 2 }, () => "big" as const),
-  ...Array.from({ length: 15 }, () => "unicode" as const),
-  ...Array.from({ length: 15 }, () => "guarded" as const),
-  ...Array.from({ length: 5 }, () => "misguarded" as const),
-  ...Array.from({ length: 15 }, () => "again" as const),
-  ...Array.from({ length: 8 }, () => "twin" as const),
-  ...Array.from({ length: 8 }, () => "conflict" as const),
-  ...Array.from({ length: 10 }, () => "abort" as const),
-  "succeed" as const,
-];
-export type Step = typeof STEPS[number];
-
 /** A stream that only guarded batches use, so that their writer knows its frontier. */
 export const GUARDED_STREAM = "guarded";
 /** The streams for other batches. */

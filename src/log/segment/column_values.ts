@@ -117,15 +117,3 @@ export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): b
   return start === before ||
     sameBytes(bytes, start, ends[row]!, viewOf(bytes, before, ends[row - 1]!));
 }
-
-/** Yields the values in a column, but each dictionary value only once. */
-export function* distinctValues({ bytes, starts, ends }: ColumnValues): Iterable<Uint8Array> {
-  // One flag per offset, since a Set takes five times as long.
-  const isSeen = new Uint8Array(bytes.length);
-  for (let row = 0; row < starts.length; row++) {
-    const start = starts[row]!;
-    if (isSeen[start] === 1) continue;
-    isSeen[start] = 1;
-    yield viewOf(bytes, start, ends[row]!);
-  }
-}

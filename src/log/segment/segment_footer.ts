@@ -16,7 +16,7 @@ import {
 import { isEventId } from "../../event/event_id.ts";
 import {
   COMMIT_BODY_BYTES_MAX,
-  ROW_GROUP_EVENTS_MAX,
+  ROW_GROUP_ROWS_MAX,
   SEGMENT_FOOTER_BYTES_MAX,
 } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
@@ -125,8 +125,8 @@ function checkRowGroup(
   within: FileRange,
 ): RowGroup {
   const rows = Number(num_rows);
-  if (!(Number.isInteger(rows) && rows > 0 && rows <= ROW_GROUP_EVENTS_MAX)) {
-    throw new SegmentError(`a row group has ${rows} rows, expected 1 to ${ROW_GROUP_EVENTS_MAX}`);
+  if (!(Number.isInteger(rows) && rows > 0 && rows <= ROW_GROUP_ROWS_MAX)) {
+    throw new SegmentError(`a row group has ${rows} rows, expected 1 to ${ROW_GROUP_ROWS_MAX}`);
   }
   const count = COLUMN_NAMES.length;
   if (chunks.length !== count || crcs.length !== count * CRC_DIGITS) {

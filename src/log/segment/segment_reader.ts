@@ -35,7 +35,7 @@ export class Segment implements SealedFile {
   readonly #file: SegmentFile;
   readonly #caches: SegmentCaches;
   readonly #report: (line: string) => void;
-  readonly #mayMatch: (filter: EventFilter) => Promise<boolean>;
+  readonly #mayMatch: (filter: EventFilter) => Promise<boolean> | boolean;
   #hasReported = false;
 
   /**
@@ -49,7 +49,7 @@ export class Segment implements SealedFile {
     file: SegmentFile,
     caches: SegmentCaches = new SegmentCaches(),
     report: (line: string) => void = () => {},
-    mayMatch: (filter: EventFilter) => Promise<boolean> = () => Promise.resolve(true),
+    mayMatch: (filter: EventFilter) => Promise<boolean> | boolean = () => true,
   ) {
     this.path = listed.path;
     this.lastEventId = listed.last_event_id ?? "";
