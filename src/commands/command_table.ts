@@ -165,7 +165,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
     options: ["config", "source", "stream", "batch-id", "help"],
     required: "source",
     example: `${ON_LOG} --source shop`,
-    summary: "Append events from standard input to a running service, one JSON object a line",
+    summary: "Append events from standard input, one JSON object a line, while serve runs",
     description:
       "Lines have the members stream, record_key, kind, payload and, optionally, occurred_at. " +
       "Sends them in batches of up to 1,000 lines or 4 MiB, at the latest after 200 ms, and " +
@@ -178,7 +178,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       ...["follow", "help"] as const,
     ],
     example: `${ON_LOG} --last 10 --follow`,
-    summary: "Print the events of a running service, one a line",
+    summary: "Print events, one a line, while serve runs",
     description:
       "Prints events exactly as stored, in order, up to the last one when it started. With " +
       "--follow, goes on with new events, also after the service has restarted. " +
@@ -187,7 +187,7 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
   streams: {
     options: ["config", "source", "help"],
     example: ON_LOG,
-    summary: "Print a summary of each stream of a running service, one a line",
+    summary: "Print a summary of each stream, one a line, while serve runs",
     description: "A summary has the source, the stream, its last event and its number of events.",
   },
   backup: {
