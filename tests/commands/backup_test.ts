@@ -130,11 +130,16 @@ test("backup links intact segments, copies a damaged one again, and keeps --keep
     const { told, copy: sixth } = await backup(served);
     assert.equal(told.linked, 0);
 
-    mkdirSync(join(backupsOf(served), "other"));
+    for (const other of ["other", "2026-13-01T00-00-00Z"]) {
+      mkdirSync(join(backupsOf(served), other));
+    }
     const { copy: last, stderr: removed } = await backup(served, "--keep", "2");
     assert.equal(removed.match(/^backup: removed /gm)!.length, 5);
     const copies = readdirSync(backupsOf(served)).filter(isCopy);
-    assert.deepEqual(copies.map((name) => join(backupsOf(served), name)), [sixth.dir, last.dir]);
+    assert.deepEqual(
+      copies.map((name) => join(backupsOf(served), name)).filter((dir) => !dir.includes("-13-")),
+      [sixth.dir, last.dir],
+    );
     assert.equal(inodeOf(last), inodeOf(sixth));
 
     const segment = segmentOf(served);
@@ -173,6 +178,7 @@ test("backup refuses a directory in use, in the data directory or too long for a
     const inside = await refused(deployment, join(deployment.dir, "data", "backups"));
     assert.equal(inside.code, 2);
     assert.match(inside.stderr, /is in the data directory; choose another/);
+    assert.deepEqual(readdirSync(join(deployment.dir, "data")), ["log"]);
     const long = await refused(deployment, join(deployment.folder, "x".repeat(100)));
     assert.equal(long.code, 2);
     assert.match(long.stderr, /\[server\] socket must be at most 107 bytes/);

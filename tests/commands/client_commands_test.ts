@@ -226,6 +226,7 @@ const MISTAKES: [args: string[], reason: RegExp][] = [
   [["tail", "--last", "-1"], /ambiguous|--last/],
   [["tail", "--last=x"], /^--last must be a count/],
   [["tail", "--since=yesterday"], /^--since must be a time/],
+  [["tail", "--since=2026-02-31"], /^--since must be a time/],
   [["tail", "--after=1"], /^--after must be an event id/],
   [["tail", "--last=1", "--since=1m"], /^tail accepts only one of --since, --last/],
   [["append", "--source=A"], /^--source must match/],
