@@ -123,6 +123,11 @@ async function addCopy(
   print(`${JSON.stringify({ path: join(root, name), ...copied })}\n`);
   const surplus = keep === null ? [] : [...names, name].slice(0, -keep);
   for (const name of surplus) {
+    // It may have events that are nowhere else.
+    if (existsSync(join(root, name, dataPath, "log", LOCK_FILE))) {
+      report(`backup: kept ${join(root, name)}, since a service has used it`);
+      continue;
+    }
     // A copy that is only partly removed must not look like one.
     await rename(join(root, name), join(root, REMOVED));
     await removeTree(join(root, REMOVED));

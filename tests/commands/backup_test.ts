@@ -97,6 +97,17 @@ test("backup copies what a running service has acknowledged, and the copy can be
       assert.equal(stat.mode & 0o777, stat.isDirectory() ? 0o700 : 0o600, entry);
     }
     assert.equal(readFileSync(join(first.path, "service.toml"), "utf8"), config);
+
+    // The served copy has an event of its own.
+    const { told: third, stderr: removed } = await backup(served, "--keep", "1");
+    assert.ok(
+      removed.includes(`backup: kept ${told.path}, since a service has used it\n`),
+      removed,
+    );
+    assert.deepEqual(
+      readdirSync(copy.folder).filter(isCopy).map((name) => join(copy.folder, name)),
+      [told.path, third.path],
+    );
   }));
 
 test("backup links intact segments, copies a damaged one again, and keeps --keep copies", () =>
@@ -130,16 +141,12 @@ test("backup links intact segments, copies a damaged one again, and keeps --keep
     const { told, copy: sixth } = await backup(served);
     assert.equal(told.linked, 0);
 
-    for (const other of ["other", "2026-13-01T00-00-00Z"]) {
-      mkdirSync(join(backupsOf(served), other));
-    }
+    const noTime = "2026-13-01T00-00-00Z";
+    for (const other of ["other", noTime]) mkdirSync(join(backupsOf(served), other));
     const { copy: last, stderr: removed } = await backup(served, "--keep", "2");
     assert.equal(removed.match(/^backup: removed /gm)!.length, 5);
-    const copies = readdirSync(backupsOf(served)).filter(isCopy);
-    assert.deepEqual(
-      copies.map((name) => join(backupsOf(served), name)).filter((dir) => !dir.includes("-13-")),
-      [sixth.dir, last.dir],
-    );
+    const copies = readdirSync(backupsOf(served)).filter((name) => isCopy(name) && name !== noTime);
+    assert.deepEqual(copies.map((name) => join(backupsOf(served), name)), [sixth.dir, last.dir]);
     assert.equal(inodeOf(last), inodeOf(sixth));
 
     const segment = segmentOf(served);
