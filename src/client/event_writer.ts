@@ -152,7 +152,7 @@ async function sendValid(send: Send, events: Waiting[]): Promise<Receipt> {
     if (expectedFrontier === undefined) return await send(batch);
     return await send({ ...batch, precondition: { stream, expectedFrontier } });
   } catch (error) {
-    const faults = faultyIndexes(error);
+    const faults = faultyIndexes(error, events.length);
     const valid = events.filter((_, index) => !faults.has(index));
     if (valid.length === events.length) throw error;
     for (const index of faults) events[index]?.reject(error);
@@ -169,10 +169,11 @@ const NOTHING: Receipt = {
   last_event_id: "",
 };
 
-/** Returns which events of a batch an error is about. */
-function faultyIndexes(error: unknown): Set<number> {
+/** Returns which events of a batch, of `count` events, an error is about. */
+function faultyIndexes(error: unknown, count: number): Set<number> {
   if (!(error instanceof EventLogError)) return new Set();
   if (error.code === "stream_frontier_conflict") return new Set([0]);
+  if (error.code === "body_too_large" && count === 1) return new Set([0]);
   const { errors } = Object(error.body) as { errors?: EventFault[] };
   return new Set(Array.isArray(errors) ? errors.map(({ index }) => index) : []);
 }

@@ -4,7 +4,6 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import process from "node:process";
 import { BatchQueue, type QueuedEvent } from "../client/batch_queue.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
@@ -48,19 +47,23 @@ export async function append(config: Config, options: Options, terminal: Termina
   await runAsClient(config, terminal.report, async (service) => {
     let batches = 0;
     let committed = 0;
+    const failed = new AbortController();
     const queue = new BatchQueue<Line>(async (lines) => {
       const id = `${prefix}/${++batches}`;
       const events = lines.map(({ text }) => text);
-      const receipt = await service.client.appendEncoded({ source, batchId: id, events })
-        .catch((error) => {
-          throw failure(error, lines, committed);
-        });
-      committed = lines.at(-1)!.number;
-      await service.print(`${JSON.stringify(receipt)}\n`);
-      return receipt;
+      try {
+        const receipt = await service.client.appendEncoded({ source, batchId: id, events });
+        committed = lines.at(-1)!.number;
+        await service.print(`${JSON.stringify(receipt)}\n`);
+        return receipt;
+      } catch (error) {
+        // Reported now, even if no more input comes.
+        failed.abort();
+        throw failure(error, lines, committed);
+      }
     }, limits);
     try {
-      await readInto(queue, stream, service.signal);
+      await readInto(queue, stream, AbortSignal.any([service.signal, failed.signal]));
     } catch (error) {
       if (!(error instanceof LineError)) throw error;
       // What precedes the batch of this line is still sent.
@@ -100,10 +103,13 @@ async function readInto(
 
 async function* inputUntil(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const input = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  const stopped = once(signal, "abort");
-  for (;;) {
+  let stop = () => {};
+  signal.addEventListener("abort", () => stop());
+  while (!signal.aborted) {
+    // A promise that outlives the race would keep all input in memory.
+    const stopped = new Promise<null>((resolve) => stop = () => resolve(null));
     const next = await Promise.race([input.next(), stopped]);
-    if (Array.isArray(next) || next.done) return;
+    if (next === null || next.done) return;
     yield next.value;
   }
 }

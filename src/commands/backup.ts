@@ -3,10 +3,10 @@
  * are directories in DIR, named by their time, and deployments of their own. They share segments as
  * hard links. A copy is built aside and published by a rename, so interrupting it changes no other.
  */
-import { realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { unixFetch } from "../client/unix_fetch.ts";
 import { type CopiedLog, copyLog, type Durability } from "../log/log_copy.ts";
@@ -54,11 +54,14 @@ export async function backup(config: configs.Config, options: BackupOptions): Pr
   requireLogFolder(join(config.dataDir, "log"));
   const signals = catchSignals(terminal.report);
   try {
-    await createFolder(configs.absolutePath(dir));
-    const root = realpathSync(dir);
-    if (isWithin(root, realpathSync(config.dataDir))) {
+    const path = configs.absolutePath(dir);
+    let existing = path;
+    while (!existsSync(existing)) existing = dirname(existing);
+    if (isWithin(realpathSync(existing), realpathSync(config.dataDir))) {
       throw usageError(`${dir}: is in the data directory; choose another directory for backups`);
     }
+    await createFolder(path);
+    const root = realpathSync(path);
     const release = await lockFile(join(root, LOCK_FILE));
     if (release === null) throw operationalError(`${dir}: another backup to it is running`);
     try {
@@ -80,7 +83,7 @@ async function addCopy(
   const partial = join(root, PARTIAL);
   for (const name of [PARTIAL, REMOVED]) await removeTree(join(root, name));
   const names = (await readdir(root, { withFileTypes: true }))
-    .filter((entry) => entry.isDirectory() && COPY_NAME.test(entry.name))
+    .filter((entry) => entry.isDirectory() && timeOf(entry.name) > 0)
     .map(({ name }) => name).sort();
   const last = names.at(-1);
   const name = nextName(last);
@@ -120,6 +123,11 @@ async function addCopy(
   print(`${JSON.stringify({ path: join(root, name), ...copied })}\n`);
   const surplus = keep === null ? [] : [...names, name].slice(0, -keep);
   for (const name of surplus) {
+    // It may have events that are nowhere else.
+    if (existsSync(join(root, name, dataPath, "log", LOCK_FILE))) {
+      report(`backup: kept ${join(root, name)}, since a service has used it`);
+      continue;
+    }
     // A copy that is only partly removed must not look like one.
     await rename(join(root, name), join(root, REMOVED));
     await removeTree(join(root, REMOVED));
@@ -152,9 +160,14 @@ async function removeTree(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true });
 }
 
+/** Returns the time in the name of a copy, in Unix milliseconds; NaN for other names. */
+function timeOf(name: string): number {
+  return COPY_NAME.test(name) ? Date.parse(name.replace(COPY_NAME, "$1$2:$3:$4Z")) : NaN;
+}
+
 /** Returns the name of a copy that is made now. It sorts after `last`, whatever the clock says. */
 function nextName(last: string | undefined): string {
-  const lastMs = last === undefined ? 0 : Date.parse(last.replace(COPY_NAME, "$1$2:$3:$4Z"));
+  const lastMs = last === undefined ? 0 : timeOf(last);
   const time = new Date(Math.max(Date.now(), lastMs + 1000)).toISOString();
   return `${time.slice(0, 19).replaceAll(":", "-")}Z`;
 }

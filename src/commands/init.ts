@@ -101,7 +101,10 @@ export async function createFolder(path: string): Promise<void> {
   }
   await createFolder(dirname(path));
   // A concurrent init may have created the directory, without having synced its parent yet.
-  await mkdir(path, { mode: FOLDER_MODE, recursive: true });
+  // With `recursive`, Node tries forever in a file system such as /proc.
+  await mkdir(path, { mode: FOLDER_MODE }).catch((error) => {
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  });
   await sync(dirname(path));
 }
 

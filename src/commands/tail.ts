@@ -73,7 +73,9 @@ function timeOf(text: string): number {
   const [, date, time = "T00:00", zone = "Z"] =
     /^(\d{4}-\d\d-\d\d)(T[\d:.]+)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
   const unixMs = Date.parse(`${date}${time}${zone}`);
-  if (Number.isFinite(unixMs)) return unixMs;
+  // `Date` takes February 31 for March 3.
+  const isDay = new Date(Date.parse(`${date}`) || 0).toISOString().startsWith(`${date}`);
+  if (Number.isFinite(unixMs) && isDay) return unixMs;
   throw usageError("--since must be a time such as 2026-01-31T12:00:00Z, or a period such as 10m");
 }
 

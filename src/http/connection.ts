@@ -150,9 +150,10 @@ export class Connection {
     const rest = end + HEAD_END.length;
     this.#input = rest === input.length ? NOTHING : input.subarray(rest);
     const text = input.toString("latin1", 0, end);
-    if (text !== this.#headText) this.#head = parseRequestHead(text);
-    this.#headText = text.length <= KEPT_HEAD_BYTES_MAX ? text : null;
-    return this.#head!;
+    if (text === this.#headText) return this.#head!;
+    const head = parseRequestHead(text);
+    if (text.length <= KEPT_HEAD_BYTES_MAX) [this.#head, this.#headText] = [head, text];
+    return head;
   }
 
   /** Skips empty lines before a request (RFC 9112 section 2.2). */

@@ -78,6 +78,15 @@ test("a conflict or an invalid event rejects its own append(), and the writer go
     assert.deepEqual((await collect(log.replay())).map(({ payload }) => payload), [0, 1, 4]);
   }));
 
+test("an event over the service's limit rejects its own append(), and the writer goes on", () =>
+  withFakeService([refuse(413, "body_too_large"), json(200, RECEIPT)], async ({ client }) => {
+    const writer = client.writer({ source: "shop", eventsMax: 1 });
+    const tooLarge = writer.append(event(0));
+    assert.deepEqual(await writer.append(event(1)), RECEIPT);
+    await assert.rejects(tooLarge, { code: "body_too_large" });
+    await writer.close();
+  }));
+
 test("writer() with a batchIdPrefix repeats the same batches, which are duplicates", () =>
   withServing(async ({ serving }) => {
     const log = new EventLogClient(serving.fetch);

@@ -97,6 +97,17 @@ test("backup copies what a running service has acknowledged, and the copy can be
       assert.equal(stat.mode & 0o777, stat.isDirectory() ? 0o700 : 0o600, entry);
     }
     assert.equal(readFileSync(join(first.path, "service.toml"), "utf8"), config);
+
+    // The served copy has an event of its own.
+    const { told: third, stderr: removed } = await backup(served, "--keep", "1");
+    assert.ok(
+      removed.includes(`backup: kept ${told.path}, since a service has used it\n`),
+      removed,
+    );
+    assert.deepEqual(
+      readdirSync(copy.folder).filter(isCopy).map((name) => join(copy.folder, name)),
+      [told.path, third.path],
+    );
   }));
 
 test("backup links intact segments, copies a damaged one again, and keeps --keep copies", () =>
@@ -130,10 +141,11 @@ test("backup links intact segments, copies a damaged one again, and keeps --keep
     const { told, copy: sixth } = await backup(served);
     assert.equal(told.linked, 0);
 
-    mkdirSync(join(backupsOf(served), "other"));
+    const noTime = "2026-13-01T00-00-00Z";
+    for (const other of ["other", noTime]) mkdirSync(join(backupsOf(served), other));
     const { copy: last, stderr: removed } = await backup(served, "--keep", "2");
     assert.equal(removed.match(/^backup: removed /gm)!.length, 5);
-    const copies = readdirSync(backupsOf(served)).filter(isCopy);
+    const copies = readdirSync(backupsOf(served)).filter((name) => isCopy(name) && name !== noTime);
     assert.deepEqual(copies.map((name) => join(backupsOf(served), name)), [sixth.dir, last.dir]);
     assert.equal(inodeOf(last), inodeOf(sixth));
 
@@ -173,6 +185,7 @@ test("backup refuses a directory in use, in the data directory or too long for a
     const inside = await refused(deployment, join(deployment.dir, "data", "backups"));
     assert.equal(inside.code, 2);
     assert.match(inside.stderr, /is in the data directory; choose another/);
+    assert.deepEqual(readdirSync(join(deployment.dir, "data")), ["log"]);
     const long = await refused(deployment, join(deployment.folder, "x".repeat(100)));
     assert.equal(long.code, 2);
     assert.match(long.stderr, /\[server\] socket must be at most 107 bytes/);

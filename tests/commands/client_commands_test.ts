@@ -100,6 +100,8 @@ for (const [line, reason] of BAD_LINES) {
         "--source",
         "shop",
         "--stream=orders",
+        // On a busy machine, batches would end by time.
+        "--batch-id=run",
       ]);
       assert.equal(code, 1);
       assert.match(stderr, reason);
@@ -109,25 +111,45 @@ for (const [line, reason] of BAD_LINES) {
     }));
 }
 
+/** Runs `append` with an input that has only these lines so far, and does not end. */
+async function withOpenInput(
+  deployment: Deployment,
+  lines: string,
+  use: (appending: Spawned) => Promise<void>,
+): Promise<void> {
+  const fifo = join(deployment.folder, "fifo");
+  assert.equal(spawnSync("mkfifo", [fifo]).status, 0);
+  const args = ["append", "--source", "shop", "--stream", "orders"];
+  const appending = spawnReading(deployment, fifo, args);
+  const input = createWriteStream(fifo);
+  try {
+    input.write(lines);
+    await use(appending);
+  } finally {
+    input.destroy();
+    await once(input, "close");
+  }
+}
+
 test("append sends what it has read when no more input comes, and SIGINT ends it with status 0", () =>
-  withServing(async (deployment) => {
-    const fifo = join(deployment.folder, "fifo");
-    assert.equal(spawnSync("mkfifo", [fifo]).status, 0);
-    const args = ["append", "--source", "shop", "--stream", "orders"];
-    const appending = spawnReading(deployment, fifo, args);
-    const input = createWriteStream(fifo);
-    try {
-      input.write(`${lineOf(1)}\n${lineOf(2)}\n`);
+  withServing((deployment) =>
+    withOpenInput(deployment, `${lineOf(1)}\n${lineOf(2)}\n`, async (appending) => {
       await untilPrinted(appending, ({ stdout }) => stdout.includes("\n"));
       assert.equal(JSON.parse(appending.output.stdout).events, 2);
       signalChild(appending.child, "SIGINT");
       const { code, stderr } = await appending.exited;
       assert.deepEqual([code, stderr], [0, ""]);
-    } finally {
-      input.destroy();
-      await once(input, "close");
-    }
-  }));
+    })
+  ));
+
+test("append reports a refused batch when no more input comes", () =>
+  withServing((deployment) =>
+    withOpenInput(deployment, `${lineOf(1, { kind: "" })}\n`, async (appending) => {
+      const { code, stderr } = await appending.exited;
+      assert.equal(code, 1);
+      assert.match(stderr, /^line 1: kind must not be empty\n/);
+    })
+  ));
 
 test("tail prints events exactly as stored: all, those that match, and the last ones", () =>
   withServing(async (deployment) => {
@@ -204,6 +226,7 @@ const MISTAKES: [args: string[], reason: RegExp][] = [
   [["tail", "--last", "-1"], /ambiguous|--last/],
   [["tail", "--last=x"], /^--last must be a count/],
   [["tail", "--since=yesterday"], /^--since must be a time/],
+  [["tail", "--since=2026-02-31"], /^--since must be a time/],
   [["tail", "--after=1"], /^--after must be an event id/],
   [["tail", "--last=1", "--since=1m"], /^tail accepts only one of --since, --last/],
   [["append", "--source=A"], /^--source must match/],

@@ -248,6 +248,13 @@ test("init() refuses a path with a file as a parent", () =>
     assert.equal(await readFile(join(folder, "file"), "utf8"), "");
   }));
 
+test("init ends in a file system without directories to create", async (context) => {
+  if (process.platform !== "linux") return skipLoudly(context, "needs /proc");
+  const { code, stderr } = await runCli(["init", "/proc/none/log"], { timeoutMs: 30_000 });
+  assert.equal(code, 1);
+  assert.match(stderr, /ENOENT/);
+});
+
 test("init warns of a socket path that is too long to serve", () =>
   withFolder(async (folder) => {
     const dir = join(folder, "d".repeat(100));

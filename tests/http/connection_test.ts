@@ -32,6 +32,39 @@ test("a request before a malformed one gets its response", () =>
     assert.equal(await connection.readResponse(), null);
   }));
 
+/** Requests whose heads differ in little, short ones that are kept and a long one that is not. */
+const SIMILAR: readonly [bytes: string, method: string, body: string][] = ["a", "a".repeat(2000)]
+  .flatMap((value) =>
+    ["GET", "POST", "HEAD"].flatMap((method) =>
+      ["", "b", "bc"].map((body): [string, string, string] => [
+        `${method} /${value} HTTP/1.1\r\n${HOST}Content-Length: ${body.length}\r\n\r\n${body}`,
+        method,
+        method === "HEAD" ? "" : `${method} ${value.length} ${body}`,
+      ])
+    )
+  );
+
+test("a connection takes each head as it is, whichever heads were before it", () =>
+  withHandler(
+    async (request) => {
+      const body = `${request.method} ${request.target.length - 1} ${await bodyOf(request)}`;
+      return { status: 200, headers: {}, body: request.method === "HEAD" ? "" : body };
+    },
+    async ({ socketPath }) => {
+      const connection = await RawConnection.open(socketPath);
+      // Every request before and after every other one, and before and after itself.
+      const all = SIMILAR.flatMap((first) => SIMILAR.flatMap((second) => [first, second]));
+      await connection.write(`${all.map(([bytes]) => bytes).join("")}${GET}G@T\r\n\r\n${GET}`);
+      for (const [, method, body] of all) {
+        const response = await connection.readResponse(method);
+        assert.deepEqual([response?.status, response?.body], [200, body]);
+      }
+      assert.equal((await connection.readResponse())?.status, 200);
+      assert.equal((await connection.readResponse())?.status, 400);
+      assert.equal(await connection.readResponse(), null);
+    },
+  ));
+
 const EXPECTING = `POST / HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`;
 
 test("a client that expects 100 Continue gets it when its body is requested", () =>
