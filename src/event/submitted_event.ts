@@ -1,10 +1,9 @@
 /** Validates submitted events. */
 import { PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { quoteShort } from "./json/quote_string.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, SKIPPED } from "./json/strict_json.ts";
 import { kindFault, nameFault, recordKeyFault } from "./names.ts";
 import { occurredAtFault } from "./timestamp.ts";
-import type { PreparedEvent } from "./types.ts";
 
 const MEMBERS = new Set(["stream", "record_key", "kind", "payload", "occurred_at"]);
 const REQUIRED_MEMBERS = ["stream", "record_key", "kind", "payload"] as const;
@@ -16,24 +15,13 @@ const RULES = {
   occurred_at: occurredAtFault,
 };
 
-/**
- * Returns an event with a canonical payload, or a message about the first violated rule.
- * @param payload the payload in canonical form; undefined if it is nested too deeply.
- */
-export function prepareEvent(submitted: JsonValue, payload?: string): PreparedEvent | string {
+/** Returns a message about the first rule that an event violates; null if it is valid. */
+export function eventFault(submitted: JsonValue): string | null {
   if (!isJsonObject(submitted)) return "event must be an object";
   const fault = memberFault(submitted) ?? ruleFault(submitted);
   if (fault !== null) return fault;
-  if (payload === undefined) {
-    return `payload is nested more than ${PAYLOAD_DEPTH_MAX} levels deep`;
-  }
-  return {
-    stream: submitted.stream as string,
-    recordKey: submitted.record_key as string,
-    kind: submitted.kind as string,
-    occurredAt: submitted.occurred_at as string | undefined,
-    payload,
-  };
+  const isTooDeep = submitted.payload !== SKIPPED;
+  return isTooDeep ? `payload is nested more than ${PAYLOAD_DEPTH_MAX} levels deep` : null;
 }
 
 /** Returns a message about an unknown or missing member, or one of the wrong type. */
