@@ -1,5 +1,6 @@
 /** `tail` prints events as they are stored, one a line. */
-import { type EventLines, parseLines } from "../client/event_lines.ts";
+import { Buffer } from "node:buffer";
+import { type EventLine, parseLines } from "../client/event_lines.ts";
 import { Follower } from "../client/follow.ts";
 import { type ReplayOptions, replayPages } from "../client/replay.ts";
 import { isEventId } from "../event/event_id.ts";
@@ -86,7 +87,7 @@ async function printPages(service: Service, { from, skipped }: Start): Promise<v
     // The service makes the next page while this one is written.
     next = pages.next();
     next.catch(() => {});
-    await service.print(value.events.from(Math.min(skipped, value.events.length)));
+    await service.print(linesFrom(value.events, skipped));
     skipped = Math.max(0, skipped - value.events.length);
   }
 }
@@ -111,13 +112,16 @@ async function printFollowed(
       throw operationalError(`follow ended: ${record.reason}; see the service's standard error`);
     }
     if (record.type !== "events") continue;
-    const events = record.events as unknown as EventLines;
-    await print(events.from(Math.min(skipped, events.length)));
-    skipped = Math.max(0, skipped - events.length);
+    await print(linesFrom(record.events as unknown as EventLine[], skipped));
+    skipped = Math.max(0, skipped - record.events.length);
   }
 }
 
-type LinePage = { events: EventLines; nextAfter: string | null };
+function linesFrom(events: readonly EventLine[], start: number): Uint8Array {
+  return Buffer.concat(events.slice(start).map(({ line }) => line));
+}
+
+type LinePage = { events: EventLine[]; nextAfter: string | null };
 
 function linePages(
   { transport }: Service,
