@@ -20,16 +20,28 @@ const ID_CHARS = 36;
 const EVENT_BYTES_MIN = 330;
 const [BLANK, LF, QUOTE] = [0x20, 0x0a, 0x22];
 
+/** Distance by which a search advances from each byte (Horspool's algorithm). */
+const STEPS = new Uint8Array(0x100).fill(SEPARATOR.length);
+SEPARATOR.subarray(0, -1).forEach((byte, at) => STEPS[byte] = SEPARATOR.length - 1 - at);
+
 /** Stands in for an event in a page or record. */
 export interface EventLine {
   event_id: string;
-  /** The stored line, with its LF. */
-  line: Uint8Array;
+  /** The lines of all events, one after the other, and where this one is, with its LF. */
+  lines: Buffer;
+  start: number;
+  end: number;
+}
+
+/** Returns the lines of events that are consecutive in a page. */
+export function linesOf(events: readonly EventLine[]): Buffer {
+  const [first, last] = [events[0], events.at(-1)];
+  return first === undefined ? Buffer.alloc(0) : first.lines.subarray(first.start, last!.end);
 }
 
 /**
  * Parses a document or record, except that `events`, if it has any, is an array of `EventLine`.
- * @param body is overwritten: its separators become the ends of lines.
+ * @param body is overwritten by the lines.
  */
 export function parseLines(body: Uint8Array): unknown {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
@@ -44,25 +56,30 @@ export function parseLines(body: Uint8Array): unknown {
 /** Splits events that are separated by commas, and by blanks that the service may send. */
 function split(bytes: Buffer, start: number, end: number): EventLine[] {
   const events: EventLine[] = [];
+  let size = 0;
   while (bytes[start] === BLANK) start++;
   for (let next = start; start < end; start = next + 1) {
     if (!startsEvent(bytes, start - 1)) throw new ProtocolError("a page has an unknown event");
     next = separatorAfter(bytes, start, end);
     let last = next;
     while (bytes[last - 1] === BLANK) last--;
-    bytes[last] = LF;
-    const id = start + ID_OFFSET;
-    const event_id = bytes.toString("latin1", id, id + ID_CHARS);
-    events.push({ event_id, line: bytes.subarray(start, last + 1) });
+    const event_id = bytes.toString("latin1", start + ID_OFFSET, start + ID_OFFSET + ID_CHARS);
+    bytes.copyWithin(size, start, last);
+    const lineEnd = size + last - start + 1;
+    bytes[lineEnd - 1] = LF;
+    events.push({ event_id, lines: bytes, start: size, end: lineEnd });
+    size = lineEnd;
   }
   return events;
 }
 
 /** Returns the offset of the comma after the event at `start`; `end` if it is the last one. */
-function separatorAfter(bytes: Buffer, start: number, end: number): number {
-  let at = bytes.indexOf(SEPARATOR, start + EVENT_BYTES_MIN);
-  while (at >= 0 && !startsEvent(bytes, at)) at = bytes.indexOf(SEPARATOR, at + 1);
-  return at < 0 ? end : at;
+function separatorAfter(bytes: Uint8Array, start: number, end: number): number {
+  for (let at = start + EVENT_BYTES_MIN; at < end; at += STEPS[bytes[at]!]!) {
+    const from = at - SEPARATOR.length + 1;
+    if (bytes[at] === QUOTE && startsEvent(bytes, from)) return from;
+  }
+  return end;
 }
 
 /** Whether an event starts after the byte at `at`, which is a comma or precedes the first event. */

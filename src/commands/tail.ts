@@ -1,6 +1,5 @@
 /** `tail` prints events as they are stored, one a line. */
-import { Buffer } from "node:buffer";
-import { type EventLine, parseLines } from "../client/event_lines.ts";
+import { type EventLine, linesOf, parseLines } from "../client/event_lines.ts";
 import { Follower } from "../client/follow.ts";
 import { type ReplayOptions, replayPages } from "../client/replay.ts";
 import { isEventId } from "../event/event_id.ts";
@@ -87,7 +86,7 @@ async function printPages(service: Service, { from, skipped }: Start): Promise<v
     // The service makes the next page while this one is written.
     next = pages.next();
     next.catch(() => {});
-    await service.print(linesFrom(value.events, skipped));
+    await service.print(linesOf(value.events.slice(skipped)));
     skipped = Math.max(0, skipped - value.events.length);
   }
 }
@@ -112,13 +111,10 @@ async function printFollowed(
       throw operationalError(`follow ended: ${record.reason}; see the service's standard error`);
     }
     if (record.type !== "events") continue;
-    await print(linesFrom(record.events as unknown as EventLine[], skipped));
-    skipped = Math.max(0, skipped - record.events.length);
+    const events = record.events as unknown as EventLine[];
+    await print(linesOf(events.slice(skipped)));
+    skipped = Math.max(0, skipped - events.length);
   }
-}
-
-function linesFrom(events: readonly EventLine[], start: number): Uint8Array {
-  return Buffer.concat(events.slice(start).map(({ line }) => line));
 }
 
 type LinePage = { events: EventLine[]; nextAfter: string | null };

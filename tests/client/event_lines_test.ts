@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ProtocolError } from "../../src/client/errors.ts";
-import { type EventLine, parseLines } from "../../src/client/event_lines.ts";
+import { type EventLine, linesOf, parseLines } from "../../src/client/event_lines.ts";
 import { eventId } from "./support/fake_service.ts";
 
 /** A stored line. Its payload is canonical. */
@@ -33,8 +33,9 @@ for (const blanks of ["", "   "]) {
       const page = `${opening}${blanks}${lines.join(`${blanks},`)}${blanks}],"next_after":"x"}`;
       const { events, next_after } = parse(page);
       assert.equal(next_after, "x");
-      const read = events.map(({ event_id, line }) => [event_id, Buffer.from(line).toString()]);
+      const read = events.map((event) => [event.event_id, linesOf([event]).toString()]);
       assert.deepEqual(read, lines.map((line, number) => [eventId(number), `${line}\n`]));
+      assert.equal(linesOf(events.slice(1, 3)).toString(), `${lines[1]}\n${lines[2]}\n`);
     });
   }
 }
