@@ -36,16 +36,12 @@ export async function tail(config: Config, options: Options, terminal: Terminal)
   const filter = Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   );
-  const { after, since, last } = startOf(options);
+  const { last, ...position } = startOf(options);
   const limit = Math.min(config.replay.maxLimit, PAGE_EVENTS);
   await runAsClient(config, terminal.report, async (service) => {
-    const { signal } = service;
-    const all: ReplayOptions = { ...filter, limit, signal };
-    const start: Start = last === undefined
-      ? {
-        from: { ...all, after: after ?? null, ...since === undefined ? {} : { since } },
-        skipped: 0,
-      }
+    const all: ReplayOptions = { ...filter, limit, signal: service.signal };
+    const start = last === undefined
+      ? { from: { ...all, ...position }, skipped: 0 }
       : await startOfLast(service, all, last);
     if (options.follow === undefined) await printPages(service, start);
     else await printFollowed(service, start, terminal.report);
@@ -92,14 +88,12 @@ async function printPages(service: Service, { from, skipped }: Start): Promise<v
 }
 
 async function printFollowed(
-  { transport, print, frontier }: Service,
+  { transport, print }: Service,
   { from, skipped }: Start,
   report: (line: string) => void,
 ): Promise<void> {
   const options = {
     ...from,
-    // Nothing is lost between the first answer and the follow.
-    after: from.after === "now" ? frontier : from.after ?? null,
     onReconnected: () => report("reconnected"),
     onReconnect({ reason }: { reason: unknown }) {
       const why = reason instanceof Error ? describeError(reason) : "the service has ended it";

@@ -15,10 +15,12 @@ import {
   type JsonError,
   type JsonObject,
   type JsonValue,
+  quoteShort,
+  SKIPPED,
   type ValueSkipper,
 } from "./json/strict_json.ts";
-import { batchIdFault, nameFault, sourceFault } from "./names.ts";
-import { eventFault } from "./submitted_event.ts";
+import { batchIdFault, kindFault, nameFault, recordKeyFault, sourceFault } from "./names.ts";
+import { occurredAtFault } from "./timestamp.ts";
 import type { PreparedBatch } from "./types.ts";
 
 /**
@@ -126,4 +128,44 @@ function checkEvents(submitted: JsonValue[]): void {
 
 function batchError(message: string): ApiError {
   return new ApiError("invalid_batch", message);
+}
+
+const EVENT_MEMBERS = new Set(["stream", "record_key", "kind", "payload", "occurred_at"]);
+const REQUIRED_MEMBERS = ["stream", "record_key", "kind", "payload"] as const;
+
+const RULES = {
+  stream: nameFault,
+  record_key: recordKeyFault,
+  kind: kindFault,
+  occurred_at: occurredAtFault,
+};
+
+/** Returns a message about the first rule that an event violates; null if it is valid. */
+function eventFault(submitted: JsonValue): string | null {
+  if (!isJsonObject(submitted)) return "event must be an object";
+  const fault = memberFault(submitted) ?? ruleFault(submitted);
+  if (fault !== null) return fault;
+  const isTooDeep = submitted.payload !== SKIPPED;
+  return isTooDeep ? `payload is nested more than ${PAYLOAD_DEPTH_MAX} levels deep` : null;
+}
+
+/** Returns a message about an unknown or missing member, or one of the wrong type. */
+function memberFault(submitted: JsonObject): string | null {
+  for (const name in submitted) {
+    if (!EVENT_MEMBERS.has(name)) return `event has an unknown member ${quoteShort(name)}`;
+    if (name !== "payload" && typeof submitted[name] !== "string") {
+      return `${name} must be a string`;
+    }
+  }
+  const missing = REQUIRED_MEMBERS.find((name) => !Object.hasOwn(submitted, name));
+  return missing === undefined ? null : `missing member ${missing}`;
+}
+
+function ruleFault(submitted: JsonObject): string | null {
+  for (const [name, faultOf] of Object.entries(RULES)) {
+    const text = submitted[name];
+    const fault = typeof text === "string" ? faultOf(text) : null;
+    if (fault !== null) return `${name} ${fault}`;
+  }
+  return null;
 }

@@ -8,7 +8,7 @@ import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ByteWriter, putAscii } from "./byte_writer.ts";
 import type { HistoryChain } from "./chain.ts";
 import { sha256Hex } from "./hash.ts";
-import { quoteString } from "./json/quote_string.ts";
+import { quoteString } from "./json/canonical_json.ts";
 import type { EncodedEvents, PreparedBatch, PreparedEvent, StreamShare } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;

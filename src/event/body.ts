@@ -1,12 +1,12 @@
 /** Parses request bodies, which are JSON objects with known members. */
 import { ApiError } from "./api_error.ts";
-import { quoteShort } from "./json/quote_string.ts";
 import {
   isJsonObject,
   JsonError,
   type JsonObject,
   type JsonValue,
   parseJson,
+  quoteShort,
   type ValueSkipper,
 } from "./json/strict_json.ts";
 

@@ -2,8 +2,6 @@
  * Canonical JSON (RFC 8785): members sorted by UTF-16 code units, numbers and strings formatted as
  * in ECMAScript, no whitespace. Equal values have equal encodings. Also runs in browsers.
  */
-import { quoteString } from "./quote_string.ts";
-
 /** Default nesting limit of `canonicalize()`; bounds its recursion. */
 export const CANONICAL_DEPTH_MAX: number = 1024;
 
@@ -63,6 +61,12 @@ function scalarText(value: unknown): string {
     return String(value);
   }
   throw new TypeError(`a value of type ${typeof value} has no canonical JSON form`);
+}
+
+/** Formats a string. @throws {TypeError} if it has an unpaired surrogate. */
+export function quoteString(text: string): string {
+  if (text.isWellFormed()) return JSON.stringify(text);
+  throw new TypeError("a string with an unpaired surrogate has no canonical JSON form");
 }
 
 /** Whether a value is a plain object, possibly from another realm, such as an iframe. */

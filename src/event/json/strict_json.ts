@@ -9,7 +9,6 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { JSON_DEPTH_MAX } from "../../limits.ts";
-import { cutText, quoteShort } from "./quote_string.ts";
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
@@ -303,6 +302,19 @@ class JsonReader {
     const place = formatPath(path);
     throw new JsonError("rule", place === "" ? message : `${place}: ${message}`, path);
   }
+}
+
+/** Maximum length of client input quoted in an error message, in UTF-16 code units. */
+const QUOTED_TEXT_MAX = 64;
+
+/** Truncates and quotes client input for a message. */
+export function quoteShort(text: string): string {
+  return JSON.stringify(cutText(text));
+}
+
+/** Truncates client input for a message. */
+function cutText(text: string): string {
+  return text.length > QUOTED_TEXT_MAX ? text.slice(0, QUOTED_TEXT_MAX) + "..." : text;
 }
 
 /** Formats a path like `events[3].payload["a b"]`. */
