@@ -1,7 +1,7 @@
 /**
  * `backup` copies a deployment, even while it is served. Copies are directories in DIR, named by
- * their time, and deployments of their own. They share segments as hard links. A copy is built aside
- * and published by a rename, so interrupting it changes no other.
+ * their time, and deployments of their own. They share segments as hard links. A copy is built
+ * aside and published by a rename, so interrupting it changes no other.
  */
 import { realpathSync } from "node:fs";
 import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";

@@ -34,7 +34,7 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
   return batch;
 }
 
-/** Throws the first fault of a batch. Unlike `readBatch()`, it builds the values outside payloads. */
+/** Throws the first fault of a batch. Builds the values outside payloads. */
 function reportFault(body: Uint8Array): void {
   const members = parseBody(body, BATCH_MEMBERS, eventErrors, payloadSkipper(body));
   const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = members;
