@@ -5,7 +5,7 @@
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
 import { memberError, parseBody } from "../event/body.ts";
 import { isEventId } from "../event/event_id.ts";
-import { quoteShort } from "../event/json/quote_string.ts";
+import { quoteShort } from "../event/json/strict_json.ts";
 import { nameFault, recordKeyFault, sourceFault } from "../event/names.ts";
 import { STREAMS_LIMIT_DEFAULT, STREAMS_LIMIT_MAX } from "../limits.ts";
 import type { EventFilter } from "../log/line/stored_line.ts";

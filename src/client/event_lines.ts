@@ -24,45 +24,24 @@ const [BLANK, LF, QUOTE] = [0x20, 0x0a, 0x22];
 const STEPS = new Uint8Array(0x100).fill(SEPARATOR.length);
 SEPARATOR.subarray(0, -1).forEach((byte, at) => STEPS[byte] = SEPARATOR.length - 1 - at);
 
-/** Stands in for the array of a page's events: it has the members that readers use. */
-export class EventLines {
-  readonly #bytes: Buffer;
-  /** The offset of each line, then the end of the last one. */
-  readonly #offsets: readonly number[];
+/** Stands in for an event in a page or record. */
+export interface EventLine {
+  event_id: string;
+  /** The lines of all events, one after the other, and where this one is, with its LF. */
+  lines: Buffer;
+  start: number;
+  end: number;
+}
 
-  /** @param bytes lines, each with its LF. */
-  constructor(bytes: Buffer, offsets: readonly number[]) {
-    this.#bytes = bytes;
-    this.#offsets = offsets;
-  }
-
-  get length(): number {
-    return this.#offsets.length - 1;
-  }
-
-  at(index: number): { event_id: string } | undefined {
-    const start = this.#offsets[index < 0 ? this.length + index : index];
-    if (start === undefined || this.length === 0) return undefined;
-    const id = start + ID_OFFSET;
-    return { event_id: this.#bytes.toString("latin1", id, id + ID_CHARS) };
-  }
-
-  /** Returns the first events, up to the first that does not pass. */
-  filter(passes: (event: { event_id: string }) => boolean): EventLines {
-    let count = 0;
-    while (count < this.length && passes(this.at(count)!)) count++;
-    return new EventLines(this.#bytes, this.#offsets.slice(0, count + 1));
-  }
-
-  /** Returns the lines from an index on. */
-  from(index: number): Uint8Array {
-    return this.#bytes.subarray(this.#offsets[index], this.#offsets.at(-1));
-  }
+/** Returns the lines of events that are consecutive in a page. */
+export function linesOf(events: readonly EventLine[]): Buffer {
+  const [first, last] = [events[0], events.at(-1)];
+  return first === undefined ? Buffer.alloc(0) : first.lines.subarray(first.start, last!.end);
 }
 
 /**
- * Parses a document or record, except that `events`, if it has any, is an `EventLines`.
- * @param body is overwritten: its separators become the ends of lines.
+ * Parses a document or record, except that `events`, if it has any, is an array of `EventLine`.
+ * @param body is overwritten by the lines.
  */
 export function parseLines(body: Uint8Array): unknown {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
@@ -75,36 +54,29 @@ export function parseLines(body: Uint8Array): unknown {
 }
 
 /** Splits events that are separated by commas, and by blanks that the service may send. */
-function split(bytes: Buffer, start: number, end: number): EventLines {
-  const starts: number[] = [];
-  const ends: number[] = [];
-  let isDense = true;
+function split(bytes: Buffer, start: number, end: number): EventLine[] {
+  const events: EventLine[] = [];
+  let size = 0;
   while (bytes[start] === BLANK) start++;
   for (let next = start; start < end; start = next + 1) {
     if (!startsEvent(bytes, start - 1)) throw new ProtocolError("a page has an unknown event");
     next = separatorAfter(bytes, start, end);
     let last = next;
     while (bytes[last - 1] === BLANK) last--;
-    isDense &&= last === next;
-    starts.push(start);
-    ends.push(last + 1);
-    bytes[last] = LF;
+    const event_id = bytes.toString("latin1", start + ID_OFFSET, start + ID_OFFSET + ID_CHARS);
+    bytes.copyWithin(size, start, last);
+    const lineEnd = size + last - start + 1;
+    bytes[lineEnd - 1] = LF;
+    events.push({ event_id, lines: bytes, start: size, end: lineEnd });
+    size = lineEnd;
   }
-  if (isDense) {
-    starts.push(end + 1);
-    return new EventLines(bytes, starts);
-  }
-  const lines = starts.map((start, index) => bytes.subarray(start, ends[index]));
-  let sizeBytes = 0;
-  const dense = lines.map((line) => (sizeBytes += line.length) - line.length);
-  return new EventLines(Buffer.concat(lines), [...dense, sizeBytes]);
+  return events;
 }
 
 /** Returns the offset of the comma after the event at `start`; `end` if it is the last one. */
 function separatorAfter(bytes: Uint8Array, start: number, end: number): number {
-  const length = SEPARATOR.length;
   for (let at = start + EVENT_BYTES_MIN; at < end; at += STEPS[bytes[at]!]!) {
-    const from = at - length + 1;
+    const from = at - SEPARATOR.length + 1;
     if (bytes[at] === QUOTE && startsEvent(bytes, from)) return from;
   }
   return end;

@@ -2,7 +2,6 @@
 import { parseJsonText } from "../event/json/strict_json.ts";
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
-import { EventLines } from "./event_lines.ts";
 
 /** A replay page. */
 export interface ReplayPage<Payload = unknown> {
@@ -108,7 +107,7 @@ export function parseBody(body: Uint8Array): unknown {
 
 function itemsOf<T>(page: Members, name: string): T[] {
   const items = page[name];
-  if (Array.isArray(items) || items instanceof EventLines) return items as T[];
+  if (Array.isArray(items)) return items as T[];
   throw new ProtocolError(`response has no ${name} array`);
 }
 

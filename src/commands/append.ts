@@ -10,7 +10,7 @@ import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.
 import { WRITER_BYTES_MAX, WRITER_EVENTS_MAX } from "../client/event_writer.ts";
 import { splitLines } from "../client/response_body.ts";
 import type { EventFault } from "../event/api_error.ts";
-import { parseJson } from "../event/json/strict_json.ts";
+import { JsonError, parseJson } from "../event/json/strict_json.ts";
 import { batchIdFault, nameFault, sourceFault } from "../event/names.ts";
 import { INGEST_BODY_BYTES_MAX } from "../limits.ts";
 import type { Options } from "./arguments.ts";
@@ -78,7 +78,7 @@ function check(option: string, fault: string | null): void {
   if (fault !== null) throw usageError(`--${option} ${fault}`);
 }
 
-/** A line that cannot be sent. */
+/** Why a line cannot be sent. */
 class LineError extends Error {}
 
 /** Reads standard input to its end, or until the signal. A last line needs no LF. */
@@ -87,17 +87,18 @@ async function readInto(
   stream: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  let number = 0;
+  let number = 1;
   try {
     for await (const bytes of splitLines(inputUntil(signal), LINE_BYTES_MAX, "keep rest")) {
       if (signal.aborted) return;
-      number++;
       if (queue.isFull) await queue.ready();
-      queue.add(lineOf(bytes, number, stream));
+      const text = eventOf(bytes, stream);
+      queue.add({ text, sizeBytes: Buffer.byteLength(text), number });
+      number++;
     }
   } catch (error) {
-    if (!(error instanceof ProtocolError)) throw error;
-    throw new LineError(`line ${number + 1}: ${error.message}`);
+    const isOfLine = [LineError, JsonError, ProtocolError].some((type) => error instanceof type);
+    throw isOfLine ? new LineError(`line ${number}: ${(error as Error).message}`) : error;
   }
 }
 
@@ -114,37 +115,24 @@ async function* inputUntil(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** @throws {LineError} if the line is no JSON object. */
-function lineOf(bytes: Uint8Array, number: number, stream: string | undefined): Line {
-  const fail = (reason: string): never => {
-    throw new LineError(`line ${number}: ${reason}`);
-  };
-  if (!isUtf8(bytes)) fail("is not valid UTF-8");
-  let text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
+/** Returns the event in a line. @throws {LineError | JsonError} if it is no JSON object. */
+function eventOf(bytes: Uint8Array, stream: string | undefined): string {
+  if (!isUtf8(bytes)) throw new LineError("is not valid UTF-8");
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
   let event: unknown;
   try {
     event = JSON.parse(text);
-  } catch (error) {
-    fail(text.trim() === "" ? "is empty" : strictFault(bytes) ?? (error as Error).message);
+  } catch {
+    if (text.trim() === "") throw new LineError("is empty");
+    // Says what the service would say.
+    event = parseJson(bytes);
   }
   if (typeof event !== "object" || event === null || Array.isArray(event)) {
-    fail("event must be an object");
+    throw new LineError("event must be an object");
   }
-  if (stream !== undefined && !Object.hasOwn(event as object, "stream")) {
-    const separator = Object.keys(event as object).length === 0 ? "" : ",";
-    text = text.replace("{", () => `{"stream":${JSON.stringify(stream)}${separator}`);
-  }
-  return { text, sizeBytes: Buffer.byteLength(text), number };
-}
-
-/** Returns what the service would say about a line. */
-function strictFault(bytes: Uint8Array): string | undefined {
-  try {
-    parseJson(bytes);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
+  if (stream === undefined || Object.hasOwn(event, "stream")) return text;
+  const separator = Object.keys(event).length === 0 ? "" : ",";
+  return text.replace("{", () => `{"stream":${JSON.stringify(stream)}${separator}`);
 }
 
 /** Says which lines failed, for what reason, and which are committed. */

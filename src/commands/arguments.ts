@@ -1,7 +1,6 @@
 /** Parses command-line arguments. */
 import { parseArgs } from "node:util";
 import {
-  type ClientOption,
   COMMAND_NAMES,
   type CommandName,
   COMMANDS,
@@ -27,7 +26,7 @@ export type Invocation =
   | { command: "backup"; configPath: string; dir: string; keep: number | null };
 
 /** Values of the options that were given; empty for those without a value. */
-export type Options = Partial<Record<ClientOption, string>>;
+export type Options = Partial<Record<OptionName, string>>;
 
 /** Parses arguments. @throws {CommandError} with exit status 2 if they are invalid. */
 export function parseArguments(args: string[]): Invocation {
@@ -76,7 +75,7 @@ function splitArguments(args: string[]) {
   const parsing = { args, options: OPTIONS, allowPositionals: true, tokens: true } as const;
   try {
     const { tokens, positionals } = parseArgs(parsing);
-    const options: Partial<Record<OptionName, string>> = {};
+    const options: Options = {};
     for (const token of tokens) {
       if (token.kind !== "option") continue;
       const name = token.name as OptionName;

@@ -1,16 +1,15 @@
 /**
- * `backup` copies a deployment, even while it is served, without making the service wait. Copies
- * are directories in DIR, named by their time, and deployments of their own. They share segments as
- * hard links. A copy is built aside and published by a rename, so interrupting it changes no other.
+ * `backup` copies a deployment, even while it is served. Copies are directories in DIR, named by
+ * their time, and deployments of their own. They share segments as hard links. A copy is built
+ * aside and published by a rename, so interrupting it changes no other.
  */
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { unixFetch } from "../client/unix_fetch.ts";
 import { type CopiedLog, copyLog, type Durability } from "../log/log_copy.ts";
-import { LOCK_FILE, SEGMENTS_FOLDER, TAIL_FILE } from "../log/storage/file_names.ts";
+import { LOCK_FILE, SEGMENTS_FOLDER } from "../log/storage/file_names.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { errorCode, isNoRoom } from "../log/storage/storage.ts";
 import { lockFile } from "../runtime/file_lock.ts";
@@ -30,9 +29,8 @@ const LATEST = "latest";
 const COPY_NAME = /^(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)Z$/;
 /** A service that takes longer to tell its frontier counts as not answering. */
 const ANSWER_TIMEOUT_MS = 2_000;
-/** Niceness of the process, and its pause per time of work while the service appends. */
+/** Niceness of the process, which should not slow down the service. */
 const NICENESS = 10;
-const PAUSE_PER_WORK = 3;
 /** Error codes of a connection to a socket on which nothing listens. */
 const NOT_SERVED_CODES = ["ENOENT", "ECONNREFUSED"];
 
@@ -89,7 +87,7 @@ async function addCopy(
   const name = nextName(last);
   const { text, dataPath } = await configOfCopy(config, join(root, name));
   const progress = startProgress(terminal, "copied");
-  const giveWay = startGivingWay(join(config.dataDir, "log", TAIL_FILE));
+  lowerPriority();
   let copied: CopiedLog;
   try {
     const logDir = join(partial, dataPath, "log");
@@ -99,9 +97,8 @@ async function addCopy(
       link: linkFrom(last === undefined ? null : join(root, last, dataPath, "log"), logDir),
       report: (line) => report(`backup: ${line}`),
       onProgress: progress.update,
-      betweenChunks: async () => {
+      betweenChunks() {
         if (signals.isRequested) throw operationalError("interrupted; no copy was made or changed");
-        return await giveWay();
       },
     });
     const configPath = join(partial, CONFIG_FILE);
@@ -135,25 +132,12 @@ async function addCopy(
   }
 }
 
-/**
- * Lowers the priority of this process. @returns a function that, while a service appends to the
- * tail, pauses in proportion to the work since its last call, so that appends wait less.
- */
-function startGivingWay(tail: string): () => Promise<boolean> {
+function lowerPriority(): void {
   try {
     setPriority(NICENESS);
   } catch {
     // Deno may lack the permission.
   }
-  const writtenMs = () => statSync(tail, { throwIfNoEntry: false })?.mtimeMs;
-  let [seenMs, sinceMs] = [writtenMs(), performance.now()];
-  return async () => {
-    const nowMs = writtenMs();
-    const isBusy = nowMs !== seenMs;
-    if (isBusy) await delay((performance.now() - sinceMs) * PAUSE_PER_WORK);
-    [seenMs, sinceMs] = [nowMs, performance.now()];
-    return isBusy;
-  };
 }
 
 async function removeTree(path: string): Promise<void> {

@@ -5,35 +5,6 @@
 import { basename } from "node:path";
 import process from "node:process";
 
-export type CommandName =
-  | "init"
-  | "serve"
-  | "seal"
-  | "verify"
-  | "append"
-  | "tail"
-  | "streams"
-  | "backup";
-/** Options of the commands that are clients of a running service. */
-export type ClientOption =
-  | "source"
-  | "stream"
-  | "record-key"
-  | "kind"
-  | "batch-id"
-  | "after"
-  | "since"
-  | "last"
-  | "follow";
-export type OptionName =
-  | "config"
-  | "chain"
-  | "keep"
-  | ClientOption
-  | "help"
-  | "version"
-  | "completions"
-  | "man";
 export type Shell = "bash" | "zsh" | "fish";
 
 /** The name by which the program was invoked. Debian has a different program named `service`. */
@@ -74,8 +45,8 @@ export interface CommandEntry {
 
 export const DESCRIPTION = "Durable, append-only event log over HTTP/1.1 on a Unix domain socket.";
 
-/** In the order in which help lists them; also the options of `parseArgs()`. */
-export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
+/** In the order in which help lists them. */
+const OPTION_TABLE = {
   config: {
     type: "string",
     value: "PATH",
@@ -119,11 +90,15 @@ export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = {
     effect: `Print completions for ${SHELLS.join(", ")}`,
   },
   man: { type: "boolean", effect: "Print the manual page" },
-};
+} satisfies Record<string, OptionEntry>;
+
+export type OptionName = keyof typeof OPTION_TABLE;
+/** Also the options of `parseArgs()`. */
+export const OPTIONS: Readonly<Record<OptionName, OptionEntry>> = OPTION_TABLE;
 
 const ON_LOG = `--config /srv/log/${DEFAULT_CONFIG_PATH}`;
 
-export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
+const COMMAND_TABLE = {
   init: {
     operand: "DIR",
     options: ["help"],
@@ -174,8 +149,8 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
   },
   tail: {
     options: [
-      ...["config", "source", "stream", "record-key", "kind", "after", "since", "last"] as const,
-      ...["follow", "help"] as const,
+      ...(["config", "source", "stream", "record-key", "kind", "after", "since", "last"] as const),
+      ...(["follow", "help"] as const),
     ],
     example: `${ON_LOG} --last 10 --follow`,
     summary: "Print events, one a line, while serve runs",
@@ -201,7 +176,10 @@ export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = {
       "segments with the last copy as hard links. Prints its path, last event and chain head as " +
       "a line of JSON on standard output. Can be interrupted at any time.",
   },
-};
+} satisfies Record<string, CommandEntry>;
+
+export type CommandName = keyof typeof COMMAND_TABLE;
+export const COMMANDS: Readonly<Record<CommandName, CommandEntry>> = COMMAND_TABLE;
 
 export const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[];
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];

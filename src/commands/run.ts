@@ -33,56 +33,43 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
 }
 
 async function runCommand(invocation: Invocation, terminal: Terminal): Promise<void> {
-  const { report } = terminal;
+  const { print, report } = terminal;
   switch (invocation.command) {
     case "help":
-      return terminal.print(usageText(invocation.about));
+      return print(usageText(invocation.about));
     case "version":
-      return terminal.print(`${FULL_VERSION}\n`);
+      return print(`${FULL_VERSION}\n`);
     case "completions":
-      return terminal.print(completionsFor(invocation.shell));
+      return print(completionsFor(invocation.shell));
     case "man":
-      return terminal.print(manPage(VERSION));
+      return print(manPage(VERSION));
     case "init": {
       const { init } = await import("./init.ts");
-      const outcome = await init(invocation.dir, report);
-      return report(`${outcome} ${invocation.dir}`);
+      return report(`${await init(invocation.dir, report)} ${invocation.dir}`);
     }
+  }
+  const config = await loadConfig(invocation.configPath);
+  switch (invocation.command) {
     case "serve": {
       const { serve } = await import("./serve.ts");
-      const config = await loadConfig(invocation.configPath);
       addTimes(terminal);
       // Only a build for tests gets here with a runtime that is too old.
       const fault = runtimeFault();
       if (fault !== null) terminal.report(`this build is only for tests: ${fault}`);
       return await serve(config, { report: terminal.report });
     }
-    case "seal": {
-      const { seal } = await import("./seal.ts");
-      return await seal(await loadConfig(invocation.configPath), terminal);
-    }
-    case "verify": {
-      const { verify } = await import("./verify.ts");
-      const { chain } = invocation;
-      return await verify(await loadConfig(invocation.configPath), { chain, terminal });
-    }
-    case "append": {
-      const { append } = await import("./append.ts");
-      return await append(await loadConfig(invocation.configPath), invocation.options, terminal);
-    }
-    case "tail": {
-      const { tail } = await import("./tail.ts");
-      return await tail(await loadConfig(invocation.configPath), invocation.options, terminal);
-    }
-    case "streams": {
-      const { streams } = await import("./streams.ts");
-      return await streams(await loadConfig(invocation.configPath), invocation.options, terminal);
-    }
-    case "backup": {
-      const { backup } = await import("./backup.ts");
-      const { dir, keep } = invocation;
-      return await backup(await loadConfig(invocation.configPath), { dir, keep, terminal });
-    }
+    case "seal":
+      return await (await import("./seal.ts")).seal(config, terminal);
+    case "verify":
+      return await (await import("./verify.ts")).verify(config, { ...invocation, terminal });
+    case "append":
+      return await (await import("./append.ts")).append(config, invocation.options, terminal);
+    case "tail":
+      return await (await import("./tail.ts")).tail(config, invocation.options, terminal);
+    case "streams":
+      return await (await import("./streams.ts")).streams(config, invocation.options, terminal);
+    case "backup":
+      return await (await import("./backup.ts")).backup(config, { ...invocation, terminal });
   }
 }
 

@@ -1,5 +1,5 @@
 /** `tail` prints events as they are stored, one a line. */
-import { type EventLines, parseLines } from "../client/event_lines.ts";
+import { type EventLine, linesOf, parseLines } from "../client/event_lines.ts";
 import { Follower } from "../client/follow.ts";
 import { type ReplayOptions, replayPages } from "../client/replay.ts";
 import { isEventId } from "../event/event_id.ts";
@@ -36,16 +36,12 @@ export async function tail(config: Config, options: Options, terminal: Terminal)
   const filter = Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   );
-  const { after, since, last } = startOf(options);
+  const { last, ...position } = startOf(options);
   const limit = Math.min(config.replay.maxLimit, PAGE_EVENTS);
   await runAsClient(config, terminal.report, async (service) => {
-    const { signal } = service;
-    const all: ReplayOptions = { ...filter, limit, signal };
-    const start: Start = last === undefined
-      ? {
-        from: { ...all, after: after ?? null, ...since === undefined ? {} : { since } },
-        skipped: 0,
-      }
+    const all: ReplayOptions = { ...filter, limit, signal: service.signal };
+    const start = last === undefined
+      ? { from: { ...all, ...position }, skipped: 0 }
       : await startOfLast(service, all, last);
     if (options.follow === undefined) await printPages(service, start);
     else await printFollowed(service, start, terminal.report);
@@ -88,20 +84,18 @@ async function printPages(service: Service, { from, skipped }: Start): Promise<v
     // The service makes the next page while this one is written.
     next = pages.next();
     next.catch(() => {});
-    await service.print(value.events.from(Math.min(skipped, value.events.length)));
+    await service.print(linesOf(value.events.slice(skipped)));
     skipped = Math.max(0, skipped - value.events.length);
   }
 }
 
 async function printFollowed(
-  { transport, print, frontier }: Service,
+  { transport, print }: Service,
   { from, skipped }: Start,
   report: (line: string) => void,
 ): Promise<void> {
   const options = {
     ...from,
-    // Nothing is lost between the first answer and the follow.
-    after: from.after === "now" ? frontier : from.after ?? null,
     onReconnected: () => report("reconnected"),
     onReconnect({ reason }: { reason: unknown }) {
       const why = reason instanceof Error ? describeError(reason) : "the service has ended it";
@@ -113,13 +107,13 @@ async function printFollowed(
       throw operationalError(`follow ended: ${record.reason}; see the service's standard error`);
     }
     if (record.type !== "events") continue;
-    const events = record.events as unknown as EventLines;
-    await print(events.from(Math.min(skipped, events.length)));
+    const events = record.events as unknown as EventLine[];
+    await print(linesOf(events.slice(skipped)));
     skipped = Math.max(0, skipped - events.length);
   }
 }
 
-type LinePage = { events: EventLines; nextAfter: string | null };
+type LinePage = { events: EventLine[]; nextAfter: string | null };
 
 function linePages(
   { transport }: Service,

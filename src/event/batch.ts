@@ -2,11 +2,10 @@
  * Parses and validates the body of an ingest request. Checks run in this order, and the first that
  * fails is reported: JSON, batch members, event count, batch rules, events, lineage marker.
  */
-import { Buffer } from "node:buffer";
+import { assert } from "../assert.ts";
 import { BATCH_EVENTS_MAX, PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
-import { encodeBatch } from "./batch_encoder.ts";
-import { type PayloadCopies, readFastBatch } from "./batch_fast_path.ts";
+import { readBatch } from "./batch_reader.ts";
 import { memberError, parseBody, requestError } from "./body.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import { isEventId } from "./event_id.ts";
@@ -16,29 +15,28 @@ import {
   type JsonError,
   type JsonObject,
   type JsonValue,
-  type ValueTaker,
+  quoteShort,
+  SKIPPED,
+  type ValueSkipper,
 } from "./json/strict_json.ts";
-import { lineageMarker } from "./lineage.ts";
-import { batchIdFault, nameFault, sourceFault } from "./names.ts";
-import { prepareEvent } from "./submitted_event.ts";
-import type { CheckedBatch, PreparedBatch, PreparedEvent, StreamPrecondition } from "./types.ts";
+import { batchIdFault, kindFault, nameFault, recordKeyFault, sourceFault } from "./names.ts";
+import { occurredAtFault } from "./timestamp.ts";
+import type { PreparedBatch } from "./types.ts";
 
 /**
  * Parses and validates a batch, then canonicalizes and hashes its payloads.
  * @throws {ApiError} `invalid_events` has every invalid event in `errors`.
  */
 export function prepareBatch(body: Uint8Array): PreparedBatch {
-  const copies: PayloadCopies = new Map();
-  return readFastBatch(body, copies) ?? encodeBatch(checkBatch(body, copies));
+  const batch = readBatch(body);
+  if (batch === null) reportFault(body);
+  assert(batch !== null, "a batch without a fault must be accepted");
+  return batch;
 }
 
-/**
- * Checks a batch on the slow path, which builds JSON values. Throws like `prepareBatch()`.
- * @param copies payloads that the fast path has copied.
- */
-export function checkBatch(body: Uint8Array, copies: PayloadCopies = new Map()): CheckedBatch {
-  const payloads: string[] = [];
-  const members = parseBody(body, BATCH_MEMBERS, eventErrors, payloadTaker(body, copies, payloads));
+/** Throws the first fault of a batch. Builds the values outside payloads. */
+function reportFault(body: Uint8Array): void {
+  const members = parseBody(body, BATCH_MEMBERS, eventErrors, payloadSkipper(body));
   const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = members;
   if (typeof batchId !== "string") throw memberError("batch_id", batchId, "a string");
   if (typeof source !== "string") throw memberError("source", source, "a string");
@@ -50,52 +48,23 @@ export function checkBatch(body: Uint8Array, copies: PayloadCopies = new Map()):
   if (v !== 1) throw batchError("v must be 1");
   refuseFault("batch_id", batchIdFault(batchId));
   refuseFault("source", sourceFault(source));
-  const streamPrecondition = precondition && readPrecondition(precondition, events);
-  const prepared = prepareEvents(events, payloads);
-  return {
-    source: ownText(source),
-    batchId: ownText(batchId),
-    events: prepared,
-    precondition: streamPrecondition,
-    lineage: lineageMarker(source, prepared) ?? undefined,
-  };
+  if (precondition !== undefined) checkPrecondition(precondition, events);
+  checkEvents(events);
 }
 
-/**
- * Copies valid payloads in canonical form to `payloads`, by the index of the event. Building the
- * values of a large one would take seconds.
- */
-function payloadTaker(
-  body: Uint8Array,
-  copies: PayloadCopies,
-  payloads: string[],
-): ValueTaker {
-  // Copied first: the scratch memory of the fast path is used again.
-  const known = new Map(
-    [...copies].map(([at, { endByte, copy }]) => [at, { endByte, text: copy() }]),
-  );
+/** Skips valid payloads: building the values of a large one would take seconds. */
+function payloadSkipper(body: Uint8Array): ValueSkipper {
   const writer = new ByteWriter(body.length + 1);
   writer.append(body);
   writer.append(Uint8Array.of(0));
+  const bodyEnd = writer.size;
   const payload = new CanonicalCopy(writer, body.length);
-  const copyAt = (startByte: number) => {
-    const start = writer.size;
-    const endByte = payload.copy(startByte, PAYLOAD_DEPTH_MAX);
-    const text = writer.bytes.toString("utf8", start, writer.size);
-    writer.size = start;
-    return endByte === NOT_TAKEN ? null : { endByte, text };
-  };
-  let event = 0;
   return {
-    wants(path) {
-      event = Number(path[1]);
-      return path.length === 3 && path[0] === "events" && path[2] === "payload";
-    },
-    at(startByte) {
-      const taken = known.get(startByte) ?? copyAt(startByte);
-      if (taken === null) return null;
-      payloads[event] = taken.text;
-      return { value: 0, chars: writer.bytes.toString("utf8", startByte, taken.endByte).length };
+    wants: (path) => path.length === 3 && path[0] === "events" && path[2] === "payload",
+    lengthAt(startByte) {
+      const endByte = payload.copy(startByte, PAYLOAD_DEPTH_MAX);
+      writer.size = bodyEnd;
+      return endByte === NOT_TAKEN ? 0 : writer.bytes.toString("utf8", startByte, endByte).length;
     },
   };
 }
@@ -122,7 +91,7 @@ function checkEventCount(count: number): void {
   );
 }
 
-function readPrecondition(precondition: JsonObject, events: JsonValue[]): StreamPrecondition {
+function checkPrecondition(precondition: JsonObject, events: JsonValue[]): void {
   const { stream, expected_frontier: expectedFrontier } = precondition;
   const isClosed = Object.keys(precondition).length === 2;
   if (!isClosed || typeof stream !== "string" || expectedFrontier === undefined) {
@@ -134,15 +103,7 @@ function readPrecondition(precondition: JsonObject, events: JsonValue[]): Stream
   if (expectedFrontier !== null && !isEventId(expectedFrontier)) {
     throw batchError("stream_precondition.expected_frontier must be an event id or null");
   }
-  checkTargets(events, stream);
-  return {
-    stream: ownText(stream),
-    expectedFrontier: expectedFrontier && ownText(expectedFrontier),
-  };
-}
-
-/** Ignores events without a stream: `prepareEvents()` reports them. */
-function checkTargets(events: JsonValue[], stream: string): void {
+  // Events without a stream are reported later.
   const index = events.findIndex((event) =>
     isJsonObject(event) && typeof event.stream === "string" && event.stream !== stream
   );
@@ -151,15 +112,13 @@ function checkTargets(events: JsonValue[], stream: string): void {
   }
 }
 
-function prepareEvents(submitted: JsonValue[], payloads: string[]): PreparedEvent[] {
-  const events: PreparedEvent[] = [];
+function checkEvents(submitted: JsonValue[]): void {
   const errors: EventFault[] = [];
-  for (let index = 0; index < submitted.length; index++) {
-    const event = prepareEvent(submitted[index]!, payloads[index]);
-    if (typeof event === "string") errors.push({ index, code: "invalid_event", message: event });
-    else events.push(event);
+  for (const [index, event] of submitted.entries()) {
+    const message = eventFault(event);
+    if (message !== null) errors.push({ index, code: "invalid_event", message });
   }
-  if (errors.length === 0) return events;
+  if (errors.length === 0) return;
   throw new ApiError(
     "invalid_events",
     `${errors.length} of ${submitted.length} events are invalid; nothing was written`,
@@ -167,11 +126,46 @@ function prepareEvents(submitted: JsonValue[], payloads: string[]): PreparedEven
   );
 }
 
-/** Copies a well-formed substring, which would otherwise keep the whole body in memory. */
-function ownText(text: string): string {
-  return Buffer.from(text).toString();
-}
-
 function batchError(message: string): ApiError {
   return new ApiError("invalid_batch", message);
+}
+
+const EVENT_MEMBERS = new Set(["stream", "record_key", "kind", "payload", "occurred_at"]);
+const REQUIRED_MEMBERS = ["stream", "record_key", "kind", "payload"] as const;
+
+const RULES = {
+  stream: nameFault,
+  record_key: recordKeyFault,
+  kind: kindFault,
+  occurred_at: occurredAtFault,
+};
+
+/** Returns a message about the first rule that an event violates; null if it is valid. */
+function eventFault(submitted: JsonValue): string | null {
+  if (!isJsonObject(submitted)) return "event must be an object";
+  const fault = memberFault(submitted) ?? ruleFault(submitted);
+  if (fault !== null) return fault;
+  const isTooDeep = submitted.payload !== SKIPPED;
+  return isTooDeep ? `payload is nested more than ${PAYLOAD_DEPTH_MAX} levels deep` : null;
+}
+
+/** Returns a message about an unknown or missing member, or one of the wrong type. */
+function memberFault(submitted: JsonObject): string | null {
+  for (const name in submitted) {
+    if (!EVENT_MEMBERS.has(name)) return `event has an unknown member ${quoteShort(name)}`;
+    if (name !== "payload" && typeof submitted[name] !== "string") {
+      return `${name} must be a string`;
+    }
+  }
+  const missing = REQUIRED_MEMBERS.find((name) => !Object.hasOwn(submitted, name));
+  return missing === undefined ? null : `missing member ${missing}`;
+}
+
+function ruleFault(submitted: JsonObject): string | null {
+  for (const [name, faultOf] of Object.entries(RULES)) {
+    const text = submitted[name];
+    const fault = typeof text === "string" ? faultOf(text) : null;
+    if (fault !== null) return `${name} ${fault}`;
+  }
+  return null;
 }

@@ -8,8 +8,8 @@ import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ByteWriter, putAscii } from "./byte_writer.ts";
 import type { HistoryChain } from "./chain.ts";
 import { sha256Hex } from "./hash.ts";
-import { quoteString } from "./json/quote_string.ts";
-import type { CheckedBatch, EncodedEvents, PreparedBatch, StreamShare } from "./types.ts";
+import { quoteString } from "./json/canonical_json.ts";
+import type { EncodedEvents, PreparedBatch, PreparedEvent, StreamShare } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
 /** A larger scratch buffer is not reused. 9,000 typical events fit in this size. */
@@ -23,7 +23,7 @@ const PIECES = 10;
 export const STREAM = 0;
 export const RECORD_KEY = 2;
 export const KIND = 4;
-const OCCURRED_AT = 6;
+export const OCCURRED_AT = 6;
 export const PAYLOAD = 8;
 
 /** Integers per event in `EncodedEvents.offsets`, and the index of each. */
@@ -262,15 +262,19 @@ function newScratch(): ByteWriter {
 /** The encoder for this thread. */
 export const batchEncoder: BatchEncoder = new BatchEncoder();
 
-/** Encodes a batch that the slow path has checked. */
-export function encodeBatch(batch: CheckedBatch): PreparedBatch {
+/** Encodes a batch of valid events without a precondition or lineage. */
+export function encodeBatch(
+  source: string,
+  batchId: string,
+  events: readonly PreparedEvent[],
+): PreparedBatch {
   batchEncoder.begin();
   const { writer } = batchEncoder;
   const write = (piece: number, text: string) => {
     const { start, end } = batchEncoder.quote(text);
     batchEncoder.setPiece(piece, start, end);
   };
-  for (const { stream, recordKey, kind, occurredAt, payload } of batch.events) {
+  for (const { stream, recordKey, kind, occurredAt, payload } of events) {
     const event = batchEncoder.addEvent();
     write(event + STREAM, stream);
     write(event + RECORD_KEY, recordKey);
@@ -280,9 +284,8 @@ export function encodeBatch(batch: CheckedBatch): PreparedBatch {
     writer.text(payload);
     batchEncoder.endPayload(event, start);
   }
-  const { source, batchId, precondition, lineage } = batch;
   const encoded = batchEncoder.finish(batchEncoder.quote(source), batchEncoder.quote(batchId));
-  return { source, batchId, precondition, lineage, ...encoded };
+  return { source, batchId, precondition: undefined, lineage: undefined, ...encoded };
 }
 
 /** The values with which the events in a batch are stamped. */

@@ -1,30 +1,30 @@
 /** Parses request bodies, which are JSON objects with known members. */
 import { ApiError } from "./api_error.ts";
-import { quoteShort } from "./json/quote_string.ts";
 import {
   isJsonObject,
   JsonError,
   type JsonObject,
   type JsonValue,
   parseJson,
-  type ValueTaker,
+  quoteShort,
+  type ValueSkipper,
 } from "./json/strict_json.ts";
 
 /**
  * Parses a body: an object whose members are all in `knownNames`. If present, `v` must be a number.
  * @param contextOf returns additional members for the error document for a fault.
- * @param take may read values of members in another way.
+ * @param skipper may skip values of members.
  * @throws {ApiError} `invalid_request`.
  */
 export function parseBody(
   body: Uint8Array,
   knownNames: ReadonlySet<string>,
   contextOf: (error: JsonError) => Record<string, unknown> = () => ({}),
-  take: ValueTaker | null = null,
+  skipper: ValueSkipper | null = null,
 ): JsonObject {
   let value;
   try {
-    value = parseJson(body, take);
+    value = parseJson(body, skipper);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const message = error.kind === "syntax" ? `body is ${error.message}` : error.message;

@@ -6,25 +6,14 @@ import { ApiError } from "./api_error.ts";
 import { isEventId } from "./event_id.ts";
 import { isJsonObject, type JsonValue } from "./json/strict_json.ts";
 import { sourceFault } from "./names.ts";
-import { SOURCE_LINEAGE_STREAM, SOURCE_SUCCEEDED_KIND } from "./system_names.ts";
+import { SOURCE_SUCCEEDED_KIND } from "./system_names.ts";
 import type { LineageMarker, PreparedEvent } from "./types.ts";
 
 /**
- * Returns the lineage marker in a batch of valid events, or null if there is none.
+ * Returns the lineage marker in a valid event of the lineage stream.
  * @throws {ApiError} `invalid_source_lineage`.
  */
-export function lineageMarker(
-  source: string,
-  events: readonly PreparedEvent[],
-): LineageMarker | null {
-  const last = events.findLastIndex(({ stream }) => stream === SOURCE_LINEAGE_STREAM);
-  if (last > 0) throw lineageError(`the marker must be events[0], not events[${last}]`);
-  const first = events[0];
-  if (first?.stream !== SOURCE_LINEAGE_STREAM) return null;
-  return readMarker(source, first);
-}
-
-function readMarker(source: string, event: PreparedEvent): LineageMarker {
+export function lineageMarker(source: string, event: PreparedEvent): LineageMarker {
   if (event.kind !== SOURCE_SUCCEEDED_KIND) {
     throw lineageError(`kind must be ${SOURCE_SUCCEEDED_KIND}`);
   }
@@ -56,6 +45,6 @@ function readPayload(payload: JsonValue): LineageMarker {
   return { predecessorSource, predecessorFinalFrontier };
 }
 
-function lineageError(reason: string): ApiError {
+export function lineageError(reason: string): ApiError {
   return new ApiError("invalid_source_lineage", `invalid lineage marker: ${reason}`);
 }

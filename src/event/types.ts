@@ -22,16 +22,6 @@ export interface LineageMarker {
   predecessorFinalFrontier: string;
 }
 
-/** A validated batch with its events as objects. */
-export interface CheckedBatch {
-  source: string;
-  batchId: string;
-  events: PreparedEvent[];
-  precondition: StreamPrecondition | undefined;
-  /** Declared by the first event, if that event is in the lineage stream. */
-  lineage: LineageMarker | undefined;
-}
-
 /** The events in a batch that belong to one stream. */
 export interface StreamShare {
   stream: string;
@@ -55,12 +45,17 @@ export interface EncodedEvents {
 }
 
 /** A validated batch with its events encoded, ready for the writer. */
-export interface PreparedBatch extends Omit<CheckedBatch, "events"> {
+export interface PreparedBatch {
+  source: string;
+  batchId: string;
+  events: EncodedEvents;
+  precondition: StreamPrecondition | undefined;
+  /** Declared by the first event, if that event is in the lineage stream. */
+  lineage: LineageMarker | undefined;
   /**
    * SHA-256, 64 lowercase hex digits, of
    * `{v, source, events: [{stream, record_key, kind, content_hash, occurred_at?}]}` in RFC 8785
    * form. A submission repeats an earlier one if both have the same batch id and digest.
    */
   batchDigest: string;
-  events: EncodedEvents;
 }

@@ -23,10 +23,8 @@ import { assertMayMissTail } from "./verify/verify.ts";
 import { CommitReader } from "./wal/commit_reader.ts";
 import { remnantFault } from "./wal/remnant.ts";
 
-/** Bytes that are read at once. Signals are looked at in between. */
+/** Bytes that are read at once. */
 const CHUNK_BYTES = 256 * 1024;
-/** Bytes after which a copy is synced, unless a service is appending, whose syncs would wait. */
-const SYNC_BYTES = 32 * CHUNK_BYTES;
 
 /**
  * What is known of the last commit in the tail. `through` is the last event that the service shows,
@@ -43,8 +41,8 @@ export interface CopyOptions {
   report: (line: string) => void;
   /** Called after each segment, with events. */
   onProgress: (copied: number, total: number) => void;
-  /** Called between chunks. Returns whether a service is appending. May throw to stop. */
-  betweenChunks: () => Promise<boolean>;
+  /** Called between chunks. May throw to stop. */
+  betweenChunks: () => void;
 }
 
 export interface CopiedLog {
@@ -79,8 +77,6 @@ class LogCopier {
   readonly #copied = new Set<string>();
   #linked = 0;
   #bytes = 0;
-  /** Whether a service is appending. */
-  #isBusy = false;
 
   constructor(from: Storage, into: Storage, options: CopyOptions) {
     this.#from = from;
@@ -177,14 +173,14 @@ class LogCopier {
       onBatch: (batch) => firstEventId ??= batch.firstEventId,
     });
     for (const { path, file, sizeBytes } of pending) {
-      await this.#copyFile(file, path, sizeBytes);
-      await this.#reading(path, sizeBytes, (copy) => verifyPending(copy, history));
+      await this.#copyFile(file, path, sizeBytes, (copy) => verifyPending(copy, history));
     }
     if (tail === null) assertMayMissTail(inventory);
     const sizeBytes = tail === null ? 0 : await this.#durableEnd(tail);
-    await this.#copyFile(tail?.file ?? null, TAIL_FILE, sizeBytes);
-    const isTorn = await this.#reading(TAIL_FILE, sizeBytes, (copy) => verifyTail(copy, history));
-    if (isTorn) throw new CorruptLogError(`${TAIL_FILE}: its bytes changed while they were copied`);
+    await this.#copyFile(tail?.file ?? null, TAIL_FILE, sizeBytes, async (copy) => {
+      if (!await verifyTail(copy, history)) return;
+      throw new CorruptLogError(`${TAIL_FILE}: its bytes changed while they were copied`);
+    });
     const { lastEventId } = history;
     const next = findUnlisted(orphans, last?.last_event_id, { firstEventId, lastEventId });
     if (next === undefined) return history;
@@ -218,26 +214,19 @@ class LogCopier {
     return durableEnd;
   }
 
-  async #reading<T>(
+  /** Copies, syncs and verifies [0, sizeBytes) of a file. @returns the SHA-256. */
+  async #copyFile(
+    file: StorageFile | null,
     path: string,
     sizeBytes: number,
-    read: (copy: ListedFile) => Promise<T>,
-  ): Promise<T> {
-    const file = await this.#into.open(path, "read");
-    try {
-      return await read({ path, file, sizeBytes });
-    } finally {
-      await file.close();
-    }
-  }
-
-  /** Copies and syncs [0, sizeBytes) of a file. @returns the SHA-256. */
-  async #copyFile(file: StorageFile | null, path: string, sizeBytes: number): Promise<string> {
+    verify?: (copy: ListedFile) => Promise<void>,
+  ): Promise<string> {
     const copy = await this.#into.open(path, "create");
     try {
       const sha256 = file && await this.#readThrough(file, path, sizeBytes, copy);
       await copy.sync();
       this.#bytes += sizeBytes;
+      await verify?.({ path, file: copy, sizeBytes });
       return sha256 ?? "";
     } finally {
       await copy.close();
@@ -252,24 +241,15 @@ class LogCopier {
     into?: StorageFile,
   ): Promise<string> {
     const hash = createHash("sha256");
-    let [chunk, next] = [new Uint8Array(CHUNK_BYTES), new Uint8Array(CHUNK_BYTES)];
-    const read = (offset: number, buffer: Uint8Array) =>
-      file.read(buffer.subarray(0, Math.min(CHUNK_BYTES, sizeBytes - offset)), offset);
-    let reading = sizeBytes > 0 ? read(0, chunk) : Promise.resolve(0);
+    const chunk = new Uint8Array(CHUNK_BYTES);
     for (let offset = 0; offset < sizeBytes;) {
-      const readBytes = await reading;
-      if (readBytes === 0) throw new CorruptLogError(`${path}: ends at byte ${offset}`);
-      const bytes = chunk.subarray(0, readBytes);
-      const writing = into?.write(bytes, offset);
-      offset += readBytes;
-      [chunk, next] = [next, chunk];
-      // The next chunk is read while this one is hashed and written.
-      reading = offset < sizeBytes ? read(offset, chunk) : Promise.resolve(0);
+      const wanted = chunk.subarray(0, Math.min(CHUNK_BYTES, sizeBytes - offset));
+      const bytes = wanted.subarray(0, await file.read(wanted, offset));
+      if (bytes.length === 0) throw new CorruptLogError(`${path}: ends at byte ${offset}`);
       hash.update(bytes);
-      const [written] = await Promise.allSettled([writing, reading]);
-      if (written.status === "rejected") throw written.reason;
-      if (this.#isBusy || offset % SYNC_BYTES === 0) await into?.sync();
-      this.#isBusy = await this.#options.betweenChunks();
+      await into?.write(bytes, offset);
+      offset += bytes.length;
+      this.#options.betweenChunks();
     }
     return hash.digest("hex");
   }

@@ -175,19 +175,13 @@ async function decideRetirement(
 }
 
 function retirementBatch(source: string, finalFrontier: string): PreparedBatch {
-  return encodeBatch({
-    source: SYSTEM_SOURCE,
-    batchId: retirementBatchId(source, finalFrontier),
-    events: [{
-      stream: SOURCE_LIFECYCLE_STREAM,
-      recordKey: source,
-      kind: SOURCE_RETIRED_KIND,
-      occurredAt: undefined,
-      payload: canonicalize({ v: 1, source, final_frontier: finalFrontier }),
-    }],
-    precondition: undefined,
-    lineage: undefined,
-  });
+  return encodeBatch(SYSTEM_SOURCE, retirementBatchId(source, finalFrontier), [{
+    stream: SOURCE_LIFECYCLE_STREAM,
+    recordKey: source,
+    kind: SOURCE_RETIRED_KIND,
+    occurredAt: undefined,
+    payload: canonicalize({ v: 1, source, final_frontier: finalFrontier }),
+  }]);
 }
 
 function retirementReceipt(

@@ -37,16 +37,12 @@ export interface BatchOptions {
 /** A batch, by default of one small event. */
 export function preparedBatch(batchId: string, options: BatchOptions = {}): PreparedBatch {
   const { source = "shop", events = [{}] } = options;
-  return encoded(source, batchId, events.map(preparedEvent));
-}
-
-function encoded(source: string, batchId: string, events: PreparedEvent[]): PreparedBatch {
-  return encodeBatch({ source, batchId, events, precondition: undefined, lineage: undefined });
+  return encodeBatch(source, batchId, events.map(preparedEvent));
 }
 
 /** The digest of a batch with these events. */
 export function batchDigest(source: string, events: PreparedEvent[]): string {
-  return encoded(source, "b", events).batchDigest;
+  return encodeBatch(source, "b", events).batchDigest;
 }
 
 /** Properties that all events in a batch share. */
@@ -63,7 +59,7 @@ export function sealEvent(
   event: PreparedEvent,
   eventId: string,
 ): { line: string; eventHash: string } {
-  const { events } = encoded(source, batchId, [event]);
+  const { events } = encodeBatch(source, batchId, [event]);
   stampEvents(events, { eventIds: [eventId], observedAt, chain: new HistoryChain() }, 0, 1);
   const line = events.lines.toString("utf8", 0, events.lines.length - 1);
   return { line, eventHash: line.slice(-66, -2) };

@@ -9,7 +9,6 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { JSON_DEPTH_MAX } from "../../limits.ts";
-import { cutText, quoteShort } from "./quote_string.ts";
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
@@ -19,12 +18,15 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Reads values of members in another way than the parser. */
-export interface ValueTaker {
+/** Skips values of members, which the parser then need not build. */
+export interface ValueSkipper {
   wants(path: readonly (string | number)[]): boolean;
-  /** Returns the value at a byte offset and its UTF-16 length; null to let the parser read it. */
-  at(startByte: number): { value: JsonValue; chars: number } | null;
+  /** Returns the UTF-16 length of the value at a byte offset; 0 to let the parser read it. */
+  lengthAt(startByte: number): number;
 }
+
+/** Stands for a skipped value. */
+export const SKIPPED = "skipped";
 
 /** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
@@ -50,13 +52,13 @@ export class JsonError extends Error {
  * Parses a body. Containers nested deeper than JSON_DEPTH_MAX are checked but replaced by 0: every
  * caller rejects that depth, and building them would let a hostile body exhaust memory.
  *
- * @param take may read values of members in another way.
+ * @param skipper may skip values of members.
  * @throws {JsonError} for the first fault.
  */
-export function parseJson(bytes: Uint8Array, take: ValueTaker | null = null): JsonValue {
+export function parseJson(bytes: Uint8Array, skipper: ValueSkipper | null = null): JsonValue {
   // `toString()` keeps a byte order mark, which the reader rejects as an unexpected character.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-  if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX, null, take).read();
+  if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX, null, skipper).read();
   return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
 }
 
@@ -120,20 +122,20 @@ class JsonReader {
   #at = 0;
   /** Current member name or index in each open container. */
   readonly #path: (string | number)[] = [];
-  readonly #take: ValueTaker | null;
-  /** The last offset of a member's value that `#take` asked for, in code units and bytes. */
+  readonly #skipper: ValueSkipper | null;
+  /** The last offset that `#skipper` was asked for, in code units and bytes. */
   #mark = { at: 0, byte: 0 };
 
   constructor(
     text: string,
     depthMax: number,
     cutOffBy: string | null = null,
-    take: ValueTaker | null = null,
+    skipper: ValueSkipper | null = null,
   ) {
     this.#text = text;
     this.#depthMax = depthMax;
     this.#cutOffBy = cutOffBy;
-    this.#take = take;
+    this.#skipper = skipper;
   }
 
   read(): JsonValue {
@@ -157,24 +159,23 @@ class JsonReader {
     do {
       const name = this.#name(object);
       this.#path.push(name);
-      setMember(object, name, this.#taken() ?? this.#value());
+      setMember(object, name, this.#isSkipped() ? SKIPPED : this.#value());
       this.#path.pop();
     } while (this.#skip(COMMA));
     this.#expect(CLOSE_OBJECT);
     return object;
   }
 
-  /** Returns the value of a member that `#take` has read. */
-  #taken(): JsonValue | undefined {
-    if (this.#take === null || !this.#take.wants(this.#path)) return undefined;
+  /** Whether `#skipper` skips the value that comes next. */
+  #isSkipped(): boolean {
+    if (this.#skipper === null || !this.#skipper.wants(this.#path)) return false;
     this.#peek();
     const mark = this.#mark;
     const byte = mark.byte + Buffer.byteLength(this.#text.slice(mark.at, this.#at));
     this.#mark = { at: this.#at, byte };
-    const taken = this.#take.at(byte);
-    if (taken === null) return undefined;
-    this.#at += taken.chars;
-    return taken.value;
+    const length = this.#skipper.lengthAt(byte);
+    this.#at += length;
+    return length > 0;
   }
 
   #array(): JsonValue[] {
@@ -301,6 +302,19 @@ class JsonReader {
     const place = formatPath(path);
     throw new JsonError("rule", place === "" ? message : `${place}: ${message}`, path);
   }
+}
+
+/** Maximum length of client input quoted in an error message, in UTF-16 code units. */
+const QUOTED_TEXT_MAX = 64;
+
+/** Truncates and quotes client input for a message. */
+export function quoteShort(text: string): string {
+  return JSON.stringify(cutText(text));
+}
+
+/** Truncates client input for a message. */
+function cutText(text: string): string {
+  return text.length > QUOTED_TEXT_MAX ? text.slice(0, QUOTED_TEXT_MAX) + "..." : text;
 }
 
 /** Formats a path like `events[3].payload["a b"]`. */

@@ -89,13 +89,8 @@ function specialFault(event: StoredEvent, isFirst: boolean): string | null {
   }
   const occurredAt = event.occurredAtStart < 0 ? undefined : "present";
   try {
-    lineageMarker(textIn(sourceStart, sourceEnd), [{
-      stream,
-      recordKey,
-      kind,
-      occurredAt,
-      payload,
-    }]);
+    const event = { stream, recordKey, kind, occurredAt, payload };
+    lineageMarker(textIn(sourceStart, sourceEnd), event);
     return null;
   } catch (error) {
     return (error as Error).message;

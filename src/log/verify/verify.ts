@@ -5,7 +5,7 @@
  * Without an anchor outside the log, the loss of complete commits at its end can't be detected,
  * since the rest is a valid earlier state.
  */
-import { quoteString } from "../../event/json/quote_string.ts";
+import { quoteString } from "../../event/json/canonical_json.ts";
 import { sumOf } from "../../sum.ts";
 import {
   findUnlisted,

@@ -1,7 +1,6 @@
 /**
- * The fast path from the bytes of an ingest request to an encoded batch, in one pass that builds no
- * values. It accepts what typical clients send. Anything else, including every invalid batch, falls
- * back to the slow path (`batch.ts`), which reports errors. Both produce the same batch.
+ * Reads a batch from the bytes of an ingest request into its encoded form, in one pass that builds
+ * no values. It accepts every valid batch; `batch.ts` finds what is wrong with any other.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import {
@@ -13,6 +12,8 @@ import {
 import {
   batchEncoder as encoder,
   KIND,
+  LINE_END,
+  OCCURRED_AT,
   type Part,
   PAYLOAD,
   RECORD_KEY,
@@ -22,18 +23,25 @@ import { startsWith } from "./byte_writer.ts";
 import { isEventId } from "./event_id.ts";
 import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./json/canonical_copy.ts";
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
+import { parseJsonText } from "./json/strict_json.ts";
+import { lineageError, lineageMarker } from "./lineage.ts";
 import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";
-import type { PreparedBatch, StreamPrecondition, StreamShare } from "./types.ts";
+import type {
+  EncodedEvents,
+  LineageMarker,
+  PreparedBatch,
+  StreamPrecondition,
+  StreamShare,
+} from "./types.ts";
 
+const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
-const DIGIT_1 = 0x31;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-const QUOTES_BYTES = 2;
 /** Nesting depth of a stream precondition. */
 const PRECONDITION_DEPTH = 1;
 /** Approximate bytes that the encoder adds per event for hashes and member names. */
@@ -50,30 +58,20 @@ const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
 /** Sentinel after the body; see `CanonicalCopy`. */
 const END = Uint8Array.of(0);
 
-/** Valid large payloads by their start in the body: the end, and the canonical form. */
-export type PayloadCopies = Map<number, { endByte: number; copy: () => string }>;
-
-/** Payloads from this size on are not copied again on the slow path. */
-const KEPT_COPY_BYTES_MIN = 64 * 1024;
-
-/**
- * Returns null for a batch that needs the slow path.
- * @param copies receives the large payloads, which are valid until the next batch is read.
- */
-export function readFastBatch(
-  body: Uint8Array,
-  copies: PayloadCopies = new Map(),
-): PreparedBatch | null {
-  return isUtf8(body) ? new BatchReader(body, copies).read() : null;
+/** Returns null for an invalid batch. @throws {ApiError} `invalid_source_lineage`. */
+export function readBatch(body: Uint8Array): PreparedBatch | null {
+  return isUtf8(body) ? new BatchReader(body).read() : null;
 }
 
 class BatchReader {
-  readonly #payload: CanonicalCopy;
+  readonly #canonical: CanonicalCopy;
   /** The encoder's scratch buffer, which contains the body from `#start` to `#end`. */
   #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  readonly #copies: PayloadCopies;
+  /** Where the value read last is in canonical form: in the body or, if it differs, behind it. */
+  #valueStart = 0;
+  #valueEnd = 0;
   #source: Part | undefined;
   #batchId: Part | undefined;
   /** The stream precondition in canonical JSON. */
@@ -85,8 +83,7 @@ class BatchReader {
   /** Bit set of the pieces seen so far in the current event. */
   #seenBits = 0;
 
-  constructor(body: Uint8Array, copies: PayloadCopies) {
-    this.#copies = copies;
+  constructor(body: Uint8Array) {
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
@@ -97,7 +94,7 @@ class BatchReader {
     this.#end = writer.size;
     writer.append(END);
     this.#bytes = writer.bytes;
-    this.#payload = new CanonicalCopy(writer, this.#end);
+    this.#canonical = new CanonicalCopy(writer, this.#end);
   }
 
   read(): PreparedBatch | null {
@@ -111,15 +108,14 @@ class BatchReader {
     const batchId = this.#text(this.#batchId);
     if (sourceFault(source) !== null || batchIdFault(batchId) !== null) return null;
     const { events, batchDigest } = encoder.finish(this.#source, this.#batchId);
-    const isPlain = events.streams.every(({ stream }) =>
-      nameFault(stream) === null && stream !== SOURCE_LINEAGE_STREAM
-    );
     const precondition = this.#checkPrecondition(events.streams);
-    if (!isPlain || precondition === null) return null;
-    return { source, batchId, batchDigest, events, precondition, lineage: undefined };
+    const isValid = events.streams.every(({ stream }) => nameFault(stream) === null);
+    if (!isValid || precondition === null) return null;
+    const lineage = lineageIn(source, events);
+    return { source, batchId, batchDigest, events, precondition, lineage };
   }
 
-  /** Returns null for a precondition that needs the slow path. */
+  /** Returns null for an invalid precondition. */
   #checkPrecondition(streams: StreamShare[]): StreamPrecondition | undefined | null {
     if (this.#precondition === undefined) return undefined;
     const members = JSON.parse(this.#precondition);
@@ -135,54 +131,49 @@ class BatchReader {
     if (body[start] !== OPEN_OBJECT) return NOT_TAKEN;
     let at = start;
     do {
-      const nameAt = skipBlanks(body, at + 1);
-      const nameEnd = plainStringEnd(body, nameAt);
-      if (nameEnd === NOT_TAKEN) return NOT_TAKEN;
-      at = skipBlanks(body, nameEnd);
+      at = this.#readString(skipBlanks(body, at + 1));
+      if (at === NOT_TAKEN) return NOT_TAKEN;
+      at = skipBlanks(body, at);
       if (body[at] !== COLON) return NOT_TAKEN;
       at = skipBlanks(body, at + 1);
-      at = isEvent ? this.#readEventMember(nameAt, at) : this.#readBatchMember(nameAt, at);
+      at = isEvent ? this.#readEventMember(at) : this.#readBatchMember(at);
       if (at === NOT_TAKEN) return NOT_TAKEN;
       at = skipBlanks(body, at);
     } while (body[at] === COMMA);
     return body[at] === CLOSE_OBJECT ? at + 1 : NOT_TAKEN;
   }
 
-  /** Reads the member whose name begins at `nameAt`. @returns the end of its value, at `at`. */
-  #readBatchMember(nameAt: number, at: number): number {
-    switch (memberAt(this.#bytes, nameAt, BATCH_MEMBERS)) {
+  /** Reads the value, at `at`, of the member whose name was read last. @returns its end. */
+  #readBatchMember(at: number): number {
+    let end = NOT_TAKEN;
+    switch (memberAt(this.#bytes, this.#valueStart, BATCH_MEMBERS)) {
       case EVENTS:
         return this.#events === 0 ? this.#readEvents(at) : NOT_TAKEN;
       case SOURCE:
         if (this.#source !== undefined) return NOT_TAKEN;
-        this.#source = { start: at, end: plainStringEnd(this.#bytes, at) };
-        return this.#source.end;
+        end = this.#readString(at);
+        this.#source = { start: this.#valueStart, end: this.#valueEnd };
+        return end;
       case BATCH_ID:
         if (this.#batchId !== undefined) return NOT_TAKEN;
-        this.#batchId = { start: at, end: plainStringEnd(this.#bytes, at) };
-        return this.#batchId.end;
+        end = this.#readString(at);
+        this.#batchId = { start: this.#valueStart, end: this.#valueEnd };
+        return end;
       case VERSION:
-        if (this.#hasVersion || this.#bytes[at] !== DIGIT_1) return NOT_TAKEN;
+        if (this.#hasVersion) return NOT_TAKEN;
         this.#hasVersion = true;
-        return at + 1;
+        end = this.#copy(at, 0);
+        return this.#value() === "1" ? end : NOT_TAKEN;
       case PRECONDITION:
-        return this.#readPrecondition(at);
+        if (this.#bytes[at] !== OPEN_OBJECT || this.#precondition !== undefined) return NOT_TAKEN;
+        // A canonical copy has no repeated names.
+        end = this.#copy(at, PRECONDITION_DEPTH);
+        this.#precondition = this.#value();
+        // No valid name needs an escape, and V8 may confuse escaped ones (`strict_json.ts`).
+        return this.#precondition.includes("\\") ? NOT_TAKEN : end;
       default:
         return NOT_TAKEN;
     }
-  }
-
-  /** Copies the precondition in canonical form, which excludes repeated names. */
-  #readPrecondition(at: number): number {
-    const { writer } = encoder;
-    if (this.#bytes[at] !== OPEN_OBJECT || this.#precondition !== undefined) return NOT_TAKEN;
-    const start = writer.size;
-    const end = this.#payload.copy(at, PRECONDITION_DEPTH);
-    this.#bytes = writer.bytes;
-    this.#precondition = this.#bytes.toString("utf8", start, writer.size);
-    writer.size = start;
-    // No valid name needs an escape, and V8 may confuse escaped ones (`strict_json.ts`).
-    return this.#precondition.includes("\\") ? NOT_TAKEN : end;
   }
 
   #readEvents(start: number): number {
@@ -202,52 +193,80 @@ class BatchReader {
     return body[at] === CLOSE_ARRAY ? at + 1 : NOT_TAKEN;
   }
 
-  /** Validates and records a member. @returns the end of its value. */
-  #readEventMember(nameAt: number, at: number): number {
-    const member = memberAt(this.#bytes, nameAt, EVENT_MEMBERS);
+  /** Like `#readBatchMember()`; also validates and records the value. */
+  #readEventMember(at: number): number {
+    const member = memberAt(this.#bytes, this.#valueStart, EVENT_MEMBERS);
     const piece = member * PIECE_STEP;
     if (member === NOT_TAKEN || (this.#seenBits & 1 << piece) !== 0) return NOT_TAKEN;
     this.#seenBits |= 1 << piece;
-    if (piece === PAYLOAD) return this.#readPayload(at);
-    const end = plainStringEnd(this.#bytes, at);
-    if (end === NOT_TAKEN || !this.#isValid(piece, at, end)) return NOT_TAKEN;
-    encoder.setPiece(this.#pieces + piece, at, end);
+    if (piece === PAYLOAD) {
+      const end = this.#copy(at, PAYLOAD_DEPTH_MAX);
+      if (end !== NOT_TAKEN) encoder.endPayload(this.#pieces, this.#valueStart);
+      return end;
+    }
+    const end = this.#readString(at);
+    if (end === NOT_TAKEN || !this.#isValid(piece)) return NOT_TAKEN;
+    encoder.setPiece(this.#pieces + piece, this.#valueStart, this.#valueEnd);
     return end;
   }
 
-  #readPayload(at: number): number {
+  #readString(at: number): number {
+    const end = plainStringEnd(this.#bytes, at);
+    if (end === NOT_TAKEN) return this.#bytes[at] === QUOTE ? this.#copy(at, 0) : NOT_TAKEN;
+    this.#valueStart = at;
+    this.#valueEnd = end;
+    return end;
+  }
+
+  /** Copies a value in canonical form. @returns its end. */
+  #copy(at: number, depthMax: number): number {
     const { writer } = encoder;
-    const start = writer.size;
-    const end = this.#payload.copy(at, PAYLOAD_DEPTH_MAX);
-    if (end === NOT_TAKEN) return NOT_TAKEN;
-    const copyEnd = writer.size;
-    if (end - at >= KEPT_COPY_BYTES_MIN) {
-      const copy = () => writer.bytes.toString("utf8", start, copyEnd);
-      this.#copies.set(at - this.#start, { endByte: end - this.#start, copy });
-    }
-    encoder.endPayload(this.#pieces, start);
+    this.#valueStart = writer.size;
+    const end = this.#canonical.copy(at, depthMax);
+    this.#valueEnd = writer.size;
     this.#bytes = writer.bytes;
     return end;
   }
 
-  /** Whether a string is valid for its member, except for stream names, which `read()` checks. */
-  #isValid(piece: number, start: number, end: number): boolean {
-    const sizeBytes = end - start - QUOTES_BYTES;
-    switch (piece) {
-      case STREAM:
-      case KIND:
-        return sizeBytes > 0 && sizeBytes <= NAME_BYTES_MAX;
-      case RECORD_KEY:
-        return sizeBytes > 0 && sizeBytes <= RECORD_KEY_BYTES_MAX;
-      default:
-        return occurredAtFault(this.#bytes.toString("latin1", start + 1, end - 1)) === null;
-    }
+  /** Whether the string read last is valid, except for stream names, which `read()` checks. */
+  #isValid(piece: number): boolean {
+    const [start, end] = [this.#valueStart, this.#valueEnd];
+    if (piece === OCCURRED_AT) return occurredAtFault(this.#text({ start, end })) === null;
+    const isPlain = start < this.#end;
+    const sizeBytes = isPlain ? end - start - 2 : Buffer.byteLength(this.#text({ start, end }));
+    return sizeBytes > 0 &&
+      sizeBytes <= (piece === RECORD_KEY ? RECORD_KEY_BYTES_MAX : NAME_BYTES_MAX);
   }
 
-  /** Returns the characters of a string literal. */
-  #text({ start, end }: Part): string {
-    return this.#bytes.toString("utf8", start + 1, end - 1);
+  /** Returns the value read last as canonical JSON. */
+  #value(): string {
+    return this.#bytes.toString("utf8", this.#valueStart, this.#valueEnd);
   }
+
+  /** Returns the text of a string literal. */
+  #text({ start, end }: Part): string {
+    const text = this.#bytes.toString("utf8", start + 1, end - 1);
+    return text.includes("\\") ? JSON.parse(`"${text}"`) : text;
+  }
+}
+
+const PAYLOAD_NAME = ',"payload":';
+const HASH_NAME = ',"content_hash":';
+
+/** Reads the lineage marker in a valid batch, if any. @throws {ApiError} */
+function lineageIn(source: string, events: EncodedEvents): LineageMarker | undefined {
+  const share = events.streams.find(({ stream }) => stream === SOURCE_LINEAGE_STREAM);
+  if (share === undefined) return undefined;
+  const { stream, lastIndex } = share;
+  if (lastIndex > 0) throw lineageError(`the marker must be events[0], not events[${lastIndex}]`);
+  // No string contains the name of a member, since its quotes would be escaped.
+  const line = events.lines.toString("utf8", 0, events.offsets[LINE_END]);
+  const end = line.indexOf(PAYLOAD_NAME);
+  const { record_key: recordKey, kind, occurred_at: occurredAt } = parseJsonText(
+    `${line.slice(0, end)}}`,
+  );
+  const payload = line.slice(end + PAYLOAD_NAME.length, line.lastIndexOf(HASH_NAME));
+  return lineageMarker(source, { stream, recordKey, kind, occurredAt, payload });
 }
 
 /** Returns the number of the member whose name begins at `at`. */
