@@ -20,6 +20,8 @@ import { catchSignals } from "./signals.ts";
 /** How long the first request waits for a socket, and for a response before that is reported. */
 const SERVICE_WAIT_MS = 500;
 const SILENCE_MS = 1_000;
+/** How long a later request waits for a service that restarts. */
+const RESTART_WAIT_MS = 60_000;
 
 const STDOUT = 1;
 const FULL_PIPE_WAIT_MS = 1;
@@ -70,7 +72,8 @@ export async function runAsClient(
       { signal, report },
     );
     const transport = new Transport(fetch, { ...token, attemptsMax: Infinity });
-    await use({ client: new EventLogClient(fetch, token), transport, frontier, signal, print });
+    const client = new EventLogClient(fetch, { ...token, socketWaitMs: RESTART_WAIT_MS });
+    await use({ client, transport, frontier, signal, print });
   } catch (error) {
     if (error !== signal.reason && errorCode(error) !== "EPIPE") throw error;
   } finally {
