@@ -28,7 +28,7 @@ const REMOVED = ".removed";
 const LATEST = "latest";
 const COPY_NAME = /^(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)Z$/;
 /** A service that takes longer to tell its frontier counts as not answering. */
-const ANSWER_TIMEOUT_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 /** Niceness of the process, which should not slow down the service. */
 const NICENESS = 10;
 /** Error codes of a connection to a socket on which nothing listens. */

@@ -65,7 +65,11 @@ async function* commitLines(
     const end = Math.min(blocks.at(-1)!.end, range.end);
     const [{ start }] = blocks as [Block];
     const sizeBytes = blocks.at(-1)!.end - start;
-    if (sizeBytes > READ_CHUNK_BYTES) await wanted.reserve?.(sizeBytes);
+    if (sizeBytes > READ_CHUNK_BYTES) {
+      await wanted.reserve?.(sizeBytes);
+      // Meanwhile, the file may have been sealed and closed.
+      if (target.sealedIn !== null) continue;
+    }
     // This is shorter if a block is damaged.
     const read = await readBlocks(target, blocks, memory);
     const lines = read.subarray(position - start, end - start);

@@ -59,3 +59,21 @@ test("a large block without a match is released before the next one is read", as
   assert.equal(await scan.next(), null);
   assert.deepEqual(held, []);
 });
+
+test("a file that is sealed while a scan waits for memory is read from its segments", async () => {
+  const { log } = await openTestLog(new SimulatedDisk());
+  await log.append([preparedBatch("b", { events: [SMALL, LARGE, SMALL] })]);
+  let sealing: Promise<boolean> | undefined;
+  const reserve = async () => {
+    await (sealing ??= log.seal(() => {}));
+    return () => {};
+  };
+  const options = { after: undefined, filter: {}, limitEvents: 9, limitBytes: Infinity, reserve };
+  const scan = new EventScan(log.snapshot, options);
+  let readBytes = 0;
+  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+    readBytes += piece.length;
+  }
+  assert.ok(readBytes > LARGE_BYTES);
+  assert.equal(scan.lastEventId, log.snapshot.frontier);
+});
