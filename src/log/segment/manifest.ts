@@ -3,6 +3,7 @@
  * without a manifest is an empty log that no writer has opened yet.
  */
 import { Buffer } from "node:buffer";
+import { canonicalize } from "../../event/json/canonical_json.ts";
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { isSha256Hex } from "../../event/hash.ts";
 import { parseJson } from "../../event/json/strict_json.ts";
@@ -87,16 +88,28 @@ export function withSegments(manifest: Manifest, added: readonly SegmentEntry[])
   return { ...manifest, segments: [...manifest.segments, ...added] };
 }
 
-/** The members of the manifest and of its entries, sorted. */
-const MEMBERS: readonly (keyof Manifest | keyof SegmentEntry)[] = [
-  ...["batches", "bytes", "events", "first_event_id", "format", "head", "last_event_id"] as const,
-  ...["min_reader", "min_writer", "path", "previous_head", "schema_version"] as const,
-  ...["sealed_at", "segments", "sha256"] as const,
-];
+/** Returns the only encoding that `readManifest()` accepts. */
+export function encodeManifest({ segments, ...header }: Manifest): Buffer {
+  // `segments` sorts after all other members.
+  const start = canonicalize(header).slice(0, -1) + ',"segments":[';
+  return Buffer.from(start + segments.map(encodeEntry).join() + "]}\n");
+}
 
-/** Returns the only encoding that `readManifest()` accepts; its strings need no escapes. */
-export function encodeManifest(manifest: Manifest): Buffer {
-  return Buffer.from(JSON.stringify(manifest, [...MEMBERS]) + "\n");
+/** Encodings by entry, since each seal writes those of all segments. */
+const encodings = new WeakMap<SegmentEntry, string>();
+
+/** Returns the canonical encoding: sorted members, and strings that need no escapes. */
+function encodeEntry(entry: SegmentEntry): string {
+  const known = encodings.get(entry);
+  if (known !== undefined) return known;
+  const { batches, bytes, events, first_event_id, head, last_event_id } = entry;
+  const { path, previous_head, sealed_at, sha256 } = entry;
+  const encoding = JSON.stringify({
+    ...{ batches, bytes, events, first_event_id, head, last_event_id },
+    ...{ path, previous_head, sealed_at, sha256 },
+  });
+  encodings.set(entry, encoding);
+  return encoding;
 }
 
 /** The members that are validated before the schema version is known. */
