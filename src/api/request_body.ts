@@ -41,14 +41,7 @@ export async function withBody<T>(
   // The body is not read in the turn in which the head arrived: some runtimes lose data then.
   const reservation = await limits.admission.admit(firstBytes, isWhole);
   try {
-    const first = request.read();
-    const isHere = first instanceof Uint8Array && first.length === declaredBytes;
-    const body = isHere
-      ? first
-      : await readBody(request, first, declaredBytes, reservation, limits);
-    return await use(body);
-  } catch (error) {
-    throw readError(error);
+    return await use(await readBody(request, declaredBytes, reservation, limits));
   } finally {
     limits.admission.release(reservation);
   }
@@ -73,10 +66,8 @@ function declaredLength(request: HttpRequest): number | null {
   return Number(request.header("content-length") ?? "0");
 }
 
-/** @param first the first piece. */
 async function readBody(
   request: HttpRequest,
-  first: ReturnType<HttpRequest["read"]>,
   declaredBytes: number | null,
   reservation: Reservation,
   { limitBytes, admission, stallWatch }: BodyLimits,
@@ -84,22 +75,27 @@ async function readBody(
   const bodyBytesMax = declaredBytes ?? limitBytes;
   let body: ByteWriter | null = null;
   const startMs = performance.now();
-  for (let read = first;; read = request.read()) {
-    const piece = read instanceof Promise ? await stallWatch.guard(read) : read;
-    if (piece === null) return body?.bytes.subarray(0, body.size) ?? new Uint8Array();
-    if (piece.length === declaredBytes) return piece;
-    body ??= new ByteWriter(Math.min(bodyBytesMax, BODY_BUFFER_BYTES));
-    const sizeBytes = body.size + piece.length;
-    if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
-    const timeoutMs = BODY_TIMEOUT_MS + sizeBytes / BODY_BYTES_PER_SECOND_MIN * 1000;
-    if (performance.now() - startMs > timeoutMs) throw new StallError("it came too slowly");
-    if (sizeBytes > reservation.bytes) {
-      await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
+  try {
+    for (;;) {
+      const read = request.read();
+      const piece = read instanceof Promise ? await stallWatch.guard(read) : read;
+      if (piece === null) return body?.bytes.subarray(0, body.size) ?? new Uint8Array();
+      if (piece.length === declaredBytes) return piece;
+      body ??= new ByteWriter(Math.min(bodyBytesMax, BODY_BUFFER_BYTES));
+      const sizeBytes = body.size + piece.length;
+      if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
+      const timeoutMs = BODY_TIMEOUT_MS + sizeBytes / BODY_BYTES_PER_SECOND_MIN * 1000;
+      if (performance.now() - startMs > timeoutMs) throw new StallError("it came too slowly");
+      if (sizeBytes > reservation.bytes) {
+        await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
+      }
+      // A piece may be a small part of a socket buffer, which it would retain.
+      body.append(piece);
+      // On Deno, garbage-collecting the pieces would take a tenth of a batch's CPU time.
+      freeOwnMemory(piece);
     }
-    // A piece may be a small part of a socket buffer, which it would retain.
-    body.append(piece);
-    // On Deno, garbage-collecting the pieces would take a tenth of a batch's CPU time.
-    freeOwnMemory(piece);
+  } catch (error) {
+    throw readError(error);
   }
 }
 

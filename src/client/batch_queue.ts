@@ -2,15 +2,11 @@
  * Collects encoded events in batches, which are sent one after another, so that the log has the
  * events in order. Where a batch ends depends on its events alone, unless it ends by time.
  */
-import type { Receipt } from "../event/types.ts";
-
 export interface QueuedEvent {
   /** The event as JSON. */
   text: string;
   /** Size of `text` in UTF-8. */
   sizeBytes: number;
-  /** Called once the event is durable. */
-  resolve?(receipt: Receipt): void;
   /** Called if the event was not committed, or if that is unknown. */
   reject?(error: unknown): void;
 }
@@ -26,7 +22,7 @@ export interface QueueLimits {
 }
 
 export class BatchQueue<Event extends QueuedEvent> {
-  readonly #send: (events: Event[]) => Promise<Receipt>;
+  readonly #send: (events: Event[]) => Promise<void>;
   readonly #limits: QueueLimits;
   #batch: Event[] = [];
   #batchBytes = 0;
@@ -40,7 +36,7 @@ export class BatchQueue<Event extends QueuedEvent> {
   #room: PromiseWithResolvers<void> | null = null;
 
   /** @param send sends a batch; if it rejects, the queue fails, and sends nothing more. */
-  constructor(send: (events: Event[]) => Promise<Receipt>, limits: QueueLimits) {
+  constructor(send: (events: Event[]) => Promise<void>, limits: QueueLimits) {
     this.#send = send;
     this.#limits = limits;
   }
@@ -115,8 +111,7 @@ export class BatchQueue<Event extends QueuedEvent> {
   async #settle(events: Event[]): Promise<void> {
     try {
       this.#throwFailure();
-      const receipt = await this.#send(events);
-      for (const event of events) event.resolve?.(receipt);
+      await this.#send(events);
     } catch (error) {
       this.#failure ??= { error };
       for (const event of events) event.reject?.(error);

@@ -144,30 +144,23 @@ export class EventWriter {
 
 type Send = (batch: Pick<EncodedBatch, "events" | "precondition">) => Promise<Receipt>;
 
-/** Sends a batch, without the events that the service has found invalid. */
-async function sendValid(send: Send, events: Waiting[]): Promise<Receipt> {
+/** Sends a batch, without the events that the service finds invalid, and settles its promises. */
+async function sendValid(send: Send, events: Waiting[]): Promise<void> {
   const [{ stream, expectedFrontier }] = events as [Waiting];
   try {
     const batch = { events: events.map(({ text }) => text) };
-    if (expectedFrontier === undefined) return await send(batch);
-    return await send({ ...batch, precondition: { stream, expectedFrontier } });
+    const receipt = expectedFrontier === undefined
+      ? await send(batch)
+      : await send({ ...batch, precondition: { stream, expectedFrontier } });
+    for (const { resolve } of events) resolve(receipt);
   } catch (error) {
     const faults = faultyIndexes(error, events.length);
     const valid = events.filter((_, index) => !faults.has(index));
     if (valid.length === events.length) throw error;
     for (const index of faults) events[index]?.reject(error);
-    return valid.length === 0 ? NOTHING : await sendValid(send, valid);
+    if (valid.length > 0) await sendValid(send, valid);
   }
 }
-
-/** Settles the promises of no event. */
-const NOTHING: Receipt = {
-  status: "committed",
-  batch_digest: "",
-  events: 0,
-  first_event_id: "",
-  last_event_id: "",
-};
 
 /** Returns which events of a batch, of `count` events, an error is about. */
 function faultyIndexes(error: unknown, count: number): Set<number> {

@@ -55,7 +55,6 @@ export async function append(config: Config, options: Options, terminal: Termina
         const receipt = await service.client.appendEncoded({ source, batchId: id, events });
         committed = lines.at(-1)!.number;
         await service.print(`${JSON.stringify(receipt)}\n`);
-        return receipt;
       } catch (error) {
         // Reported now, even if no more input comes.
         failed.abort();

@@ -7,17 +7,19 @@ import { existsSync, realpathSync } from "node:fs";
 import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { unixFetch } from "../client/unix_fetch.ts";
+import { frontierOf } from "../client/replay.ts";
+import { systemCodeOf } from "../client/retry.ts";
 import { type CopiedLog, copyLog, type Durability } from "../log/log_copy.ts";
 import { LOCK_FILE, SEGMENTS_FOLDER } from "../log/storage/file_names.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
-import { errorCode, isNoRoom } from "../log/storage/storage.ts";
+import { isNoRoom } from "../log/storage/storage.ts";
 import { lockFile } from "../runtime/file_lock.ts";
 import * as configs from "./config.ts";
 import { CONFIG_FILE, requireLogFolder } from "./deployment.ts";
 import { operationalError, usageError } from "./exit.ts";
 import { createFolder, sync } from "./init.ts";
 import { startProgress } from "./progress.ts";
+import { transportTo } from "./service_client.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -112,24 +114,35 @@ async function addCopy(
     throw operationalError(`${root}: no room for another copy; free some disk space`, error);
   }
   progress.end();
-  await sync(root);
-  await rm(join(root, `.${LATEST}`), { force: true });
-  await symlink(name, join(root, `.${LATEST}`));
-  await rename(join(root, `.${LATEST}`), join(root, LATEST));
-  await sync(root);
+  await linkLatest(root, name);
   print(`${JSON.stringify({ path: join(root, name), ...copied })}\n`);
   const surplus = keep === null ? [] : [...names, name].slice(0, -keep);
-  for (const name of surplus) {
-    // It may have events that are nowhere else.
-    if (existsSync(join(root, name, dataPath, "log", LOCK_FILE))) {
-      report(`backup: kept ${join(root, name)}, since a service has used it`);
-      continue;
-    }
-    // A copy that is only partly removed must not look like one.
-    await rename(join(root, name), join(root, REMOVED));
-    await removeTree(join(root, REMOVED));
-    report(`backup: removed ${join(root, name)}`);
+  for (const name of surplus) await removeCopy(join(root, name), dataPath, report);
+}
+
+async function linkLatest(root: string, name: string): Promise<void> {
+  const link = join(root, `.${LATEST}`);
+  await sync(root);
+  await rm(link, { force: true });
+  await symlink(name, link);
+  await rename(link, join(root, LATEST));
+  await sync(root);
+}
+
+/** Removes a copy, unless a service has used it: it may have events that are nowhere else. */
+async function removeCopy(
+  path: string,
+  dataPath: string,
+  report: (line: string) => void,
+): Promise<void> {
+  if (existsSync(join(path, dataPath, "log", LOCK_FILE))) {
+    return report(`backup: kept ${path}, since a service has used it`);
   }
+  // A copy that is only partly removed must not look like one.
+  const removed = join(dirname(path), REMOVED);
+  await rename(path, removed);
+  await removeTree(removed);
+  report(`backup: removed ${path}`);
 }
 
 function lowerPriority(): void {
@@ -191,15 +204,12 @@ function linkFrom(from: string | null, into: string): (path: string) => Promise<
 }
 
 /** Asks the service how far its log is durable: it shows no event that is not. */
-async function askService({ socketPath, token }: configs.Config): Promise<Durability> {
-  const headers = token === "" ? {} : { authorization: `Bearer ${token}` };
-  const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+async function askService(config: configs.Config): Promise<Durability> {
+  const options = { attemptsMax: 1, readTimeoutMs: ANSWER_TIMEOUT_MS };
   try {
-    const response = await unixFetch(socketPath)("/v1/streams?limit=1", { headers, signal });
-    if (response.status !== 200) return "unknown";
-    const { snapshot_through_event_id: through } = await response.json();
-    return through === null || typeof through === "string" ? { through } : "unknown";
+    const transport = transportTo(config, options);
+    return { through: await frontierOf((request) => transport.request(request)) };
   } catch (error) {
-    return NOT_SERVED_CODES.includes(errorCode((error as Error).cause)) ? "not served" : "unknown";
+    return NOT_SERVED_CODES.includes(systemCodeOf(error) ?? "") ? "not served" : "unknown";
   }
 }

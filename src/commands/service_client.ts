@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { ConnectionError } from "../client/errors.ts";
 import { EventLogClient } from "../client/event_log_client.ts";
 import { frontierOf } from "../client/replay.ts";
-import { Transport } from "../client/transport.ts";
+import { type EventLogClientOptions, Transport } from "../client/transport.ts";
 import { unixFetch } from "../client/unix_fetch.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { PROGRAM } from "./command_table.ts";
@@ -60,25 +60,26 @@ export async function runAsClient(
     });
   };
   try {
-    const fetch = unixFetch(config.socketPath);
-    const token = config.token === "" ? {} : { token: config.token };
-    const frontier = await firstAnswer(
-      config,
-      new Transport(fetch, {
-        ...token,
-        attemptsMax: 1,
-        socketWaitMs: SERVICE_WAIT_MS,
-      }),
-      { signal, report },
-    );
-    const transport = new Transport(fetch, { ...token, attemptsMax: Infinity });
-    const client = new EventLogClient(fetch, { ...token, socketWaitMs: RESTART_WAIT_MS });
+    const first = transportTo(config, { attemptsMax: 1, socketWaitMs: SERVICE_WAIT_MS });
+    const frontier = await firstAnswer(config, first, { signal, report });
+    const transport = transportTo(config, { attemptsMax: Infinity });
+    const options = { ...tokenOf(config), socketWaitMs: RESTART_WAIT_MS };
+    const client = new EventLogClient(unixFetch(config.socketPath), options);
     await use({ client, transport, frontier, signal, print });
   } catch (error) {
     if (error !== signal.reason && errorCode(error) !== "EPIPE") throw error;
   } finally {
     signals.release();
   }
+}
+
+/** Returns a way to send requests to the configured service. */
+export function transportTo(config: Config, options: EventLogClientOptions): Transport {
+  return new Transport(unixFetch(config.socketPath), { ...tokenOf(config), ...options });
+}
+
+function tokenOf({ token }: Config): { token?: string } {
+  return token === "" ? {} : { token };
 }
 
 /** Returns the frontier. */

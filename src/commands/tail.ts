@@ -2,7 +2,7 @@
 import { type EventLine, linesOf, parseLines } from "../client/event_lines.ts";
 import { Follower } from "../client/follow.ts";
 import { type ReplayOptions, replayPages } from "../client/replay.ts";
-import { isEventId } from "../event/event_id.ts";
+import { idTimeMs, isEventId } from "../event/event_id.ts";
 import type { Options } from "./arguments.ts";
 import type { Config } from "./config.ts";
 import { operationalError, usageError } from "./exit.ts";
@@ -129,7 +129,7 @@ function linePages(
 async function startOfLast(service: Service, all: ReplayOptions, last: number): Promise<Start> {
   const { frontier } = service;
   if (last === 0 || frontier === null) return { from: { ...all, after: frontier }, skipped: 0 };
-  const frontierMs = Number.parseInt(frontier.replace("-", "").slice(0, 12), 16);
+  const frontierMs = idTimeMs(frontier);
   for (let withinMs = LAST_WITHIN_MS;; withinMs *= LAST_WITHIN_FACTOR) {
     const since = frontierMs - withinMs;
     let after: string | null = null;

@@ -81,8 +81,8 @@ export class Log {
   readonly storage: OwnedStorage;
   readonly sealed: SealedHistory;
   /**
-   * The files that are not yet sealed, oldest first. A file leaves this list in the same turn of
-   * the event loop in which its segments are added to `sealed`.
+   * The files that are not yet sealed, oldest first: rotated tails, then the tail. A file leaves
+   * this list in the same turn of the event loop in which its segments are added to `sealed`.
    */
   unsealed: readonly CommitFile[];
   readonly #options: LogOptions;
@@ -91,9 +91,6 @@ export class Log {
   readonly #background: BackgroundSealing | null;
   readonly #merging: BackgroundSealing | null;
   #manifest: Manifest;
-  /** Rotated tails that are not yet sealed, oldest first. */
-  #pending: readonly CommitFile[];
-  #tail: CommitFile;
   #writer: TailWriter;
   #snapshot: LogSnapshot;
   #rotateAtBytes: number;
@@ -111,9 +108,7 @@ export class Log {
     this.#ids = new EventIdSource(options.clockMs, options.randomBytes, recovered.lastEventId);
     this.sealed = recovered.sealed;
     this.#manifest = recovered.manifest;
-    this.#pending = recovered.pending;
-    this.#tail = recovered.tail;
-    this.unsealed = [...this.#pending, this.#tail];
+    this.unsealed = [...recovered.pending, recovered.tail];
     this.#writer = new TailWriter(this.#tail);
     this.#snapshot = this.#takeSnapshot();
     this.#rotateAtBytes = this.#rotateBytes;
@@ -128,8 +123,21 @@ export class Log {
     return this.#snapshot;
   }
 
+  get #tail(): CommitFile {
+    return this.unsealed.at(-1)!;
+  }
+
+  /** Rotated tails that are not yet sealed, oldest first. */
+  get #pending(): readonly CommitFile[] {
+    return this.unsealed.slice(0, -1);
+  }
+
+  get #oldestPending(): CommitFile | undefined {
+    return this.unsealed.length > 1 ? this.unsealed[0] : undefined;
+  }
+
   get hasUnsealed(): boolean {
-    return this.#pending.length > 0 || this.#tail.lastEventId !== null;
+    return this.unsealed.length > 1 || this.#tail.lastEventId !== null;
   }
 
   /**
@@ -138,8 +146,9 @@ export class Log {
    */
   get isBehind(): boolean {
     const { backlogWaitBytes = BACKLOG_WAIT_BYTES } = this.#options.sealing ?? {};
-    return this.#background !== null && this.#pending.length > 0 &&
-      (this.#pending.length >= PENDING_FILES_MAX || this.#backlogBytes() >= backlogWaitBytes);
+    const pending = this.unsealed.length - 1;
+    return this.#background !== null && pending > 0 &&
+      (pending >= PENDING_FILES_MAX || this.#backlogBytes() >= backlogWaitBytes);
   }
 
   /** Resolves when the next pending file has been sealed, or `endWaits()` is called. */
@@ -159,7 +168,7 @@ export class Log {
       log_events: sumOf<{ events: number }>([...segments, ...this.unsealed], (file) => file.events),
       segments: segments.length,
       segment_bytes: sumOf(segments, ({ bytes }) => bytes),
-      pending_files: this.#pending.length,
+      pending_files: this.unsealed.length - 1,
       tail_bytes: this.#tail.endBytes,
       frontier: this.#snapshot.frontier,
       head: this.#head,
@@ -290,9 +299,9 @@ export class Log {
     return new BackgroundSealing({
       maker,
       pause,
-      nextPath: () => this.#pending[0]?.path ?? null,
+      nextPath: () => this.#oldestPending?.path ?? null,
       sealNext: async () => {
-        const file = this.#pending[0]!;
+        const file = this.#oldestPending!;
         await this.#sealOldest(maker.make);
         await this.#remove(file).catch(({ message }: Error) => {
           this.#report(`${file.path}: sealed, but not removed until restart: ${message}`);
@@ -317,7 +326,7 @@ export class Log {
 
   /** Seals the oldest pending file and switches its readers to the segments. */
   async #sealOldest(make: MakeSegment): Promise<readonly SegmentEntry[]> {
-    const pending = this.#pending[0];
+    const pending = this.#oldestPending;
     assert(pending !== undefined, "a pending file must exist");
     const { storage } = this;
     // If an earlier attempt could not remove its files, the reason is reported, not an EEXIST.
@@ -341,7 +350,6 @@ export class Log {
     const segments = this.#manifest.segments.slice(known);
     this.sealed.add(segments);
     this.#merging?.start();
-    this.#pending = this.#pending.slice(1);
     this.unsealed = this.unsealed.slice(1);
     pending.sealInto(this.sealed.files.slice(known));
     this.#snapshot = this.#takeSnapshot();
@@ -406,9 +414,7 @@ export class Log {
     await this.#writer.trim();
     const rotated = await rotateTail(this.storage, pending);
     const writable = pending.moveTo(rotated.path, rotated.pending);
-    this.#pending = [...this.#pending, pending];
-    this.#tail = new CommitFile(TAIL_FILE, rotated.tail);
-    this.unsealed = [...this.unsealed, this.#tail];
+    this.unsealed = [...this.unsealed, new CommitFile(TAIL_FILE, rotated.tail)];
     this.#writer = new TailWriter(this.#tail);
     this.#snapshot = this.#takeSnapshot();
     // The rotation is complete, so a failure only leaks a descriptor.

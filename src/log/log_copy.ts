@@ -4,7 +4,6 @@
  * original. docs/durability.md lists the races, and why each leaves a valid copy. Indexes are not
  * copied, since the next writer makes them from the segments.
  */
-import { createHash } from "node:crypto";
 import { assert } from "../assert.ts";
 import { sumOf } from "../sum.ts";
 import {
@@ -15,16 +14,13 @@ import {
 } from "./segment/manifest.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { findUnlisted, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "./storage/file_names.ts";
-import type { Storage, StorageFile } from "./storage/storage.ts";
+import { hashFile, type Storage, type StorageFile } from "./storage/storage.ts";
 import { verifyPending, verifyTail } from "./verify/commit_file_verifier.ts";
 import { HistoryCheck } from "./wal/history_check.ts";
 import { closeFiles, type Inventory, type ListedFile, takeInventory } from "./verify/inventory.ts";
 import { assertMayMissTail } from "./verify/verify.ts";
 import { CommitReader } from "./wal/commit_reader.ts";
 import { remnantFault } from "./wal/remnant.ts";
-
-/** Bytes that are read at once. */
-const CHUNK_BYTES = 256 * 1024;
 
 /**
  * What is known of the last commit in the tail. `through` is the last event that the service shows,
@@ -240,18 +236,14 @@ class LogCopier {
     sizeBytes: number,
     into?: StorageFile,
   ): Promise<string> {
-    const hash = createHash("sha256");
-    const chunk = new Uint8Array(CHUNK_BYTES);
-    for (let offset = 0; offset < sizeBytes;) {
-      const wanted = chunk.subarray(0, Math.min(CHUNK_BYTES, sizeBytes - offset));
-      const bytes = wanted.subarray(0, await file.read(wanted, offset));
-      if (bytes.length === 0) throw new CorruptLogError(`${path}: ends at byte ${offset}`);
-      hash.update(bytes);
-      await into?.write(bytes, offset);
-      offset += bytes.length;
+    let end = 0;
+    const sha256 = await hashFile(file, sizeBytes, async (chunk, offset) => {
+      await into?.write(chunk, offset);
+      end = offset + chunk.length;
       this.#options.betweenChunks();
-    }
-    return hash.digest("hex");
+    });
+    if (end < sizeBytes) throw new CorruptLogError(`${path}: ends at byte ${end}`);
+    return sha256;
   }
 }
 

@@ -39,7 +39,7 @@ export function markOf({ fault }: CheckedEvent): HTMLElement {
 /** Shows the date and time of an event's commit. */
 export function committedAt(eventId: string): HTMLTimeElement {
   const date = new Date(timeOf(eventId));
-  // Swedish times are ISO 8601 with a space: short, and the same for every reader.
+  // The Swedish locale formats times as in ISO 8601, which is short and the same for every reader.
   const time = element("time", "", date.toLocaleString("sv"));
   time.dateTime = date.toISOString();
   return time;

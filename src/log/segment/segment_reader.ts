@@ -3,7 +3,6 @@
  * is decoded as a unit into the lines that were sealed, if it may have lines that a reader wants.
  */
 import { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { IndexError } from "../index/index_format.ts";
 import { IndexReader, type TableName } from "../index/index_reader.ts";
@@ -12,7 +11,7 @@ import { LF } from "../line/line_bytes.ts";
 import { type EventFilter, firstLineAfter } from "../line/stored_line.ts";
 import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
 import type { StreamSource } from "../read/stream_counts.ts";
-import { readRange, type Storage, type StorageFile } from "../storage/storage.ts";
+import { hashFile, readRange, type Storage, type StorageFile } from "../storage/storage.ts";
 import { SegmentError } from "../storage/errors.ts";
 import { type ColumnValues, hexAt, isValueAt, uuidAt } from "./column_values.ts";
 import { assembleLines, type LineColumns } from "./line_assembler.ts";
@@ -282,18 +281,6 @@ export async function openChecked(storage: Storage, expected: ExpectedSegment): 
     await file.close();
   }
   return await openSegment(storage, path, expected);
-}
-
-async function hashFile(file: StorageFile, sizeBytes: number): Promise<string> {
-  const hash = createHash("sha256");
-  const chunk = Buffer.allocUnsafeSlow(Math.min(READ_CHUNK_BYTES, sizeBytes));
-  for (let offset = 0; offset < sizeBytes;) {
-    const readBytes = await file.read(chunk, offset);
-    if (readBytes === 0) break;
-    hash.update(chunk.subarray(0, readBytes));
-    offset += readBytes;
-  }
-  return hash.digest("hex");
 }
 
 function requireSame<Value>(path: string, what: string, expected: Value, found: Value): void {

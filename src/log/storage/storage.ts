@@ -5,6 +5,7 @@
  * Paths are relative to the log directory and separated by `/`. Sizes and positions are in bytes.
  */
 import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import { constants } from "node:os";
 import { CorruptLogError, SegmentError } from "./errors.ts";
 
@@ -138,4 +139,30 @@ export async function readRange(file: FileReader, start: number, end: number): P
   const readBytes = await file.read(bytes, start);
   if (readBytes === bytes.length) return bytes;
   throw new SegmentError(`the file ends at byte ${start + readBytes}, before byte ${end}`);
+}
+
+/** Bytes that `hashFile()` reads at once. */
+const HASH_CHUNK_BYTES = 256 * 1024;
+
+/**
+ * Hashes the first `sizeBytes` of a file, or what there is of them.
+ * @param use receives each chunk, which is valid until its promise resolves, and its offset.
+ * @returns the SHA-256, 64 lowercase hex digits.
+ */
+export async function hashFile(
+  file: Pick<StorageFile, "read">,
+  sizeBytes: number,
+  use?: (chunk: Uint8Array, offset: number) => Promise<void>,
+): Promise<string> {
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafeSlow(Math.min(HASH_CHUNK_BYTES, sizeBytes));
+  for (let offset = 0; offset < sizeBytes;) {
+    const wanted = buffer.subarray(0, Math.min(buffer.length, sizeBytes - offset));
+    const chunk = wanted.subarray(0, await file.read(wanted, offset));
+    if (chunk.length === 0) break;
+    hash.update(chunk);
+    await use?.(chunk, offset);
+    offset += chunk.length;
+  }
+  return hash.digest("hex");
 }
