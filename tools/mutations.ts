@@ -325,7 +325,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "batches are accepted regardless of the number of pending files",
-    edits: [edit("log/log.ts", "length >= PENDING_FILES_MAX", "length === Infinity")],
+    edits: [edit("log/log.ts", "pending >= PENDING_FILES_MAX", "pending === Infinity")],
     tests: [BACKLOG],
   },
   {

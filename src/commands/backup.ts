@@ -7,6 +7,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
 import { frontierOf } from "../client/replay.ts";
 import { systemCodeOf } from "../client/retry.ts";
 import { type CopiedLog, copyLog, type Durability } from "../log/log_copy.ts";
@@ -210,6 +211,10 @@ async function askService(config: configs.Config): Promise<Durability> {
     const transport = transportTo(config, options);
     return { through: await frontierOf((request) => transport.request(request)) };
   } catch (error) {
+    const isAnswer = [ConnectionError, EventLogError, ProtocolError].some((type) =>
+      error instanceof type
+    );
+    if (!isAnswer) throw error;
     return NOT_SERVED_CODES.includes(systemCodeOf(error) ?? "") ? "not served" : "unknown";
   }
 }

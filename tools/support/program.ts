@@ -65,8 +65,7 @@ export interface Spawned {
 
 /** Returns the command line of the program. */
 export function cliCommand(args: string[]): string[] {
-  const permissions = ["--allow-read", "--allow-write", "--allow-sys"];
-  return [...programOf({ permissions }), ...args];
+  return [...programOf({}), ...args];
 }
 
 /** Starts the program. */
