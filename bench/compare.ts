@@ -11,7 +11,12 @@ import { parseArgs } from "node:util";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
 import type { Manifest } from "../src/log/segment/manifest.ts";
 import { sumOf } from "../src/sum.ts";
-import { Deployment, ownRuntime, type RuntimeName } from "./support/deployment.ts";
+import {
+  Deployment,
+  ownRuntime,
+  ROTATE_NEVER_BYTES,
+  type RuntimeName,
+} from "./support/deployment.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { answerTimes, ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
@@ -65,8 +70,8 @@ interface Side {
 /** Values from one measurement, by row. */
 type Values = Record<string, number>;
 
-/** Rows that report times, for which lower is better. All other rows report rates. */
-const isTime = (row: string) => row.endsWith(" ms");
+/** Rows for which lower is better. All other rows report rates. */
+const isCost = (row: string) => row.endsWith(" ms") || row.startsWith("bytes");
 
 type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
 
@@ -77,6 +82,7 @@ const MEASUREMENTS: Record<string, Measurement> = {
       (side, options) => measureIngest(side, options, ingest),
     ]),
   ),
+  "bytes allocated": allocatedBytes,
   "replay of the tail": (side, options) =>
     measureReplay("replay of the tail", side.unsealed, options),
   "delivery": deliveryTimes,
@@ -149,6 +155,36 @@ async function measureIngest(
   const workloads = ingestWorkloads(ingest);
   const rate = await fresh(side, (deployment) => load(deployment, workloads, measureMs));
   return { [ingest.label]: rate };
+}
+
+/** What V8 prints about a collection: the sizes of the heap before and after, in MB. */
+const COLLECTION = / ms: .*? ([0-9.]+) \([0-9.]+\) -> ([0-9.]+) \(/g;
+
+/** Sums what the heap grows by between collections. Deno prints none to a pipe. */
+async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
+  if (side.runtime !== "node") return {};
+  const measure = (deployment: Deployment) =>
+    withServer(
+      deployment,
+      async (server) => {
+        const { socketPath } = deployment;
+        const workloads = ingestWorkloads(INGEST_LOADS["single-64"]!);
+        const load = { socketPath, serverPid: server.pid, workloads };
+        await runLoad({ ...load, measureMs: measureMs * WARMUP_SHARE });
+        const startChars = server.printed.length;
+        const { events } = await runLoad({ ...load, measureMs });
+        let grownMb = 0;
+      let leftMb: number | null = null;
+      for (const [, before, after] of server.printed.slice(startChars).matchAll(COLLECTION)) {
+        grownMb += leftMb === null ? 0 : Number(before) - leftMb;
+        leftMb = Number(after);
+      }
+      return { "bytes allocated per event, 64 clients": Math.round(grownMb * 2 ** 20 / events) };
+      },
+      ROTATE_NEVER_BYTES,
+      ["--trace-gc"],
+    );
+  return await fresh(side, measure);
 }
 
 async function measureReplay(
@@ -317,7 +353,7 @@ function rowOf(row: string, [ours, base]: number[][]): Row {
     return { row, "ours": median(ours!), "least": Math.min(...ours!), "most": Math.max(...ours!) };
   }
   const ratios = ours!.map((value, round) =>
-    isTime(row) ? base[round]! / value : value / base[round]!
+    isCost(row) ? base[round]! / value : value / base[round]!
   );
   return {
     row,

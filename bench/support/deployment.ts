@@ -113,13 +113,14 @@ export class Deployment {
    * Starts the server and waits for the first response.
    * @param rotateBytes size at which the server seals its tail; default: the program's own. Since a
    *   compiled executable does not support this, the current runtime replaces it.
+   * @param v8Flags more flags, such as `--trace-gc`; not for a compiled executable.
    */
-  async serve(rotateBytes?: number): Promise<Server> {
+  async serve(rotateBytes?: number, v8Flags: string[] = []): Promise<Server> {
     const config = join(this.folder, "service.toml");
     const startMs = performance.now();
     const spawned = rotateBytes === undefined
-      ? this.#spawn(["--config", config, "serve"])
-      : this.#spawn([config, `${rotateBytes}`], SERVE_ROTATING);
+      ? this.#spawn(["--config", config, "serve"], CLI, v8Flags)
+      : this.#spawn([config, `${rotateBytes}`], SERVE_ROTATING, v8Flags);
     return await Server.ready(spawned, startMs, () => answers(this.socketPath));
   }
 
@@ -143,10 +144,10 @@ export class Deployment {
     await rm(this.folder, { recursive: true });
   }
 
-  #spawn(args: string[], script: string = CLI): Spawned {
+  #spawn(args: string[], script: string = CLI, v8Flags: string[] = []): Spawned {
     const isProgram = script === CLI || this.#runtime !== "executable";
     const runtime = isProgram ? this.#runtime : ownRuntime();
-    const program = [executableOf(runtime), ...this.#programArgs(runtime, script)];
+    const program = [executableOf(runtime), ...this.#programArgs(runtime, script, v8Flags)];
     // Runs inside the checkout, so that both runtimes find its packages.
     const options: CliOptions = { cwd: this.#checkout, timeoutMs: null };
     if (runtime === "deno") options.wrapper = ["env", "MALLOC_ARENA_MAX=1"];
@@ -154,12 +155,13 @@ export class Deployment {
   }
 
   /** Returns the arguments that run a script. */
-  #programArgs(runtime: RuntimeName, script: string): string[] {
+  #programArgs(runtime: RuntimeName, script: string, v8Flags: string[]): string[] {
     const path = join(this.#checkout, script);
-    if (runtime !== "deno") return runtime === "node" ? [path] : [];
+    if (runtime !== "deno") return runtime === "node" ? [...v8Flags, path] : [];
     const permissions = ["--allow-read", "--allow-write", "--allow-sys"];
     permissions.push(`--allow-net=unix:${this.socketPath}`);
-    return ["run", "--no-prompt", v8FlagsOf(this.#checkout), ...permissions, path];
+    const flags = [v8FlagsOf(this.#checkout), ...v8Flags].join(",");
+    return ["run", "--no-prompt", flags, ...permissions, path];
   }
 }
 
@@ -231,6 +233,11 @@ export class Server {
 
   get pid(): number {
     return this.#spawned.child.pid!;
+  }
+
+  /** The end of the server's standard output. */
+  get printed(): string {
+    return this.#spawned.output.stdout;
   }
 
   /** The end of the server's standard error. */

@@ -30,8 +30,9 @@ export async function withServer<T>(
   deployment: Deployment,
   use: (server: Server) => Promise<T>,
   rotateBytes?: number,
+  v8Flags?: string[],
 ): Promise<T> {
-  const server = await deployment.serve(rotateBytes);
+  const server = await deployment.serve(rotateBytes, v8Flags);
   let result: T;
   try {
     result = await use(server);
