@@ -28,17 +28,22 @@ export async function seal(config: Config, terminal: Terminal): Promise<void> {
       report: terminal.report,
     });
     try {
-      if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);
-      await sealLog(log, terminal, signals);
+      const events = sumOf(log.files.unsealed, ({ events }) => events);
+      if (events === 0) throw operationalError(`${logDir}: there is nothing to seal`);
+      await sealLog(log, events, terminal, signals);
     } finally {
       await log.close();
     }
   });
 }
 
-async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): Promise<void> {
+async function sealLog(
+  log: Log,
+  unsealed: number,
+  terminal: Terminal,
+  signals: ShutdownSignals,
+): Promise<void> {
   const progress = startProgress(terminal, "sealed");
-  const unsealed = sumOf(log.unsealed, ({ events }) => events);
   let done = 0;
   const onEvents = (more: number) => progress.update(done += more, unsealed);
   const sealed: SegmentEntry[] = [];

@@ -57,11 +57,11 @@ export class EventLogService {
   /** @param backlogWaitMs how long a new batch waits for sealing; default `BACKLOG_WAIT_MS`. */
   constructor(log: Log, report: (line: string) => void, backlogWaitMs?: number) {
     this.#log = log;
-    this.#state = new LogState(log);
-    this.#gate = new BacklogGate(log, backlogWaitMs);
+    this.#state = new LogState(log.files);
+    this.#gate = new BacklogGate(log.sealer, backlogWaitMs);
     this.#changes = new ChangeSignal(log.snapshot.frontier);
     this.#queue = new WriterQueue(log, report, this.#changes);
-    this.#streamPages = new StreamPages(log);
+    this.#streamPages = new StreamPages(log.files);
     this.#hub = {
       snapshot: () => log.snapshot,
       ended: () => this.#followEnd(),
@@ -89,7 +89,7 @@ export class EventLogService {
 
   /** Whether new batches must wait for sealing; see `whenRoom()`. */
   get isBehind(): boolean {
-    return this.#log.isBehind;
+    return this.#log.sealer.isBehind;
   }
 
   /** See `BacklogGate.pass()`. */

@@ -1,7 +1,7 @@
 /** What happens over a socket while sealing is too far behind. */
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
-import { PENDING_FILES_MAX } from "../../src/log/log.ts";
+import { PENDING_FILES_MAX } from "../../src/log/sealing/sealer.ts";
 import { batch } from "../support/batches.ts";
 import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
