@@ -17,7 +17,7 @@ import { runOf } from "../src/log/index/run_plan.ts";
 import { fileStorage } from "../src/log/storage/file_storage.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../src/log/storage/file_names.ts";
 import { StreamPages } from "../src/service/streams.ts";
-import { prepareBatch } from "../src/event/batch.ts";
+import { prepareBatch } from "../src/event/batch_reader.ts";
 import { fabricateIndex, fabricateLog } from "./scale/fabricate.ts";
 
 const SEGMENT_KEYS = 262_144;

@@ -4,7 +4,7 @@
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
-import { prepareBatch } from "../../src/event/batch.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
 import { COMMIT_BATCHES_MAX, TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { openLog } from "../../src/log/log.ts";
 import { indexThread, sealThread } from "../../src/log/sealing/seal_thread.ts";

@@ -19,7 +19,6 @@ import { errorCode } from "../log/storage/storage.ts";
 import { indexThread, sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { Admission } from "../service/admission.ts";
-import { BatchPreparer } from "../service/batch_preparer.ts";
 import { type EventLogService, openEventLog } from "../service/event_log.ts";
 import { watchClock } from "./clock_watch.ts";
 import type { Config } from "./config.ts";
@@ -68,7 +67,6 @@ async function serveFolder(
   { report, onReady, rotateBytes = TAIL_ROTATE_BYTES }: ServeOptions,
   signals: ShutdownSignals,
 ): Promise<void> {
-  const preparer = new BatchPreparer();
   const counters = new Counters();
   const tellCounters = () => report(counters.line());
   // The signal's default action would end the process.
@@ -97,9 +95,7 @@ async function serveFolder(
     if (signals.isRequested) return;
     report(opened(log.size, performance.now() - startedAtMs));
     lookAtClock(log.frontier);
-    log.append = counters.ofAppends(log.append.bind(log));
-    const prepare = (body: Uint8Array) => preparer.prepare(body);
-    const api = { log, token, replay, admission: new Admission(), prepare, report };
+    const api = { log, token, replay, admission: new Admission(), report };
     const handler = counters.ofResponses(createHandler(api));
     await findLoss();
     await clearSocketPath(path);
@@ -119,7 +115,6 @@ async function serveFolder(
     try {
       await log.close();
     } finally {
-      await preparer.close();
       process.off("SIGUSR2", tellCounters);
     }
   }

@@ -1,6 +1,6 @@
 /** The worker thread of `batch_preparer.ts`: prepares a batch from each body it receives. */
 import { ApiError, type ErrorCode } from "../event/api_error.ts";
-import { prepareBatch } from "../event/batch.ts";
+import { prepareBatch } from "../event/batch_reader.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { type Answer, answerRequests } from "../threads/thread_pool.ts";
 

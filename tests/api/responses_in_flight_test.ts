@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createHandler } from "../../src/api/handler.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
 import type { HttpHandler, HttpResponse } from "../../src/http/message.ts";
 import { RESPONSE_BYTES_MAX, RESPONSE_RESERVED_BYTES } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
@@ -20,6 +21,8 @@ function handlerOf(closed: () => void = () => {}): HttpHandler {
   const page = { v: 1 as const, streams: [], next_after: null, snapshot_through_event_id: null };
   return createHandler({
     log: stubLog({
+      // deno-lint-ignore require-await -- faults must reject
+      ingest: async (body) => assert.fail(prepareBatch(body).batchId),
       streams: () => Promise.resolve(page),
       replay: () => ({ ...stubReplay(["1"]), close: closed }),
     }),
