@@ -7,8 +7,6 @@ import type { Storage } from "../log/storage/storage.ts";
 const SYNCS_KEPT = 1024;
 
 export class Counters {
-  /** Returns additional members for the line. */
-  state: () => object = () => ({});
   readonly #refusals: Record<string, number> = {};
   #syncs = 0;
   readonly #syncsMs: number[] = [];
@@ -41,7 +39,8 @@ export class Counters {
     return { ...storage, open };
   }
 
-  line(): string {
+  /** @param sizes additional members for the line. */
+  line(sizes: object): string {
     const sorted = this.#syncsMs.toSorted((a, b) => a - b);
     const percentile = (share: number) => sorted[Math.floor(share * sorted.length)] ?? null;
     return JSON.stringify({
@@ -50,7 +49,7 @@ export class Counters {
       fsyncs: this.#syncs,
       fsync_p50_ms: percentile(0.5),
       fsync_p99_ms: percentile(0.99),
-      ...this.state(),
+      ...sizes,
       memory_bytes: process.memoryUsage.rss(),
     });
   }

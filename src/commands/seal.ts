@@ -37,6 +37,9 @@ export async function seal(config: Config, terminal: Terminal): Promise<void> {
   });
 }
 
+/** A signal has stopped the seal before a commit. */
+class Stopped extends Error {}
+
 async function sealLog(
   log: Log,
   unsealed: number,
@@ -45,7 +48,10 @@ async function sealLog(
 ): Promise<void> {
   const progress = startProgress(terminal, "sealed");
   let done = 0;
-  const onEvents = (more: number) => progress.update(done += more, unsealed);
+  const onEvents = (more: number) => {
+    if (signals.isRequested) throw new Stopped();
+    progress.update(done += more, unsealed);
+  };
   const sealed: SegmentEntry[] = [];
   const onSegment = (segment: SegmentEntry) => {
     progress.end();
@@ -53,16 +59,19 @@ async function sealLog(
     const { path, events, head } = segment;
     terminal.report(`sealed ${path} (${events} events, head ${head})`);
   };
-  const isStopped = () => signals.isRequested;
-  let isDone = false;
+  let isStopped = signals.isRequested;
   try {
-    isDone = !isStopped() && await log.seal(onSegment, { onEvents, isStopped });
+    if (!isStopped) await log.seal(onSegment, { onEvents });
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    isStopped = true;
   } finally {
     progress.end();
     const events = counted(sumOf(sealed, ({ events }) => events));
     const sum = `sealed ${events} events in total; new segments: ${sealed.length}`;
     if (sealed.length > 0) terminal.report(sum);
   }
-  if (isDone) return;
-  terminal.report("stopped before everything was sealed; run seal again to continue");
+  if (isStopped) {
+    terminal.report("stopped before everything was sealed; run seal again to continue");
+  }
 }

@@ -68,7 +68,8 @@ async function serveFolder(
   signals: ShutdownSignals,
 ): Promise<void> {
   const counters = new Counters();
-  const tellCounters = () => report(counters.line());
+  let sizes = () => ({});
+  const tellCounters = () => report(counters.line(sizes()));
   // The signal's default action would end the process.
   process.on("SIGUSR2", tellCounters);
   const startedAtMs = performance.now();
@@ -80,7 +81,7 @@ async function serveFolder(
     decoder: decodeThread(),
     sealing: { maker: sealThread(logDir), indexMaker: indexThread(logDir), rotateBytes },
   });
-  counters.state = () => log.size;
+  sizes = () => log.size;
   const lost = Promise.withResolvers<void>();
   const findLoss = async () => {
     const loss = await log.findLoss();

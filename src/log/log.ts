@@ -10,7 +10,8 @@ import { sumOf } from "../sum.ts";
 import type { LogSnapshot } from "./read/snapshot.ts";
 import { recover, type RecoveredLog, type RecoveryOptions } from "./recovery.ts";
 import type { LogFiles } from "./sealing/log_files.ts";
-import { Sealer, type SealerOptions, type SealSettings } from "./sealing/sealer.ts";
+import { Sealer, type SealerOptions } from "./sealing/sealer.ts";
+import type { MakerSettings } from "./sealing/segment_maker.ts";
 import type { SegmentEntry } from "./segment/manifest.ts";
 import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
@@ -151,21 +152,20 @@ export class Log {
   }
 
   /**
-   * Moves all commits into segments: rotates the tail and seals every pending file. Must not run
-   * concurrently with `append()`. After it fails or is stopped, the log can only be closed.
-   * @returns false if it was stopped before everything was sealed; see `Sealer.sealAll()`.
+   * Moves all commits into segments: rotates the tail and seals every pending file; see
+   * `Sealer.sealAll()`. Must not run concurrently with `append()`. After it fails, for example
+   * because `onEvents` throws, the log can only be closed.
    */
   async seal(
     onSegment: (entry: SegmentEntry) => void,
-    settings: SealSettings = {},
-  ): Promise<boolean> {
+    settings: MakerSettings = {},
+  ): Promise<void> {
     assert(!this.#appending && !this.#closed, "a log must not be sealed during an append");
     assert(!this.#sealing && !this.#options.sealing, "only one seal may run at a time");
     this.#sealing = true;
     if (this.files.tail.lastEventId !== null) await this.#rotate();
-    const isDone = await this.sealer.sealAll(onSegment, settings);
-    this.#sealing = !isDone;
-    return isDone;
+    await this.sealer.sealAll(onSegment, settings);
+    this.#sealing = false;
   }
 
   /**

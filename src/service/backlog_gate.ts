@@ -7,11 +7,16 @@ export class BacklogGate {
   readonly #sealer: Sealer;
   readonly #waitMs: number;
   #waitingBytes = 0;
-  #isClosed = false;
+  #isEnded = false;
 
   constructor(sealer: Sealer, waitMs: number = BACKLOG_WAIT_MS) {
     this.#sealer = sealer;
     this.#waitMs = waitMs;
+  }
+
+  /** Whether new batches must wait for sealing. */
+  get isClosed(): boolean {
+    return this.#sealer.isBehind;
   }
 
   /**
@@ -27,8 +32,8 @@ export class BacklogGate {
     let isOver = false;
     void timeout.then(() => isOver = true);
     try {
-      while (this.#sealer.isBehind) {
-        if (isOver || this.#isClosed) throw behind();
+      while (this.isClosed) {
+        if (isOver || this.#isEnded) throw behind();
         await Promise.race([this.#sealer.nextSeal, timeout]);
       }
     } finally {
@@ -38,8 +43,8 @@ export class BacklogGate {
   }
 
   /** Ends all waits. */
-  close(): void {
-    this.#isClosed = true;
+  endWaits(): void {
+    this.#isEnded = true;
     this.#sealer.endWaits();
   }
 }

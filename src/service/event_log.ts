@@ -45,7 +45,7 @@ export class EventLogService {
   readonly #log: Log;
   readonly #state: LogState;
   readonly #preparer = new BatchPreparer();
-  readonly #gate: BacklogGate;
+  readonly gate: BacklogGate;
   readonly #changes: ChangeSignal;
   readonly #queue: WriterQueue;
   readonly #streamPages: StreamPages;
@@ -62,7 +62,7 @@ export class EventLogService {
   constructor(log: Log, report: (line: string) => void, backlogWaitMs?: number) {
     this.#log = log;
     this.#state = new LogState(log.files);
-    this.#gate = new BacklogGate(log.sealer, backlogWaitMs);
+    this.gate = new BacklogGate(log.sealer, backlogWaitMs);
     this.#changes = new ChangeSignal(log.snapshot.frontier);
     this.#queue = new WriterQueue(log, report, this.#changes);
     this.#streamPages = new StreamPages(log.files);
@@ -91,25 +91,15 @@ export class EventLogService {
     return this.#queue.stopped;
   }
 
-  /** Whether new batches must wait for sealing; see `whenRoom()`. */
-  get isBehind(): boolean {
-    return this.#log.sealer.isBehind;
-  }
-
-  /** See `BacklogGate.pass()`. */
-  whenRoom(bodyBytes: number): Promise<void> {
-    return this.#gate.pass(bodyBytes);
-  }
-
   /**
    * Commits the batch in a request body durably, or returns the receipt for its earlier commit.
    * @throws {ApiError}
    */
   async ingest(body: Uint8Array): Promise<Receipt> {
-    if (this.isBehind) {
+    if (this.gate.isClosed) {
       const receipt = await this.#repeat(body);
       if (receipt !== null) return receipt;
-      await this.whenRoom(body.length);
+      await this.gate.pass(body.length);
     }
     const { batch, release } = await this.#preparer.prepare(body);
     try {
@@ -130,7 +120,8 @@ export class EventLogService {
 
   /** Retires a source, or returns the receipt for its retirement. */
   async retire(source: string): Promise<RetirementReceipt> {
-    if (this.isBehind && await this.#state.findRetirement(source) === null) await this.whenRoom(0);
+    const mustWait = this.gate.isClosed && await this.#state.findRetirement(source) === null;
+    if (mustWait) await this.gate.pass(0);
     return await this.#submit(retireMutation(source));
   }
 
@@ -191,7 +182,7 @@ export class EventLogService {
   /** Ends every follow response with `shutdown`, and every wait for sealing. */
   endFollowers(): void {
     this.#shuttingDown = true;
-    this.#gate.close();
+    this.gate.endWaits();
     this.#changes.fire();
   }
 

@@ -68,12 +68,6 @@ export interface SealingOptions {
   pause?: Pause;
 }
 
-/** How `sealAll()` seals. */
-export interface SealSettings extends MakerSettings {
-  /** Called before each commit; returns whether to stop. */
-  isStopped?: () => boolean;
-}
-
 export interface SealerOptions {
   /** Returns Unix milliseconds. */
   clockMs: () => number;
@@ -81,8 +75,6 @@ export interface SealerOptions {
   /** Background sealing; if absent, only `sealAll()` seals. */
   sealing?: SealingOptions;
 }
-
-class SealStopped extends Error {}
 
 export class Sealer {
   readonly #storage: OwnedStorage;
@@ -138,30 +130,19 @@ export class Sealer {
   }
 
   /**
-   * Seals every pending file, without background sealing.
+   * Seals every pending file, without background sealing. After it fails, the next seal restarts a
+   * partly sealed file from its beginning.
    * @param onSegment receives each segment once it is in the manifest.
-   * @returns false if it was stopped before everything was sealed. The next seal restarts a partly
-   *   sealed file from its beginning.
    */
   async sealAll(
     onSegment: (entry: SegmentEntry) => void,
-    { isStopped = () => false, ...settings }: SealSettings,
-  ): Promise<boolean> {
-    const onEvents = (events: number) => {
-      if (isStopped()) throw new SealStopped();
-      settings.onEvents?.(events);
-    };
-    const make = (task: SegmentTask) => makeSegment(this.#storage, task, { ...settings, onEvents });
-    try {
-      for (const file of this.#files.pending) {
-        for (const entry of await this.#seal(file, make)) onSegment(entry);
-        await this.#remove(file);
-      }
-    } catch (error) {
-      if (error instanceof SealStopped) return false;
-      throw error;
+    settings: MakerSettings,
+  ): Promise<void> {
+    const make = (task: SegmentTask) => makeSegment(this.#storage, task, settings);
+    for (const file of this.#files.pending) {
+      for (const entry of await this.#seal(file, make)) onSegment(entry);
+      await this.#remove(file);
     }
-    return true;
   }
 
   /** Aborts a seal in progress. */
