@@ -215,7 +215,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "ids start over after the service restarts",
-    edits: [edit("log/log.ts", "randomBytes, recovered.lastEventId)", "randomBytes, null)")],
+    edits: [edit("log/log.ts", "randomBytes, this.snapshot.frontier)", "randomBytes, null)")],
     tests: [CRASHES, HISTORIES],
   },
   {

@@ -14,10 +14,9 @@ import {
   type ThreadPoolOptions,
   ThreadUnavailableError,
 } from "../threads/thread_pool.ts";
-import type { PreparedBody } from "./batch_preparer_worker.ts";
 
 /** One thread for bodies of each kind, which takes 30 MiB. */
-type BodyThreads = ThreadPool<ArrayBuffer, PreparedBody>;
+type BodyThreads = ThreadPool<ArrayBuffer, PreparedBatch>;
 
 /** Bodies from this size on have a thread of their own, since one can take seconds. */
 const SLOW_BODY_BYTES_MIN = 1024 * 1024;
@@ -127,25 +126,16 @@ async function prepareOn(threads: BodyThreads, body: Uint8Array): Promise<Prepar
   const isAlone = body.length === body.buffer.byteLength;
   const memory = (isAlone ? body : new Uint8Array(body)).buffer as ArrayBuffer;
   try {
-    return received(await threads.request(memory, [memory]));
+    const batch = await threads.request(memory, [memory]);
+    batch.events.lines = asBuffer(batch.events.lines);
+    batch.events.envelopes = asBuffer(batch.events.envelopes);
+    return batch;
   } catch (error) {
     if (error instanceof ThreadUnavailableError) return prepareBatch(body);
-    if (error instanceof ApiError) throw error;
-    const { message } = error as Error;
+    const { name, message, code, context } = error as ApiError;
+    if (name === "ApiError") throw new ApiError(code, message, context);
     throw new Error(`no thread could prepare a body: ${message}`, { cause: error });
   }
-}
-
-/** @throws {ApiError} if the body was rejected. */
-function received(prepared: PreparedBody): PreparedBatch {
-  if ("refusal" in prepared) {
-    const { code, message, context } = prepared.refusal;
-    throw new ApiError(code, message, context);
-  }
-  const { events } = prepared.batch;
-  events.lines = asBuffer(events.lines);
-  events.envelopes = asBuffer(events.envelopes);
-  return prepared.batch;
 }
 
 /** Restores a Buffer, which arrives from another thread as a Uint8Array. */
