@@ -10,8 +10,7 @@ const RETRY_MS = 1000;
 export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export interface Job {
-  path: string;
-  /** Says in reports what failed. */
+  /** Says what has not been done if it fails. */
   failure: string;
   /** Leaves no temporary files if it fails. */
   run: () => Promise<void>;
@@ -57,7 +56,7 @@ export class BackgroundJobs {
       } catch (error) {
         if (signal.aborted) break;
         const reason = error instanceof Error ? error.message : String(error);
-        this.#report(`${job.path}: ${job.failure}, retrying in ${pauseMs / 1000} s: ${reason}`);
+        this.#report(`${job.failure}, retrying in ${pauseMs / 1000} s: ${reason}`);
         // The pause rejects only when this is closed.
         await this.#pause(pauseMs, signal).catch(() => {});
         pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX);

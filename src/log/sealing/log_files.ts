@@ -19,17 +19,13 @@ export class LogFiles {
    * this list in the same turn of the event loop in which its segments are added to `sealed`.
    */
   unsealed: readonly CommitFile[];
-  #snapshot: LogSnapshot;
+  /** What readers see. */
+  snapshot: LogSnapshot;
 
   constructor(sealed: SealedHistory, unsealed: readonly CommitFile[]) {
     this.sealed = sealed;
     this.unsealed = unsealed;
-    this.#snapshot = takeSnapshot(sealed.files, unsealed);
-  }
-
-  /** What readers see. */
-  get snapshot(): LogSnapshot {
-    return this.#snapshot;
+    this.snapshot = takeSnapshot(sealed.files, unsealed);
   }
 
   get tail(): CommitFile {
@@ -47,7 +43,7 @@ export class LogFiles {
 
   /** Shows readers the commits in the tail. */
   publish(): void {
-    this.#snapshot = takeSnapshot(this.sealed.files, this.unsealed);
+    this.snapshot = takeSnapshot(this.sealed.files, this.unsealed);
   }
 
   /** Appends a new tail. Returns the writable handle of the old one, which the caller closes. */

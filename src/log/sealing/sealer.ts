@@ -164,7 +164,7 @@ export class Sealer {
         report(`${file.path}: sealed, but not removed until restart: ${message}`);
       });
     };
-    return { path: file.path, failure: "not sealed", run };
+    return { failure: `${file.path}: not sealed`, run };
   }
 
   #mergeJob(): Job | null {
@@ -174,7 +174,7 @@ export class Sealer {
     const path = sealed.leftover ?? sealed.nextMerge()?.run.path;
     if (path === undefined) return null;
     const run = () => mergeNext(this.#storage, sealed, indexMaker);
-    return { path, failure: "not merged", run };
+    return { failure: `${path}: not merged`, run };
   }
 
   /** Seals the oldest pending file and switches its readers to the segments. */
