@@ -391,7 +391,7 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/storage/file_storage_test.ts"],
   },
   {
-    name: "a generation is dropped from memory before its segments are known",
+    name: "a pending file is dropped from memory before its segments are known",
     edits: [
       edit(
         "log/sealing/sealer.ts",

@@ -33,7 +33,8 @@ export interface HandlerOptions {
   /** The required bearer token. If empty, requests need no token. */
   token: string;
   replay: PageLimits;
-  admission: Admission;
+  /** Memory for request bodies. */
+  admission?: Admission;
   /** Timeout for a request body that makes no progress. */
   bodyStallTimeoutMs?: number;
   /** Reports an unexpected error in one line that contains no payload or token. */
@@ -106,7 +107,7 @@ export function createRoutes(
   options: Omit<HandlerOptions, "token" | "report">,
   reportFailure: ReportFailure,
 ): ReadonlyMap<string, Route> {
-  const { log, replay, admission } = options;
+  const { log, replay, admission = new Admission() } = options;
   const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
   const responses = new Admission({
     totalBytes: 2 * RESPONSE_BYTES_MAX,

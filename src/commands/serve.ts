@@ -18,7 +18,6 @@ import { OWNERSHIP_CHECK_MS } from "../log/storage/owned_storage.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { indexThread, sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
-import { Admission } from "../service/admission.ts";
 import { type EventLogService, openEventLog } from "../service/event_log.ts";
 import { watchClock } from "./clock_watch.ts";
 import type { Config } from "./config.ts";
@@ -96,8 +95,7 @@ async function serveFolder(
     if (signals.isRequested) return;
     report(opened(log.size, performance.now() - startedAtMs));
     lookAtClock(log.frontier);
-    const api = { log, token, replay, admission: new Admission(), report };
-    const handler = counters.ofResponses(createHandler(api));
+    const handler = counters.ofResponses(createHandler({ log, token, replay, report }));
     await findLoss();
     await clearSocketPath(path);
     report(`serving ${path}`);

@@ -5,7 +5,6 @@ import { createHandler } from "../../src/api/handler.ts";
 import { prepareBatch } from "../../src/event/batch_reader.ts";
 import type { HttpHandler, HttpResponse } from "../../src/http/message.ts";
 import { RESPONSE_BYTES_MAX, RESPONSE_RESERVED_BYTES } from "../../src/limits.ts";
-import { Admission } from "../../src/service/admission.ts";
 import { stubLog, stubReplay } from "../support/stub_log.ts";
 import { stubRequest } from "../support/stub_request.ts";
 
@@ -28,7 +27,6 @@ function handlerOf(closed: () => void = () => {}): HttpHandler {
     }),
     token: "",
     replay: { defaultLimit: 1, maxLimit: 1 },
-    admission: new Admission(),
     report: assert.fail,
   });
 }
