@@ -2,6 +2,7 @@
  * The files of an open log: segments, rotated tails that are not yet sealed, and the tail. Each
  * change takes place in one turn of the event loop, so no reader misses an event or sees it twice.
  */
+import { assert } from "../../assert.ts";
 import { sumOf } from "../../sum.ts";
 import type { LogFile, LogSnapshot, SealedFile } from "../read/snapshot.ts";
 import type { SegmentEntry } from "../segment/manifest.ts";
@@ -57,6 +58,7 @@ export class LogFiles {
   /** Switches readers from the oldest pending file to its segments. */
   replaceOldest(segments: readonly SegmentEntry[]): void {
     const [file, ...rest] = this.unsealed;
+    assert(rest.length > 0, "a pending file must exist");
     const known = this.sealed.files.length;
     this.sealed.add(segments);
     this.unsealed = rest;
