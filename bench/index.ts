@@ -17,7 +17,7 @@ import { runOf } from "../src/log/index/run_plan.ts";
 import { fileStorage } from "../src/log/storage/file_storage.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../src/log/storage/file_names.ts";
 import { StreamPages } from "../src/service/streams.ts";
-import { prepareBatch } from "../src/event/batch.ts";
+import { prepareBatch } from "../src/event/batch_reader.ts";
 import { fabricateIndex, fabricateLog } from "./scale/fabricate.ts";
 
 const SEGMENT_KEYS = 262_144;
@@ -85,11 +85,23 @@ print("bytes a key (2 keys a batch)", (await indexBytes() / (2 * total)).toFixed
 const startMs = performance.now();
 const log = await openHere();
 print("start", `${(performance.now() - startMs).toFixed(0)} ms, ${rss()}`);
-await time("a new batch, each in turn", 2000, (n) => log.sealed.findBatch("new", `fresh ${n}`));
+await time(
+  "a new batch, each in turn",
+  2000,
+  (n) => log.files.sealed.findBatch("new", `fresh ${n}`),
+);
 print("memory", rss());
-await time("a new batch, again", 20_000, (n) => log.sealed.findBatch("new", `more ${n}`));
-await time("a known batch of the last segment", 200, () => log.sealed.findBatch("new", "first"));
-await time("the last event of an old stream", 200, () => log.sealed.streamFrontier("old", "old"));
+await time("a new batch, again", 20_000, (n) => log.files.sealed.findBatch("new", `more ${n}`));
+await time(
+  "a known batch of the last segment",
+  200,
+  () => log.files.sealed.findBatch("new", "first"),
+);
+await time(
+  "the last event of an old stream",
+  200,
+  () => log.files.sealed.streamFrontier("old", "old"),
+);
 await time("replay of an absent key", 200, async (n) => {
   const filter = { recordKey: `absent ${n}` };
   const scan = new EventScan(log.snapshot, {
@@ -97,7 +109,7 @@ await time("replay of an absent key", 200, async (n) => {
   });
   while (await scan.next() !== null) { /* Nothing matches. */ }
 });
-const pages = new StreamPages(log);
+const pages = new StreamPages(log.files);
 await time(
   "a page of streams",
   200,

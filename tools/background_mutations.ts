@@ -10,14 +10,17 @@ export const BACKGROUND_MUTATIONS: readonly Mutation[] = [
   {
     name: "a failed seal leaves its partial segment",
     edits: [
-      edit("log/sealing/seal.ts", "  await removeIfThere(storage, SEGMENT_TEMPORARY_FILE);\n"),
+      edit(
+        "log/sealing/sealer.ts",
+        "    await removeIfThere(this.#storage, SEGMENT_TEMPORARY_FILE);\n",
+      ),
     ],
     tests: [SEALING],
   },
   {
     name: "a failed seal is retried without backoff",
     edits: [
-      edit("log/sealing/background_sealing.ts", "Math.min(2 * pauseMs, SEAL_RETRY_MS_MAX)", "0"),
+      edit("log/sealing/background_jobs.ts", "Math.min(2 * pauseMs, RETRY_MS_MAX)", "0"),
     ],
     tests: [SEALING],
   },

@@ -36,7 +36,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a segment's name is not synced",
-    edits: [edit("log/sealing/seal.ts", "  await storage.syncFolder(SEGMENTS_FOLDER);\n")],
+    edits: [
+      edit("log/sealing/sealer.ts", "    await this.#storage.syncFolder(SEGMENTS_FOLDER);\n"),
+    ],
     tests: [CRASHES],
   },
   {
@@ -213,7 +215,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "ids start over after the service restarts",
-    edits: [edit("log/log.ts", "randomBytes, recovered.lastEventId)", "randomBytes, null)")],
+    edits: [edit("log/log.ts", "randomBytes, this.snapshot.frontier)", "randomBytes, null)")],
     tests: [CRASHES, HISTORIES],
   },
   {
@@ -246,13 +248,15 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a pending file is removed before a manifest covers it",
     edits: [
       edit(
-        "log/sealing/seal.ts",
-        "  await writeManifest(storage, sealed);\n",
-        "  await storage.remove(pending.path);\n  await writeManifest(storage, sealed);\n",
+        "log/sealing/sealer.ts",
+        "      await writeManifest(this.#storage, manifest);\n",
+        "      await this.#storage.remove(file.path);\n" +
+          "      await writeManifest(this.#storage, manifest);\n",
       ),
       edit(
-        "log/sealing/seal.ts",
-        "  await storage.remove(path);\n  await storage.syncFolder(PENDING_FOLDER);\n",
+        "log/sealing/sealer.ts",
+        "    await this.#storage.remove(path);\n" +
+          "    await this.#storage.syncFolder(PENDING_FOLDER);\n",
       ),
     ],
     tests: [CRASHES],
@@ -261,10 +265,10 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "the manifest lists a segment before the others from its pending file are written",
     edits: [
       edit(
-        "log/sealing/seal.ts",
-        "    startBytes = endBytes;\n",
-        "    startBytes = endBytes;\n" +
-          "    await writeManifest(storage, withSegments(manifest, segments));\n",
+        "log/sealing/sealer.ts",
+        "      startBytes = endBytes;\n",
+        "      startBytes = endBytes;\n" +
+          "      await writeManifest(this.#storage, withSegments(this.#manifest, segments));\n",
       ),
     ],
     tests: [CRASHES],
@@ -325,12 +329,18 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "batches are accepted regardless of the number of pending files",
-    edits: [edit("log/log.ts", "pending >= PENDING_FILES_MAX", "pending === Infinity")],
+    edits: [edit("log/sealing/sealer.ts", "pending >= PENDING_FILES_MAX", "pending === Infinity")],
     tests: [BACKLOG],
   },
   {
     name: "batches are accepted regardless of the size of the backlog",
-    edits: [edit("log/log.ts", "this.#backlogBytes() >= backlogWaitBytes", "backlogWaitBytes < 0")],
+    edits: [
+      edit(
+        "log/sealing/sealer.ts",
+        "this.#files.backlogBytes >= backlogWaitBytes",
+        "backlogWaitBytes < 0",
+      ),
+    ],
     tests: [BACKLOG],
   },
   {
@@ -381,14 +391,15 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/storage/file_storage_test.ts"],
   },
   {
-    name: "a generation is dropped from memory before its segments are known",
+    name: "a pending file is dropped from memory before its segments are known",
     edits: [
       edit(
-        "log/log.ts",
-        "    return this.#publish(pending);\n",
-        "    this.#pending = this.#pending.slice(1);\n" +
-          '    await this.#options.storage.list(".");\n' +
-          "    this.#pending = [pending, ...this.#pending];\n    return this.#publish(pending);\n",
+        "log/sealing/sealer.ts",
+        "    this.#files.replaceOldest(segments);\n",
+        "    this.#files.unsealed = this.#files.unsealed.slice(1);\n" +
+          '    await this.#storage.list(".");\n' +
+          "    this.#files.unsealed = [file, ...this.#files.unsealed];\n" +
+          "    this.#files.replaceOldest(segments);\n",
       ),
     ],
     tests: [SEALING_SERVICE],

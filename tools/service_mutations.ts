@@ -15,7 +15,7 @@ export const SERVICE_MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "service/log_state.ts",
-        "this.#log.sealed.findBatch(source, batchId);",
+        "this.#files.sealed.findBatch(source, batchId);",
         "null;",
       ),
     ],

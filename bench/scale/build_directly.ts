@@ -4,7 +4,7 @@
  */
 import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
-import { prepareBatch } from "../../src/event/batch.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
 import { COMMIT_BATCHES_MAX, TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { openLog } from "../../src/log/log.ts";
 import { indexThread, sealThread } from "../../src/log/sealing/seal_thread.ts";
@@ -36,7 +36,7 @@ export async function buildDirectly(
   const startMs = performance.now();
   /** Appends `count` batches. @returns the last event of each. */
   const append = async (count: number, bodyAt: (number: number) => Uint8Array) => {
-    while (log.isBehind) await log.nextSeal;
+    while (log.sealer.isBehind) await log.sealer.nextSeal;
     const prepared = Array.from({ length: count }, (_, number) => prepareBatch(bodyAt(number)));
     return (await log.append(prepared)).map(({ last_event_id }) => last_event_id);
   };

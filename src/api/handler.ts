@@ -3,8 +3,6 @@
  * the endpoint. Every error becomes an error document; unexpected errors are also reported.
  */
 import { ApiError } from "../event/api_error.ts";
-import { prepareBatch } from "../event/batch.ts";
-import type { PreparedBatch } from "../event/types.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
 import { StallWatch } from "../http/stall_watch.ts";
 import {
@@ -16,8 +14,6 @@ import {
 } from "../limits.ts";
 import { Admission } from "../service/admission.ts";
 import type { EventLog } from "../service/event_log.ts";
-import { SLOW_BODY_BYTES_MIN, THREAD_BODY_BYTES_MIN } from "../service/batch_preparer.ts";
-import { PreparedRoom } from "../service/prepared_room.ts";
 import { createAuthorizer } from "./authorization.ts";
 import { describeDefect } from "./describe_defect.ts";
 import { FOLLOW_HEAD, followResponse } from "./follow_response.ts";
@@ -37,9 +33,8 @@ export interface HandlerOptions {
   /** The required bearer token. If empty, requests need no token. */
   token: string;
   replay: PageLimits;
-  admission: Admission;
-  /** Prepares a batch from a body. The default is `prepareBatch()` on this thread. */
-  prepare?: (body: Uint8Array) => PreparedBatch | Promise<PreparedBatch>;
+  /** Memory for request bodies. */
+  admission?: Admission;
   /** Timeout for a request body that makes no progress. */
   bodyStallTimeoutMs?: number;
   /** Reports an unexpected error in one line that contains no payload or token. */
@@ -112,16 +107,8 @@ export function createRoutes(
   options: Omit<HandlerOptions, "token" | "report">,
   reportFailure: ReportFailure,
 ): ReadonlyMap<string, Route> {
-  const { log, replay, admission, prepare = prepareBatch } = options;
+  const { log, replay, admission = new Admission() } = options;
   const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
-  /** Bodies that take longer to prepare have rooms of their own, so that others need not wait. */
-  const inlineRoom = new PreparedRoom();
-  const quickRoom = new PreparedRoom();
-  const slowRoom = new PreparedRoom();
-  const roomFor = (bytes: number) => {
-    if (bytes < THREAD_BODY_BYTES_MIN) return inlineRoom;
-    return bytes < SLOW_BODY_BYTES_MIN ? quickRoom : slowRoom;
-  };
   const responses = new Admission({
     totalBytes: 2 * RESPONSE_BYTES_MAX,
     bodyBytes: RESPONSE_BYTES_MAX,
@@ -149,21 +136,6 @@ export function createRoutes(
       return withBody(request, limits, use).then(jsonResponse, refuse);
     };
   };
-  const append = (batch: PreparedBatch) => log.append(batch);
-  const ingest = (body: Uint8Array) =>
-    log.isBehind
-      ? ingestLate(body)
-      : roomFor(body.length).run(body.length, () => prepare(body), append);
-  const ingestLate = async (body: Uint8Array) => {
-    const room = roomFor(body.length);
-    // The batch must not take memory while it waits, so it is prepared twice, first from a copy.
-    const copy = () => prepare(new Uint8Array(body));
-    const receipt = await room.run(body.length, copy, (batch) => log.receiptOf(batch));
-    if (receipt !== null) return receipt;
-    await log.whenRoom(body.length);
-    return await room.run(body.length, () => prepare(body), append);
-  };
-  const retire = (body: Uint8Array) => log.retire(readRetireRequest(body));
   /** Reserves memory for a response, until it has been written. */
   const reserving = async (bytes: number, respond: () => Promise<HttpResponse>) => {
     const reservation = await responses.admit(bytes, bytes <= UNRESERVED_BYTES_MAX);
@@ -194,11 +166,12 @@ export function createRoutes(
     const bytes = Math.min(query.limit * STREAM_BYTES_MAX, RESPONSE_RESERVED_BYTES);
     return await reserving(bytes, async () => jsonResponse(await log.streams(query)));
   };
-  const postEvents = post(INGEST_BODY_BYTES_MAX, ingest);
+  const ingest = post(INGEST_BODY_BYTES_MAX, (body) => log.ingest(body));
+  const retire = post(CONTROL_BODY_BYTES_MAX, (body) => log.retire(readRetireRequest(body)));
   return new Map([
-    ["/v1/events", new Map([["GET", getEvents], ["POST", postEvents]])],
+    ["/v1/events", new Map([["GET", getEvents], ["POST", ingest]])],
     ["/v1/streams", new Map([["GET", getStreams]])],
-    ["/v1/sources/retire", new Map([["POST", post(CONTROL_BODY_BYTES_MAX, retire)]])],
+    ["/v1/sources/retire", new Map([["POST", retire]])],
   ]);
 }
 

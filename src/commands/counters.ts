@@ -1,31 +1,15 @@
 /** Counters for `serve` since startup, printed as one line of JSON. */
 import process from "node:process";
-import type { Receipt } from "../event/types.ts";
 import type { HttpHandler, HttpResponse } from "../http/message.ts";
 import type { Storage } from "../log/storage/storage.ts";
-import type { EventLog } from "../service/event_log.ts";
 
 /** Number of recent syncs from which percentiles are computed. */
 const SYNCS_KEPT = 1024;
 
 export class Counters {
-  /** Returns additional members for the line. */
-  state: () => object = () => ({});
-  readonly #committed = { batches: 0, events: 0, duplicates: 0 };
   readonly #refusals: Record<string, number> = {};
   #syncs = 0;
   readonly #syncsMs: number[] = [];
-
-  /** Wraps `append` to count its receipts. */
-  ofAppends(append: EventLog["append"]): EventLog["append"] {
-    const count = (receipt: Receipt) => {
-      const isNew = receipt.status === "committed";
-      this.#committed[isNew ? "batches" : "duplicates"] += 1;
-      if (isNew) this.#committed.events += receipt.events;
-      return receipt;
-    };
-    return (batch) => append(batch).then(count);
-  }
 
   /** Wraps a handler to count its error documents by code. */
   ofResponses(handler: HttpHandler): HttpHandler {
@@ -55,17 +39,17 @@ export class Counters {
     return { ...storage, open };
   }
 
-  line(): string {
+  /** @param sizes additional members for the line. */
+  line(sizes: object): string {
     const sorted = this.#syncsMs.toSorted((a, b) => a - b);
     const percentile = (share: number) => sorted[Math.floor(share * sorted.length)] ?? null;
     return JSON.stringify({
       at: new Date().toISOString(),
-      ...this.#committed,
       refusals: this.#refusals,
       fsyncs: this.#syncs,
       fsync_p50_ms: percentile(0.5),
       fsync_p99_ms: percentile(0.99),
-      ...this.state(),
+      ...sizes,
       memory_bytes: process.memoryUsage.rss(),
     });
   }

@@ -28,19 +28,30 @@ export async function seal(config: Config, terminal: Terminal): Promise<void> {
       report: terminal.report,
     });
     try {
-      if (!log.hasUnsealed) throw operationalError(`${logDir}: there is nothing to seal`);
-      await sealLog(log, terminal, signals);
+      const events = sumOf(log.files.unsealed, ({ events }) => events);
+      if (events === 0) throw operationalError(`${logDir}: there is nothing to seal`);
+      await sealLog(log, events, terminal, signals);
     } finally {
       await log.close();
     }
   });
 }
 
-async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): Promise<void> {
+/** A signal has stopped the seal before a commit. */
+class Stopped extends Error {}
+
+async function sealLog(
+  log: Log,
+  unsealed: number,
+  terminal: Terminal,
+  signals: ShutdownSignals,
+): Promise<void> {
   const progress = startProgress(terminal, "sealed");
-  const unsealed = sumOf(log.unsealed, ({ events }) => events);
   let done = 0;
-  const onEvents = (more: number) => progress.update(done += more, unsealed);
+  const onEvents = (more: number) => {
+    if (signals.isRequested) throw new Stopped();
+    progress.update(done += more, unsealed);
+  };
   const sealed: SegmentEntry[] = [];
   const onSegment = (segment: SegmentEntry) => {
     progress.end();
@@ -48,16 +59,19 @@ async function sealLog(log: Log, terminal: Terminal, signals: ShutdownSignals): 
     const { path, events, head } = segment;
     terminal.report(`sealed ${path} (${events} events, head ${head})`);
   };
-  const isStopped = () => signals.isRequested;
-  let isDone = false;
+  let isStopped = signals.isRequested;
   try {
-    isDone = !isStopped() && await log.seal(onSegment, { onEvents, isStopped });
+    if (!isStopped) await log.seal(onSegment, { onEvents });
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    isStopped = true;
   } finally {
     progress.end();
     const events = counted(sumOf(sealed, ({ events }) => events));
     const sum = `sealed ${events} events in total; new segments: ${sealed.length}`;
     if (sealed.length > 0) terminal.report(sum);
   }
-  if (isDone) return;
-  terminal.report("stopped before everything was sealed; run seal again to continue");
+  if (isStopped) {
+    terminal.report("stopped before everything was sealed; run seal again to continue");
+  }
 }

@@ -18,8 +18,6 @@ import { OWNERSHIP_CHECK_MS } from "../log/storage/owned_storage.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { indexThread, sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
-import { Admission } from "../service/admission.ts";
-import { BatchPreparer } from "../service/batch_preparer.ts";
 import { type EventLogService, openEventLog } from "../service/event_log.ts";
 import { watchClock } from "./clock_watch.ts";
 import type { Config } from "./config.ts";
@@ -68,9 +66,9 @@ async function serveFolder(
   { report, onReady, rotateBytes = TAIL_ROTATE_BYTES }: ServeOptions,
   signals: ShutdownSignals,
 ): Promise<void> {
-  const preparer = new BatchPreparer();
   const counters = new Counters();
-  const tellCounters = () => report(counters.line());
+  let sizes = () => ({});
+  const tellCounters = () => report(counters.line(sizes()));
   // The signal's default action would end the process.
   process.on("SIGUSR2", tellCounters);
   const startedAtMs = performance.now();
@@ -82,7 +80,7 @@ async function serveFolder(
     decoder: decodeThread(),
     sealing: { maker: sealThread(logDir), indexMaker: indexThread(logDir), rotateBytes },
   });
-  counters.state = () => log.size;
+  sizes = () => log.size;
   const lost = Promise.withResolvers<void>();
   const findLoss = async () => {
     const loss = await log.findLoss();
@@ -97,10 +95,7 @@ async function serveFolder(
     if (signals.isRequested) return;
     report(opened(log.size, performance.now() - startedAtMs));
     lookAtClock(log.frontier);
-    log.append = counters.ofAppends(log.append.bind(log));
-    const prepare = (body: Uint8Array) => preparer.prepare(body);
-    const api = { log, token, replay, admission: new Admission(), prepare, report };
-    const handler = counters.ofResponses(createHandler(api));
+    const handler = counters.ofResponses(createHandler({ log, token, replay, report }));
     await findLoss();
     await clearSocketPath(path);
     report(`serving ${path}`);
@@ -119,7 +114,6 @@ async function serveFolder(
     try {
       await log.close();
     } finally {
-      await preparer.close();
       process.off("SIGUSR2", tellCounters);
     }
   }

@@ -1,8 +1,9 @@
 /**
  * Reads a batch from the bytes of an ingest request into its encoded form, in one pass that builds
- * no values. It accepts every valid batch; `batch.ts` finds what is wrong with any other.
+ * no values. It accepts every valid batch; `batch_fault.ts` finds what is wrong with any other.
  */
 import { Buffer, isUtf8 } from "node:buffer";
+import { assert } from "../assert.ts";
 import {
   BATCH_EVENTS_MAX,
   NAME_BYTES_MAX,
@@ -19,6 +20,7 @@ import {
   RECORD_KEY,
   STREAM,
 } from "./batch_encoder.ts";
+import { throwFault } from "./batch_fault.ts";
 import { startsWith } from "./byte_writer.ts";
 import { isEventId } from "./event_id.ts";
 import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./json/canonical_copy.ts";
@@ -57,6 +59,17 @@ const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
 
 /** Sentinel after the body; see `CanonicalCopy`. */
 const END = Uint8Array.of(0);
+
+/**
+ * Validates a batch, then canonicalizes and hashes its payloads.
+ * @throws {ApiError} the first fault, or `invalid_source_lineage`.
+ */
+export function prepareBatch(body: Uint8Array): PreparedBatch {
+  const batch = readBatch(body);
+  if (batch === null) throwFault(body);
+  assert(batch !== null, "a batch without a fault must be accepted");
+  return batch;
+}
 
 /** Returns null for an invalid batch. @throws {ApiError} `invalid_source_lineage`. */
 export function readBatch(body: Uint8Array): PreparedBatch | null {

@@ -27,6 +27,7 @@ import {
 } from "./storage/file_names.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
+import { LogFiles } from "./sealing/log_files.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
 import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
@@ -35,12 +36,7 @@ import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./sto
 
 export interface RecoveredLog {
   manifest: Manifest;
-  sealed: SealedHistory;
-  /** Rotated tails that are not yet sealed, oldest first. */
-  pending: CommitFile[];
-  tail: CommitFile;
-  /** Last event in the log; null for an empty one. */
-  lastEventId: string | null;
+  files: LogFiles;
   /** Chain head after the last event, 64 lowercase hex digits. */
   head: string;
 }
@@ -121,9 +117,10 @@ async function recoverFiles(
   if (path !== TAIL_FILE) await storage.rename(path, TAIL_FILE);
   await syncNames(storage);
   await removeLeftovers(storage, manifest, { ...names, orphans }, report);
-  const files = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
-  await storage.hold(TAIL_FILE, MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, ...files);
-  return { manifest, sealed, pending, tail, lastEventId, head: tail.head ?? head };
+  const paths = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
+  await storage.hold(TAIL_FILE, MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, ...paths);
+  const files = new LogFiles(sealed, [...pending, tail]);
+  return { manifest, files, head: tail.head ?? head };
 }
 
 /** Names in the pending directory. */

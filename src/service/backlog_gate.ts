@@ -1,19 +1,22 @@
 /** Holds back new batches while sealing is too far behind, so that what is unsealed is bounded. */
 import { ApiError } from "../event/api_error.ts";
 import { BACKLOG_WAIT_MS, BACKLOG_WAITING_BYTES_MAX } from "../limits.ts";
-import type { Log } from "../log/log.ts";
-
-type SealedLog = Pick<Log, "isBehind" | "nextSeal" | "endWaits">;
+import type { Sealer } from "../log/sealing/sealer.ts";
 
 export class BacklogGate {
-  readonly #log: SealedLog;
+  readonly #sealer: Sealer;
   readonly #waitMs: number;
   #waitingBytes = 0;
-  #isClosed = false;
+  #isEnded = false;
 
-  constructor(log: SealedLog, waitMs: number = BACKLOG_WAIT_MS) {
-    this.#log = log;
+  constructor(sealer: Sealer, waitMs: number = BACKLOG_WAIT_MS) {
+    this.#sealer = sealer;
     this.#waitMs = waitMs;
+  }
+
+  /** Whether new batches must wait for sealing. */
+  get isClosed(): boolean {
+    return this.#sealer.isBehind;
   }
 
   /**
@@ -29,9 +32,9 @@ export class BacklogGate {
     let isOver = false;
     void timeout.then(() => isOver = true);
     try {
-      while (this.#log.isBehind) {
-        if (isOver || this.#isClosed) throw behind();
-        await Promise.race([this.#log.nextSeal, timeout]);
+      while (this.isClosed) {
+        if (isOver || this.#isEnded) throw behind();
+        await Promise.race([this.#sealer.nextSeal, timeout]);
       }
     } finally {
       clearTimeout(timer);
@@ -40,9 +43,9 @@ export class BacklogGate {
   }
 
   /** Ends all waits. */
-  close(): void {
-    this.#isClosed = true;
-    this.#log.endWaits();
+  endWaits(): void {
+    this.#isEnded = true;
+    this.#sealer.endWaits();
   }
 }
 

@@ -4,11 +4,12 @@
  * are sent, a few per turn of the event loop, so that a thousand followers do not delay requests.
  */
 import { clearInterval, setInterval } from "node:timers";
-import { setImmediate, setTimeout } from "node:timers/promises";
+import { setImmediate } from "node:timers/promises";
 import { LINE_END, OFFSETS } from "../event/batch_encoder.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { spelledText } from "../log/line/line_bytes.ts";
 import { type EventFilter, lineMembers } from "../log/line/stored_line.ts";
+import { serveSockets } from "../turns.ts";
 
 /** Followers woken per turn of the event loop: about half a millisecond of work. */
 export const WAKES_PER_TURN_MAX: number = 64;
@@ -105,8 +106,7 @@ export class ChangeSignal {
     for (;;) {
       for (const watcher of this.#due.splice(0, WAKES_PER_TURN_MAX)) watcher.wake();
       if (this.#due.length === 0) return;
-      // A timer for the reason given in `commit_builder.ts`.
-      await setTimeout(0);
+      await serveSockets();
     }
   }
 }

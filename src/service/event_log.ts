@@ -7,6 +7,7 @@ import { type Log, type LogOptions, openLog } from "../log/log.ts";
 import { type ClientState, EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
 import { Admission } from "./admission.ts";
 import { BacklogGate } from "./backlog_gate.ts";
+import { BatchPreparer } from "./batch_preparer.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import { type FollowHub, FollowSession, LivePages } from "./follow.ts";
 import { LogState } from "./log_state.ts";
@@ -17,10 +18,11 @@ import { WriterQueue } from "./writer_queue.ts";
 /** How long a follower that has found no memory waits before it asks again. */
 const FOLLOW_RESERVE_INTERVAL_MS = 100;
 
-type Lifecycle = "size" | "frontier" | "endFollowers" | "findLoss" | "close";
-
 /** The members that the HTTP layer needs. */
-export type EventLog = Omit<EventLogService, Lifecycle>;
+export type EventLog = Pick<
+  EventLogService,
+  "ingest" | "retire" | "replay" | "follow" | "streams" | "isPoisoned"
+>;
 
 /** A finite replay of one snapshot, piece by piece. */
 export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter"> & {
@@ -42,7 +44,8 @@ export async function openEventLog(options: LogOptions): Promise<EventLogService
 export class EventLogService {
   readonly #log: Log;
   readonly #state: LogState;
-  readonly #gate: BacklogGate;
+  readonly #preparer = new BatchPreparer();
+  readonly gate: BacklogGate;
   readonly #changes: ChangeSignal;
   readonly #queue: WriterQueue;
   readonly #streamPages: StreamPages;
@@ -51,17 +54,18 @@ export class EventLogService {
     totalBytes: 2 * LARGE_BLOCK_BYTES_MAX,
     bodyBytes: LARGE_BLOCK_BYTES_MAX,
   });
+  readonly #receipts = { batches: 0, events: 0, duplicates: 0 };
   #followers = 0;
   #shuttingDown = false;
 
   /** @param backlogWaitMs how long a new batch waits for sealing; default `BACKLOG_WAIT_MS`. */
   constructor(log: Log, report: (line: string) => void, backlogWaitMs?: number) {
     this.#log = log;
-    this.#state = new LogState(log);
-    this.#gate = new BacklogGate(log, backlogWaitMs);
+    this.#state = new LogState(log.files);
+    this.gate = new BacklogGate(log.sealer, backlogWaitMs);
     this.#changes = new ChangeSignal(log.snapshot.frontier);
     this.#queue = new WriterQueue(log, report, this.#changes);
-    this.#streamPages = new StreamPages(log);
+    this.#streamPages = new StreamPages(log.files);
     this.#hub = {
       snapshot: () => log.snapshot,
       ended: () => this.#followEnd(),
@@ -72,9 +76,9 @@ export class EventLogService {
     };
   }
 
-  /** Sizes for operator reports, with the member names used there. */
+  /** Counters and sizes for operator reports, with the member names used there. */
   get size() {
-    return { followers: this.#followers, ...this.#log.size };
+    return { ...this.#receipts, followers: this.#followers, ...this.#log.size };
   }
 
   /** The last durable event's id; null for an empty log. */
@@ -87,31 +91,52 @@ export class EventLogService {
     return this.#queue.stopped;
   }
 
-  /** Whether new batches must wait for sealing; see `whenRoom()`. */
-  get isBehind(): boolean {
-    return this.#log.isBehind;
-  }
-
-  /** See `BacklogGate.pass()`. */
-  whenRoom(bodyBytes: number): Promise<void> {
-    return this.#gate.pass(bodyBytes);
-  }
-
-  /** Answers a retry of a committed batch like `append()`; returns null for a new batch. */
-  async receiptOf(batch: PreparedBatch): Promise<Receipt | null> {
-    const known = await this.#state.findBatch(batch.source, batch.batchId);
-    return known === null ? null : await this.append(batch);
+  /**
+   * Commits the batch in a request body durably, or returns the receipt for its earlier commit.
+   * @throws {ApiError}
+   */
+  async ingest(body: Uint8Array): Promise<Receipt> {
+    if (this.gate.isClosed) {
+      const receipt = await this.#repeat(body);
+      if (receipt !== null) return receipt;
+      await this.gate.pass(body.length);
+    }
+    const { batch, release } = await this.#preparer.prepare(body);
+    try {
+      return await this.append(batch);
+    } finally {
+      release();
+    }
   }
 
   /** Commits a batch durably, or returns the receipt for its earlier commit. */
-  append(batch: PreparedBatch): Promise<Receipt> {
-    return this.#submit(appendMutation(batch));
+  async append(batch: PreparedBatch): Promise<Receipt> {
+    const receipt = await this.#submit(appendMutation(batch));
+    const isNew = receipt.status === "committed";
+    this.#receipts[isNew ? "batches" : "duplicates"] += 1;
+    if (isNew) this.#receipts.events += receipt.events;
+    return receipt;
   }
 
   /** Retires a source, or returns the receipt for its retirement. */
   async retire(source: string): Promise<RetirementReceipt> {
-    if (this.isBehind && await this.#state.findRetirement(source) === null) await this.whenRoom(0);
+    const mustWait = this.gate.isClosed && await this.#state.findRetirement(source) === null;
+    if (mustWait) await this.gate.pass(0);
     return await this.#submit(retireMutation(source));
+  }
+
+  /**
+   * Answers a retry of a committed batch; returns null for a new one, which takes no memory while
+   * it waits: it is prepared again, and first from a copy.
+   */
+  async #repeat(body: Uint8Array): Promise<Receipt | null> {
+    const { batch, release } = await this.#preparer.prepare(new Uint8Array(body));
+    try {
+      const known = await this.#state.findBatch(batch.source, batch.batchId);
+      return known === null ? null : await this.append(batch);
+    } finally {
+      release();
+    }
   }
 
   /** @param client returns the state of the client; the replay ends once it is gone. */
@@ -157,7 +182,7 @@ export class EventLogService {
   /** Ends every follow response with `shutdown`, and every wait for sealing. */
   endFollowers(): void {
     this.#shuttingDown = true;
-    this.#gate.close();
+    this.gate.endWaits();
     this.#changes.fire();
   }
 
@@ -170,7 +195,11 @@ export class EventLogService {
   async close(): Promise<void> {
     this.endFollowers();
     await this.#queue.close();
-    await this.#log.close();
+    try {
+      await this.#log.close();
+    } finally {
+      await this.#preparer.close();
+    }
   }
 
   #submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {

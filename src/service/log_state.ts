@@ -7,7 +7,7 @@
  * segments are added to the history. Therefore no lookup misses a batch, however long reads take.
  */
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
-import type { Log } from "../log/log.ts";
+import type { LogFiles } from "../log/sealing/log_files.ts";
 import type { BatchIndex } from "../log/wal/batch_index.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Maybe, whenKnown } from "../maybe.ts";
@@ -26,34 +26,34 @@ export function retirementBatchId(source: string, finalFrontier: string): string
 }
 
 export class LogState {
-  readonly #log: Pick<Log, "sealed" | "unsealed">;
+  readonly #files: Pick<LogFiles, "sealed" | "unsealed">;
 
-  constructor(log: Pick<Log, "sealed" | "unsealed">) {
-    this.#log = log;
+  constructor(files: Pick<LogFiles, "sealed" | "unsealed">) {
+    this.#files = files;
   }
 
   /** Returns the committed batch with this identity, or null. */
   findBatch(source: string, batchId: string): Maybe<BatchEntry | null> {
     return this.#findUnsealed((batches) => batches.findBatch(source, batchId)) ??
-      this.#log.sealed.findBatch(source, batchId);
+      this.#files.sealed.findBatch(source, batchId);
   }
 
   sourceFrontier(source: string): Maybe<string | null> {
     return this.#findUnsealed((batches) => batches.sourceFrontier(source)) ??
-      this.#log.sealed.sourceFrontier(source);
+      this.#files.sealed.sourceFrontier(source);
   }
 
   streamFrontier(source: string, stream: string): Maybe<string | null> {
     return this.#findUnsealed(({ streams }) => streams.frontier(source, stream)) ??
-      this.#log.sealed.streamFrontier(source, stream);
+      this.#files.sealed.streamFrontier(source, stream);
   }
 
   /** Returns the retirement of a source, or null if it is not retired. */
   findRetirement(source: string): Maybe<Retirement | null> {
     const unsealedFrontier = this.#findUnsealed((batches) => batches.sourceFrontier(source));
-    const hasRetirements = this.#log.unsealed.some(({ batches }) => batches.hasRetirements);
+    const hasRetirements = this.#files.unsealed.some(({ batches }) => batches.hasRetirements);
     if (unsealedFrontier !== null && !hasRetirements) return null;
-    const frontier = unsealedFrontier ?? this.#log.sealed.sourceFrontier(source);
+    const frontier = unsealedFrontier ?? this.#files.sealed.sourceFrontier(source);
     return whenKnown(frontier, (finalFrontier) => {
       if (finalFrontier === null) return null;
       // A source has no events after its retirement, so its last event determines the batch id.
@@ -71,7 +71,7 @@ export class LogState {
 
   /** Returns the first value found, from the newest file to the oldest. */
   #findUnsealed<Value>(find: (batches: BatchIndex) => Value | null): Value | null {
-    const { unsealed } = this.#log;
+    const { unsealed } = this.#files;
     for (let place = unsealed.length - 1; place >= 0; place--) {
       const found = find(unsealed[place]!.batches);
       if (found !== null) return found;

@@ -5,7 +5,7 @@
  */
 import { ApiError } from "../event/api_error.ts";
 import type { StreamSummary } from "../event/types.ts";
-import type { Log } from "../log/log.ts";
+import type { LogFiles } from "../log/sealing/log_files.ts";
 import { lineEventId, lineMembers } from "../log/line/stored_line.ts";
 import { isSourceKey } from "../log/index/stream_blocks.ts";
 import { walkEvents } from "../log/read/event_walk.ts";
@@ -60,7 +60,7 @@ interface StreamsAt {
 }
 
 export class StreamPages {
-  readonly #log: Log;
+  readonly #files: LogFiles;
   /** Cached listings, keyed by last event. */
   readonly #kept = new LruCache<StreamsAt>(
     STREAM_SNAPSHOTS_MAX * STREAM_SNAPSHOT_BYTES,
@@ -69,8 +69,8 @@ export class StreamPages {
   /** The latest count. Counts run one after another, which bounds their memory. */
   #counting: Promise<unknown> = Promise.resolve();
 
-  constructor(log: Log) {
-    this.#log = log;
+  constructor(files: LogFiles) {
+    this.#files = files;
   }
 
   /** @throws {ApiError} `stream_anchor_unavailable` if `through` is not a committed event. */
@@ -98,7 +98,7 @@ export class StreamPages {
   }
 
   #atFrontier(): StreamsAt {
-    const { sealed, unsealed } = this.#log;
+    const { sealed, unsealed } = this.#files;
     const files = unsealed.filter(({ lastEventId }) => lastEventId !== null);
     const last = files.at(-1);
     const streams = last?.batches.streams.snapshot();
@@ -122,7 +122,7 @@ export class StreamPages {
 
   /** Counts up to `through` in the file that contains it. Earlier files have stored counts. */
   async #countThrough(through: string): Promise<StreamsAt> {
-    const { sealed, unsealed } = this.#log;
+    const { sealed, unsealed } = this.#files;
     const split = sealed.streamsThrough(through);
     if (split !== null) {
       return listingAt(through, [() => split.before], await countIn(split.file, through));

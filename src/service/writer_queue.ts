@@ -47,7 +47,7 @@ export class WriterQueue {
   /** @param changes told about each durable commit, and fired when the writer stops. */
   constructor(log: Log, report: Report, changes: Pick<ChangeSignal, "commit" | "fire">) {
     this.#log = log;
-    this.#state = new LogState(log);
+    this.#state = new LogState(log.files);
     this.#report = report;
     this.#changes = changes;
   }

@@ -29,7 +29,13 @@ export interface ThreadPoolOptions {
 }
 
 /** Messages from a thread: `ready` once, then one per request. */
-type Message<Response> = { ready: true } | { response: Response } | { failure: string };
+type Message<Response> = { ready: true } | { response: Response } | { failure: Failure };
+
+/** An error's members. */
+interface Failure {
+  name: string;
+  message: string;
+}
 
 const CLOSED = "the thread was closed";
 
@@ -53,7 +59,7 @@ export class ThreadPool<Request, Response> {
   /**
    * Sends a request, transfers `transfer` to the thread, and returns the response.
    * @throws {ThreadLostError}
-   * @throws {Error} with the message from the handler's error.
+   * @throws {Error} with the members of the handler's error, such as `name`.
    */
   async request(message: Request, transfer: TransferListItem[] = []): Promise<Response> {
     const thread = this.#idle.shift() ??
@@ -145,7 +151,8 @@ class RequestThread<Request, Response> {
     } else if ("response" in message) {
       this.#takePending().resolve(message.response);
     } else {
-      this.#takePending().reject(new Error(message.failure));
+      const { failure } = message;
+      this.#takePending().reject(Object.assign(new Error(failure.message), failure));
     }
   }
 
@@ -197,7 +204,8 @@ export function answerRequests<Request, Response>(
       const { response, transfer = [] } = await answer(request);
       port.postMessage({ response }, transfer);
     } catch (error) {
-      port.postMessage({ failure: error instanceof Error ? error.message : String(error) });
+      const { name, message } = error instanceof Error ? error : new Error(String(error));
+      port.postMessage({ failure: { ...error as object, name, message } });
     }
   });
   // Otherwise the next response would be mistaken for the response to this request.

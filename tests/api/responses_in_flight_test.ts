@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createHandler } from "../../src/api/handler.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
 import type { HttpHandler, HttpResponse } from "../../src/http/message.ts";
 import { RESPONSE_BYTES_MAX, RESPONSE_RESERVED_BYTES } from "../../src/limits.ts";
-import { Admission } from "../../src/service/admission.ts";
 import { stubLog, stubReplay } from "../support/stub_log.ts";
 import { stubRequest } from "../support/stub_request.ts";
 
@@ -20,12 +20,13 @@ function handlerOf(closed: () => void = () => {}): HttpHandler {
   const page = { v: 1 as const, streams: [], next_after: null, snapshot_through_event_id: null };
   return createHandler({
     log: stubLog({
+      // deno-lint-ignore require-await -- faults must reject
+      ingest: async (body) => assert.fail(prepareBatch(body).batchId),
       streams: () => Promise.resolve(page),
       replay: () => ({ ...stubReplay(["1"]), close: closed }),
     }),
     token: "",
     replay: { defaultLimit: 1, maxLimit: 1 },
-    admission: new Admission(),
     report: assert.fail,
   });
 }

@@ -1,7 +1,7 @@
 /** What happens over a socket while sealing is too far behind. */
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
-import { PENDING_FILES_MAX } from "../../src/log/log.ts";
+import { PENDING_FILES_MAX } from "../../src/log/sealing/sealer.ts";
 import { batch } from "../support/batches.ts";
 import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
@@ -36,7 +36,7 @@ async function withBacklog(
   };
   await withServedLog(async (served) => {
     let stored = 0;
-    while (!served.service.isBehind) {
+    while (!served.service.gate.isClosed) {
       const reply = await request(served.socketPath, { body: batch(`b${stored++}`) });
       assert.equal(reply.status, 200);
       assert.ok(stored <= PENDING_FILES_MAX + 1, `${stored} batches, each in its own file`);
@@ -78,7 +78,7 @@ for (const [name, options, storedMax] of BOUNDS) {
       const listed = await request(socketPath, { path: "/v1/streams" });
       assert.equal(listed.json().streams[0].event_count, stored);
       sealing.open();
-      while (service.isBehind) await service.whenRoom(0).catch(() => {});
+      while (service.gate.isClosed) await service.gate.pass(0).catch(() => {});
       const accepted = await request(socketPath, { body: batch("new") });
       assert.equal(accepted.json().status, "committed");
       assert.equal((await request(socketPath, retire)).json().status, "retired");
@@ -90,11 +90,11 @@ test("appends that wait for sealing are committed in order of arrival", async ()
   const options = { backlogWaitBytes: 100_000, backlogWaitMs: LONG_WAIT_MS };
   await withBacklog(options, async ({ socketPath, service, sealing, stored }) => {
     const waiting: Promise<{ status: number }>[] = [];
-    const whenRoom = service.whenRoom.bind(service);
+    const pass = service.gate.pass.bind(service.gate);
     let arrived = new Gate();
-    service.whenRoom = (bodyBytes) => {
+    service.gate.pass = (bodyBytes) => {
       arrived.open();
-      return whenRoom(bodyBytes);
+      return pass(bodyBytes);
     };
     for (let number = 0; number < 5; number++) {
       arrived = new Gate();
@@ -124,7 +124,7 @@ test("after sealing has failed for long, appends go on with the first seal that 
     }
     faults.isFailing = false;
     steps.resume();
-    while (service.isBehind) await setTimeout(1);
+    while (service.gate.isClosed) await setTimeout(1);
     assert.equal((await request(socketPath, { body: batch("new") })).json().status, "committed");
   });
 });
@@ -133,10 +133,10 @@ test("a shutdown ends the waits for sealing", async () => {
   const options = { backlogWaitBytes: 100_000, backlogWaitMs: LONG_WAIT_MS };
   await withBacklog(options, async ({ socketPath, service, shutDown, sealing }) => {
     const arrived = new Gate();
-    const whenRoom = service.whenRoom.bind(service);
-    service.whenRoom = (bodyBytes) => {
+    const pass = service.gate.pass.bind(service.gate);
+    service.gate.pass = (bodyBytes) => {
       arrived.open();
-      return whenRoom(bodyBytes);
+      return pass(bodyBytes);
     };
     const waiting = request(socketPath, { body: batch("new") });
     await Promise.race([arrived.opened, waiting]);

@@ -223,7 +223,7 @@ test("an unreadable log gives 500 internal_error, reported without request value
 test("a bug in a mutation gives 500 internal_error, reported without request values", async () => {
   // Syntax error messages quote their input.
   const parse = () => Promise.resolve(JSON.parse('{"s3cret-payload"}'));
-  const log = stubLog({ append: parse, retire: parse });
+  const log = stubLog({ ingest: parse, retire: parse });
   await withServedLog(async ({ socketPath, reports }) => {
     assertError(await ingest(socketPath, batchWith({})), "internal_error");
     assertError(await postRetirement(socketPath, { source: "shop" }), "internal_error");

@@ -9,7 +9,6 @@ import {
   STREAMS_LIMIT_DEFAULT,
   STREAMS_LIMIT_MAX,
 } from "../../src/limits.ts";
-import { Admission } from "../../src/service/admission.ts";
 import { VERSION } from "../../src/version.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
@@ -57,7 +56,7 @@ test("docs/openapi.yaml: has the product's version, and all references resolve",
 
 test("docs/openapi.yaml: lists exactly the routes and methods of the service", () => {
   const replay = { defaultLimit: 1, maxLimit: 1 };
-  const options = { log: stubLog({}), replay, admission: new Admission() };
+  const options = { log: stubLog({}), replay };
   const routes = createRoutes(options, () => assert.fail());
   assert.deepEqual(DOCUMENT.paths, [...routes.keys()]);
   for (const [path, route] of routes) {

@@ -12,7 +12,6 @@ import { test } from "node:test";
 import { createHandler } from "../../src/api/handler.ts";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import { Admission } from "../../src/service/admission.ts";
 import { openEventLog } from "../../src/service/event_log.ts";
 import {
   type Random,
@@ -49,7 +48,7 @@ async function serve(storage: SimulatedDisk, steps?: SealingSteps) {
   const sealing = steps === undefined ? {} : { sealing: steps.on()(storage) };
   const service = await openEventLog({ storage, ...testTime(), report, ...sealing });
   const replay = { defaultLimit: 100_000, maxLimit: 100_000 };
-  const options = { log: service, token: "", replay, admission: new Admission(), report };
+  const options = { log: service, token: "", replay, report };
   return { service, handler: createHandler(options), reports };
 }
 

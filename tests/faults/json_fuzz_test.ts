@@ -9,7 +9,7 @@ import process from "node:process";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { ApiError } from "../../src/event/api_error.ts";
-import { prepareBatch } from "../../src/event/batch.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { JsonError, parseJson, parseJsonText } from "../../src/event/json/strict_json.ts";
 import { JSON_DEPTH_MAX, PAYLOAD_DEPTH_MAX } from "../../src/limits.ts";

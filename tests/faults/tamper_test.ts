@@ -89,7 +89,7 @@ async function replayOf(tree: Tree): Promise<string[]> {
   }
   const pages = [all];
   for (const filter of filters.values()) pages.push(await replay(log.snapshot, filter));
-  const streams = await Array.fromAsync(mergedStreams(log.sealed.streamSources(), ""));
+  const streams = await Array.fromAsync(mergedStreams(log.files.sealed.streamSources(), ""));
   await log.close();
   return [...pages, JSON.stringify(streams)];
 }

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { prepareBatch } from "../../src/event/batch.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { type CommittedEvent, verifyEvent } from "../../src/event/verify_event.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";

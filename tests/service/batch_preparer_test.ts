@@ -33,6 +33,6 @@ for (const [what, start] of UNABLE) {
     const preparer = preparerFor(t, { start });
     const bodies = ["b", "c"].map((id) => preparer.prepare(bodyOf(id, LARGE)));
     const batches = await Promise.all(bodies);
-    assert.deepEqual(batches.map(({ batchId }) => batchId), ["b", "c"]);
+    assert.deepEqual(batches.map(({ batch }) => batch.batchId), ["b", "c"]);
   });
 }

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { EventLog } from "../../src/service/event_log.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import { isBatchOf, type LoggedBatch, loggedBatches, mayDepend } from "./history.ts";
 import { type Outcome, statusOf } from "./outcome.ts";
 import { SequentialModel } from "./sequential_model.ts";
@@ -66,7 +66,7 @@ export class KnownHistory {
    * @param group number of a group of mutations that are committed atomically.
    */
   async submit(
-    log: EventLog,
+    log: EventLogService,
     mutation: Mutation,
     { attempt = (work) => work(), group = null }: {
       attempt?: (work: () => Promise<Outcome>) => Promise<Outcome | null>;

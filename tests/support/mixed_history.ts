@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { type Outcome, outcomeOf, statusOf } from "./outcome.ts";
-import type { EventLog } from "../../src/service/event_log.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import { lineageMarker, submit, type SubmittedBatch, type SubmittedEvent } from "./submitted.ts";
 
 /** Code points outside the BMP, combining marks, controls, and characters that JSON escapes. */
@@ -54,14 +54,14 @@ export class MixedHistory {
   }
 
   /** The parts of the history, in order. Each can run on a different service. */
-  readonly parts: readonly ((log: EventLog) => Promise<void>)[] = [
+  readonly parts: readonly ((log: EventLogService) => Promise<void>)[] = [
     (log) => this.#begin(log),
     (log) => this.#retire(log),
     (log) => this.#succeed(log),
     (log) => this.#goOn(log),
   ];
 
-  async #begin(log: EventLog): Promise<void> {
+  async #begin(log: EventLogService): Promise<void> {
     await this.#commit(log, batch("shop", "b/1", many(0, 7)));
     await this.#commit(log, batch("crm", "b/1", many(7, 1)));
     await this.#commit(log, batch("shop", "😀 2", many(8, 1)));
@@ -70,7 +70,7 @@ export class MixedHistory {
     await this.#commit(log, batch("shop", "large", [event(13, { payload: large }), event(14)]));
   }
 
-  async #retire(log: EventLog): Promise<void> {
+  async #retire(log: EventLogService): Promise<void> {
     await this.#commitRetirement(log, "old");
     const { batch: before, outcome } = this.committed[1]!;
     const stream = before.events[0]!.stream;
@@ -81,7 +81,7 @@ export class MixedHistory {
     await this.#commit(log, batch("brief", "1", many(25, 3)));
   }
 
-  async #succeed(log: EventLog): Promise<void> {
+  async #succeed(log: EventLogService): Promise<void> {
     const frontier = this.retirements[0]!.outcome.body.final_frontier as string;
     const marker = lineageMarker("old", frontier);
     await this.#commit(log, batch("new", "1", [marker, ...many(30, 2)]));
@@ -91,18 +91,18 @@ export class MixedHistory {
     }
   }
 
-  async #goOn(log: EventLog): Promise<void> {
+  async #goOn(log: EventLogService): Promise<void> {
     await this.#commit(log, batch("new", "2", many(60, 5)));
     await this.#commit(log, batch("crm", "b/3", many(65, 1, { payload: "東".repeat(100_000) })));
   }
 
-  async #commit(log: EventLog, batch: SubmittedBatch): Promise<void> {
+  async #commit(log: EventLogService, batch: SubmittedBatch): Promise<void> {
     const outcome = await submit(log, batch);
     assert.equal(statusOf(outcome), "committed", JSON.stringify(outcome));
     this.committed.push({ batch, outcome });
   }
 
-  async #commitRetirement(log: EventLog, source: string): Promise<void> {
+  async #commitRetirement(log: EventLogService, source: string): Promise<void> {
     const outcome = await outcomeOf(log.retire(source));
     assert.equal(statusOf(outcome), "retired", JSON.stringify(outcome));
     this.retirements.push({ source, outcome });

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
-import type { EventLog } from "../../src/service/event_log.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import type { ReplayQuery } from "../../src/log/read/event_scan.ts";
 import type { MixedHistory } from "./mixed_history.ts";
 import { outcomeOf } from "./outcome.ts";
@@ -21,7 +21,7 @@ const BEYOND = ["00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff
 type Seen = [question: string, answer: unknown];
 
 /** Reads up to `pagesMax` pages. @returns their events' bytes and their other members. */
-async function pages(log: EventLog, query: ReplayQuery, pagesMax = Infinity) {
+async function pages(log: EventLogService, query: ReplayQuery, pagesMax = Infinity) {
   const seen = [];
   for (let after = query.after; seen.length < pagesMax;) {
     const replay = log.replay({ ...query, after });
@@ -35,7 +35,7 @@ async function pages(log: EventLog, query: ReplayQuery, pagesMax = Infinity) {
 }
 
 /** The records in a follow response up to `caught_up`. */
-async function followSnapshot(log: EventLog, query: ReplayQuery): Promise<string[]> {
+async function followSnapshot(log: EventLogService, query: ReplayQuery): Promise<string[]> {
   const follow = log.follow(query);
   const records: string[] = [];
   while (!records.at(-1)?.startsWith('{"type":"caught_up"')) {
@@ -63,7 +63,7 @@ function filtersOf(events: readonly CommittedEvent[]): ReplayQuery["filter"][] {
   return [...new Map(all).values()];
 }
 
-async function* reads(log: EventLog): AsyncGenerator<Seen> {
+async function* reads(log: EventLogService): AsyncGenerator<Seen> {
   const all = { after: undefined, filter: {}, limitEvents: 1000 };
   const events = await replayAll(log);
   for (const filter of filtersOf(events)) {
@@ -110,7 +110,7 @@ function* refusedBatches(history: MixedHistory): Generator<SubmittedBatch> {
 }
 
 /** All observations, keyed by request. */
-export async function observe(log: EventLog, history: MixedHistory) {
+export async function observe(log: EventLogService, history: MixedHistory) {
   const seen: Record<string, unknown> = {};
   for await (const [question, answer] of reads(log)) seen[question] = answer;
   for (const batch of refusedBatches(history)) {

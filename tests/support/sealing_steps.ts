@@ -3,9 +3,8 @@
  * when the test allows it.
  */
 import { setImmediate, setTimeout } from "node:timers/promises";
-import type { SealingOptions } from "../../src/log/log.ts";
-import type { SegmentMaker } from "../../src/log/sealing/background_sealing.ts";
 import { makeIndex } from "../../src/log/sealing/index_merging.ts";
+import type { SealingOptions, SegmentMaker } from "../../src/log/sealing/sealer.ts";
 import { type MakerSettings, makeSegment } from "../../src/log/sealing/segment_maker.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { Gate } from "./gate.ts";

@@ -3,7 +3,7 @@
  * earlier batches. Ids are taken from the log, because only the service assigns them.
  */
 import { Buffer } from "node:buffer";
-import { prepareBatch } from "../../src/event/batch.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
 import type { StreamSummary } from "../../src/event/types.ts";
 import type { LoggedBatch } from "./history.ts";
 import type { Outcome } from "./outcome.ts";

@@ -6,10 +6,7 @@ export function stubLog(members: Partial<EventLog>): EventLog {
     throw new Error("unexpected call");
   };
   return {
-    isBehind: false,
-    whenRoom: unexpected,
-    receiptOf: unexpected,
-    append: unexpected,
+    ingest: unexpected,
     retire: unexpected,
     replay: unexpected,
     follow: unexpected,

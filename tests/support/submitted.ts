@@ -1,7 +1,7 @@
 /** Builds batches as clients submit them, and validates and submits them to a service. */
 import { Buffer } from "node:buffer";
-import { prepareBatch } from "../../src/event/batch.ts";
-import type { EventLog } from "../../src/service/event_log.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
+import type { EventLogService } from "../../src/service/event_log.ts";
 import { type Outcome, outcomeOf } from "./outcome.ts";
 
 export interface SubmittedEvent {
@@ -48,14 +48,14 @@ export function lineageMarker(predecessor: string, frontier: string): SubmittedE
 }
 
 /** Submits a mutation immediately. */
-export function answerTo(log: EventLog, mutation: Mutation): Promise<Outcome> {
+export function answerTo(log: EventLogService, mutation: Mutation): Promise<Outcome> {
   return mutation.kind === "append"
     ? submit(log, mutation.batch)
     : outcomeOf(log.retire(mutation.source));
 }
 
 /** Submits a batch immediately. Rejection of an invalid batch is an outcome, too. */
-export function submit(log: EventLog, batch: SubmittedBatch): Promise<Outcome> {
+export function submit(log: EventLogService, batch: SubmittedBatch): Promise<Outcome> {
   const append = async () => await log.append(prepareBatch(Buffer.from(JSON.stringify(batch))));
   return outcomeOf(append());
 }

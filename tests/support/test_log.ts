@@ -7,7 +7,8 @@ import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import { type Log, type LogOptions, openLog, type SealingOptions } from "../../src/log/log.ts";
+import { type Log, type LogOptions, openLog } from "../../src/log/log.ts";
+import type { SealingOptions } from "../../src/log/sealing/sealer.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { RESERVING_TAIL_BYTES_MIN } from "../../src/limits.ts";
@@ -35,7 +36,7 @@ export interface OpenedLog {
 }
 
 /** The unsealed batches in a log, in order. */
-export async function unsealedBatches({ unsealed }: Log): Promise<BatchEntry[]> {
+export async function unsealedBatches({ files: { unsealed } }: Log): Promise<BatchEntry[]> {
   const entries: BatchEntry[] = [];
   for (const { file, path, endBytes } of unsealed) {
     for await (const { commit } of readCommits(file, 0, endBytes, path)) {

@@ -1,6 +1,6 @@
 /** All limits for the soak, with units and reasons. */
 import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
-import { PREPARED_BYTES_MAX } from "../../src/service/prepared_room.ts";
+import { PREPARED_BYTES_MAX } from "../../src/service/batch_preparer.ts";
 import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/segment_caches.ts";
 import { FILTERS_BYTES_MAX } from "../../src/log/segment/sealed_history.ts";
 import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";

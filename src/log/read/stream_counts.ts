@@ -7,8 +7,8 @@
  * that a page after a commit sorts little more than the streams of the commit.
  */
 import { Buffer } from "node:buffer";
-import { setTimeout } from "node:timers/promises";
 import { firstIndex } from "../../first_index.ts";
+import { serveSockets } from "../../turns.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
 import { BLOCK_ENTRIES, KeyTable, writeHex } from "./key_table.ts";
 
@@ -115,7 +115,7 @@ export class StreamCounts implements StreamSource {
       sources.push({ blocks: (key) => this.#blockFrom(start, order, key, view) });
       const isLast = start + BLOCK_ENTRIES >= view.count;
       if (isLast || performance.now() - turnMs < SORTING_MS_MAX) continue;
-      await setTimeout(0);
+      await serveSockets();
       turnMs = performance.now();
     }
     yield* mergedStreams(sources, key);

@@ -7,7 +7,6 @@ import type { MergePlan, SealedHistory } from "../segment/sealed_history.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../storage/file_names.ts";
 import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
-import type { IndexMaker } from "./background_sealing.ts";
 import { mergeIndexes } from "../index/index_merge.ts";
 import { NO_COVERAGE } from "../index/index_format.ts";
 import { IndexCaches, IndexReader } from "../index/index_reader.ts";
@@ -62,7 +61,7 @@ async function openIndex(storage: Storage, path: string, coverage: string) {
 export async function mergeNext(
   storage: Storage,
   sealed: SealedHistory,
-  maker: Pick<IndexMaker, "make">,
+  maker: { make(plan: MergePlan): Promise<void> },
 ): Promise<void> {
   if (sealed.leftover !== null) return await sealed.removeLeftover();
   const plan = sealed.nextMerge();

@@ -5,7 +5,7 @@
 import { CorruptLogError } from "../storage/errors.ts";
 import { ThreadPool } from "../../threads/thread_pool.ts";
 import type { MergePlan } from "../segment/sealed_history.ts";
-import type { IndexMaker, SegmentMaker } from "./background_sealing.ts";
+import type { IndexMaker, SegmentMaker } from "./sealer.ts";
 import type { MadeSegment, SegmentTask } from "./segment_maker.ts";
 
 /** Idle time after which the thread exits. */

@@ -1,7 +1,6 @@
 /** The HTTP API over an in-memory log, shut down in order. A test can make the log's disk fail. */
 import { createHandler, type HandlerOptions } from "../../../src/api/handler.ts";
 import type { ListenOptions } from "../../../src/http/server.ts";
-import { Admission } from "../../../src/service/admission.ts";
 import type { EventLog, EventLogService } from "../../../src/service/event_log.ts";
 import { isSkippedForExecutable } from "../../support/tested_service.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -42,7 +41,6 @@ export async function withServedLog(
     log: log(service),
     token: "",
     replay: { defaultLimit: 1000, maxLimit: 100_000 },
-    admission: new Admission(),
     report: (line) => void reports.push(line),
     ...options.handler,
   });

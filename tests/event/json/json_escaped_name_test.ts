@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { prepareBatch } from "../../../src/event/batch.ts";
+import { prepareBatch } from "../../../src/event/batch_reader.ts";
 import { parseJson } from "../../../src/event/json/strict_json.ts";
 import { submittedEvents } from "../../support/prepared.ts";
 

@@ -107,7 +107,9 @@ export class HistoryMachine {
     const options = { storage: this.#disk, ...this.#time(), report() {} };
     const log = await this.attempt(() => openLog(options));
     if (log === null) return;
-    if (log.hasUnsealed) await this.attempt(() => log.seal(() => {}, { bounds }));
+    if (log.files.unsealed.some(({ events }) => events > 0)) {
+      await this.attempt(() => log.seal(() => {}, { bounds }));
+    }
     await this.attempt(() => log.close());
   }
 

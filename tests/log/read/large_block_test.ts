@@ -63,7 +63,7 @@ test("a large block without a match is released before the next one is read", as
 test("a file that is sealed while a scan waits for memory is read from its segments", async () => {
   const { log } = await openTestLog(new SimulatedDisk());
   await log.append([preparedBatch("b", { events: [SMALL, LARGE, SMALL] })]);
-  let sealing: Promise<boolean> | undefined;
+  let sealing: Promise<void> | undefined;
   const reserve = async () => {
     await (sealing ??= log.seal(() => {}));
     return () => {};

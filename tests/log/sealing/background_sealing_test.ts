@@ -13,7 +13,8 @@ import {
 } from "../../../src/log/storage/file_names.ts";
 import { NAME_BYTES_MAX } from "../../../src/limits.ts";
 import { StorageFullError } from "../../../src/log/storage/errors.ts";
-import { type Log, PENDING_FILES_MAX } from "../../../src/log/log.ts";
+import type { Log } from "../../../src/log/log.ts";
+import { PENDING_FILES_MAX } from "../../../src/log/sealing/sealer.ts";
 import { pendingPaths } from "../../support/forged_log.ts";
 import { Gate } from "../../support/gate.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -70,7 +71,7 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
   const batchIds = Array.from({ length: PENDING_FILES_MAX + 3 }, (_, n) => `${n}`);
   for (const [number, batchId] of batchIds.entries()) {
     await append(log, batchId);
-    assert.equal(log.isBehind, number >= PENDING_FILES_MAX);
+    assert.equal(log.sealer.isBehind, number >= PENDING_FILES_MAX);
   }
   const pending = PENDING_FILES_MAX + 2;
   assert.deepEqual(filesOf(storage), { pending, segments: 0 });
@@ -78,14 +79,14 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
   made.open();
   await idle;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: pending });
-  assert.ok(!log.isBehind);
+  assert.ok(!log.sealer.isBehind);
   assert.ok(steps.backlogs.at(-1)! < steps.backlogs[1]! / 4);
   const idleAgain = steps.nextIdle(storage);
   await append(log, "next");
   await idleAgain;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: pending + 1 });
   assert.deepEqual(reports, []);
-  assert.deepEqual(log.sealed.lastEventId, (await readAll(log.snapshot)).at(-2)!.event_id);
+  assert.deepEqual(log.files.sealed.lastEventId, (await readAll(log.snapshot)).at(-2)!.event_id);
   assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), [...batchIds, "next"]);
   await log.close();
 });
@@ -256,7 +257,7 @@ test("a commit that would make a tail too large rotates it first", async () => {
   const payload = "x".repeat(2 * ROTATE_BYTES);
   await append(log, "small");
   await log.append([preparedBatch("large", { events: [{ payload }] })]);
-  assert.equal(log.unsealed.length + filesOf(storage).segments!, 2);
+  assert.equal(log.files.unsealed.length + filesOf(storage).segments!, 2);
   assert.ok(storage.contents(TAIL_FILE).length > payload.length);
   await log.close();
 });
@@ -270,7 +271,11 @@ test("a tail whose index is large is rotated before its size is", async () => {
     return preparedBatch(`${number}`, { events });
   };
   let tailBytes = 0;
-  for (let number = 0; log.unsealed.length === 1 && filesOf(storage).segments === 0; number++) {
+  for (
+    let number = 0;
+    log.files.unsealed.length === 1 && filesOf(storage).segments === 0;
+    number++
+  ) {
     tailBytes = storage.contents(TAIL_FILE).length;
     await log.append([batchOf(number)]);
   }

@@ -8,7 +8,13 @@ import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { pendingPaths } from "../../support/forged_log.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { rotateOnly, sealAll, sealOldest, SMALL_SEGMENTS } from "../../support/sealing.ts";
+import {
+  rotateOnly,
+  sealAll,
+  sealOldest,
+  SMALL_SEGMENTS,
+  stopping,
+} from "../../support/sealing.ts";
 import { batchIdsOf, eventsOf, logTree, openTestLog, readAll } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
@@ -27,9 +33,9 @@ test("seal() moves all commits into segments, and the log continues after them",
   assert.deepEqual(log.snapshot.files.map(({ path }) => path), sealed.map(({ path }) => path));
   assert.deepEqual(sealed.map(({ events }) => events), [2, 2]);
   assert.deepEqual(JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments, sealed);
-  assert.ok(!log.hasUnsealed);
+  assert.equal(log.files.tail.events, 0);
   await log.append([preparedBatch("e")]);
-  assert.ok(log.hasUnsealed);
+  assert.equal(log.files.tail.events, 1);
   await log.close();
   const unsealed = new SimulatedDisk(await logTree([...commits, ["e"]]));
   assert.deepEqual(await eventsOf(storage), await eventsOf(unsealed), "the same ids and hashes");
@@ -102,8 +108,8 @@ test("seal() stopped within a pending file leaves the whole file for the next ru
     const storage = await pendingAndTail();
     const { log } = await openTestLog(storage);
     let commits = 0;
-    const settings = { bounds: EACH_COMMIT, isStopped: () => ++commits >= stopAt };
-    assert.ok(!(await log.seal(() => assert.fail("nothing is sealed"), settings)));
+    const settings = { bounds: EACH_COMMIT, ...stopping(() => ++commits >= stopAt) };
+    await assert.rejects(log.seal(() => assert.fail("nothing is sealed"), settings), /stopped/);
     await log.close();
     assert.equal(storage.openFiles, 0);
     assert.equal(pendingPaths(storage.tree()).length, 2);
@@ -135,8 +141,8 @@ test("seal() has sealed everything if it is stopped after its last file", async 
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   const { log } = await openTestLog(storage);
   let segments = 0;
-  const isStopped = () => segments === 1;
-  assert.ok(await log.seal(() => void (segments += 1), { isStopped }));
+  await log.seal(() => void (segments += 1), stopping(() => segments === 1));
+  assert.equal(segments, 1);
   await log.close();
   assert.deepEqual(pendingPaths(storage.tree()), []);
 });

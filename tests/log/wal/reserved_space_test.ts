@@ -8,6 +8,7 @@ import { TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import { reservedKey, reservedSpace } from "../../../src/log/wal/reserved_space.ts";
 import { verifyLog } from "../../../src/log/verify/verify.ts";
 import { preparedBatch } from "../../support/prepared.ts";
+import { stopping } from "../../support/sealing.ts";
 import { ALL_DONE } from "../../support/simulated_crash.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { failNth, noRoomAfter } from "../../support/storage_faults.ts";
@@ -54,7 +55,7 @@ test("close() and rotation end the file with its last commit", async () => {
     await log.append([preparedBatch("a")]);
     assert.match(textOf(storage), RESERVED);
     if (end === "close") await log.close();
-    else await log.seal(() => {}, { isStopped: () => true });
+    else await assert.rejects(log.seal(() => {}, stopping(() => true)), /stopped/);
     for (const [path, bytes] of storage.tree()) assert.ok((bytes?.at(-1) ?? 0) < 0x80, path);
   }
 });

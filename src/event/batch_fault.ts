@@ -1,11 +1,9 @@
 /**
- * Parses and validates the body of an ingest request. Checks run in this order, and the first that
- * fails is reported: JSON, batch members, event count, batch rules, events, lineage marker.
+ * Finds what is wrong with the body of an ingest request. Checks run in this order, and the first
+ * that fails is reported: JSON, batch members, event count, batch rules, events.
  */
-import { assert } from "../assert.ts";
 import { BATCH_EVENTS_MAX, PAYLOAD_DEPTH_MAX } from "../limits.ts";
 import { ApiError, type EventFault } from "./api_error.ts";
-import { readBatch } from "./batch_reader.ts";
 import { memberError, parseBody, requestError } from "./body.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import { isEventId } from "./event_id.ts";
@@ -21,21 +19,12 @@ import {
 } from "./json/strict_json.ts";
 import { batchIdFault, kindFault, nameFault, recordKeyFault, sourceFault } from "./names.ts";
 import { occurredAtFault } from "./timestamp.ts";
-import type { PreparedBatch } from "./types.ts";
 
 /**
- * Parses and validates a batch, then canonicalizes and hashes its payloads.
+ * Throws the first fault of a batch. Builds the values outside payloads.
  * @throws {ApiError} `invalid_events` has every invalid event in `errors`.
  */
-export function prepareBatch(body: Uint8Array): PreparedBatch {
-  const batch = readBatch(body);
-  if (batch === null) reportFault(body);
-  assert(batch !== null, "a batch without a fault must be accepted");
-  return batch;
-}
-
-/** Throws the first fault of a batch. Builds the values outside payloads. */
-function reportFault(body: Uint8Array): void {
+export function throwFault(body: Uint8Array): void {
   const members = parseBody(body, BATCH_MEMBERS, eventErrors, payloadSkipper(body));
   const { v = 1, batch_id: batchId, source, events, stream_precondition: precondition } = members;
   if (typeof batchId !== "string") throw memberError("batch_id", batchId, "a string");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type EventFault } from "../../src/event/api_error.ts";
-import { prepareBatch } from "../../src/event/batch.ts";
+import { prepareBatch } from "../../src/event/batch_reader.ts";
 import { BATCH_DIGEST, EVENTS, IDENTITY } from "./support/worked_example.ts";
 import { submittedEvents } from "../support/prepared.ts";
 

@@ -1,0 +1,236 @@
+/**
+ * Seals rotated tails, oldest first, and merges the indexes of segments; the only writer of the
+ * manifest. To seal a pending file:
+ *
+ * 1. Make its segments, each synced, read back and then renamed. After a crash, the next start
+ *    removes them, since the manifest does not list them, and the file is sealed again.
+ * 2. Replace the manifest, atomically and durably. After a crash, the next start finds either the
+ *    old manifest, as in 1, or the new one, as in 3.
+ * 3. Switch readers to the segments, in one turn of the event loop, and remove the file. After a
+ *    crash, the next start removes it, since segments in the manifest contain its events.
+ */
+import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
+import { formatTimestamp } from "../../event/timestamp.ts";
+import { BACKLOG_WAIT_BYTES } from "../../limits.ts";
+import {
+  type Manifest,
+  type SegmentEntry,
+  withSegments,
+  writeManifest,
+} from "../segment/manifest.ts";
+import type { MergePlan } from "../segment/sealed_history.ts";
+import {
+  MANIFEST_TEMPORARY_FILE,
+  PENDING_FOLDER,
+  SEGMENT_TEMPORARY_FILE,
+  segmentPath,
+  SEGMENTS_FOLDER,
+} from "../storage/file_names.ts";
+import type { OwnedStorage } from "../storage/owned_storage.ts";
+import { removeIfThere } from "../storage/storage.ts";
+import type { CommitFile } from "../wal/commit_file.ts";
+import { BackgroundJobs, type Job, type Pause } from "./background_jobs.ts";
+import { mergeNext } from "./index_merging.ts";
+import type { LogFiles } from "./log_files.ts";
+import {
+  type MadeSegment,
+  type MakerSettings,
+  type MakeSegment,
+  makeSegment,
+  type SegmentTask,
+} from "./segment_maker.ts";
+
+/** Rotated tails from which on new batches wait, since each stays open until sealed. */
+export const PENDING_FILES_MAX: number = 32;
+
+/** Makes files while the log is being served. The temporary name must be free. */
+interface Maker<Task, Made> {
+  /** Calls must not overlap. */
+  make(task: Task): Promise<Made>;
+  /** Rejects active requests and frees all resources. */
+  close(): Promise<void>;
+}
+
+export type SegmentMaker = Maker<SegmentTask, MadeSegment>;
+export type IndexMaker = Maker<MergePlan, void>;
+
+/** How a log is sealed while it is being served. */
+export interface SealingOptions {
+  maker: SegmentMaker;
+  /** Merges indexes; if absent, those of single segments are used. */
+  indexMaker?: IndexMaker;
+  rotateBytes: number;
+  /** See `isBehind`; default `BACKLOG_WAIT_BYTES`. */
+  backlogWaitBytes?: number | undefined;
+  /** How long a new batch waits while `isBehind`; default `BACKLOG_WAIT_MS`. */
+  backlogWaitMs?: number | undefined;
+  /** Waits before a retry; defaults to a timer. */
+  pause?: Pause;
+}
+
+export interface SealerOptions {
+  /** Returns Unix milliseconds. */
+  clockMs: () => number;
+  report: (line: string) => void;
+  /** Background sealing; if absent, only `sealAll()` seals. */
+  sealing?: SealingOptions;
+}
+
+export class Sealer {
+  readonly #storage: OwnedStorage;
+  readonly #files: LogFiles;
+  readonly #options: SealerOptions;
+  readonly #seals: BackgroundJobs;
+  readonly #merges: BackgroundJobs;
+  #manifest: Manifest;
+  #nextSeal = Promise.withResolvers<void>();
+
+  constructor(storage: OwnedStorage, files: LogFiles, manifest: Manifest, options: SealerOptions) {
+    this.#storage = storage;
+    this.#files = files;
+    this.#manifest = manifest;
+    this.#options = options;
+    const { report, sealing } = options;
+    this.#seals = new BackgroundJobs(() => this.#sealJob(), report, sealing?.pause);
+    this.#merges = new BackgroundJobs(() => this.#mergeJob(), report, sealing?.pause);
+    this.start();
+    this.#merges.start();
+  }
+
+  get segments(): readonly SegmentEntry[] {
+    return this.#manifest.segments;
+  }
+
+  /**
+   * Whether so much is unsealed that new batches must wait for sealing. False if there is no
+   * pending file, whose sealing would change that.
+   */
+  get isBehind(): boolean {
+    const { sealing } = this.#options;
+    const pending = this.#files.unsealed.length - 1;
+    if (sealing === undefined || pending === 0) return false;
+    const { backlogWaitBytes = BACKLOG_WAIT_BYTES } = sealing;
+    return pending >= PENDING_FILES_MAX || this.#files.backlogBytes >= backlogWaitBytes;
+  }
+
+  /** Resolves when the next pending file has been sealed, or `endWaits()` is called. */
+  get nextSeal(): Promise<void> {
+    return this.#nextSeal.promise;
+  }
+
+  /** Resolves `nextSeal` early. */
+  endWaits(): void {
+    this.#nextSeal.resolve();
+    this.#nextSeal = Promise.withResolvers();
+  }
+
+  /** Starts background sealing if a file is waiting. */
+  start(): void {
+    this.#seals.start();
+  }
+
+  /**
+   * Seals every pending file, without background sealing. After it fails, the next seal restarts a
+   * partly sealed file from its beginning.
+   * @param onSegment receives each segment once it is in the manifest.
+   */
+  async sealAll(
+    onSegment: (entry: SegmentEntry) => void,
+    settings: MakerSettings,
+  ): Promise<void> {
+    const make = (task: SegmentTask) => makeSegment(this.#storage, task, settings);
+    for (const file of this.#files.pending) {
+      for (const entry of await this.#seal(file, make)) onSegment(entry);
+      await this.#remove(file);
+    }
+  }
+
+  /** Aborts a seal in progress. */
+  async close(): Promise<void> {
+    const { maker, indexMaker } = this.#options.sealing ?? {};
+    const closed = Promise.all([this.#seals.close(), this.#merges.close()]);
+    await maker?.close();
+    await indexMaker?.close();
+    await closed;
+  }
+
+  #sealJob(): Job | null {
+    const [file] = this.#files.pending;
+    const { report, sealing } = this.#options;
+    if (sealing === undefined || file === undefined) return null;
+    const run = async () => {
+      await this.#seal(file, sealing.maker.make);
+      await this.#remove(file).catch(({ message }: Error) => {
+        report(`${file.path}: sealed, but not removed until restart: ${message}`);
+      });
+    };
+    return { failure: `${file.path}: not sealed`, run };
+  }
+
+  #mergeJob(): Job | null {
+    const { indexMaker } = this.#options.sealing ?? {};
+    const { sealed } = this.#files;
+    if (indexMaker === undefined) return null;
+    const path = sealed.leftover ?? sealed.nextMerge()?.run.path;
+    if (path === undefined) return null;
+    const run = () => mergeNext(this.#storage, sealed, indexMaker);
+    return { failure: `${path}: not merged`, run };
+  }
+
+  /** Seals the oldest pending file and switches its readers to the segments. */
+  async #seal(file: CommitFile, make: MakeSegment): Promise<readonly SegmentEntry[]> {
+    // If an earlier attempt could not remove its files, the reason is reported, not an EEXIST.
+    await this.#removeUnfinished();
+    let segments;
+    try {
+      // A thread writes the segment on its own.
+      await this.#storage.assertOwned();
+      segments = await this.#makeSegments(file, make);
+      const manifest = withSegments(this.#manifest, segments);
+      await writeManifest(this.#storage, manifest);
+      this.#manifest = manifest;
+    } catch (error) {
+      await this.#removeUnfinished().catch(() => {});
+      throw error;
+    }
+    this.#files.replaceOldest(segments);
+    this.#merges.start();
+    this.endWaits();
+    return segments;
+  }
+
+  /** A failure may leave segments that are not in the manifest; the next attempt replaces them. */
+  async #makeSegments(file: CommitFile, make: MakeSegment): Promise<SegmentEntry[]> {
+    const segments: SegmentEntry[] = [];
+    const last = () => segments.at(-1) ?? this.#manifest.segments.at(-1);
+    let startBytes = 0;
+    while (last()?.last_event_id !== file.lastEventId) {
+      const { facts, endBytes } = await make({
+        path: file.path,
+        startBytes,
+        endBytes: file.endBytes,
+        previousHead: last()?.head ?? GENESIS_HEAD_HEX,
+        backlogBytes: this.#files.backlogBytes,
+      });
+      const path = segmentPath(facts);
+      await this.#storage.rename(SEGMENT_TEMPORARY_FILE, path);
+      segments.push({ ...facts, path, sealed_at: formatTimestamp(this.#options.clockMs()) });
+      startBytes = endBytes;
+    }
+    await this.#storage.syncFolder(SEGMENTS_FOLDER);
+    return segments;
+  }
+
+  /** Removes the temporary files from a failed seal, since the next seal needs their names. */
+  async #removeUnfinished(): Promise<void> {
+    await removeIfThere(this.#storage, SEGMENT_TEMPORARY_FILE);
+    await removeIfThere(this.#storage, MANIFEST_TEMPORARY_FILE);
+  }
+
+  /** Closes a sealed file once its active reads finish, then removes it. */
+  async #remove({ file, path }: CommitFile): Promise<void> {
+    await file.close();
+    await this.#storage.remove(path);
+    await this.#storage.syncFolder(PENDING_FOLDER);
+  }
+}
