@@ -96,6 +96,7 @@ export class Log {
   #rotateAtBytes: number;
   #head: string;
   #nextSeal = Promise.withResolvers<void>();
+  #looks = 0;
   #appending = false;
   /** Stays true after `seal()` fails, since the tail may already be a pending file. */
   #sealing = false;
@@ -106,6 +107,7 @@ export class Log {
     this.storage = storage;
     this.#report = options.report;
     this.#ids = new EventIdSource(options.clockMs, options.randomBytes, recovered.lastEventId);
+    storage.findDamage = () => this.#findDamage();
     this.sealed = recovered.sealed;
     this.#manifest = recovered.manifest;
     this.unsealed = [...recovered.pending, recovered.tail];
@@ -421,6 +423,14 @@ export class Log {
     await writable.close().catch(({ message }: Error) => {
       this.#report(`${TAIL_FILE}: rotated, but closing the old descriptor failed: ${message}`);
     });
+  }
+
+  /** Tells that the end of the tail is gone, or a segment, of which each call looks at one. */
+  async #findDamage(): Promise<string | null> {
+    const { files } = this.sealed;
+    const { path = null } = files[this.#looks++ % files.length] ?? {};
+    if (path && await this.storage.identity(path) === "ENOENT") return `${path}: is missing`;
+    return await this.#tail.isOverwritten() ? `${TAIL_FILE}: was overwritten` : null;
   }
 
   #takeSnapshot(): LogSnapshot {
