@@ -47,9 +47,12 @@ export class OwnedStorage implements Storage {
 
   async #check(): Promise<string | null> {
     for (const [path, identity] of [...this.#held]) {
+      const found = await this.identity(path);
       // The log itself may have moved the file in the meantime.
-      if (await this.identity(path) === identity || this.#held.get(path) !== identity) continue;
-      this.#loss ??= `${path}: is no longer the file that this process has open`;
+      if (found === identity || this.#held.get(path) !== identity) continue;
+      const isOther = /:|ENO/.test(found);
+      const what = isOther ? "is no longer the file that this process has open" : found;
+      this.#loss ??= `${path}: ${what}`;
     }
     return this.#loss ??= await this.findDamage();
   }
