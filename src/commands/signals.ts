@@ -41,8 +41,7 @@ export function catchSignals(report: (line: string) => void): ShutdownSignals {
     endProcess(EXIT_FAILURE);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
-  // By default, SIGUSR1 opens Node's inspector. Deno opens one regardless of listeners; through it,
-  // every local user could run code.
+  // By default, SIGUSR1 opens Node's inspector. Deno opens one anyway, to every local user.
   const onUsr1 = () =>
     void setTimeout(INSPECTOR_MS).then(() => import("node:inspector"))
       .then(({ default: { close } }) => close()).catch(({ message }) => report(`${message}`));

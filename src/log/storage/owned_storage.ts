@@ -50,8 +50,7 @@ export class OwnedStorage implements Storage {
       const found = await this.identity(path);
       // The log itself may have moved the file in the meantime.
       if (found === identity || this.#held.get(path) !== identity) continue;
-      const isOther = /:|ENO/.test(found);
-      const what = isOther ? "is no longer the file that this process has open" : found;
+      const what = /:|ENO/.test(found) ? "is no longer the file that this process has open" : found;
       this.#loss ??= `${path}: ${what}`;
     }
     return this.#loss ??= await this.findDamage();
