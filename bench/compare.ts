@@ -174,12 +174,12 @@ async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promis
         const startChars = server.printed.length;
         const { events } = await runLoad({ ...load, measureMs });
         let grownMb = 0;
-      let leftMb: number | null = null;
-      for (const [, before, after] of server.printed.slice(startChars).matchAll(COLLECTION)) {
-        grownMb += leftMb === null ? 0 : Number(before) - leftMb;
-        leftMb = Number(after);
-      }
-      return { "bytes allocated per event, 64 clients": Math.round(grownMb * 2 ** 20 / events) };
+        let leftMb: number | null = null;
+        for (const [, before, after] of server.printed.slice(startChars).matchAll(COLLECTION)) {
+          grownMb += leftMb === null ? 0 : Number(before) - leftMb;
+          leftMb = Number(after);
+        }
+        return { "bytes allocated per event, 64 clients": Math.round(grownMb * 2 ** 20 / events) };
       },
       ROTATE_NEVER_BYTES,
       ["--trace-gc"],

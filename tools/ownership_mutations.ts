@@ -66,6 +66,11 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/storage/owned_storage_test.ts"],
   },
   {
+    name: "a tail that was overwritten in place is still the log's",
+    edits: [edit("log/wal/commit_file.ts", "    return byte[0] !== LF;", "    return false;")],
+    tests: ["tests/log/storage/owned_storage_test.ts"],
+  },
+  {
     name: "names are changed in a directory that replaced the log's",
     edits: [edit(
       "log/storage/owned_storage.ts",

@@ -1,9 +1,10 @@
 /**
  * Handles SIGINT, SIGTERM and SIGHUP: the first requests a clean shutdown, the second exits
  * immediately with status 1. The default action of these signals, termination, never applies.
- * Ignores SIGUSR1.
+ * SIGUSR1 leaves no inspector open.
  */
 import process from "node:process";
+import { setTimeout } from "node:timers/promises";
 import { endProcess } from "../runtime/end_process.ts";
 import { EXIT_FAILURE } from "./exit.ts";
 
@@ -22,6 +23,8 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
  * and a parent process may forward it.
  */
 const ECHO_MS = 100;
+/** Time after which Deno has opened its inspector. */
+const INSPECTOR_MS = 100;
 
 /** Starts handling these signals. */
 export function catchSignals(report: (line: string) => void): ShutdownSignals {
@@ -38,9 +41,11 @@ export function catchSignals(report: (line: string) => void): ShutdownSignals {
     endProcess(EXIT_FAILURE);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
-  // By default, SIGUSR1 opens Node's inspector, and ends the process otherwise.
-  const ignore = () => {};
-  process.on("SIGUSR1", ignore);
+  // By default, SIGUSR1 opens Node's inspector. Deno opens one anyway, to every local user.
+  const onUsr1 = () =>
+    void setTimeout(INSPECTOR_MS).then(() => import("node:inspector"))
+      .then(({ default: { close } }) => close()).catch(({ message }) => report(`${message}`));
+  process.on("SIGUSR1", onUsr1);
   return {
     get isRequested() {
       return first !== null;
@@ -48,7 +53,7 @@ export function catchSignals(report: (line: string) => void): ShutdownSignals {
     requested: promise,
     release() {
       for (const signal of SIGNALS) process.off(signal, onSignal);
-      process.off("SIGUSR1", ignore);
+      process.off("SIGUSR1", onUsr1);
     },
   };
 }

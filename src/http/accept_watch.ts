@@ -55,9 +55,10 @@ export class AcceptWatch {
     this.#state = "probing";
     this.#probe = connect(this.#path).unref();
     this.#probe.on("error", (error) => {
-      // EAGAIN: the backlog is full. Other errors, such as EMFILE on our side, are inconclusive.
-      const isFull = "code" in error && error.code === "EAGAIN";
-      if (!isFull && this.#state === "probing") this.#state = "idle";
+      // EAGAIN: the backlog is full. ECONNREFUSED: another file is there. Other errors, such as
+      // EMFILE on our side, are inconclusive.
+      const isStuck = "code" in error && ["EAGAIN", "ECONNREFUSED"].includes(`${error.code}`);
+      if (!isStuck && this.#state === "probing") this.#state = "idle";
     });
   }
 

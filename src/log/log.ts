@@ -50,6 +50,8 @@ export class Log {
   #writer: TailWriter;
   #rotateAtBytes: number;
   #head: string;
+  /** Number of calls of `#findDamage()`. */
+  #looks = 0;
   #appending = false;
   /** Stays true after `seal()` fails, since the tail may already be a pending file. */
   #sealing = false;
@@ -62,6 +64,7 @@ export class Log {
     this.files = files;
     this.#ids = new EventIdSource(options.clockMs, options.randomBytes, this.snapshot.frontier);
     this.#writer = new TailWriter(files.tail);
+    storage.findDamage = () => this.#findDamage();
     this.#rotateAtBytes = this.#rotateBytes;
     this.#head = head;
     this.sealer = new Sealer(storage, files, manifest, options);
@@ -241,5 +244,13 @@ export class Log {
         `${TAIL_FILE}: rotated, but closing the old descriptor failed: ${message}`,
       );
     });
+  }
+
+  /** Tells that the end of the tail is gone, or a segment, of which each call looks at one. */
+  async #findDamage(): Promise<string | null> {
+    const { tail, sealed: { files } } = this.files;
+    const { path = null } = files[this.#looks++ % files.length] ?? {};
+    if (path && await this.storage.identity(path) === "ENOENT") return `${path}: is missing`;
+    return await tail.isOverwritten() ? `${TAIL_FILE}: was overwritten` : null;
   }
 }

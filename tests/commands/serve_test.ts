@@ -1,6 +1,7 @@
 /** The `serve` command: readiness, shutdown and restart. */
 import assert from "node:assert/strict";
 import { randomFillSync } from "node:crypto";
+import { once } from "node:events";
 import { access, chmod, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import process from "node:process";
@@ -258,6 +259,30 @@ test("serve ignores SIGUSR1, which opens no inspector", () =>
     const { code, stderr } = await serving.stop();
     assert.equal(code, 0, stderr);
     assert.doesNotMatch(stderr, /[Dd]ebugger|inspector/);
+  }));
+
+/** Whether the inspector's default port accepts a connection. */
+async function isInspectable(): Promise<boolean> {
+  const socket = connect(9229, "127.0.0.1");
+  const isOpen = await once(socket, "connect").then(() => true, () => false);
+  socket.destroy();
+  return isOpen;
+}
+
+/** Deno 2.9.2 and later listen for the signal half a second after their start. */
+test("serve closes the inspector that Deno opens on SIGUSR1", {
+  skip: !("Deno" in globalThis) || await isInspectable(),
+}, () =>
+  withInitialized(async (dir) => {
+    const serving = await startServe(dir);
+    const endMs = performance.now() + 3000;
+    while (!await isInspectable() && performance.now() < endMs) {
+      signalChild(serving.child, "SIGUSR1");
+    }
+    assert.equal((await post(serving, 1)).status, 200);
+    while (await isInspectable()) { /* Until it is closed. */ }
+    const { code, stderr } = await serving.stop();
+    assert.equal(code, 0, stderr);
   }));
 
 test("serve prints its counters on SIGUSR2 as one line of JSON", () =>

@@ -1,11 +1,11 @@
 /**
  * The data directory of a running service is moved away, and an older copy, a link or nothing takes
- * its place, or its tail is removed. The service acknowledges nothing more, ends its followers and
+ * its place, or its tail is removed or overwritten. The service acknowledges nothing more, ends its followers and
  * exits. It puts neither a socket nor a file into the replacement, and the moved directory contains
  * everything acknowledged.
  */
 import assert from "node:assert/strict";
-import { cp, mkdir, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { init } from "../../src/commands/init.ts";
@@ -44,6 +44,12 @@ const TAKES: [title: string, take: Take][] = [
   ["is replaced by an empty directory", moved(({ data }) => mkdir(data))],
   ["is replaced by a link to an older copy", moved(({ data, older }) => symlink(older, data))],
   ["loses its tail", ({ data }) => rm(join(data, "log", TAIL_FILE))],
+  [
+    "has an older copy written over its tail",
+    async ({ data, older }) => {
+      await writeFile(join(data, "log", TAIL_FILE), await readFile(join(older, "log", TAIL_FILE)));
+    },
+  ],
 ];
 
 async function start(dir: string, socketPath: string): Promise<Serving> {
@@ -110,7 +116,7 @@ for (const [title, take] of TAKES) {
       const before = await stateOf(folders);
       const { code, stderr } = await serving.exited;
       assert.equal(code, 1, stderr);
-      assert.match(stderr, /data\/log\/(\.lock|tail\.ndjson): is no longer the file/);
+      assert.match(stderr, /data\/log\/(\.lock|tail\.ndjson): (is no longer the file|was overwr)/);
       assert.match(stderr, /nothing more was acknowledged\n$/);
       assert.notEqual((await follower.nextOf("end")).last_event_id, null);
       if (title.startsWith("is replaced")) {

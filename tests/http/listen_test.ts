@@ -1,9 +1,10 @@
 /** Requests and responses as a handler sees them. They are the same under each runtime. */
 import assert from "node:assert/strict";
-import { lstatSync } from "node:fs";
-import { chmod, writeFile } from "node:fs/promises";
+import { existsSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
+import { chmod, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import type { HttpHandler } from "../../src/http/message.ts";
 import { refusalResponse } from "../../src/api/responses.ts";
 import { listen } from "../../src/http/server.ts";
@@ -60,6 +61,31 @@ test("listen() rejects when its socket path exists", async () => {
     await assert.rejects(started, { code: "EADDRINUSE" });
   });
 });
+
+test("listen() reports another file in place of its socket, and binds again once it is gone", () =>
+  withFolder(async (folder) => {
+    const path = join(folder, "s.sock");
+    const reported = Promise.withResolvers<string>();
+    const server = await listen({
+      path,
+      handler: echo,
+      refusal: refusalResponse,
+      report: reported.resolve,
+      acceptProbeMs: 10,
+    });
+    await writeFile(join(folder, "other"), "other");
+    await rename(join(folder, "other"), path);
+    assert.equal(
+      await reported.promise,
+      `${path}: does not accept connections; reopening the socket`,
+    );
+    while (!existsSync(path)) await setImmediate();
+    assert.equal(readFileSync(path, "utf8"), "other");
+    unlinkSync(path);
+    while (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) await setImmediate();
+    assert.equal((await exchange(path, `GET / HTTP/1.1\r\n${HOST}\r\n`))?.status, 200);
+    await server.close();
+  }));
 
 for (
   const [folderMode, socketMode, title] of [

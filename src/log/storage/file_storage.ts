@@ -76,7 +76,7 @@ async function openOnce(path: string, mode: OpenMode): Promise<StorageFile | nul
     const named = fs.lstatSync(path);
     if (!named.isFile()) throw notRegularFile(path);
     if (isSameFile(named, fs.fstatSync(fd))) {
-      return new OpenedFile(fd, mode === "read" ? fd : reopen(path, fd));
+      return new OpenedFile(path, fd, mode === "read" ? fd : reopen(path, fd));
     }
   } catch (error) {
     fs.closeSync(fd);
@@ -136,6 +136,7 @@ async function listFolder(path: string): Promise<string[] | null> {
  * own descriptor and are queued.
  */
 class OpenedFile implements StorageFile {
+  readonly #path: string; // For errors; a new tail is opened under a temporary name.
   readonly #fd: number;
   readonly #readFd: number;
   /** Settles when the last queued read does. */
@@ -145,7 +146,8 @@ class OpenedFile implements StorageFile {
   #isClosed = false;
 
   /** @param readFd another descriptor for the same file, or `fd` if the file is read-only. */
-  constructor(fd: number, readFd: number) {
+  constructor(path: string, fd: number, readFd: number) {
+    this.#path = path.replace(/\.tmp$/, "");
     this.#fd = fd;
     this.#readFd = readFd;
   }
@@ -155,6 +157,7 @@ class OpenedFile implements StorageFile {
     const [fd, sizeBytes] = [this.#readFd, into.length];
     const read = this.#reading.then(() =>
       transferred(
+        this.#path,
         sizeBytes,
         (at, done) =>
           mode === "blocking"
@@ -173,6 +176,7 @@ class OpenedFile implements StorageFile {
     const [fd, sizeBytes] = [this.#fd, bytes.length];
     try {
       const writtenBytes = await transferred(
+        this.#path,
         sizeBytes,
         (at, done) =>
           mode === "blocking"
@@ -236,6 +240,7 @@ function called<Result = void>(call: (done: Callback<Result>) => void): Promise<
  * @returns the number of bytes transferred.
  */
 async function transferred(
+  path: string,
   sizeBytes: number,
   transfer: (at: number, done: Callback<number>) => void,
 ): Promise<number> {
@@ -246,7 +251,9 @@ async function transferred(
       if (count === 0) break;
       at += count;
     } catch (error) {
-      if (errorCode(error) !== "EINTR") throw error;
+      if (errorCode(error) === "EINTR") continue;
+      (error as Error).message = `${path}: ${(error as Error).message}`;
+      throw error;
     }
   }
   return at;

@@ -13,6 +13,8 @@ export const OWNERSHIP_CHECK_MS = 1000;
 
 export class OwnedStorage implements Storage {
   readonly #inner: Storage;
+  /** Returns damage that the identities of files don't show; null if there is none. */
+  findDamage: () => Promise<string | null> = () => Promise.resolve(null);
   /** The identities of the files and directories that are open, by path. */
   readonly #held = new Map<string, string>();
   #loss: string | null = null;
@@ -23,7 +25,7 @@ export class OwnedStorage implements Storage {
     this.#inner = inner;
   }
 
-  /** What was found in place of the log's files; null while they are in place. */
+  /** What was found in place of the log's files; null while they are in place and whole. */
   get loss(): string | null {
     return this.#loss;
   }
@@ -45,11 +47,13 @@ export class OwnedStorage implements Storage {
 
   async #check(): Promise<string | null> {
     for (const [path, identity] of [...this.#held]) {
+      const found = await this.identity(path);
       // The log itself may have moved the file in the meantime.
-      if (await this.identity(path) === identity || this.#held.get(path) !== identity) continue;
-      this.#loss ??= `${path}: is no longer the file that this process has open`;
+      if (found === identity || this.#held.get(path) !== identity) continue;
+      const what = /:|ENO/.test(found) ? "is no longer the file that this process has open" : found;
+      this.#loss ??= `${path}: ${what}`;
     }
-    return this.#loss;
+    return this.#loss ??= await this.findDamage();
   }
 
   /** @throws {WriterPoisonedError} if the files are no longer those of the log. */

@@ -39,6 +39,8 @@ export class CommitFile {
   head: string | null = null;
   /** Whether the last commit is a clean-shutdown marker. */
   endsClean = false;
+  /** `endBytes` at the last call of `isOverwritten()`. */
+  #seenBytes = 0;
   /** The segments that replace the file for readers; null until it is sealed. */
   sealedIn: readonly SealedFile[] | null = null;
 
@@ -51,6 +53,17 @@ export class CommitFile {
   get backlogBytes(): number {
     const indexBytes = this.batches.sizeBytes + this.index.sizeBytes;
     return Math.max(this.endBytes, indexBytes * BACKLOG_BYTES_PER_INDEX_BYTE);
+  }
+
+  /** Whether another process has truncated the file, as `cp` does, to less than at the last call. */
+  async isOverwritten(): Promise<boolean> {
+    const position = this.#seenBytes - 1;
+    this.#seenBytes = this.endBytes;
+    if (position < 0) return false;
+    // A commit ends with LF. Its place is beyond the end of the file, or a hole before new commits.
+    const byte = new Uint8Array(1);
+    await this.file.read(byte, position).catch(() => byte.fill(LF));
+    return byte[0] !== LF;
   }
 
   /** Switches readers to the renamed file. Returns the old handle, which the caller closes. */

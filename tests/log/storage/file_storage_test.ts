@@ -78,14 +78,16 @@ test("fileStorage() has a blocking write and sync done when the call returns", a
 });
 
 test("fileStorage() opens a file for reading or writing, or creates it", async () => {
-  await withStorage(async (storage) => {
+  await withStorage(async (storage, folder) => {
     for (const mode of ["read", "write"] as const) {
       await assert.rejects(storage.open("f", mode), isNotFound);
     }
     await writeNew(storage, "f", "text");
     await assert.rejects(storage.open("f", "create"), /EEXIST/);
     const reader = await storage.open("f", "read");
-    await assert.rejects(reader.write(Buffer.from("x"), 0));
+    await assert.rejects(reader.write(Buffer.from("x"), 0), ({ message }: Error) => {
+      return message.startsWith(`${join(folder, "f")}: `);
+    });
     await reader.close();
     const writer = await storage.open("f", "write");
     await writer.write(Buffer.from("x"), 0);

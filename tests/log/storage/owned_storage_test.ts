@@ -104,6 +104,29 @@ for (const [what, found, take] of TAKES) {
     }));
 }
 
+/** A commit after that extends the file to its former size. */
+test("OwnedStorage.findLoss() tells that an older copy was written over the tail", () =>
+  withOpenLog(async (log, folder) => {
+    const tail = join(folder, "tail.ndjson");
+    const older = fs.readFileSync(tail);
+    await log.append([preparedBatch("newer")]);
+    assert.equal(await log.storage.findLoss(), null);
+    fs.writeFileSync(tail, older);
+    await log.append([preparedBatch("behind a hole")]);
+    assert.equal(await log.storage.findLoss(), "tail.ndjson: was overwritten");
+    await assert.rejects(log.append([preparedBatch("more")]), WriterPoisonedError);
+  }));
+
+test("OwnedStorage.findLoss() looks at one segment after another", () =>
+  withOpenLog(async (log, folder) => {
+    await log.seal(() => {});
+    const { path } = log.files.sealed.files.at(-1)!;
+    await rename(join(folder, path), join(folder, "taken"));
+    const looks = [];
+    for (const _ of log.files.sealed.files) looks.push(await log.storage.findLoss());
+    assert.ok(looks.includes(`${path}: is missing`), `${looks}`);
+  }));
+
 test("OwnedStorage.findLoss() finds nothing while the log itself moves its files", () =>
   withOpenLog(async (log) => {
     let isOver = false;
