@@ -55,7 +55,7 @@ export class CommitFile {
     return Math.max(this.endBytes, indexBytes * BACKLOG_BYTES_PER_INDEX_BYTE);
   }
 
-  /** Whether another process has truncated the file, as `cp` does, since the last call. */
+  /** Whether another process has truncated the file, as `cp` does, to below its last `endBytes`. */
   async isOverwritten(): Promise<boolean> {
     const position = this.#seenBytes - 1;
     this.#seenBytes = this.endBytes;
