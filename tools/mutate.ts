@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SKIPPED = new Set([".git", "node_modules", "demo"]);
 const TEST_TIMEOUT_MS = 600_000;
 /** Fixed seed and moderate sizes for randomized tests. */
-const ENVIRONMENT = { SEED: "1", HISTORIES: "4" };
+const ENVIRONMENT = { SEED: "1", HISTORIES: "4", FAULT_POINTS: "0.02" };
 
 /** Runs a test file in a source tree. @returns whether it passed. */
 function passes(folder: string, test: string): boolean {

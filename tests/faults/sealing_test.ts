@@ -15,7 +15,7 @@ import { SEED } from "../../tools/support/random.ts";
 import { until } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
-const KILLS = Number(process.env.KILLS ?? 5);
+const KILLS = Number(process.env.KILLS ?? 3);
 const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
 /** Maximum number of descriptors for pending files and for a worker thread in either runtime. */
 const OTHER_FILES_MAX = 20;
