@@ -79,12 +79,10 @@ for (const [name, history] of Object.entries(HISTORIES)) {
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
     const expected = await contentsUpTo(tree, lastOffset);
-    // Every other byte, counted from the end, and no byte at all.
-    for (let size = tail.length - 1; size > lastOffset; size -= 2) {
+    for (let size = lastOffset; size < tail.length; size++) {
       const cut = withTail(tree, truncateAt(tail, size));
       await assertRecovers(cut, expected, `truncated at ${size}`);
     }
-    await assertRecovers(withTail(tree, truncateAt(tail, lastOffset)), expected, "no byte");
     await assertRecovers(tree, await contentsUpTo(tree, tail.length), "whole");
   });
 }
@@ -95,11 +93,11 @@ test("openLog() discards the last commit if one of its bits is flipped, and refu
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
     const expected = await contentsUpTo(tree, lastOffset);
-    // Flips bit 0 of the first byte, bit 1 of the third byte, and so on.
-    for (let byte = 0; byte < tail.length; byte += 2) {
-      const bit = 8 * byte + (byte >> 1) % 8;
+    for (let bit = 0; bit < tail.length * 8; bit++) {
+      // Flips one bit per byte: bit 0 of the first, bit 1 of the second, and so on.
+      if (bit % 8 !== (bit >> 3) % 8) continue;
       const damaged = withTail(tree, flipBit(tail, bit));
-      if (byte < lastOffset) await assertRefused(damaged, `bit ${bit}`);
+      if (bit >> 3 < lastOffset) await assertRefused(damaged, `bit ${bit}`);
       else await assertRecovers(damaged, expected, `bit ${bit}`);
     }
   }
