@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
+import { treeHash } from "../faults/support/crash_points.ts";
 import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
@@ -29,17 +30,25 @@ const HISTORIES: Record<string, string[][]> = {
   "a commit after a clean shutdown": [["a"], [], ["b"]],
 };
 
+/** The batches that a second open reads, by a hash of the recovered files. */
+const readAgain = new Map<string, BatchEntry[]>();
+
 /** Opens a log, and checks that a second open changes nothing and reads the same events. */
 async function recoverTwice(tree: Tree) {
   const first = new SimulatedDisk(tree);
   const opened = await openTestLog(first);
+  const batches = await unsealedBatches(opened.log);
   const afterFirst = first.tree();
-  const second = new SimulatedDisk(afterFirst);
-  const again = await openTestLog(second);
-  assert.deepEqual(second.tree(), afterFirst);
-  assert.deepEqual(await unsealedBatches(again.log), await unsealedBatches(opened.log));
-  assert.deepEqual(again.reports, []);
-  return { ...opened, tree: afterFirst };
+  const hash = treeHash(afterFirst);
+  if (!readAgain.has(hash)) {
+    const second = new SimulatedDisk(afterFirst);
+    const again = await openTestLog(second);
+    assert.deepEqual(second.tree(), afterFirst);
+    assert.deepEqual(again.reports, []);
+    readAgain.set(hash, await unsealedBatches(again.log));
+  }
+  assert.deepEqual(readAgain.get(hash), batches);
+  return { ...opened, batches, tree: afterFirst };
 }
 
 /** What a log with a valid tail contains. */
@@ -58,12 +67,12 @@ async function contentsUpTo(tree: Tree, sizeBytes: number): Promise<Contents> {
 
 /** Checks that `tree` opens with only the expected commits. */
 async function assertRecovers(tree: Tree, expected: Contents, label: string): Promise<void> {
-  const { log, reports, tree: recovered } = await recoverTwice(tree);
+  const { log, reports, batches, tree: recovered } = await recoverTwice(tree);
   assert.ok(
     tailOf(recovered).equals(expected.tail),
     `${label}: the tail ends after the last commit`,
   );
-  assert.deepEqual(await unsealedBatches(log), expected.batches, label);
+  assert.deepEqual(batches, expected.batches, label);
   assert.equal(log.snapshot.frontier, expected.frontier, label);
   const removedBytes = tailOf(tree).length - expected.tail.length;
   const reported = removedBytes === 0 ? [] : [
