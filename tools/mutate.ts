@@ -1,7 +1,7 @@
 /**
  * Mutation testing. Applies one deliberate bug at a time (`mutations.ts`) to a copy of this tree,
  * and expects the tests to fail. Exits with status 1 if a bug survives. Arguments select the
- * mutations whose names contain them. The tests must pass on the unmodified copy.
+ * mutations whose names or tests contain them. The tests must pass on the unmodified copy.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -58,7 +58,9 @@ function assertPassing(folder: string, mutations: readonly Mutation[]): void {
 }
 
 const words = process.argv.slice(2);
-const chosen = MUTATIONS.filter(({ name }) => words.every((word) => name.includes(word)));
+const chosen = MUTATIONS.filter(({ name, tests }) =>
+  words.every((word) => [name, ...tests].some((text) => text.includes(word)))
+);
 const folder = mkdtempSync(join(tmpdir(), "mutate-"));
 try {
   const filter = (path: string) => !SKIPPED.has(basename(path));
