@@ -1,7 +1,7 @@
 /**
  * Mutation testing. Applies one deliberate bug at a time (`mutations.ts`) to a copy of this tree,
  * and expects the tests to fail. Exits with status 1 if a bug survives. Arguments select the
- * mutations whose names contain them. The tests must pass on the unmodified copy.
+ * mutations whose names or tests contain them. The tests must pass on the unmodified copy.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SKIPPED = new Set([".git", "node_modules", "demo"]);
 const TEST_TIMEOUT_MS = 600_000;
 /** Fixed seed and moderate sizes for randomized tests. */
-const ENVIRONMENT = { SEED: "1", HISTORIES: "4" };
+const ENVIRONMENT = { SEED: "1", HISTORIES: "4", FAULT_POINTS: "0.02" };
 
 /** Runs a test file in a source tree. @returns whether it passed. */
 function passes(folder: string, test: string): boolean {
@@ -58,7 +58,9 @@ function assertPassing(folder: string, mutations: readonly Mutation[]): void {
 }
 
 const words = process.argv.slice(2);
-const chosen = MUTATIONS.filter(({ name }) => words.every((word) => name.includes(word)));
+const chosen = MUTATIONS.filter(({ name, tests }) =>
+  words.every((word) => [name, ...tests].some((text) => text.includes(word)))
+);
 const folder = mkdtempSync(join(tmpdir(), "mutate-"));
 try {
   const filter = (path: string) => !SKIPPED.has(basename(path));

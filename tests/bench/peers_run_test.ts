@@ -7,7 +7,7 @@ import { findPeer } from "../../bench/peers/peer_process.ts";
 import { withFolder } from "../../tools/support/program.ts";
 import { runBench, startBench } from "./support/run_bench.ts";
 
-const ROWS = "single-1,batch-100-16,replay-tail,deliver,key-lookup,seal,verify";
+const ROWS = "single-1,replay-tail,key-lookup,verify";
 
 test("bench/peers measures the service, its floor and installed peers, and draws the result", () =>
   withFolder(async (folder) => {
@@ -15,8 +15,7 @@ test("bench/peers measures the service, its floor and installed peers, and draws
     await chmod(folder, 0o711);
     const sizes = ["--starts", "1", "--seconds", "0.05", "--events", "2000", "--rows", ROWS];
     const { report, stderr } = await runBench("peers/main", folder, sizes);
-    const labels = ["single-1", "batch-100-16", "replay-tail"];
-    labels.push("deliver p50", "deliver p99", "key-lookup p50", "seal", "verify");
+    const labels = ["single-1", "replay-tail", "key-lookup p50", "verify"];
     assert.deepEqual(report.rows.map(({ row }) => row), labels);
     const [hasRedis, hasPostgres] = [findPeer("redis-server"), findPeer("postgres")];
     assert.equal(stderr.includes("apt-get install redis-server"), hasRedis === null);

@@ -32,7 +32,7 @@ const UNSUPPORTED: [from: string, to: string][] = [
 
 for (const command of [["serve"], ["seal"], ["verify", "--chain"]]) {
   test(`${command.join(" ")} exits 4 for an unsupported mode or anchor`, async () => {
-    for (const [from, to] of command[0] === "serve" ? UNSUPPORTED : UNSUPPORTED.slice(1, 3)) {
+    for (const [from, to] of command[0] === "serve" ? UNSUPPORTED : UNSUPPORTED.slice(1, 2)) {
       const { code, stderr } = await runOn(from, to, command);
       assert.equal(code, 4, stderr);
       assert.match(stderr, /service\.toml: \[(security|integrity)\] \w+ \w+ is not supported/);
@@ -42,9 +42,6 @@ for (const command of [["serve"], ["seal"], ["verify", "--chain"]]) {
 
 const UNUSABLE: [from: string, to: string, reason: RegExp][] = [
   ["max_limit = 100000", "max_limit = 0", /\[replay\] max_limit must be at least 1, got 0/],
-  ["[replay]", "[query]\n[replay]", /^The \[query\] section is no longer supported\./],
-  ['mode = "open"', 'mode = "closed"', /\[security\] mode/],
-  ["[replay]", "[relay]", /\[relay\] is unknown/],
   ['token = ""', 'token = "s3cret', /line \d+/],
 ];
 

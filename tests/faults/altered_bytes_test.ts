@@ -35,7 +35,7 @@ import {
 } from "./support/altered_requests.ts";
 
 const SEED = testSeed();
-const FLIPS = Number(process.env.FLIPS ?? 60);
+const FLIPS = Number(process.env.FLIPS ?? 30);
 const LOG = await buildAlteredLog();
 const PLACES = await placesOf(LOG.tree);
 const KINDS = [...PLACES.keys()];

@@ -21,9 +21,9 @@ const random = seededRandom(seed);
 const CALLS = "fsync,fdatasync,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink," +
   "unlinkat,rmdir,mkdir,mkdirat,pwrite64";
 /** Kills, each at a random call of one thread. A whole backup makes about as many per thread. */
-const KILLS = Number(process.env.BACKUP_KILLS ?? 6);
+const KILLS = Number(process.env.BACKUP_KILLS ?? 3);
 const KILL_CALL_MAX = 12;
-const ROUNDS = Number(process.env.BACKUP_ROUNDS ?? 6);
+const ROUNDS = Number(process.env.BACKUP_ROUNDS ?? 3);
 /** Rotates and seals a tail of a few events. */
 const ROTATE_BYTES = 4096;
 

@@ -13,7 +13,7 @@ import { SEED } from "../../tools/support/random.ts";
 import { ATTACK_COUNT } from "./support/crafted_mutations.ts";
 
 const READER = fileURLToPath(new URL("support/crafted_reader.ts", import.meta.url));
-const COUNT = Number(process.env.CRAFTED ?? ATTACK_COUNT + 100);
+const COUNT = Number(process.env.CRAFTED ?? ATTACK_COUNT + 50);
 /** Time for one segment, on a busy machine. */
 const SEGMENT_MS_MAX = 30_000;
 const PEAK_MIB_MAX = 1024;

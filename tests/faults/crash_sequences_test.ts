@@ -28,7 +28,7 @@ import {
 } from "./support/crash_session.ts";
 import type { Base } from "./support/log_run.ts";
 
-const SAMPLED_PAIRS = 2;
+const SAMPLED_PAIRS = 1;
 const seed = testSeed();
 const { CRASH_STEPS, CRASH_DEPTH, CRASH_SHARD = "0/1" } = process.env;
 const [SHARD, SHARDS] = CRASH_SHARD.split("/").map(Number) as [number, number];

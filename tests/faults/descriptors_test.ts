@@ -39,7 +39,7 @@ const SEGMENTS = 3;
 const PENDING_FILES = 12;
 /** Initial descriptor limit, lowered until FAILURES runs have failed, each at an earlier step. */
 const LIMIT_FIRST = 42;
-const FAILURES = 8;
+const FAILURES = 5;
 
 function config(dir: string): string[] {
   return ["--config", join(dir, "service.toml")];

@@ -14,7 +14,7 @@ import { batch } from "../support/batches.ts";
 import { FOLLOW_PIECE_BYTES } from "../../src/api/follow_response.ts";
 
 const FOLLOWERS = 200;
-const EVENTS = 10_000;
+const EVENTS = 5_000;
 const BATCH_EVENTS = 100;
 /** Time limit for delivery. When it expires, the test reports each follower's progress. */
 const DELIVERY_TIMEOUT_MS = 90_000;

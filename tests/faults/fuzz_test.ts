@@ -15,7 +15,7 @@ import { FuzzClient, type FuzzRecord } from "./support/fuzz_client.ts";
 import { SentRequests, SpoiledBatches } from "./support/fuzz_sent.ts";
 import { soakThrough } from "./support/soaked.ts";
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3000);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 1500);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
 /** Maximum number of requests per round. Each round starts with an empty log. */
 const ROUND_REQUESTS_MAX = 3000;

@@ -13,7 +13,7 @@ import { randomInteger, randomItem, SEED, seededRandom } from "../../tools/suppo
 import { untilBatches } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
-const KILLS = Number(process.env.KILLS ?? 25);
+const KILLS = Number(process.env.KILLS ?? 13);
 /** Maximum number of receipts before a kill during ingest. A short delay may follow. */
 const RECEIPTS_MAX = 30;
 const MOMENT_MS_MAX = 5;

@@ -16,7 +16,7 @@ import { randomItem, SEED } from "../../tools/support/random.ts";
 import { untilBatches } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
-const KILLS = Number(process.env.SEAL_KILLS ?? 4);
+const KILLS = Number(process.env.SEAL_KILLS ?? 2);
 /** Maximum number of kills that come too early or too late, for each kill that counts. */
 const MISSES_MAX = 20;
 /** Factor by which the maximum delay is shortened after a kill came too late. */

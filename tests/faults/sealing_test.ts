@@ -15,14 +15,14 @@ import { SEED } from "../../tools/support/random.ts";
 import { until } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
-const KILLS = Number(process.env.KILLS ?? 5);
-const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 512) * 1024;
+const KILLS = Number(process.env.KILLS ?? 3);
+const ROTATE_BYTES = Number(process.env.ROTATE_KIB ?? 256) * 1024;
 /** Maximum number of descriptors for pending files and for a worker thread in either runtime. */
 const OTHER_FILES_MAX = 20;
 const SEGMENTS_WANTED = 3;
 const SETTLE_MS_MAX = 30_000;
 /** Maximum delay between a rotation and a kill, about twice the duration of a seal. */
-const MOMENT_MS_MAX = 400;
+const MOMENT_MS_MAX = 200;
 
 function filesIn({ logDir }: ServedLog, folder: string): string[] {
   return readdirSync(join(logDir, folder));

@@ -47,7 +47,7 @@ import { commitOffsets, joinPieces, openTestLog } from "../support/test_log.ts";
 import { fullLog, verifyTree } from "../support/verifying.ts";
 
 const SEED = testSeed();
-const FLIPS = Number(process.env.TAMPER_FLIPS ?? 300);
+const FLIPS = Number(process.env.TAMPER_FLIPS ?? 150);
 
 const FULL = await fullLog();
 const PATHS = [...FULL].filter(([, bytes]) => bytes !== null && bytes.length > 0).map(([p]) => p);

@@ -4,6 +4,8 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
+import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
+import { treeHash } from "../faults/support/crash_points.ts";
 import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
@@ -28,31 +30,51 @@ const HISTORIES: Record<string, string[][]> = {
   "a commit after a clean shutdown": [["a"], [], ["b"]],
 };
 
+/** The batches that a second open reads, by a hash of the recovered files. */
+const readAgain = new Map<string, BatchEntry[]>();
+
 /** Opens a log, and checks that a second open changes nothing and reads the same events. */
 async function recoverTwice(tree: Tree) {
   const first = new SimulatedDisk(tree);
   const opened = await openTestLog(first);
+  const batches = await unsealedBatches(opened.log);
   const afterFirst = first.tree();
-  const second = new SimulatedDisk(afterFirst);
-  const again = await openTestLog(second);
-  assert.deepEqual(second.tree(), afterFirst);
-  assert.deepEqual(await unsealedBatches(again.log), await unsealedBatches(opened.log));
-  assert.deepEqual(again.reports, []);
-  return { ...opened, tree: afterFirst };
+  const hash = treeHash(afterFirst);
+  if (!readAgain.has(hash)) {
+    const second = new SimulatedDisk(afterFirst);
+    const again = await openTestLog(second);
+    assert.deepEqual(second.tree(), afterFirst);
+    assert.deepEqual(again.reports, []);
+    readAgain.set(hash, await unsealedBatches(again.log));
+  }
+  assert.deepEqual(readAgain.get(hash), batches);
+  return { ...opened, batches, tree: afterFirst };
 }
 
-/** Checks that `tree` opens with only the commits in `expectedTail`. */
-async function assertRecovers(tree: Tree, expectedTail: Buffer, label: string): Promise<void> {
-  const { log, reports, tree: recovered } = await recoverTwice(tree);
+/** What a log with a valid tail contains. */
+interface Contents {
+  tail: Buffer;
+  batches: BatchEntry[];
+  frontier: string | null;
+}
+
+/** Opens a log with only the first `sizeBytes` of its tail, the end of a commit. */
+async function contentsUpTo(tree: Tree, sizeBytes: number): Promise<Contents> {
+  const tail = tailOf(tree).subarray(0, sizeBytes);
+  const { log } = await openTestLog(new SimulatedDisk(withTail(tree, tail)));
+  return { tail, batches: await unsealedBatches(log), frontier: log.snapshot.frontier };
+}
+
+/** Checks that `tree` opens with only the expected commits. */
+async function assertRecovers(tree: Tree, expected: Contents, label: string): Promise<void> {
+  const { log, reports, batches, tree: recovered } = await recoverTwice(tree);
   assert.ok(
-    tailOf(recovered).equals(expectedTail),
+    tailOf(recovered).equals(expected.tail),
     `${label}: the tail ends after the last commit`,
   );
-  const expected = await openTestLog(new SimulatedDisk(withTail(tree, expectedTail)));
-  const batches = await unsealedBatches(log);
-  assert.deepEqual(batches, await unsealedBatches(expected.log), label);
-  assert.equal(log.snapshot.frontier, expected.log.snapshot.frontier, label);
-  const removedBytes = tailOf(tree).length - expectedTail.length;
+  assert.deepEqual(batches, expected.batches, label);
+  assert.equal(log.snapshot.frontier, expected.frontier, label);
+  const removedBytes = tailOf(tree).length - expected.tail.length;
   const reported = removedBytes === 0 ? [] : [
     `${TAIL_FILE}: removed ${removedBytes} bytes of an unfinished commit after ` +
     (log.snapshot.frontier === null ? "the start of the file" : `event ${log.snapshot.frontier}`),
@@ -65,11 +87,12 @@ for (const [name, history] of Object.entries(HISTORIES)) {
     const tree = await logTree(history);
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
+    const expected = await contentsUpTo(tree, lastOffset);
     for (let size = lastOffset; size < tail.length; size++) {
       const cut = withTail(tree, truncateAt(tail, size));
-      await assertRecovers(cut, tail.subarray(0, lastOffset), `truncated at ${size}`);
+      await assertRecovers(cut, expected, `truncated at ${size}`);
     }
-    await assertRecovers(tree, tail, "whole");
+    await assertRecovers(tree, await contentsUpTo(tree, tail.length), "whole");
   });
 }
 
@@ -78,12 +101,13 @@ test("openLog() discards the last commit if one of its bits is flipped, and refu
     const tree = await logTree(history);
     const tail = tailOf(tree);
     const lastOffset = commitOffsets(tail).at(-2)!;
+    const expected = await contentsUpTo(tree, lastOffset);
     for (let bit = 0; bit < tail.length * 8; bit++) {
       // Flips one bit per byte: bit 0 of the first, bit 1 of the second, and so on.
       if (bit % 8 !== (bit >> 3) % 8) continue;
       const damaged = withTail(tree, flipBit(tail, bit));
       if (bit >> 3 < lastOffset) await assertRefused(damaged, `bit ${bit}`);
-      else await assertRecovers(damaged, tail.subarray(0, lastOffset), `bit ${bit}`);
+      else await assertRecovers(damaged, expected, `bit ${bit}`);
     }
   }
 });
@@ -103,8 +127,9 @@ test("openLog() removes bytes after the last commit that are not a commit", asyn
       tail.toString().replace(/"bytes":\d+/, '"bytes":9007199254740991').split("\n", 1)[0] + "\n",
     ),
   };
+  const expected = await contentsUpTo(tree, tail.length);
   for (const [name, bytes] of Object.entries(garbage)) {
-    await assertRecovers(withTail(tree, appendBytes(tail, bytes)), tail, name);
+    await assertRecovers(withTail(tree, appendBytes(tail, bytes)), expected, name);
   }
 });
 
@@ -112,11 +137,12 @@ test("openLog() discards the last commit if only some of its blocks reached the 
   const tree = await logTree([["a"], ["b", "c", "d", "e", "f", "g", "h"]]);
   const tail = tailOf(tree);
   const lastOffset = commitOffsets(tail).at(-2)!;
+  const expected = await contentsUpTo(tree, lastOffset);
   const blockBytes = 512;
   for (let start = lastOffset; start < tail.length; start += blockBytes) {
     const torn = Buffer.from(tail);
     torn.fill(0, start, Math.min(torn.length, start + blockBytes));
-    await assertRecovers(withTail(tree, torn), tail.subarray(0, lastOffset), `zeros at ${start}`);
+    await assertRecovers(withTail(tree, torn), expected, `zeros at ${start}`);
   }
 });
 
@@ -209,7 +235,8 @@ test("openLog() recovers and reads commits larger than its read buffer", async (
   const tail = tailOf(tree);
   const offsets = commitOffsets(tail);
   const cut = withTail(tree, truncateAt(tail, tail.length - 1));
-  await assertRecovers(cut, tail.subarray(0, offsets.at(-2)), "the last commit truncated");
+  const expected = await contentsUpTo(tree, offsets.at(-2)!);
+  await assertRecovers(cut, expected, "the last commit truncated");
   await assertRefused(withTail(tree, flipBit(tail, 8 * 5000)), "the first commit damaged");
 });
 

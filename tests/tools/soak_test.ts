@@ -1,44 +1,15 @@
-/**
- * Short soaks find no violation in a correct service, and detect damage that the test inflicts on
- * the log of a stopped service.
- */
+/** The soak finds what a service has lost. The tests in `tests/faults/` soak a correct one. */
 import assert from "node:assert/strict";
-import { readdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { type Disturbance, DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
-import { runSoak, SoakError, type SoakOptions } from "../../tools/soak/run.ts";
-import { type CliExit, spawnScript, withFolder } from "../../tools/support/program.ts";
+import type { Scene } from "../../tools/soak/disturbances.ts";
+import { SoakError } from "../../tools/soak/run.ts";
+import { withFolder } from "../../tools/support/program.ts";
+import { soakThrough } from "../faults/support/soaked.ts";
 import { loseTail } from "../support/lost_tail.ts";
 import { until } from "../support/scenes.ts";
 import { testSeed } from "../../tools/support/random.ts";
-import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
-
-const SOAK = fileURLToPath(new URL("../../tools/soak.ts", import.meta.url));
-
-function soak(dir: string, deck: Disturbance[], options: Partial<SoakOptions> = {}) {
-  const { signal } = new AbortController();
-  const runtimes = [THIS_RUNTIME];
-  const fixed = { dir, seed, runtimes, deck, report: () => {}, signal, loadMsMax: 500 };
-  return runSoak({ ...fixed, ...options });
-}
-
-function runTool(args: string[]): Promise<CliExit> {
-  return spawnScript(SOAK, args, { permissions: ["--allow-all"] }).exited;
-}
-
-/** The error with which the soak fails. */
-async function failureOf(soaking: Promise<unknown>): Promise<SoakError> {
-  try {
-    await soaking;
-  } catch (error) {
-    assert.ok(error instanceof SoakError, String(error));
-    return error;
-  }
-  assert.fail("the soak found no violation");
-}
 
 /** Waits until every kind of client has received something. */
 function untilBusy(scene: Scene): Promise<void> {
@@ -49,17 +20,6 @@ function untilBusy(scene: Scene): Promise<void> {
 }
 
 const seed = testSeed();
-test(`runSoak() finds no violation across a kill, a seal and a verify (SEED=${seed})`, () =>
-  withFolder(async (dir) => {
-    const { kill, seal, verify } = DISTURBANCES;
-    const { tally } = await soak(dir, [kill, seal, verify, untilBusy]);
-    assert.ok(tally.of("kills") >= 1);
-    assert.equal(tally.of("seals"), 1);
-    assert.equal(tally.of("verifies"), 2);
-    // Each event is audited during the run and at the end. Some batches never got a response.
-    assert.ok(tally.of("audited") >= 2 * tally.of("events"), tally.toString());
-    assert.deepEqual(await readdir(dir), [], "nothing is left behind");
-  }));
 
 /** Messages for the violation. The audit, a writer, a reader or a follower may detect it first. */
 const LOSSES = new RegExp([
@@ -77,26 +37,8 @@ test(`runSoak() detects lost acknowledged batches (SEED=${seed})`, () =>
       await untilBusy(scene);
       await loseTail(scene, KEPT_BYTES);
     };
-    const { message, dir: kept } = await failureOf(soak(dir, [lose]));
-    assert.match(message, LOSSES);
-    assert.ok((await stat(join(kept, "service.toml"))).isFile(), "the log is preserved");
-  }));
-
-test(`runSoak() fails when the service exits unexpectedly (SEED=${seed})`, () =>
-  withFolder(async (dir) => {
-    const killSecretly = async ({ served, failing }: Scene) => {
-      process.kill(served.pid!, "SIGKILL");
-      await new Promise((resolve) => failing.addEventListener("abort", resolve));
-    };
-    const { message } = await failureOf(soak(dir, [killSecretly]));
-    assert.match(message, /serve exited unexpectedly: SIGKILL/);
-  }));
-
-test(`tools/soak.ts reports success on one line and exits 0 (SEED=${seed})`, () =>
-  withFolder(async (dir) => {
-    const args = ["--minutes", "0.02", "--seed", String(seed), "--dir", dir];
-    const { code, stdout, stderr } = await runTool(args);
-    assert.equal(code, 0, stderr + stdout);
-    assert.match(stdout, /^soak passed: [^\n]* batches, [^\n]*\n$/);
-    assert.deepEqual(await readdir(dir), []);
+    const error = await soakThrough([lose], { dir, loadMsMax: 500 }).then(() => null, (e) => e);
+    assert.ok(error instanceof SoakError, `the soak found a violation: ${error}`);
+    assert.match(error.message, LOSSES);
+    assert.ok((await stat(join(error.dir, "service.toml"))).isFile(), "the log is preserved");
   }));

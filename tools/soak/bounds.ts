@@ -10,8 +10,12 @@ const MIB = 1024 * 1024;
 // Load.
 
 export const WRITERS = 6;
-export const READERS = 2;
-export const FOLLOWERS = 4;
+export interface ClientCounts {
+  writers: number;
+  readers: number;
+  followers: number;
+}
+export const SOAK_CLIENTS: ClientCounts = { writers: WRITERS, readers: 2, followers: 4 };
 /** Maximum average rate of a writer, low enough for the disk to fill slowly. */
 export const WRITER_BYTES_PER_SECOND = 0.75 * MIB;
 /** Maximum pause of a writer after a small batch, in milliseconds. */

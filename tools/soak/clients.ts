@@ -1,14 +1,9 @@
 /** The clients that load a log. */
+import type { ClientCounts } from "./bounds.ts";
 import { LogFollower } from "./follower.ts";
 import type { Load } from "./load.ts";
 import { Reader } from "./reader.ts";
 import { Writer } from "./writer.ts";
-
-export interface ClientCounts {
-  writers: number;
-  readers: number;
-  followers: number;
-}
 
 /**
  * Runs clients until the load ends, and resolves when all have ended. @param number number of the

@@ -6,14 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { RuntimeName } from "../support/runtimes.ts";
 import { type Random, randomInteger } from "../support/random.ts";
 import { Audit, type KnownHeads } from "./audit.ts";
-import {
-  ANSWER_TIMEOUT_MS,
-  FOLLOWERS,
-  LOAD_MS_MIN,
-  READERS,
-  SAMPLE_MS,
-  WRITERS,
-} from "./bounds.ts";
+import { ANSWER_TIMEOUT_MS, type ClientCounts, LOAD_MS_MIN, SAMPLE_MS } from "./bounds.ts";
 import { runClients } from "./clients.ts";
 import type { Disturbance, Scene } from "./disturbances.ts";
 import { Ledger } from "./ledger.ts";
@@ -38,6 +31,7 @@ export interface RoundOptions {
   runtimes: readonly RuntimeName[];
   /** Returns the next fault; null when the soak is over. */
   nextDisturbance: () => Disturbance | null;
+  clients: ClientCounts;
   /** Maximum duration of the load between two faults. */
   loadMsMax: number;
   /** The round ends at this number of batches. */
@@ -130,7 +124,7 @@ class Round {
 
   /** Resolves when all clients have ended. */
   #startClients(): Promise<void> {
-    const { seed, number, tally } = this.#options;
+    const { seed, number, clients, tally } = this.#options;
     const load: Load = {
       seed,
       client: this.#served.client,
@@ -140,8 +134,7 @@ class Round {
       ending: this.#ending.signal,
       failing: this.#failing.signal,
     };
-    const counts = { writers: WRITERS, readers: READERS, followers: FOLLOWERS };
-    return runClients(load, number, counts, (error) => this.#failing.abort(error));
+    return runClients(load, number, clients, (error) => this.#failing.abort(error));
   }
 
   /** Runs until the faults end or the log reaches its maximum size. */

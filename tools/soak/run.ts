@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RuntimeName } from "../support/runtimes.ts";
 import { randomInteger } from "../support/random.ts";
-import { LOAD_MS_MAX, ROUND_BATCHES_MAX } from "./bounds.ts";
+import { type ClientCounts, LOAD_MS_MAX, ROUND_BATCHES_MAX, SOAK_CLIENTS } from "./bounds.ts";
 import type { Disturbance } from "./disturbances.ts";
 import { runRound } from "./round.ts";
 import { Tally } from "./tally.ts";
@@ -26,6 +26,8 @@ export interface SoakOptions {
   deck: readonly Disturbance[];
   /** By default, the soak runs until each fault in the deck has occurred once. */
   durationMs?: number;
+  /** Default: SOAK_CLIENTS. */
+  clients?: ClientCounts;
   /** Maximum duration of the load between two faults; default LOAD_MS_MAX. */
   loadMsMax?: number;
   /** Maximum number of batches in one log; default ROUND_BATCHES_MAX. */
@@ -61,14 +63,16 @@ export class SoakError extends Error {
 /** @throws {SoakError} on a violation, any other failure, or an abort. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const { seed, runtimes, rotateBytes, report, signal } = options;
-  const { loadMsMax = LOAD_MS_MAX, roundBatchesMax = ROUND_BATCHES_MAX } = options;
+  const { clients = SOAK_CLIENTS, loadMsMax = LOAD_MS_MAX } = options;
+  const { roundBatchesMax = ROUND_BATCHES_MAX } = options;
   const [tally, vitals, startMs] = [new Tally(), new Vitals(), performance.now()];
   const elapsedMs = () => performance.now() - startMs;
   const timer = setInterval(() => {
     report(`${Math.round(elapsedMs() / 1000)} s: ${tally}; ${vitals.latest}`);
   }, PROGRESS_MS);
   const nextDisturbance = dealFrom(options, elapsedMs);
-  const shared = { seed, runtimes, rotateBytes, tally, vitals, signal, loadMsMax, roundBatchesMax };
+  const limits = { rotateBytes, loadMsMax, roundBatchesMax };
+  const shared = { seed, runtimes, clients, ...limits, tally, vitals, signal };
   let isOver = false;
   let summary = "";
   const next = () => {

@@ -48,7 +48,7 @@ export const FULL_VARIETY: Variety = {
   randomStates: 16,
 };
 /** Fewer states, for a test that takes seconds. */
-export const SAMPLED_VARIETY: Variety = { ...FULL_VARIETY, cutEveryBytes: null, randomStates: 4 };
+export const SAMPLED_VARIETY: Variety = { ...FULL_VARIETY, cutEveryBytes: null, randomStates: 2 };
 /** Even fewer states, for crashes during recovery. */
 export const SMALL_VARIETY: Variety = {
   shapes: ["no bytes", "all bytes", "every other sector"],

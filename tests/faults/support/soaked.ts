@@ -11,6 +11,8 @@ import { THIS_RUNTIME } from "../../../tools/support/runtimes.ts";
 
 /** Maximum duration of the load between two faults. */
 const LOAD_MS_MAX = 100;
+/** Half the clients of a long soak. */
+const CLIENTS = { writers: 3, readers: 1, followers: 2 };
 
 /** Runs a sequence of faults. @throws {SoakError} if the service broke a guarantee. */
 export function soakThrough(
@@ -23,6 +25,7 @@ export function soakThrough(
       seed: SEED,
       runtimes: [THIS_RUNTIME],
       deck,
+      clients: CLIENTS,
       loadMsMax: LOAD_MS_MAX,
       report: () => {},
       signal: new AbortController().signal,

@@ -11,6 +11,7 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "../../../src/log/storage/file_names.ts";
 import { StorageFullError } from "../../../src/log/storage/errors.ts";
+import { treeHash } from "../../faults/support/crash_points.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealAll } from "../../support/sealing.ts";
 import { SealingSteps, untilQuiet } from "../../support/sealing_steps.ts";
@@ -93,20 +94,25 @@ async function operationsOf(tree: Tree): Promise<readonly Operation[]> {
   return operations;
 }
 
-for (const [name, crash] of Object.entries(CRASHES)) {
-  test(`a crash at any step of sealing during commits loses nothing, ${name}`, async () => {
-    const tree = await startTree();
-    const operations = await operationsOf(tree);
-    const places = operations.flatMap((operation, n) => changesDisk(operation) ? [n] : []);
-    assert.ok(places.length > 45, `${places.length} steps`);
-    for (const place of places) {
-      const label = `stopped before operation ${place}`;
-      const { storage, acknowledged } = await run(
-        tree,
-        (at) => at >= place ? { errno: "EIO" } : null,
-      );
-      storage.hook = null;
+test("a crash at any step of sealing during commits loses nothing", async () => {
+  const tree = await startTree();
+  const operations = await operationsOf(tree);
+  const places = operations.flatMap((operation, n) => changesDisk(operation) ? [n] : []);
+  assert.ok(places.length > 45, `${places.length} steps`);
+  // Many steps leave the same files.
+  const checked = new Set<string>();
+  for (const place of places) {
+    const { storage, acknowledged } = await run(
+      tree,
+      (at) => at >= place ? { errno: "EIO" } : null,
+    );
+    storage.hook = null;
+    for (const [name, crash] of Object.entries(CRASHES)) {
+      const label = `stopped before operation ${place}, ${name}`;
       const left = storage.crash(crash);
+      const state = `${treeHash(left.tree())} ${acknowledged}`;
+      if (checked.has(state)) continue;
+      checked.add(state);
       const batchIds = await heldBy(left);
       assertHeld(batchIds, acknowledged, label);
       assert.deepEqual(await heldBy(left.crash()), batchIds, `${label}: made durable`);
@@ -115,8 +121,8 @@ for (const [name, crash] of Object.entries(CRASHES)) {
       const { report } = await verifyStorage(left, { chain: false });
       assert.ok(report.ok && report.orphans.length === 0, `${label}: ${JSON.stringify(report)}`);
     }
-  });
-}
+  }
+});
 
 /**
  * Whether a failure of an operation may fail a commit or stop the writer, not only delay sealing.
