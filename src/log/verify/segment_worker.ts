@@ -1,4 +1,4 @@
-/** The worker thread of `segment_threads.ts`. */
+/** The worker thread of `verify.ts`: verifies a segment. */
 import { answerRequests } from "../../threads/thread_pool.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import { fileStorage } from "../storage/file_storage.ts";

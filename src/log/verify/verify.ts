@@ -5,8 +5,10 @@
  * Without an anchor outside the log, the loss of complete commits at its end can't be detected,
  * since the rest is a valid earlier state.
  */
+import { availableParallelism } from "node:os";
 import { quoteString } from "../../event/json/canonical_json.ts";
 import { sumOf } from "../../sum.ts";
+import { ThreadPool } from "../../threads/thread_pool.ts";
 import {
   findUnlisted,
   isWithinPending,
@@ -24,8 +26,15 @@ import { type BatchIdentity, HistoryCheck } from "../wal/history_check.ts";
 import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
 import { SealedHistory } from "../segment/sealed_history.ts";
 import { checkRun } from "./run_check.ts";
-import { segmentThreads } from "./segment_threads.ts";
+import type { ExpectedSegment } from "../segment/segment_metadata.ts";
 import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
+import type { SegmentRequest } from "./segment_worker.ts";
+
+/** Maximum number of threads that verify segments. Each thread uses 32 to 64 MiB. */
+const THREADS_MAX = 8;
+
+/** Verifying a log smaller than this takes less time than starting threads. */
+const SEGMENT_THREADS_BYTES_MIN = 8 * 1024 * 1024;
 
 /** A damaged file, or one that could not be read. */
 export interface Damage<Code = FailureCode | "not checked"> {
@@ -276,6 +285,19 @@ class LogVerifier {
       this.#failure = error;
     }
   }
+}
+
+/**
+ * Returns one thread per core to verify segments, which are independent of each other; null if they
+ * don't pay off. This thread verifies none, since its young generation cannot be limited.
+ */
+function segmentThreads(
+  segments: readonly ExpectedSegment[],
+): ThreadPool<SegmentRequest, CheckedSegment> | null {
+  const threadsMax = Math.min(availableParallelism(), segments.length, THREADS_MAX);
+  const sizeBytes = sumOf(segments, ({ bytes }) => bytes);
+  if (threadsMax < 2 || sizeBytes < SEGMENT_THREADS_BYTES_MIN) return null;
+  return new ThreadPool(new URL("./segment_worker.ts", import.meta.url), { threadsMax });
 }
 
 function spelled(text: string): string {
