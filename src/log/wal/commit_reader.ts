@@ -71,9 +71,9 @@ export class CommitReader {
   /** Returns the length of the header line, including its LF; null if no line ends in range. */
   async #readHeader(): Promise<number | null> {
     for (let searchedBytes = 0; searchedBytes <= COMMIT_HEADER_BYTES_MAX;) {
-      const newline = this.#buffer.indexOf(LF, this.#start + searchedBytes);
-      // Bytes after #filled are stale.
-      if (newline >= 0 && newline < this.#filled) return newline + 1 - this.#start;
+      const filled = this.#buffer.subarray(0, this.#filled);
+      const newline = filled.indexOf(LF, this.#start + searchedBytes);
+      if (newline >= 0) return newline + 1 - this.#start;
       searchedBytes = this.#unreadBytes;
       if (!(await this.#fill(searchedBytes + 1))) return null;
     }
