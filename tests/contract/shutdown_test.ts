@@ -16,16 +16,14 @@ test("a shutdown completes queued mutations durably", () =>
     storage.hook = gate.hook;
     // A connection that is not accepted before the shutdown gets no response.
     const unanswered = () => null;
-    const replies = Promise.all([
-      ...Array.from({ length: 20 }, (_, n) => {
-        return ingest(socketPath, batchWith({ batch_id: `${n}` })).catch(unanswered);
-      }),
-      postRetirement(socketPath, { source: "shop" }).catch(unanswered),
-    ]);
+    const appends = Array.from({ length: 20 }, (_, n) => {
+      return ingest(socketPath, batchWith({ batch_id: `${n}` })).catch(unanswered);
+    });
     await gate.reached;
+    const retirement = postRetirement(socketPath, { source: "shop" }).catch(unanswered);
     const down = shutDown();
     gate.open();
-    const statuses = (await replies).map((reply) => reply?.status);
+    const statuses = (await Promise.all([...appends, retirement])).map((reply) => reply?.status);
     await down;
     const committed = statuses.slice(0, 20).filter((status) => status === 200).length;
     assert.ok(committed > 0);
