@@ -50,7 +50,9 @@ export class OwnedStorage implements Storage {
       const found = await this.identity(path);
       // The log itself may have moved the file in the meantime.
       if (found === identity || this.#held.get(path) !== identity) continue;
-      const what = /:|ENO/.test(found) ? "is no longer the file that this process has open" : found;
+      // An identity, ENOENT or ENOTDIR; any other error code says what is wrong.
+      const isLost = /:|ENO/.test(found);
+      const what = isLost ? "is no longer the file that this process has open" : found;
       this.#loss ??= `${path}: ${what}`;
     }
     return this.#loss ??= await this.findDamage();
