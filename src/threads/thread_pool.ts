@@ -108,6 +108,7 @@ class RequestThread<Request, Response> {
     else this.#unsent = send;
     try {
       this.#worker ??= this.#watch(this.#start());
+      this.#worker.ref();
     } catch (error) {
       this.#lose(null, `the thread could not be started: ${(error as Error).message}`);
     }
@@ -161,6 +162,8 @@ class RequestThread<Request, Response> {
     const pending = this.#pending;
     assert(pending !== null, "a thread must respond once per request");
     this.#pending = null;
+    // An idle thread does not keep the process running.
+    this.#worker?.unref();
     const end = () => void this.#end("the thread was idle");
     if (this.#idleMs !== undefined) this.#idleTimer = setTimeout(end, this.#idleMs).unref();
     return pending;

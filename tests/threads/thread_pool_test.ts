@@ -21,6 +21,7 @@ const echo = (value: string | ArrayBuffer): Order => ({ order: "echo", value });
 
 /** A worker controlled by the test. */
 class FakeWorker extends EventEmitter {
+  isReferenced = true;
   readonly posted: unknown[] = [];
   /** Whether sending this worker a message fails. */
   isFull = false;
@@ -28,6 +29,14 @@ class FakeWorker extends EventEmitter {
   postMessage(message: unknown): void {
     if (this.isFull) throw new Error("no memory");
     this.posted.push(message);
+  }
+
+  ref(): void {
+    this.isReferenced = true;
+  }
+
+  unref(): void {
+    this.isReferenced = false;
   }
 
   terminate(): Promise<number> {
@@ -138,6 +147,17 @@ test("ThreadPool terminates an idle worker, whatever the outcome of its last req
     assert.deepEqual(workers.map(({ posted }) => posted.length), [1, 1]);
     await pool.close();
   }
+});
+
+test("ThreadPool keeps the process running only while a thread works", async () => {
+  const { pool, workers: [worker] } = fakePool(1);
+  await ask(pool, worker!);
+  assert.equal(worker!.isReferenced, false);
+  const response = pool.request("2");
+  assert.equal(worker!.isReferenced, true);
+  worker!.emit("message", { response: "answer" });
+  await response;
+  assert.equal(worker!.isReferenced, false);
 });
 
 test("ThreadPool transfers memory to a running worker and back", async (t) => {
