@@ -152,12 +152,12 @@ test("ThreadPool terminates an idle worker, whatever the outcome of its last req
 test("ThreadPool keeps the process running only while a thread works", async () => {
   const { pool, workers: [worker] } = fakePool(1);
   await ask(pool, worker!);
-  assert.equal(worker!.isReferenced, false);
+  assert.ok(!worker!.isReferenced);
   const response = pool.request("2");
-  assert.equal(worker!.isReferenced, true);
+  assert.ok(worker!.isReferenced);
   worker!.emit("message", { response: "answer" });
   await response;
-  assert.equal(worker!.isReferenced, false);
+  assert.ok(!worker!.isReferenced);
 });
 
 test("ThreadPool transfers memory to a running worker and back", async (t) => {
