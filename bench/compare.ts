@@ -160,7 +160,18 @@ async function measureIngest(
 /** What V8 prints about a collection: the sizes of the heap before and after, in MB. */
 const COLLECTION = / ms: .*? ([0-9.]+) \([0-9.]+\) -> ([0-9.]+) \(/g;
 
-/** Sums what the heap grows by between collections. Deno prints none to a pipe. */
+/** Sums what the heap grew by between the collections that V8 printed. */
+function heapGrowthMb(printed: string): number {
+  let grownMb = 0;
+  let leftMb: number | null = null;
+  for (const [, before, after] of printed.matchAll(COLLECTION)) {
+    grownMb += leftMb === null ? 0 : Number(before) - leftMb;
+    leftMb = Number(after);
+  }
+  return grownMb;
+}
+
+/** Deno prints no collections to a pipe. */
 async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
   if (side.runtime !== "node") return {};
   const measure = (deployment: Deployment) =>
@@ -173,13 +184,8 @@ async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promis
         await runLoad({ ...load, measureMs: measureMs * WARMUP_SHARE });
         const startChars = server.printed.length;
         const { events } = await runLoad({ ...load, measureMs });
-        let grownMb = 0;
-        let leftMb: number | null = null;
-        for (const [, before, after] of server.printed.slice(startChars).matchAll(COLLECTION)) {
-          grownMb += leftMb === null ? 0 : Number(before) - leftMb;
-          leftMb = Number(after);
-        }
-        return { "bytes allocated per event, 64 clients": Math.round(grownMb * 2 ** 20 / events) };
+        const grownBytes = heapGrowthMb(server.printed.slice(startChars)) * 2 ** 20;
+        return { "bytes allocated per event, 64 clients": Math.round(grownBytes / events) };
       },
       ROTATE_NEVER_BYTES,
       ["--trace-gc"],

@@ -36,8 +36,8 @@ export class BackgroundJobs {
 
   /** Starts if a job is waiting. */
   start(): void {
-    if (this.#closing.signal.aborted || this.#next() === null) return;
-    this.#running ??= this.#run();
+    if (this.#running !== null || this.#closing.signal.aborted || this.#next() === null) return;
+    this.#running = this.#run();
   }
 
   /** Starts no other job. Resolves when the current one has ended. */

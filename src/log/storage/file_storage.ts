@@ -136,7 +136,8 @@ async function listFolder(path: string): Promise<string[] | null> {
  * own descriptor and are queued.
  */
 class OpenedFile implements StorageFile {
-  readonly #path: string; // For errors; a new tail is opened under a temporary name.
+  /** For errors. A new tail is opened under a temporary name. */
+  readonly #path: string;
   readonly #fd: number;
   readonly #readFd: number;
   /** Settles when the last queued read does. */
