@@ -81,10 +81,8 @@ export class StreamPages {
     const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
     const wanted = { afterKey, source, limit: limit + 1 };
     // A page takes milliseconds, as a turn of a scan does.
-    const turn = new ScanTurn();
-    await turn.begin();
-    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), wanted)
-      .finally(() => turn.end());
+    await new ScanTurn().next();
+    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), wanted);
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null) this.#kept.set(at.throughEventId, at);

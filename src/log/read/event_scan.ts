@@ -79,22 +79,16 @@ export class EventScan {
     const { after, filter, limitEvents, limitBytes, isEnough = () => false } = options;
     const endsAfter = async ({ lastEventId }: LogFile) => {
       if (isEnough()) this.#endedAfter = lastEventId;
-      await this.#turn.yield();
+      await this.#turn.next();
       return this.#endedAfter !== null || this.#client() === "gone";
     };
     const wantedBytes = () => this.#expectedBytes();
     const reserve = async (sizeBytes: number) => {
-      // Others may run meanwhile.
-      this.#turn.end();
       // The block before, of which nothing matched, is not used any more.
       this.#release?.();
       this.#release = null;
-      try {
-        this.#release = await options.reserve?.(sizeBytes) ?? null;
-        await largeReads.next();
-      } finally {
-        await this.#turn.begin();
-      }
+      this.#release = await options.reserve?.(sizeBytes) ?? null;
+      await largeReads.next();
     };
     const wanted = { after, filter, wantedBytes, memory: this.#memory, reserve };
     this.snapshotThroughEventId = snapshot.frontier;
@@ -132,14 +126,12 @@ export class EventScan {
    * match, or after a block if the state of the client is unknown.
    */
   async next(): Promise<Buffer | null> {
-    await this.#turn.begin();
     let events: Buffer | null = null;
     try {
       if (this.#release !== null) this.close();
       events = await this.#read();
       return events;
     } finally {
-      this.#turn.end();
       if (events === null) this.close();
     }
   }
@@ -158,12 +150,12 @@ export class EventScan {
     while (!this.#limitReached && this.#client() !== "gone") {
       const { value: chunk } = await this.#chunks.next();
       if (chunk === undefined) return null;
+      await this.#turn.next();
       this.#scannedBytes += chunk.length;
       const events = this.#takeEvents(chunk);
       if (events !== null) return this.#withoutRest(events, chunk);
       missedBytes += chunk.length;
       if (missedBytes >= SCAN_PAUSE_BYTES || this.#client() === "unknown") return EMPTY;
-      await this.#turn.yield();
     }
     return null;
   }

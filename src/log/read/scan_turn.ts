@@ -1,39 +1,44 @@
 /**
- * Scans share the processor: a few run at a time, the others wait in order. A scan yields after a
- * millisecond of work, also where it never waits because all that it reads is cached.
+ * Scans share the processor: in each turn of the event loop, one of them works for a millisecond,
+ * also where it never waits because all that it reads is cached. The others wait in order. A scan
+ * that has not run yet goes ahead of those that have, so that a short one need not wait for long
+ * ones; but only every second turn is for new scans.
  */
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers";
 
-/** Maximum number of scans that run at a time. */
-export const RUNNING_SCANS_MAX = 4;
 const TURN_MS = 1;
+/** While an immediate is pending, Deno may not poll sockets, which the timer in every eighth does. */
+const TIMER_TURNS = 8;
 
-let running = 0;
-/** Scans waiting for their turn, in order. */
-const waiting: (() => void)[] = [];
+const newScans: (() => void)[] = [];
+const startedScans: (() => void)[] = [];
+/** When the current turn ends. */
+let endMs = 0;
+let turns = 0;
 
 export class ScanTurn {
-  #endMs = 0;
+  #hasStarted = false;
 
-  /** Waits for the scan's turn. */
-  async begin(): Promise<void> {
-    if (running < RUNNING_SCANS_MAX) running += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    this.#endMs = performance.now() + TURN_MS;
+  /** Waits for a turn of the event loop, unless the current one still has time. */
+  async next(): Promise<void> {
+    if (performance.now() < endMs) return;
+    const waiting = this.#hasStarted ? startedScans : newScans;
+    this.#hasStarted = true;
+    await new Promise<void>((resolve) => {
+      waiting.push(resolve);
+      if (newScans.length + startedScans.length === 1) setImmediate(run);
+    });
   }
+}
 
-  /** Lets others run if the turn has taken its time. */
-  async yield(): Promise<void> {
-    if (performance.now() < this.#endMs) return;
-    this.end();
-    await setImmediate();
-    await this.begin();
-  }
-
-  /** Ends the turn. The next scan starts once the event loop has served sockets. */
-  end(): void {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else void setImmediate().then(next);
-  }
+/** Runs the scan whose turn it is, and plans the turn of the next one. */
+function run(): void {
+  turns += 1;
+  const queues = turns % 2 === 0 ? [newScans, startedScans] : [startedScans, newScans];
+  const next = queues[0]!.shift() ?? queues[1]!.shift();
+  endMs = performance.now() + TURN_MS;
+  next!();
+  if (newScans.length + startedScans.length === 0) return;
+  if (turns % TIMER_TURNS === 0) setImmediate(() => setTimeout(run, 0));
+  else setImmediate(run);
 }

@@ -58,15 +58,13 @@ interface View {
   /** Number of streams. Later ones have greater numbers. */
   count: number;
   records: readonly Buffer[];
-  /** Sorted numbers in the last block, relative to its start; null until needed. */
-  order: Uint16Array | null;
 }
 
 const newId = Buffer.alloc(UUID_BYTES);
 
 export class StreamCounts implements StreamSource {
   readonly #table = new KeyTable(RECORD_BYTES);
-  /** Sorted numbers in each full block that has been sorted, relative to the block's start. */
+  /** Sorted numbers in each block that has been sorted, relative to the block's start. */
   readonly #orders: Uint16Array[] = [];
 
   get sizeBytes(): number {
@@ -98,7 +96,7 @@ export class StreamCounts implements StreamSource {
 
   /** Returns the streams as they are now. Later additions do not affect the result. */
   snapshot(): StreamSource {
-    const view = { count: this.#table.count, records: this.#table.snapshot(), order: null };
+    const view = { count: this.#table.count, records: this.#table.snapshot() };
     return { blocks: (key) => this.#blocks(key, view) };
   }
 
@@ -137,9 +135,10 @@ export class StreamCounts implements StreamSource {
   }
 
   #order(start: number, view: View): Uint16Array {
-    const end = start + BLOCK_ENTRIES;
-    if (end > view.count) return view.order ??= this.#sorted(start, view.count);
-    return this.#orders[start / BLOCK_ENTRIES] ??= this.#sorted(start, end);
+    const end = Math.min(start + BLOCK_ENTRIES, view.count);
+    const order = this.#orders[start / BLOCK_ENTRIES];
+    if (order?.length === end - start) return order;
+    return this.#orders[start / BLOCK_ENTRIES] = this.#sorted(start, end);
   }
 
   /** Sorts strings, which is faster than comparing bytes. */

@@ -1,70 +1,77 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { RUNNING_SCANS_MAX, ScanTurn } from "../../../src/log/read/scan_turn.ts";
+import { ScanTurn } from "../../../src/log/read/scan_turn.ts";
+
+/** Longer than a turn takes. */
+const WORK_MS = 3;
+
+/** The mocked time, which goes on from test to test. */
+let nowMs = 1e6;
 
 /** Mocks the clock. @returns a function that lets more time pass than a turn takes. */
 function mockWork(context: TestContext): () => void {
-  let nowMs = 0;
+  nowMs += WORK_MS;
   context.mock.method(performance, "now", () => nowMs);
-  return () => void (nowMs += 3);
+  return () => void (nowMs += WORK_MS);
 }
 
-test("a few scans run at a time, the others wait in order and give way after a turn", async (context) => {
-  const work = mockWork(context);
-  const order: string[] = [];
-  const running = Array.from({ length: RUNNING_SCANS_MAX }, () => new ScanTurn());
-  for (const turn of running) await turn.begin();
-  const [first] = running as [ScanTurn];
-  const waiting = ["a", "b"].map(async (name) => {
-    const turn = new ScanTurn();
-    await turn.begin();
-    order.push(name);
-    turn.end();
-  });
-  await setImmediate();
-  assert.equal(order.length, 0);
-  work();
-  await first.yield();
-  order.push("first");
-  await Promise.all(waiting);
-  assert.deepEqual(order, ["a", "b", "first"]);
-  for (const turn of running) turn.end();
-});
+/** Counts turns of the event loop until `ended`. */
+async function countLoops(ended: () => boolean, onLoop: (loops: number) => void): Promise<void> {
+  for (let loops = 0; !ended(); onLoop(++loops)) await setImmediate();
+}
 
-test("a scan yields to the event loop only after its turn, also when no other waits", async (context) => {
+test("a scan waits for the event loop only once its turn is over, also when it is alone", async (context) => {
   const work = mockWork(context);
   const turn = new ScanTurn();
-  await turn.begin();
+  await turn.next();
   let loops = 0;
   const looping = setImmediate().then(() => loops += 1);
-  await turn.yield();
+  await turn.next();
   assert.equal(loops, 0);
   work();
-  await turn.yield();
+  await turn.next();
   assert.equal(loops, 1);
   await looping;
-  turn.end();
 });
 
-test("ending turns lets the event loop serve sockets before each waiting scan", async () => {
-  const running = Array.from({ length: RUNNING_SCANS_MAX }, () => new ScanTurn());
-  for (const turn of running) await turn.begin();
-  let loops = 0;
+test("one scan works in each turn of the event loop, in order", async (context) => {
+  const work = mockWork(context);
+  const order: string[] = [];
   const loopsAt: number[] = [];
-  const waiting = Array.from({ length: 3 * RUNNING_SCANS_MAX }, async () => {
+  let loops = 0;
+  const scans = ["a", "b", "c"].map(async (name) => {
     const turn = new ScanTurn();
-    await turn.begin();
-    loopsAt.push(loops);
-    turn.end();
+    for (let piece = 0; piece < 2; piece++) {
+      await turn.next();
+      order.push(name);
+      loopsAt.push(loops);
+      work();
+    }
   });
-  for (const turn of running) turn.end();
-  while (loopsAt.length < waiting.length) {
-    await setImmediate();
-    loops += 1;
-  }
-  for (const [at, loop] of loopsAt.entries()) {
-    assert.ok(loop >= Math.floor(at / RUNNING_SCANS_MAX), `${loopsAt}`);
-  }
-  await Promise.all(waiting);
+  await countLoops(() => order.length === 6, (count) => loops = count);
+  await Promise.all(scans);
+  assert.deepEqual(order.toSorted(), ["a", "a", "b", "b", "c", "c"]);
+  for (const name of ["a", "b", "c"]) assert.ok(order.indexOf(name) < order.lastIndexOf(name));
+  assert.equal(new Set(loopsAt).size, loopsAt.length, `${loopsAt}`);
+});
+
+test("new scans and those that have run take turns, so that neither waits for all others", async (context) => {
+  const work = mockWork(context);
+  const order: string[] = [];
+  const step = async (turn: ScanTurn, name: string) => {
+    await turn.next();
+    order.push(name);
+    work();
+  };
+  const long = Array.from({ length: 8 }, () => new ScanTurn());
+  for (const turn of long) await step(turn, "start");
+  const waiting = long.map((turn) => step(turn, "long"));
+  const short = Array.from({ length: 2 }, () => step(new ScanTurn(), "short"));
+  await Promise.all([...waiting, ...short]);
+  const places = order.slice(long.length);
+  assert.ok(places.lastIndexOf("short") <= 4, `${places}`);
+  const many = Array.from({ length: 8 }, () => step(new ScanTurn(), "new"));
+  await Promise.all([...many, step(long[0]!, "old")]);
+  assert.ok(order.slice(-9).indexOf("old") <= 2, `${order.slice(-9)}`);
 });
