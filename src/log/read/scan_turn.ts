@@ -1,44 +1,70 @@
 /**
- * Scans share the processor: in each turn of the event loop, one of them works for a millisecond,
- * also where it never waits because all that it reads is cached. The others wait in order. A scan
+ * Scans share the processor: in each turn of the event loop, they work for a millisecond together,
+ * also if they never wait because all that they read is cached. The others wait in order. A scan
  * that has not run yet goes ahead of those that have, so that a short one need not wait for long
- * ones; but only every second turn is for new scans.
+ * ones; but if both wait, they alternate.
  */
+import { nextTick } from "node:process";
 import { setImmediate, setTimeout } from "node:timers";
 
 const TURN_MS = 1;
-/** While an immediate is pending, Deno may not poll sockets, which the timer in every eighth does. */
-const TIMER_TURNS = 8;
+/** While immediates are pending, Deno may not poll sockets. A timer in every fourth turn does. */
+const TIMER_TURNS = 4;
 
 const newScans: (() => void)[] = [];
 const startedScans: (() => void)[] = [];
-/** When the current turn ends. */
+/** When the scans have used up the current turn of the event loop. */
 let endMs = 0;
+let isTurnOver = true;
 let turns = 0;
+let isNewNext = true;
 
 export class ScanTurn {
   #hasStarted = false;
 
-  /** Waits for a turn of the event loop, unless the current one still has time. */
+  /** Waits until the scan may work. Called before each piece of work. */
   async next(): Promise<void> {
-    if (performance.now() < endMs) return;
     const waiting = this.#hasStarted ? startedScans : newScans;
     this.#hasStarted = true;
-    await new Promise<void>((resolve) => {
-      waiting.push(resolve);
-      if (newScans.length + startedScans.length === 1) setImmediate(run);
-    });
+    if (performance.now() < endMs) return;
+    if (isTurnOver && !isAnyWaiting()) beginTurn();
+    else await new Promise<void>((resolve) => waiting.push(resolve));
   }
 }
 
-/** Runs the scan whose turn it is, and plans the turn of the next one. */
-function run(): void {
-  turns += 1;
-  const queues = turns % 2 === 0 ? [newScans, startedScans] : [startedScans, newScans];
-  const next = queues[0]!.shift() ?? queues[1]!.shift();
+function isAnyWaiting(): boolean {
+  return newScans.length > 0 || startedScans.length > 0;
+}
+
+function beginTurn(): void {
+  isTurnOver = false;
   endMs = performance.now() + TURN_MS;
-  next!();
-  if (newScans.length + startedScans.length === 0) return;
-  if (turns % TIMER_TURNS === 0) setImmediate(() => setTimeout(run, 0));
-  else setImmediate(run);
+  setImmediate(endTurn);
+}
+
+function endTurn(): void {
+  isTurnOver = true;
+  if (!isAnyWaiting()) return;
+  turns += 1;
+  if (turns % TIMER_TURNS === 0) setTimeout(runWaiting, 0);
+  else runWaiting();
+}
+
+/** Lets those that wait work in a new turn. */
+function runWaiting(): void {
+  beginTurn();
+  runNext();
+}
+
+function runNext(): void {
+  const [first, second] = isNewNext ? [newScans, startedScans] : [startedScans, newScans];
+  isNewNext = !isNewNext;
+  const resume = first.shift() ?? second.shift();
+  resume!();
+  // A tick that a microtask plans runs after all microtasks, and so after the scan's work.
+  queueMicrotask(() => nextTick(runRest));
+}
+
+function runRest(): void {
+  if (isAnyWaiting() && performance.now() < endMs) runNext();
 }
