@@ -11,7 +11,7 @@ import { BatchPreparer } from "./batch_preparer.ts";
 import { ChangeSignal } from "./change_signal.ts";
 import { type FollowHub, FollowSession, LivePages } from "./follow.ts";
 import { LogState } from "./log_state.ts";
-import { appendMutation, type Mutation, retireMutation } from "./mutation.ts";
+import { appendMutation, retireMutation } from "./mutation.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
 import { WriterQueue } from "./writer_queue.ts";
 
@@ -111,7 +111,7 @@ export class EventLogService {
 
   /** Commits a batch durably, or returns the receipt for its earlier commit. */
   async append(batch: PreparedBatch): Promise<Receipt> {
-    const receipt = await this.#submit(appendMutation(batch));
+    const receipt = await this.#queue.submit(appendMutation(batch));
     const isNew = receipt.status === "committed";
     this.#receipts[isNew ? "batches" : "duplicates"] += 1;
     if (isNew) this.#receipts.events += receipt.events;
@@ -122,7 +122,7 @@ export class EventLogService {
   async retire(source: string): Promise<RetirementReceipt> {
     const mustWait = this.gate.isClosed && await this.#state.findRetirement(source) === null;
     if (mustWait) await this.gate.pass(0);
-    return await this.#submit(retireMutation(source));
+    return await this.#queue.submit(retireMutation(source));
   }
 
   /**
@@ -200,14 +200,6 @@ export class EventLogService {
     } finally {
       await this.#preparer.close();
     }
-  }
-
-  #submit<Answer>(mutation: Mutation<Answer>): Promise<Answer> {
-    const { storage } = this.#log;
-    if (!storage.isDue) return this.#queue.submit(mutation);
-    return storage.assertOwned().then(() => this.#queue.submit(mutation), () => {
-      throw new ApiError("writer_poisoned", "the log was moved, replaced or removed; retry later");
-    });
   }
 
   #followEnd(): ReturnType<FollowHub["ended"]> {

@@ -78,10 +78,21 @@ export class WriterQueue {
     // Mutations that arrive in the same turn of the event loop also share the first commit.
     await Promise.resolve();
     while (this.#queue.length > 0) {
-      if (!this.#stopped) await this.#commitNext();
-      else for (const { reject } of this.#queue.splice(0)) reject(writerPoisoned());
+      const fault = await this.#fault();
+      if (fault === null) await this.#commitNext();
+      else for (const { reject } of this.#queue.splice(0)) reject(fault);
     }
     this.#running = null;
+  }
+
+  /** Returns why nothing can be acknowledged; null if it can. */
+  async #fault(): Promise<ApiError | null> {
+    if (this.#stopped) return writerPoisoned();
+    const { storage } = this.#log;
+    if (!storage.isDue) return null;
+    const message = "the log was moved, replaced or removed; retry later";
+    const lost = () => new ApiError("writer_poisoned", message);
+    return await storage.assertOwned().then(() => null, lost);
   }
 
   /** Commits as much of the queue as fits in one commit. */
