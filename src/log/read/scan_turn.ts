@@ -60,11 +60,12 @@ function runNext(): void {
   const [first, second] = isNewNext ? [newScans, startedScans] : [startedScans, newScans];
   isNewNext = !isNewNext;
   const resume = first.shift() ?? second.shift();
-  resume!();
+  if (resume === undefined) return;
+  resume();
   // A tick that a microtask plans runs after all microtasks, and so after the scan's work.
   queueMicrotask(() => nextTick(runRest));
 }
 
 function runRest(): void {
-  if (isAnyWaiting() && performance.now() < endMs) runNext();
+  if (performance.now() < endMs) runNext();
 }
