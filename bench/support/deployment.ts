@@ -150,18 +150,19 @@ export class Deployment {
     const program = [executableOf(runtime), ...this.#programArgs(runtime, script, v8Flags)];
     // Runs inside the checkout, so that both runtimes find its packages.
     const options: CliOptions = { cwd: this.#checkout, timeoutMs: null };
-    if (runtime === "deno") options.wrapper = ["env", "MALLOC_ARENA_MAX=1"];
+    if (runtime !== "executable") options.wrapper = ["env", "MALLOC_ARENA_MAX=1"];
     return spawnCommand([...program, ...args], options);
   }
 
   /** Returns the arguments that run a script. */
   #programArgs(runtime: RuntimeName, script: string, v8Flags: string[]): string[] {
+    if (runtime === "executable") return [];
     const path = join(this.#checkout, script);
-    if (runtime !== "deno") return runtime === "node" ? [...v8Flags, path] : [];
+    const flags = [...v8FlagsOf(this.#checkout), ...v8Flags];
+    if (runtime === "node") return [...flags, path];
     const permissions = ["--allow-read", "--allow-write", "--allow-sys"];
     permissions.push(`--allow-net=unix:${this.socketPath}`);
-    const flags = [v8FlagsOf(this.#checkout), ...v8Flags].join(",");
-    return ["run", "--no-prompt", flags, ...permissions, path];
+    return ["run", "--no-prompt", `--v8-flags=${flags.join(",")}`, ...permissions, path];
   }
 }
 
@@ -172,11 +173,11 @@ async function succeeds(name: string, { exited }: Spawned): Promise<void> {
 }
 
 /** Returns the V8 flags with which a checkout's `deno task start` runs. */
-function v8FlagsOf(checkout: string): string {
+function v8FlagsOf(checkout: string): string[] {
   const { tasks } = JSON.parse(readFileSync(join(checkout, "deno.json"), "utf8"));
-  const flags = /--v8-flags=\S+/.exec(tasks.start);
+  const flags = /--v8-flags=(\S+)/.exec(tasks.start);
   if (flags === null) throw new Error(`${checkout}/deno.json: task start has no --v8-flags`);
-  return flags[0];
+  return flags[1]!.split(",");
 }
 
 /** Whether a service answers on a socket. */
