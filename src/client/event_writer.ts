@@ -85,6 +85,9 @@ export class EventWriter {
     // A queue that is full must have a batch that can be sent.
     this.#bufferBytesMax = Math.max(options.bufferBytesMax ?? WRITER_BUFFER_BYTES_MAX, bytesMax);
     const bounds = { eventsMax, bytesMax, delayMs, bufferBytesMax: this.#bufferBytesMax };
+    for (const [name, value] of Object.entries(bounds)) {
+      if (!(value >= 0)) throw new TypeError(`writer(): ${name} must be a number, got ${value}`);
+    }
     const prefix = batchIdPrefix ?? randomUUID();
     let number = 0;
     this.#queue = new BatchQueue((events) => {

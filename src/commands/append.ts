@@ -4,6 +4,7 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
+import { fstatSync } from "node:fs";
 import process from "node:process";
 import { BatchQueue, type QueuedEvent } from "../client/batch_queue.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
@@ -19,6 +20,7 @@ import { CommandError, operationalError, usageError } from "./exit.ts";
 import { runAsClient } from "./service_client.ts";
 import type { Terminal } from "./terminal.ts";
 
+const STDIN = 0;
 /** A batch is sent this long after its first line. */
 const DELAY_MS = 200;
 /** A line must fit in a request with the ids of its batch. */
@@ -37,6 +39,9 @@ export async function append(config: Config, options: Options, terminal: Termina
   if (stream !== undefined) check("stream", nameFault(stream));
   // The longest id that a batch can get.
   if (batchId !== undefined) check("batch-id", batchIdFault(`${batchId}/${2 ** 53}`));
+  if (fstatSync(STDIN).isDirectory()) {
+    throw usageError("standard input is a directory; give it a file or a pipe");
+  }
   const prefix = batchId ?? randomUUID();
   const limits = {
     eventsMax: WRITER_EVENTS_MAX,

@@ -87,6 +87,16 @@ test("an event over the service's limit rejects its own append(), and the writer
     await writer.close();
   }));
 
+for (const name of ["eventsMax", "bytesMax", "delayMs", "bufferBytesMax"]) {
+  test(`writer() refuses a ${name} that is no number`, () => {
+    const client = new EventLogClient(() => Promise.reject(new Error("not called")));
+    for (const value of [NaN, "ten"]) {
+      const options = { source: "a", [name]: value } as Parameters<typeof client.writer>[0];
+      assert.throws(() => client.writer(options), { name: "TypeError", message: RegExp(name) });
+    }
+  });
+}
+
 test("writer() with a batchIdPrefix repeats the same batches, which are duplicates", () =>
   withServing(async ({ serving }) => {
     const log = new EventLogClient(serving.fetch);

@@ -222,6 +222,14 @@ for (const command of [["tail", "--follow"], ["streams"], ["append", "--source",
     }));
 }
 
+test("append refuses a directory as its standard input", () =>
+  withDeployment(async (deployment) => {
+    const args = ["append", "--source", "shop"];
+    const { code, stderr } = await spawnReading(deployment, deployment.folder, args).exited;
+    assert.equal(code, 2);
+    assert.match(stderr, /^standard input is a directory/);
+  }));
+
 const MISTAKES: [args: string[], reason: RegExp][] = [
   [["tail", "--last", "-1"], /ambiguous|--last/],
   [["tail", "--last=x"], /^--last must be a count/],
