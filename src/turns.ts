@@ -2,9 +2,10 @@
  * Turns of the event loop. Work yields in one of two ways, each of which was measured:
  *
  * - By an immediate, which takes microseconds. While one is pending, Deno polls sockets only every
- *   61 turns, so a turn must be short. A scan yields this way, too: with timers it takes half as
- *   long again, and its reads and writes let sockets be polled.
+ *   61 turns, so a turn must be short.
  * - By a timer, which takes a millisecond, if others must not wait for 61 turns of milliseconds.
+ *
+ * Scans alternate between both, see `scan_turn.ts`.
  */
 import { setImmediate } from "node:timers";
 import { setTimeout } from "node:timers/promises";
