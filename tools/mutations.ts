@@ -154,7 +154,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a stopped writer accepts batches",
     edits: [
       edit("log/wal/tail_writer.ts", "    if (this.#poison !== null) throw this.#poison;\n"),
-      edit("service/writer_queue.ts", "if (!this.#stopped) await", "if (true) await"),
+      edit("service/writer_queue.ts", "if (this.#stopped) return", "if (false) return"),
     ],
     tests: [FAULTS],
   },
