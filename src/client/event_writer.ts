@@ -86,7 +86,7 @@ export class EventWriter {
     this.#bufferBytesMax = Math.max(options.bufferBytesMax ?? WRITER_BUFFER_BYTES_MAX, bytesMax);
     const bounds = { eventsMax, bytesMax, delayMs, bufferBytesMax: this.#bufferBytesMax };
     for (const [name, value] of Object.entries(bounds)) {
-      if (!(value >= 0)) throw new TypeError(`writer(): ${name} must be a number, got ${value}`);
+      if (!(value >= 0)) throw new TypeError(`writer(): ${name} must be at least 0, got ${value}`);
     }
     const prefix = batchIdPrefix ?? randomUUID();
     let number = 0;

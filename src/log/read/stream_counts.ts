@@ -135,10 +135,12 @@ export class StreamCounts implements StreamSource {
   }
 
   #order(start: number, view: View): Uint16Array {
-    const end = Math.min(start + BLOCK_ENTRIES, view.count);
+    const count = Math.min(BLOCK_ENTRIES, view.count - start);
     const order = this.#orders[start / BLOCK_ENTRIES];
-    if (order?.length === end - start) return order;
-    return this.#orders[start / BLOCK_ENTRIES] = this.#sorted(start, end);
+    if (order === undefined || order.length < count) {
+      return this.#orders[start / BLOCK_ENTRIES] = this.#sorted(start, start + count);
+    }
+    return order.length === count ? order : order.filter((number) => number < count);
   }
 
   /** Sorts strings, which is faster than comparing bytes. */
