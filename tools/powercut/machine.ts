@@ -4,14 +4,13 @@
  * Every start resumes from that state, which contains no data from the disk.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { rm } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { claim } from "../soak/violation.ts";
+import { freePort } from "../support/free_port.ts";
 import { DISK_BYTES, type FileSystem } from "./file_systems.ts";
 import type { Images } from "./images.ts";
 import { Monitor } from "./monitor.ts";
@@ -234,12 +233,4 @@ function blockNodes(options: DiskOptions | null): string[] {
     `driver=file,filename=${record},node-name=record`,
     "driver=blklogwrites,node-name=disk,file=image,log=record",
   ];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -2,11 +2,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { findProgram } from "../../../tools/support/find_program.ts";
+import { freePort } from "../../../tools/support/free_port.ts";
 import { signalChild, withFolder } from "../../../tools/support/program.ts";
 
 const PROGRAM = process.env.MIRROR_TEST_NATS_SERVER ?? findProgram("nats-server");
@@ -125,15 +125,5 @@ export async function withCluster(use: (servers: NatsServer[]) => Promise<void>)
     } finally {
       await Promise.all(servers.map((server) => server.stop()));
     }
-  });
-}
-
-/** Returns a port that is currently free. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject).listen(0, HOST, () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
   });
 }

@@ -5,7 +5,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { findProgram } from "../../../tools/support/find_program.ts";
-import { freePort } from "./nats_server.ts";
+import { freePort } from "../../../tools/support/free_port.ts";
 import { pause } from "./nats_stream.ts";
 
 const PROGRAM = process.env.MIRROR_TEST_VERSITYGW ?? findProgram("versitygw");

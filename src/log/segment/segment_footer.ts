@@ -76,13 +76,15 @@ function checkFooter(parquet: FileMetaData, footerStart: number): SegmentFooter 
   if (start < MAGIC.length || index.end > footerStart) {
     throw new SegmentError(`invalid index in bytes [${start}, ${index.end})`);
   }
-  if (schemaText(parquet.schema) !== schemaText(SEGMENT_SCHEMA)) {
+  if (schemaText(parquet.schema) !== SCHEMA_TEXT) {
     throw new SegmentError("the schema differs from the segment schema");
   }
   const rowGroups = checkRowGroups(parquet, chunk_crcs, metadata.index_start);
   checkCounts(metadata, rowGroups, Number(parquet.num_rows));
   return { metadata, index, rowGroups };
 }
+
+const SCHEMA_TEXT = schemaText(SEGMENT_SCHEMA);
 
 /** Returns the elements with their members in one order, without those that are undefined. */
 function schemaText(elements: readonly SchemaElement[]): string {
