@@ -5,19 +5,23 @@
  *   61 turns, so a turn must be short.
  * - By a timer, which takes a millisecond, if others must not wait for 61 turns of milliseconds.
  *
- * Scans alternate between both, see `scan_turn.ts`.
+ * `Turns` and scans (`scan_turn.ts`) alternate between both.
  */
-import { setImmediate } from "node:timers";
-import { setTimeout } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Every eighth turn yields by a timer. */
+const TIMER_TURNS = 8;
 
 /** Lets sockets be served after milliseconds of work. */
 export async function serveSockets(): Promise<void> {
-  await setTimeout(0);
+  await delay(0);
 }
 
 /** Runs waiting work in order, one item in each turn. */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
+  #turns = 0;
 
   /** Resolves when it is the caller's turn. */
   next(): Promise<void> {
@@ -27,6 +31,13 @@ export class Turns {
 
   #run(): void {
     this.#waiting.shift()!();
-    if (this.#waiting.length > 0) setImmediate(() => this.#run());
+    if (this.#waiting.length > 0) setImmediate(() => this.#goOn());
+  }
+
+  /** Runs after the last item's work, so that a timer is not due before sockets are polled. */
+  #goOn(): void {
+    this.#turns += 1;
+    if (this.#turns % TIMER_TURNS === 0) setTimeout(() => this.#run(), 0);
+    else this.#run();
   }
 }
