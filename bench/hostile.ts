@@ -39,7 +39,7 @@ const LARGE_BATCH_EVENTS = 240;
 /** Pause of the innocent client between requests. */
 const PAUSE_MS = 5;
 /** Time after a row until its memory is measured. */
-const SETTLE_MS = 10_000;
+const SETTLE_MS = 30_000;
 const SEALING_TIMEOUT_MS = 1_200_000;
 
 let batches = 0;

@@ -4,6 +4,7 @@
  * encoded one at a time; `begin()` discards an unfinished batch.
  */
 import { Buffer } from "node:buffer";
+import { freeOwnMemory } from "../free_memory.ts";
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ByteWriter, putAscii } from "./byte_writer.ts";
 import type { HistoryChain } from "./chain.ts";
@@ -90,13 +91,16 @@ class BatchEncoder {
   readonly #pieces = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
   begin(): void {
-    this.#dropOutsized();
     this.#writer.size = CONSTANTS.length;
     this.#count = 0;
   }
 
-  #dropOutsized(): void {
-    if (this.#writer.bytes.length > SCRATCH_KEPT_BYTES_MAX) this.#writer = newScratch();
+  /** Frees an outsized scratch buffer. Called after each batch. */
+  end(): void {
+    const { bytes } = this.#writer;
+    if (bytes.length <= SCRATCH_KEPT_BYTES_MAX) return;
+    this.#writer = newScratch();
+    freeOwnMemory(bytes);
   }
 
   /** Adds an event, up to BATCH_EVENTS_MAX per batch; returns the index of its pieces. */
@@ -141,7 +145,6 @@ class BatchEncoder {
     const envelopes = this.#envelopes(source, batchId, offsets);
     const batchDigest = this.#digest(source);
     const streams = this.#streams();
-    this.#dropOutsized();
     return { events: { count, streams, lines, envelopes, offsets }, batchDigest };
   }
 

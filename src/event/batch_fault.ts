@@ -53,9 +53,20 @@ function payloadSkipper(body: Uint8Array): ValueSkipper {
     lengthAt(startByte) {
       const endByte = payload.copy(startByte, PAYLOAD_DEPTH_MAX);
       writer.size = bodyEnd;
-      return endByte === NOT_TAKEN ? 0 : writer.bytes.toString("utf8", startByte, endByte).length;
+      return endByte === NOT_TAKEN ? 0 : utf16Length(writer.bytes, startByte, endByte);
     },
   };
+}
+
+/** Returns the length that the UTF-8 text has as a string. */
+function utf16Length(bytes: Uint8Array, start: number, end: number): number {
+  let length = 0;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]!;
+    // A character of four bytes takes two code units, one of several bytes otherwise takes one.
+    if (byte < 0x80 || byte >= 0xc0) length += byte < 0xf0 ? 1 : 2;
+  }
+  return length;
 }
 
 const BATCH_MEMBERS = new Set(["v", "batch_id", "source", "events", "stream_precondition"]);

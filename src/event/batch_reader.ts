@@ -73,7 +73,12 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
 
 /** Returns null for an invalid batch. @throws {ApiError} `invalid_source_lineage`. */
 export function readBatch(body: Uint8Array): PreparedBatch | null {
-  return isUtf8(body) ? new BatchReader(body).read() : null;
+  if (!isUtf8(body)) return null;
+  try {
+    return new BatchReader(body).read();
+  } finally {
+    encoder.end();
+  }
 }
 
 class BatchReader {

@@ -21,6 +21,9 @@ type BodyThreads = ThreadPool<ArrayBuffer, PreparedBatch>;
 /** Bodies from this size on have a thread of their own, since one can take seconds. */
 const SLOW_BODY_BYTES_MIN = 1024 * 1024;
 
+/** The thread of slow bodies then ends, since it keeps up to 300 MiB of its last body. */
+const SLOW_THREAD_IDLE_MS = 5_000;
+
 /** Preparing a smaller body takes less than a millisecond, and less CPU time than a round trip. */
 export const THREAD_BODY_BYTES_MIN: number = 64 * 1024;
 
@@ -37,8 +40,9 @@ export class BatchPreparer {
 
   constructor(options: Partial<ThreadPoolOptions> = {}) {
     const module = new URL("./batch_preparer_worker.ts", import.meta.url);
-    const startThreads = (): BodyThreads => new ThreadPool(module, { threadsMax: 1, ...options });
-    const [quick, slow] = [startThreads(), startThreads()];
+    const quick: BodyThreads = new ThreadPool(module, { threadsMax: 1, ...options });
+    const idleMs = SLOW_THREAD_IDLE_MS;
+    const slow: BodyThreads = new ThreadPool(module, { threadsMax: 1, idleMs, ...options });
     this.#quick = new PreparedRoom((body) => prepareOn(quick, body));
     this.#slow = new PreparedRoom((body) => prepareOn(slow, body));
     this.close = () => Promise.all([quick.close(), slow.close()]);
