@@ -61,6 +61,9 @@ export async function backup(config: configs.Config, options: BackupOptions): Pr
     if (isWithin(realpathSync(existing), realpathSync(config.dataDir))) {
       throw usageError(`${dir}: is in the data directory; choose another directory for backups`);
     }
+    if (existsSync(join(path, CONFIG_FILE))) {
+      throw usageError(`${dir}: is a deployment; choose another directory for backups`);
+    }
     await createFolder(path);
     const root = realpathSync(path);
     const release = await lockFile(join(root, LOCK_FILE));

@@ -32,7 +32,8 @@ export class Counters {
       file.sync = async (mode) => {
         const startedAtMs = performance.now();
         await sync(mode);
-        this.#syncsMs[this.#syncs++ % SYNCS_KEPT] = performance.now() - startedAtMs;
+        const tookUs = Math.round((performance.now() - startedAtMs) * 1000);
+        this.#syncsMs[this.#syncs++ % SYNCS_KEPT] = tookUs / 1000;
       };
       return file;
     };

@@ -57,6 +57,10 @@ function warnOfConfig(path: string, report: (line: string) => void): void {
 
 async function initFolder(dir: string): Promise<InitOutcome> {
   const paths = deploymentPaths(dir);
+  const outer = deploymentPaths(dirname(paths.dir));
+  if (outer.data === paths.dir && isKind(outer.config, "file")) {
+    throw operationalError(`${dir}: is the data directory of the deployment ${outer.dir}`);
+  }
   await createFolder(paths.dir);
   if (isKind(paths.config, "file")) return await validate(paths);
 
@@ -97,7 +101,7 @@ export async function createFolder(path: string): Promise<void> {
   const entry = statSync(path, { throwIfNoEntry: false });
   if (entry?.isDirectory()) return;
   if (entry !== undefined) {
-    throw operationalError(`${path}: not a directory; choose another path for the deployment`);
+    throw operationalError(`${path}: not a directory; choose another path`);
   }
   await createFolder(dirname(path));
   // A concurrent init may have created the directory, without having synced its parent yet.

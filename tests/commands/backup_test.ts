@@ -174,7 +174,7 @@ test("backup puts the data of a deployment with another data.dir into the copy",
     assert.match(stderr, /\[data\] dir cannot be changed in the copy; put it on its own line/);
   }));
 
-test("backup refuses a directory in use, in the data directory or too long for a socket", () =>
+test("backup refuses a directory in use, a deployment, its data, or a path too long for a socket", () =>
   withDeployment(async (deployment) => {
     await backup(deployment);
     const release = await lockFile(join(backupsOf(deployment), ".lock"));
@@ -186,6 +186,9 @@ test("backup refuses a directory in use, in the data directory or too long for a
     assert.equal(inside.code, 2);
     assert.match(inside.stderr, /is in the data directory; choose another/);
     assert.deepEqual(readdirSync(join(deployment.dir, "data")), ["log"]);
+    const copy = await refused(deployment, join(backupsOf(deployment), "latest"));
+    assert.equal(copy.code, 2);
+    assert.match(copy.stderr, /latest: is a deployment; choose another directory for backups\n$/);
     const long = await refused(deployment, join(deployment.folder, "x".repeat(100)));
     assert.equal(long.code, 2);
     assert.match(long.stderr, /\[server\] socket must be at most 107 bytes/);

@@ -18,7 +18,7 @@ import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_FAILURE } from "../../src/commands/exit.ts";
 import { init } from "../../src/commands/init.ts";
-import { runCli, withFolder } from "../../tools/support/program.ts";
+import { runCli, withFolder, withInitialized } from "../../tools/support/program.ts";
 import { skipLoudly } from "../faults/support/skip.ts";
 
 const quiet = () => {};
@@ -246,6 +246,13 @@ test("init() refuses a path with a file as a parent", () =>
     await assert.rejects(init(join(folder, "file"), quiet), /file: not a directory;/);
     await assert.rejects(init(join(folder, "file", "deployment"), quiet), /file/);
     assert.equal(await readFile(join(folder, "file"), "utf8"), "");
+  }));
+
+test("init() refuses the data directory of a deployment", () =>
+  withInitialized(async (dir) => {
+    const data = join(dir, "data");
+    await assert.rejects(init(data, quiet), /data: is the data directory of the deployment /);
+    assert.equal(await init(dir, quiet), "already initialized");
   }));
 
 test("init ends in a file system without directories to create", async (context) => {
