@@ -34,7 +34,7 @@ export interface SealingStepsOptions
 export class SealingSteps {
   /** Backoff delays requested after failures, in milliseconds. */
   readonly pausesMs: number[] = [];
-  /** Reported backlogs, in bytes. */
+  /** Backlogs at which segments were made. */
   readonly backlogs: number[] = [];
   /** Called before each segment is written. It may delay the write or throw. */
   beforeMake: () => Promise<void> | void = () => {};
@@ -91,7 +91,7 @@ export class SealingSteps {
     return {
       make: async (task) => {
         await this.beforeMake();
-        this.backlogs.push(task.backlogBytes);
+        this.backlogs.push(task.backlog);
         const made = await makeSegment(storage, task, this.#options);
         this.#made += 1;
         return made;

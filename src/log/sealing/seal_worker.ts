@@ -12,7 +12,7 @@ const storage = fileStorage(workerData as string);
 
 answerRequests<SealRequest, MadeSegment | IndexDamage>(async (request) => {
   if ("task" in request) {
-    const throttle = startThrottle(request.task.backlogBytes);
+    const throttle = startThrottle(request.task.backlog);
     return { response: await makeSegment(storage, request.task, { throttle }) };
   }
   // Lookups are right without the index, so nothing is urgent.

@@ -102,15 +102,20 @@ export class Sealer {
   }
 
   /**
-   * Whether so much is unsealed that new batches must wait for sealing. False if there is no
-   * pending file, whose sealing would change that.
+   * How much of what may be unsealed is: new batches must wait for sealing from 1 on. 0 if there is
+   * no pending file, whose sealing would change that.
    */
-  get isBehind(): boolean {
+  get backlog(): number {
     const { sealing } = this.#options;
     const pending = this.#files.unsealed.length - 1;
-    if (sealing === undefined || pending === 0) return false;
+    if (sealing === undefined || pending === 0) return 0;
     const { backlogWaitBytes = BACKLOG_WAIT_BYTES } = sealing;
-    return pending >= PENDING_FILES_MAX || this.#files.backlogBytes >= backlogWaitBytes;
+    return Math.max(pending / PENDING_FILES_MAX, this.#files.backlogBytes / backlogWaitBytes);
+  }
+
+  /** Whether new batches must wait for sealing. */
+  get isBehind(): boolean {
+    return this.backlog >= 1;
   }
 
   /** Resolves when the next pending file has been sealed, or `endWaits()` is called. */
@@ -210,7 +215,7 @@ export class Sealer {
         startBytes,
         endBytes: file.endBytes,
         previousHead: last()?.head ?? GENESIS_HEAD_HEX,
-        backlogBytes: this.#files.backlogBytes,
+        backlog: this.backlog,
       });
       const path = segmentPath(facts);
       await this.#storage.rename(SEGMENT_TEMPORARY_FILE, path);

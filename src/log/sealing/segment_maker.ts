@@ -29,8 +29,8 @@ export interface SegmentTask {
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
-  /** Bytes of unsealed commits, which determine the throttle. */
-  backlogBytes: number;
+  /** See `Sealer.backlog`; determines the throttle. */
+  backlog: number;
 }
 
 export interface MadeSegment {

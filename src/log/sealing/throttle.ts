@@ -3,13 +3,11 @@
  * smaller the backlog, the longer it sleeps. Ingest and reads then wait for a few milliseconds of
  * sealing instead of a scheduler time slice, which can be a tenth of a second.
  */
-import { TAIL_ROTATE_BYTES } from "../../limits.ts";
-
 /**
  * The thread is unthrottled at this backlog and above. Below it, its duty cycle grows with the
- * backlog, so that sealing keeps pace with steady ingest and catches up after bursts.
+ * backlog, so that sealing keeps pace with steady ingest and catches up before batches wait for it.
  */
-const BACKLOG_BYTES_MAX = 8 * TAIL_ROTATE_BYTES;
+const BACKLOG_MAX = 1 / 2;
 
 /** The thread's duty cycle when the backlog is small. */
 const WORK_SHARE_MIN = 1 / 8;
@@ -18,11 +16,11 @@ const SLEEP_MS_MAX = 100;
 
 /**
  * Creates the throttle for a task that starts now.
- * @param backlogBytes bytes of unsealed commits.
+ * @param backlog see `Sealer.backlog`.
  * @returns a function that blocks the thread in proportion to the work since its last call.
  */
-export function startThrottle(backlogBytes: number): () => void {
-  const workShare = Math.min(Math.max(backlogBytes / BACKLOG_BYTES_MAX, WORK_SHARE_MIN), 1);
+export function startThrottle(backlog: number): () => void {
+  const workShare = Math.min(Math.max(backlog / BACKLOG_MAX, WORK_SHARE_MIN), 1);
   const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   let sinceMs = performance.now();
   return () => {
