@@ -3,11 +3,13 @@
  * measures every row once per checkout, alternating between the two. A row's ratio is the median
  * across the rounds. See README.md in this directory.
  */
+import { once } from "node:events";
 import { cp, readFile, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { Worker } from "node:worker_threads";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
 import type { Manifest } from "../src/log/segment/manifest.ts";
 import { sumOf } from "../src/sum.ts";
@@ -209,10 +211,12 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
     const { socketPath } = sealed;
     const client = await RawClient.connect(socketPath);
     const latencies = new LatencyHistogram();
-    const workloads = [replayWorkload({ events, pageEvents: PAGE_EVENTS })];
+    const workerData = { events, pageEvents: PAGE_EVENTS, socketPath, serverPid, measureMs };
+    const replay = new Worker(new URL("./support/replay_thread.ts", import.meta.url), {
+      workerData,
+    });
     let isDone = false;
-    const load = runLoad({ socketPath, serverPid, workloads, measureMs })
-      .finally(() => isDone = true);
+    const load = once(replay, "exit").finally(() => isDone = true);
     while (!isDone) {
       const question = { request: NO_STREAMS_REQUEST, expected: '"streams":[]' };
       latencies.record((await ask(client, question)).tookMs);

@@ -3,7 +3,9 @@
  * lines in row groups.
  */
 import type { Buffer } from "node:buffer";
+import { setImmediate } from "node:timers";
 import { assert } from "../../assert.ts";
+import { freeOwnMemory } from "../../free_memory.ts";
 import { LruCache } from "../../lru_cache.ts";
 import { IndexCaches } from "../index/index_reader.ts";
 import { CorruptLogError } from "../storage/errors.ts";
@@ -37,6 +39,8 @@ class RowGroupCache {
   readonly #lines = new LruCache<Buffer>(
     ROW_GROUP_CACHE_BYTES_MAX,
     ({ buffer }) => buffer.byteLength,
+    // Whoever has waited for the lines uses them in this turn of the event loop.
+    (lines) => void setImmediate(() => freeOwnMemory(lines)),
   );
   /** Settles when the last requested decode settles. */
   #decoding: Promise<unknown> = Promise.resolve();
