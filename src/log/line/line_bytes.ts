@@ -226,8 +226,8 @@ export function stringStart(bytes: Uint8Array, end: number, limit: number): numb
  * Returns the content of a JSON string as UTF-8; null if the string is not in RFC 8785 form. The
  * result is a view of `bytes` if nothing is escaped.
  */
-export function unescapedText(bytes: Buffer, start: number, end: number): Buffer | null {
-  if (!needsEscape(bytes, start, end)) return bytes.subarray(start, end);
+export function unescapedText(bytes: Buffer, start: number, end: number): Uint8Array | null {
+  if (!needsEscape(bytes, start, end)) return viewOf(bytes, start, end);
   const spelled = '"' + bytes.toString("utf8", start, end) + '"';
   let text: string;
   try {

@@ -4,14 +4,29 @@ import {
   HASH_CHARS,
   hasPieceAt,
   LF,
+  needsEscape,
   sameBytes,
   spelledText,
   stringEnd,
   stringStart,
-  unescapedText,
   UUID_CHARS,
+  viewOf,
 } from "./line_bytes.ts";
 import * as layout from "./line_layout.ts";
+
+/** Decodes a member that usually has the value of the line before. */
+class RepeatedText {
+  #bytes = new Uint8Array(0);
+  #text = "";
+
+  decode(bytes: Buffer, start: number, end: number, decode: typeof latin1Text): string {
+    if (!sameBytes(bytes, start, end, this.#bytes)) {
+      this.#bytes = viewOf(bytes, start, end).slice();
+      this.#text = decode(bytes, start, end);
+    }
+    return this.#text;
+  }
+}
 
 /**
  * The members in one line, as offsets into `bytes`. String ranges exclude the quotes and are still
@@ -42,6 +57,8 @@ export class StoredEvent {
   batchIdEnd = 0;
   /** 64 hex digits. */
   eventHashStart = 0;
+  readonly #stream = new RepeatedText();
+  readonly #kind = new RepeatedText();
 
   /** Parses the line [start, end) of `bytes`, without its LF; returns false if it is malformed. */
   take(bytes: Buffer, start: number, end: number): boolean {
@@ -67,17 +84,17 @@ export class StoredEvent {
   }
 
   get stream(): string {
-    return this.bytes.toString("latin1", this.streamStart, this.streamEnd);
+    return this.#stream.decode(this.bytes, this.streamStart, this.streamEnd, latin1Text);
   }
 
   /** The decoded `kind` of an event in canonical form. */
   get kind(): string {
-    return unescapedText(this.bytes, this.kindStart, this.kindEnd)!.toString();
+    return this.#kind.decode(this.bytes, this.kindStart, this.kindEnd, unescaped);
   }
 
   /** The decoded `record_key` of an event in canonical form. */
   get recordKey(): string {
-    return unescapedText(this.bytes, this.recordKeyStart, this.recordKeyEnd)!.toString();
+    return unescaped(this.bytes, this.recordKeyStart, this.recordKeyEnd);
   }
 
   get eventHash(): string {
@@ -138,6 +155,16 @@ export class StoredEvent {
     this.payloadStart = observedAtEnd + layout.PAYLOAD.sizeBytes;
     return hasPieceAt(bytes, observedAtEnd, layout.PAYLOAD) && this.payloadStart < limit;
   }
+}
+
+function latin1Text(bytes: Buffer, start: number, end: number): string {
+  return bytes.toString("latin1", start, end);
+}
+
+/** Decodes a string in canonical form. */
+function unescaped(bytes: Buffer, start: number, end: number): string {
+  const spelled = bytes.toString("utf8", start, end);
+  return needsEscape(bytes, start, end) ? JSON.parse(`"${spelled}"`) : spelled;
 }
 
 /** A batch's source and id in JSON encoding, so that events can be matched by their bytes. */

@@ -105,8 +105,8 @@ export class Segment implements SealedFile {
           if (chunkBytes > reservedBytes) return chunkBytes;
           end = start + chunkBytes;
           sizeBytes = lines.length;
-          // Decode the next row group while this one is sent.
-          if (isFirst && next !== undefined && wanted.wantedBytes() > sizeBytes - start) {
+          // While this one is sent, decode the next row group, for this page or the one after.
+          if (isFirst && next !== undefined && 2 * wanted.wantedBytes() > sizeBytes - start) {
             this.prefetchRowGroup(next);
           }
           const chunk = memory.take(end - start);
@@ -167,13 +167,19 @@ export class Segment implements SealedFile {
     names: readonly Name[],
   ): Promise<Record<Name, ColumnValues>> {
     const rowGroup = (await this.rowGroups())[number]!;
+    const places = names.map((name) => rowGroup.columns[columnNumber(name)]!);
     return await this.#named(async () => {
-      const chunks = new Map<Name, ArrayBuffer>();
-      for (const name of names) {
-        const { start, end } = rowGroup.columns[columnNumber(name)]!;
-        chunks.set(name, (await readRange(this.#file, start, end)).buffer as ArrayBuffer);
+      const chunks: ArrayBuffer[] = [];
+      // Neighbouring chunks are read together, since each read takes as long as decoding one.
+      for (let first = 0, next = 1; first < places.length; first = next++) {
+        while (places[next]?.start === places[next - 1]!.end) next += 1;
+        const offset = places[first]!.start;
+        const { buffer } = await readRange(this.#file, offset, places[next - 1]!.end);
+        for (const { start, end } of places.slice(first, next)) {
+          chunks.push((buffer as ArrayBuffer).slice(start - offset, end - offset));
+        }
       }
-      return await decodeColumns(rowGroup, names, (name) => chunks.get(name)!);
+      return await decodeColumns(rowGroup, names, (name) => chunks[names.indexOf(name)]!);
     });
   }
 

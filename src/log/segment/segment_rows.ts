@@ -6,7 +6,14 @@ import { Buffer } from "node:buffer";
 import type { DecodedArray } from "hyparquet";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-import { HASH_BYTES, takeHex, takeUuid, unescapedText, UUID_BYTES } from "../line/line_bytes.ts";
+import {
+  HASH_BYTES,
+  takeHex,
+  takeUuid,
+  unescapedText,
+  UUID_BYTES,
+  viewOf,
+} from "../line/line_bytes.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
 import type { StoredEvent } from "../line/stored_event.ts";
@@ -33,20 +40,44 @@ class RepeatedColumn<Value> {
   }
 }
 
+const MEMORY_CHUNK_BYTES = 64 * 1024;
+
+/** Memory for the values in a row group. Its views cost less than a Buffer for each value. */
+class ValueMemory {
+  #chunk = new Uint8Array(0);
+  #used = 0;
+
+  take(sizeBytes: number): Uint8Array {
+    if (this.#used + sizeBytes > this.#chunk.length) {
+      this.#chunk = new Uint8Array(Math.max(sizeBytes, MEMORY_CHUNK_BYTES));
+      this.#used = 0;
+    }
+    this.#used += sizeBytes;
+    return viewOf(this.#chunk, this.#used - sizeBytes, this.#used);
+  }
+
+  copy(bytes: Uint8Array): Uint8Array {
+    const taken = this.take(bytes.length);
+    taken.set(bytes);
+    return taken;
+  }
+}
+
 export class RowGroupRows {
-  readonly event_id: Buffer[] = [];
-  readonly source = new RepeatedColumn<Buffer>();
-  readonly stream = new RepeatedColumn<Buffer>();
-  readonly record_key: Buffer[] = [];
-  readonly kind = new RepeatedColumn<Buffer>();
-  readonly occurred_at: (Buffer | null)[] = [];
+  readonly #memory = new ValueMemory();
+  readonly event_id: Uint8Array[] = [];
+  readonly source = new RepeatedColumn<Uint8Array>();
+  readonly stream = new RepeatedColumn<Uint8Array>();
+  readonly record_key: Uint8Array[] = [];
+  readonly kind = new RepeatedColumn<Uint8Array>();
+  readonly occurred_at: (Uint8Array | null)[] = [];
   /** Unix milliseconds. */
   readonly observed_at = new RepeatedColumn<bigint>();
-  readonly payload: Buffer[] = [];
-  readonly content_hash: Buffer[] = [];
-  readonly batch_id = new RepeatedColumn<Buffer>();
-  readonly batch_digest = new RepeatedColumn<Buffer>();
-  readonly event_hash: Buffer[] = [];
+  readonly payload: Uint8Array[] = [];
+  readonly content_hash: Uint8Array[] = [];
+  readonly batch_id = new RepeatedColumn<Uint8Array>();
+  readonly batch_digest = new RepeatedColumn<Uint8Array>();
+  readonly event_hash: Uint8Array[] = [];
 
   get rows(): number {
     return this.event_id.length;
@@ -54,20 +85,21 @@ export class RowGroupRows {
 
   /** Adds the next event. @throws {CorruptLogError} if a value is not in canonical form. */
   add(event: StoredEvent, batch: BatchEntry): void {
-    const { bytes, streamStart, streamEnd, kindStart, kindEnd, observedAtStart } = event;
+    const { bytes, kindStart, kindEnd, observedAtStart } = event;
     const { recordKeyStart, recordKeyEnd, occurredAtStart, occurredAtEnd } = event;
     this.source.add(batch.source, Buffer.from);
     this.batch_id.add(batch.batch_id, Buffer.from);
     this.batch_digest.add(batch.batch_digest, (digest) => Buffer.from(digest, "hex"));
     this.#addFixed(event);
-    this.stream.add(bytes.toString("latin1", streamStart, streamEnd), decodeText);
-    this.record_key.push(textIn(bytes, recordKeyStart, recordKeyEnd));
+    this.stream.add(event.stream, decodeText);
+    this.record_key.push(this.#memory.copy(textIn(bytes, recordKeyStart, recordKeyEnd)));
     this.kind.add(bytes.toString("latin1", kindStart, kindEnd), decodeText);
     const observedAtEnd = observedAtStart + OBSERVED_AT_CHARS;
     this.observed_at.add(bytes.toString("latin1", observedAtStart, observedAtEnd), decodeTime);
-    this.payload.push(Buffer.from(bytes.subarray(event.payloadStart, event.payloadEnd)));
+    this.payload.push(this.#memory.copy(viewOf(bytes, event.payloadStart, event.payloadEnd)));
     const isDated = occurredAtStart >= 0;
-    this.occurred_at.push(isDated ? textIn(bytes, occurredAtStart, occurredAtEnd) : null);
+    const occurredAt = isDated && this.#memory.copy(textIn(bytes, occurredAtStart, occurredAtEnd));
+    this.occurred_at.push(occurredAt || null);
   }
 
   /** Returns the values in a column. */
@@ -82,9 +114,9 @@ export class RowGroupRows {
   }
 
   #addFixed({ bytes, eventIdStart, contentHashStart, eventHashStart }: StoredEvent): void {
-    const id = Buffer.allocUnsafe(UUID_BYTES);
-    const content = Buffer.allocUnsafe(HASH_BYTES);
-    const hash = Buffer.allocUnsafe(HASH_BYTES);
+    const id = this.#memory.take(UUID_BYTES);
+    const content = this.#memory.take(HASH_BYTES);
+    const hash = this.#memory.take(HASH_BYTES);
     const isValid = takeUuid(bytes, eventIdStart, id, 0) &&
       takeHex(bytes, contentHashStart, HASH_BYTES, content, 0) &&
       takeHex(bytes, eventHashStart, HASH_BYTES, hash, 0);
@@ -95,15 +127,15 @@ export class RowGroupRows {
   }
 }
 
-/** Returns an unescaped copy of a JSON string. */
-function textIn(bytes: Buffer, start: number, end: number): Buffer {
+/** Unescapes a JSON string. The result is a view of `bytes` if nothing is escaped. */
+function textIn(bytes: Buffer, start: number, end: number): Uint8Array {
   const text = unescapedText(bytes, start, end);
   if (text === null) throw malformed(bytes.toString("utf8", start, end));
-  return Buffer.from(text);
+  return text;
 }
 
 /** Unescapes a JSON string. @param spelled the string's UTF-8 bytes, decoded as Latin-1. */
-function decodeText(spelled: string): Buffer {
+function decodeText(spelled: string): Uint8Array {
   return textIn(Buffer.from(spelled, "latin1"), 0, spelled.length);
 }
 

@@ -63,6 +63,8 @@ export class HistoryCheck {
   #batch: OpenBatch | null = null;
   /** Whether the chain is followed: without `chain`, to check that a file continues it. */
   #followsChain = true;
+  /** Stream of the last event. */
+  #stream = "";
   /** The last event checked; null if there is none. */
   lastEventId: string | null;
   eventsChecked = 0;
@@ -147,7 +149,9 @@ export class HistoryCheck {
       const fault = this.#rules.faultIn(event, batch.events === 0);
       if (fault !== null) throw this.failure(`no request can have appended this: ${fault}`);
     }
-    this.#checkName("stream", event.stream);
+    const { stream } = event;
+    if (stream !== this.#stream) this.#checkName("stream", stream);
+    this.#stream = stream;
     if (this.#history !== null && isSha256Hex(event.eventHash)) {
       this.#history.append(event.eventHash);
     }
