@@ -76,6 +76,8 @@ export class CanonicalCopy {
   readonly #end: number;
   /** For each member of an open object: the start and end of its name, and the end of its value. */
   readonly #members: number[] = [];
+  /** Whether two of the names sorted last are the same. */
+  #hasRepeatedName = false;
 
   /** @param out also holds the input, which ends at `end`. */
   constructor(out: ByteWriter, end: number) {
@@ -340,10 +342,9 @@ export class CanonicalCopy {
     const members = this.#members;
     const order: number[] = [];
     for (let member = firstMember; member < members.length; member += 3) order.push(member);
+    this.#hasRepeatedName = false;
     this.#sortNames(order, 0);
-    for (let index = 1; index < order.length; index++) {
-      if (this.#compareNames(order[index - 1]!, order[index]!) === 0) return false;
-    }
+    if (this.#hasRepeatedName) return false;
     // Write the sorted members after the object, then copy them over it.
     const out = this.#out;
     const outEnd = out.size;
@@ -357,6 +358,13 @@ export class CanonicalCopy {
     return true;
   }
 
+  /** Compares names that are sorted. Every sort compares equal ones. */
+  #orderOf(left: number, right: number): number {
+    const order = this.#compareNames(left, right);
+    if (order === 0) this.#hasRepeatedName = true;
+    return order;
+  }
+
   /** Sorts members whose names have the same first `prefixBytes`. */
   #sortNames(order: number[], prefixBytes: number): void {
     if (order.length <= INSERTED_MEMBERS_MAX) {
@@ -365,7 +373,7 @@ export class CanonicalCopy {
         let place = index;
         for (; place > 0; place--) {
           const before = order[place - 1]!;
-          if (this.#compareNames(before, member) <= 0) break;
+          if (this.#orderOf(before, member) <= 0) break;
           order[place] = before;
         }
         order[place] = member;
@@ -373,7 +381,7 @@ export class CanonicalCopy {
       return;
     }
     if (order.length < RADIX_NAMES_MIN || prefixBytes > RADIX_BYTES_MAX) {
-      order.sort((left, right) => this.#compareNames(left, right));
+      order.sort((left, right) => this.#orderOf(left, right));
       return;
     }
     const out = this.#out.bytes;
@@ -388,9 +396,10 @@ export class CanonicalCopy {
       const members = buckets[bucket];
       if (members === undefined) continue;
       const at = this.#members[members[0]!]! + prefixBytes;
-      // The members of the first bucket have the same name.
-      if (bucket > 0 && members.length > 1) {
-        this.#sortNames(members, prefixBytes + unitBytes(out, at));
+      if (members.length > 1) {
+        // The members of the first bucket have the same name.
+        if (bucket === 0) this.#hasRepeatedName = true;
+        else this.#sortNames(members, prefixBytes + unitBytes(out, at));
       }
       for (const member of members) order[size++] = member;
     }
