@@ -47,10 +47,10 @@ export type {
   Interruption,
   Reconnect,
 } from "./src/client/follow.ts";
+export type { StartOptions } from "./src/client/position.ts";
 export type {
   ReplayFilter,
   ReplayOptions,
-  StartOptions,
   StreamsOptions,
   StreamsSnapshot,
 } from "./src/client/replay.ts";

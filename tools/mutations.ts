@@ -308,7 +308,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "the CRC-32 of a column chunk is not compared",
-    edits: [edit("log/parquet/column_reader.ts", "if (crc !== place.crc)", "if (crc < 0)")],
+    edits: [edit("log/parquet/chunk_check.ts", "if (crc !== bounds.crc)", "if (crc < 0)")],
     tests: ["tests/log/parquet/column_reader_test.ts"],
   },
   {
@@ -329,7 +329,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "batches are accepted regardless of the number of pending files",
-    edits: [edit("log/sealing/sealer.ts", "pending >= PENDING_FILES_MAX", "pending === Infinity")],
+    edits: [edit("log/sealing/sealer.ts", "pending / PENDING_FILES_MAX", "0")],
     tests: [BACKLOG],
   },
   {
@@ -337,8 +337,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       edit(
         "log/sealing/sealer.ts",
-        "this.#files.backlogBytes >= backlogWaitBytes",
-        "backlogWaitBytes < 0",
+        "this.#files.backlogBytes / backlogWaitBytes",
+        "0 * backlogWaitBytes",
       ),
     ],
     tests: [BACKLOG],

@@ -9,8 +9,8 @@ import type {
 import { batchBody, type EncodedBatch, encodeEvent } from "./encoded_batch.ts";
 import { EventWriter, type WriterOptions } from "./event_writer.ts";
 import { Follower, type FollowItem, type FollowOptions } from "./follow.ts";
+import { lookUp } from "./position.ts";
 import {
-  lookUp,
   type ReplayOptions,
   replayPages,
   reportPositions,

@@ -7,15 +7,8 @@ import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
 import { readLines } from "./response_body.ts";
-import {
-  checkPage,
-  checkPosition,
-  eventsRequest,
-  frontierOf,
-  reachedAfter,
-  REPLAY_OPTIONS,
-  type ReplayOptions,
-} from "./replay.ts";
+import { checkPosition, frontierOf, reachedAfter } from "./position.ts";
+import { checkPage, eventsRequest, REPLAY_OPTIONS, type ReplayOptions } from "./replay.ts";
 import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs, type Retry } from "./retry.ts";
 import { type ApiRequest, nameOf, parsed, refuseUnknown, type Transport } from "./transport.ts";
 import {

@@ -8,7 +8,7 @@ import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises"
 import { setPriority } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
-import { frontierOf } from "../client/replay.ts";
+import { frontierOf } from "../client/position.ts";
 import { systemCodeOf } from "../client/retry.ts";
 import { type CopiedLog, copyLog, type Durability } from "../log/log_copy.ts";
 import { LOCK_FILE, SEGMENTS_FOLDER } from "../log/storage/file_names.ts";

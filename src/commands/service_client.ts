@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { ConnectionError } from "../client/errors.ts";
 import { EventLogClient } from "../client/event_log_client.ts";
-import { frontierOf } from "../client/replay.ts";
+import { frontierOf } from "../client/position.ts";
 import { type EventLogClientOptions, Transport } from "../client/transport.ts";
 import { unixFetch } from "../client/unix_fetch.ts";
 import { errorCode } from "../log/storage/storage.ts";

@@ -2,7 +2,6 @@
  * Decodes column chunks by `parquetScan()`, once their CRC-32 and their pages have been checked.
  * Values stay bytes, since the library's text decoder drops a leading U+FEFF.
  */
-import { crc32 } from "node:zlib";
 import {
   type DecodedArray,
   type FileMetaData,
@@ -11,7 +10,7 @@ import {
   type SchemaElement,
   snappyUncompress,
 } from "hyparquet";
-import { checkIndices, checkLiterals, checkPages } from "./page_check.ts";
+import { checkChunk, checkIndices, checkLiterals } from "./chunk_check.ts";
 import type { FileRange } from "../storage/storage.ts";
 import { SegmentError } from "../storage/errors.ts";
 
@@ -65,13 +64,12 @@ export async function scanColumns(
   });
   const decoded: DecodedArray[] = [];
   for (const { element: { name, repetition_type }, place, chunk } of columns) {
-    const { start, end, dataStart, uncompressedBytes } = place;
+    const { start, end, dataStart, uncompressedBytes, crc } = place;
     try {
-      const crc = crc32(new Uint8Array(chunk));
-      if (crc !== place.crc) throw new SegmentError(`has CRC-32 ${crc}, expected ${place.crc}`);
       const hasDictionary = dataStart !== start;
       const isOptional = repetition_type === "OPTIONAL";
-      checkPages(new Uint8Array(chunk), { rows, uncompressedBytes, isOptional, hasDictionary });
+      const bounds = { crc, rows, uncompressedBytes, isOptional, hasDictionary };
+      checkChunk(new Uint8Array(chunk), bounds);
       // In a chunk with a dictionary, the second page has the indices.
       isIndexPage = false;
       decoded.push(await scan.readColumn({ column: name, rowStart: 0, rowEnd: rows }));

@@ -1,8 +1,9 @@
 /**
- * Checks the pages in a column chunk before `hyparquet` decodes them. Accepts only what the writer
- * produces: an optional dictionary page, then one v2 data page with a value for every row. After
- * these checks, decoding takes memory and time in proportion to the chunk's bounds.
+ * Checks a column chunk, its CRC-32 and its pages, before `hyparquet` decodes it. Accepts only what
+ * the writer produces: an optional dictionary page, then one v2 data page with a value for every
+ * row. After these checks, decoding takes memory and time in proportion to the chunk's bounds.
  */
+import { crc32 } from "node:zlib";
 import { SegmentError } from "../storage/errors.ts";
 import { parseThrift, type ThriftStruct } from "./thrift.ts";
 
@@ -20,8 +21,9 @@ const COPY_BYTES = [0, 2, 3, 5];
 /** The tag of a literal whose length follows it in one to four bytes. */
 const LONG_LITERAL = 60 << 2;
 
-/** The pages that the footer describes. */
+/** What the footer says about a chunk. */
 export interface ChunkBounds {
+  crc: number;
   rows: number;
   /** Maximum total size of the decompressed pages. */
   uncompressedBytes: number;
@@ -29,8 +31,10 @@ export interface ChunkBounds {
   hasDictionary: boolean;
 }
 
-/** @throws {SegmentError} if the chunk has other pages than its footer describes. */
-export function checkPages(chunk: Uint8Array, bounds: ChunkBounds): void {
+/** @throws {SegmentError} if the chunk is altered, or has other pages than its footer describes. */
+export function checkChunk(chunk: Uint8Array, bounds: ChunkBounds): void {
+  const crc = crc32(chunk);
+  if (crc !== bounds.crc) throw new SegmentError(`has CRC-32 ${crc}, expected ${bounds.crc}`);
   const { rows, isOptional, hasDictionary } = bounds;
   let at = 0;
   if (hasDictionary) {
