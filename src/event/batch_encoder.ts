@@ -10,6 +10,7 @@ import { ByteWriter, putAscii } from "./byte_writer.ts";
 import type { HistoryChain } from "./chain.ts";
 import { sha256Hex } from "./hash.ts";
 import { quoteString } from "./json/canonical_json.ts";
+import * as layout from "./line_layout.ts";
 import type { EncodedEvents, PreparedBatch, PreparedEvent, StreamShare } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
@@ -35,14 +36,18 @@ const ENVELOPE_ID = 2;
 const ENVELOPE_OBSERVED_AT = 3;
 const ENVELOPE_END = 4;
 
+const textOf = ({ bytes }: layout.Piece) => bytes.toString("latin1");
+/** Returns a part of a line without its quotes, which the pieces of an event contain. */
+const nameOf = (part: layout.Piece) => textOf(part).slice(1, -1);
+
 /** The parts of a line before its id and after its hash. */
-const LINE_START = '{"event_id":"';
-const LINE_CLOSE = '"}\n';
+const LINE_START = textOf(layout.OPENING);
+const LINE_CLOSE = `${textOf(layout.CLOSING)}\n`;
 
 /** Placeholders that stamping overwrites. */
-const NO_ID = "0".repeat(36);
-const NO_TIME = "0".repeat(24);
-const NO_HASH = "0".repeat(64);
+const NO_ID = "0".repeat(layout.UUID_CHARS);
+const NO_TIME = "0".repeat(layout.OBSERVED_AT_CHARS);
+const NO_HASH = "0".repeat(layout.HASH_CHARS);
 
 /** A range of the scratch buffer. */
 export interface Part {
@@ -59,16 +64,16 @@ function constant(text: string): Part {
   return { start, end: constantText.length };
 }
 
-const LINE_ID = constant(`${LINE_START}${NO_ID}","source":`);
-const STREAM_NAME = constant(',"stream":');
-const RECORD_KEY_NAME = constant(',"record_key":');
-const KIND_NAME = constant(',"kind":');
-const OCCURRED_AT_NAME = constant(',"occurred_at":');
-const SOURCE_NAME = constant(',"source":');
-const LINE_TIME = constant(`,"observed_at":"${NO_TIME}","payload":`);
-const CONTENT_HASH_NAME = constant(',"content_hash":"');
-const LINE_BATCH = constant('","batch_id":');
-const LINE_HASH = constant(`,"event_hash":"${NO_HASH}${LINE_CLOSE}`);
+const LINE_ID = constant(`${LINE_START}${NO_ID}"${nameOf(layout.SOURCE)}`);
+const STREAM_NAME = constant(nameOf(layout.STREAM));
+const RECORD_KEY_NAME = constant(nameOf(layout.RECORD_KEY));
+const KIND_NAME = constant(nameOf(layout.KIND));
+const OCCURRED_AT_NAME = constant(nameOf(layout.OCCURRED_AT));
+const SOURCE_NAME = constant(nameOf(layout.SOURCE));
+const LINE_TIME = constant(`${nameOf(layout.OBSERVED_AT)}"${NO_TIME}${textOf(layout.PAYLOAD)}`);
+const CONTENT_HASH_NAME = constant(textOf(layout.CONTENT_HASH));
+const LINE_BATCH = constant(`"${nameOf(layout.BATCH_ID)}`);
+const LINE_HASH = constant(`${nameOf(layout.EVENT_HASH)}"${NO_HASH}${LINE_CLOSE}`);
 const ENVELOPE_START = constant('{"batch_id":');
 const ENVELOPE_EVENT = constant(`","event_id":"${NO_ID}","kind":`);
 const ENVELOPE_TIME = constant(`,"observed_at":"${NO_TIME}"`);

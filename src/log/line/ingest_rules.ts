@@ -3,13 +3,13 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { ByteWriter } from "../../event/byte_writer.ts";
 import { CanonicalCopy } from "../../event/json/canonical_copy.ts";
 import { canonicalize } from "../../event/json/canonical_json.ts";
+import { OBSERVED_AT_CHARS } from "../../event/line_layout.ts";
 import { lineageMarker } from "../../event/lineage.ts";
 import * as names from "../../event/names.ts";
 import * as system from "../../event/system_names.ts";
 import { formatTimestamp, occurredAtFault } from "../../event/timestamp.ts";
 import { BATCH_EVENTS_MAX, PAYLOAD_DEPTH_MAX } from "../../limits.ts";
 import { needsEscape, sameBytes, unescapedText, viewOf } from "./line_bytes.ts";
-import { OBSERVED_AT_CHARS } from "./line_layout.ts";
 import type { StoredEvent } from "./stored_event.ts";
 
 type Rule = (text: string) => string | null;

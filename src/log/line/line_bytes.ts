@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import { startsWith } from "../../event/byte_writer.ts";
 import { DIGIT_VALUES, NO_DIGIT } from "../../event/hash.ts";
+import { type Piece, UUID_CHARS } from "../../event/line_layout.ts";
 import { EVENT_BYTES_MIN } from "../../limits.ts";
 
 /** Ends every stored line. */
@@ -15,9 +16,7 @@ const HYPHEN = 0x2d;
 /** Indexes of the bytes in a UUID that follow a hyphen in its string form. */
 const BYTES_AFTER_HYPHEN = [4, 6, 8, 10];
 export const UUID_BYTES = 16;
-export const UUID_CHARS = 36;
 export const HASH_BYTES = 32;
-export const HASH_CHARS = 64;
 
 /** Whether a range holds exactly the bytes of `value`. */
 export function sameBytes(
@@ -62,22 +61,6 @@ export function copyBytes(
 /** Returns a view for word-wise copies. */
 export function viewFor(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-}
-
-/** Constant bytes that are copied or compared often. */
-export interface Piece {
-  bytes: Buffer;
-  /** Padded for word-wise copies. */
-  view: DataView;
-  sizeBytes: number;
-}
-
-/** Creates a piece from a copy of bytes or from a string in UTF-8. */
-export function pieceOf(content: Uint8Array | string): Piece {
-  const copied = Buffer.from(content);
-  const sizeBytes = copied.length;
-  const padded = Buffer.concat([copied], sizeBytes + WORD_BYTES);
-  return { bytes: padded.subarray(0, sizeBytes), view: viewFor(padded), sizeBytes };
 }
 
 /** Copies a piece; returns the end of the copy. */

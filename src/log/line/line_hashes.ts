@@ -5,8 +5,9 @@
 import { Buffer } from "node:buffer";
 import { ByteWriter } from "../../event/byte_writer.ts";
 import { sha256Hex } from "../../event/hash.ts";
-import { HASH_CHARS, type Piece, UUID_CHARS, viewOf } from "./line_bytes.ts";
-import * as layout from "./line_layout.ts";
+import * as layout from "../../event/line_layout.ts";
+import { HASH_CHARS, type Piece, UUID_CHARS } from "../../event/line_layout.ts";
+import { viewOf } from "./line_bytes.ts";
 import type { StoredEvent } from "./stored_event.ts";
 
 const BATCH_OPEN = Buffer.from('{"events":[');

@@ -1,7 +1,8 @@
 /** Parses stored event lines (`line_layout.ts`) into offsets, without decoding or copying. */
 import { Buffer } from "node:buffer";
+import * as layout from "../../event/line_layout.ts";
+import { HASH_CHARS, UUID_CHARS } from "../../event/line_layout.ts";
 import {
-  HASH_CHARS,
   hasPieceAt,
   LF,
   needsEscape,
@@ -9,10 +10,8 @@ import {
   spelledText,
   stringEnd,
   stringStart,
-  UUID_CHARS,
   viewOf,
 } from "./line_bytes.ts";
-import * as layout from "./line_layout.ts";
 
 /** Decodes a member that usually has the value of the line before. */
 class RepeatedText {

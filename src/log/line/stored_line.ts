@@ -4,8 +4,8 @@
  */
 import { Buffer } from "node:buffer";
 import { startsWith } from "../../event/byte_writer.ts";
-import { LF, spelledText, stringEnd, UUID_CHARS, viewOf } from "./line_bytes.ts";
-import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM } from "./line_layout.ts";
+import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM, UUID_CHARS } from "../../event/line_layout.ts";
+import { LF, spelledText, stringEnd, viewOf } from "./line_bytes.ts";
 
 /** Exact-match filter on an event's members; an absent property matches every event. */
 export interface EventFilter {

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import type { DecodedArray } from "hyparquet";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import { sameBytes, uuidText, viewFor, viewOf } from "../line/line_bytes.ts";
-import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
+import { OBSERVED_AT_CHARS } from "../../event/line_layout.ts";
 import { SegmentError } from "../storage/errors.ts";
 
 /** Largest time value of a Date (ECMA-262, "Time Values and Time Range"). */

@@ -3,21 +3,20 @@
  * This is the hot loop of sealed replay, so values are copied word by word.
  */
 import { Buffer } from "node:buffer";
+import * as layout from "../../event/line_layout.ts";
+import { type Piece, pieceOf } from "../../event/line_layout.ts";
 import { COMMIT_BODY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../../limits.ts";
 import {
   copyBytes,
   escapedText,
   HASH_BYTES,
   needsEscape,
-  type Piece,
-  pieceOf,
   putHex,
   putPiece,
   putUuid,
   viewFor,
   viewOf,
 } from "../line/line_bytes.ts";
-import * as layout from "../line/line_layout.ts";
 import { ABSENT, type ColumnValues, timeAt } from "./column_values.ts";
 import { SegmentError } from "../storage/errors.ts";
 import { COLUMN_NAMES, type ColumnName } from "./segment_schema.ts";

@@ -15,7 +15,7 @@ import {
   viewOf,
 } from "../line/line_bytes.ts";
 import { CorruptLogError } from "../storage/errors.ts";
-import { OBSERVED_AT_CHARS } from "../line/line_layout.ts";
+import { OBSERVED_AT_CHARS } from "../../event/line_layout.ts";
 import type { StoredEvent } from "../line/stored_event.ts";
 import type { ColumnName } from "./segment_schema.ts";
 
