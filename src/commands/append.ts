@@ -143,7 +143,7 @@ function eventOf(bytes: Uint8Array, stream: string | undefined): string {
 function failure(error: unknown, lines: Line[], committed: number): unknown {
   const [first, last] = [lines[0]!.number, lines.at(-1)!.number];
   if (error instanceof ConnectionError) {
-    const doubt = `lines ${first} to ${last} may be committed, too`;
+    const doubt = `${range(first, last)} may be committed, too`;
     return operationalError(`${error.message}; ${extent(committed)}, ${doubt}`, error);
   }
   if (!(error instanceof EventLogError)) return error;
@@ -153,10 +153,15 @@ function failure(error: unknown, lines: Line[], committed: number): unknown {
       `line ${lines[index]?.number}: ${message}`
     )
     : [error.message];
-  const written = `nothing of lines ${first} to ${last} was written; ${extent(committed)}`;
+  const written = `nothing of ${range(first, last)} was written; ${extent(committed)}`;
   return new CommandError(1, [...reasons, written].join("\n"), { cause: error });
 }
 
+function range(first: number, last: number): string {
+  return first === last ? `line ${first}` : `lines ${first} to ${last}`;
+}
+
 function extent(committed: number): string {
-  return committed === 0 ? "no line is committed" : `lines 1 to ${committed} are committed`;
+  if (committed === 0) return "no line is committed";
+  return `${range(1, committed)} ${committed === 1 ? "is" : "are"} committed`;
 }

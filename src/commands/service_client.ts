@@ -95,7 +95,11 @@ async function firstAnswer(
     return await frontierOf((request) => transport.request(request, signal));
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
-    throw operationalError(`no service answers: ${error.message}; ${start}`, error);
+    // The messages around the first cause name the request and the socket once more.
+    let { cause } = error;
+    while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+    const { message } = cause instanceof Error ? cause : error;
+    throw operationalError(`no service answers: ${message}; ${start}`, error);
   } finally {
     clearTimeout(timer);
   }

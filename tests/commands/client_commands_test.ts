@@ -72,7 +72,7 @@ test("append prints a receipt per batch of 1,000 lines, and a prefix makes the i
     assert.deepEqual([other.code, other.stdout], [1, ""]);
     assert.match(
       other.stderr,
-      /^batch_id_conflict: .*\nnothing of lines 1 to 1 was written; no line/,
+      /^batch_id_conflict: .*\nnothing of line 1 was written; no line/,
     );
 
     const listed = await deployment.run(["streams", "--source", "shop"]);
