@@ -37,7 +37,7 @@ class OwnStreamsRequest {
     const placeholder = "#".repeat(NUMBER_DIGITS);
     this.#bytes = postRequest({
       batch_id: `batch-${placeholder}`,
-      source: "own-streams",
+      source: `batches-of-${events}`,
       events: Array.from({ length: events }, () => ({
         stream: `stream-${placeholder}`,
         record_key: "key",
@@ -81,7 +81,8 @@ async function append(socketPath: string, load: Load, nextBatch: () => number | 
     load.hasWaited ||= performance.now() - startMs > WAITING_MS;
     load.statuses.set(status, (load.statuses.get(status) ?? 0) + 1);
     if (status === 200) batch = nextBatch();
-    else await delay(RETRY_MS);
+    else if (status === 429) await delay(RETRY_MS);
+    else throw new Error(`an append: status ${status}`);
   }
   client.close();
 }
