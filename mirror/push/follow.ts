@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { ProtocolError, unixFetch } from "../../mod.ts";
+import { Deadline } from "../../src/client/deadline.ts";
 import { readLines } from "../../src/client/response_body.ts";
 import { nameOf, Transport } from "../../src/client/transport.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../../src/limits.ts";
@@ -31,25 +32,45 @@ export type LogRecord =
 export interface ServiceAddress {
   socket: string;
   token?: string;
+  /** How long to wait for each record up to the end of the log; the client's default if absent. */
+  readTimeoutMs?: number;
 }
 
 /**
  * Yields the records in one follow response.
- * @throws {ConnectionError} if the connection fails.
+ * @throws {ConnectionError} if the connection fails, or a record up to the end of the log is late.
  * @throws {EventLogError} if the service returns an error.
  */
 export async function* followLog(
-  { socket, token }: ServiceAddress,
+  { socket, token, readTimeoutMs }: ServiceAddress,
   after: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<LogRecord, void> {
-  const transport = new Transport(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
+  const options = {
+    attemptsMax: 1,
+    ...(token && { token }),
+    ...(readTimeoutMs && { readTimeoutMs }),
+  };
+  const transport = new Transport(unixFetch(socket), options);
   const query = { follow: "true", after: after ?? undefined };
   const request = { method: "GET" as const, path: "/v1/events", query };
-  const { body } = await transport.send(request, signal);
-  if (body === null) throw new ProtocolError(`response to ${nameOf(request)} has no body`);
-  for await (const line of readLines(nameOf(request), body, CLIENT_LINE_BYTES_MAX)) {
-    yield parseRecord(Buffer.from(line.buffer, line.byteOffset, line.length));
+  const name = nameOf(request);
+  const deadline = new Deadline(signal);
+  let isLive = false;
+  try {
+    deadline.start(name, transport.readTimeoutMs);
+    const { body } = await transport.send(request, deadline.signal);
+    if (body === null) throw new ProtocolError(`response to ${name} has no body`);
+    for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
+      // The caller may take any time, and so may the next event at the end of the log.
+      deadline.stop();
+      const record = parseRecord(Buffer.from(line.buffer, line.byteOffset, line.length));
+      isLive ||= record.type === "caught_up";
+      yield record;
+      if (!isLive) deadline.start(name, transport.readTimeoutMs);
+    }
+  } finally {
+    deadline.stop();
   }
 }
 
