@@ -4,16 +4,10 @@
  *     <stream>-mirror.end                   {"event_id": <the last event read by the pusher>, "at"}
  *     <stream>-mirror.part.<uuid>.<number>  a part of an event that exceeds the server's limit
  *
- * The message of such an event has no body, and the header `Ground-Parts: <uuid> <parts> <bytes>`.
+ * For the parts, see `parts.ts`.
  */
-import { Buffer } from "node:buffer";
-import { jetstream, type StoredMsg, type StreamInfo } from "@nats-io/jetstream";
-import { operationalError } from "../../src/commands/exit.ts";
-import { CLIENT_LINE_BYTES_MAX } from "../../src/limits.ts";
+import type { StoredMsg, StreamInfo } from "@nats-io/jetstream";
 import { isStreamNotFound, type MirrorStream } from "./stream.ts";
-
-export const PARTS = "Ground-Parts";
-const PARTS_VALUE = /^([0-9a-f-]{36}) (\d{1,6}) (\d{1,12})$/;
 
 /** What a pusher said about the log. */
 export interface SaidEnd {
@@ -22,7 +16,7 @@ export interface SaidEnd {
   at: string;
 }
 
-function companionOf(stream: string): string {
+export function companionOf(stream: string): string {
   return `${stream}-mirror`;
 }
 
@@ -42,44 +36,6 @@ export async function createCompanion({ manager, name }: MirrorStream): Promise<
   }
 }
 
-/** Stores an event in parts. @returns the value of its message's `Ground-Parts` header. */
-export async function storeParts(
-  { connection, name }: MirrorStream,
-  data: Uint8Array,
-  partBytes: number,
-): Promise<string> {
-  const id = crypto.randomUUID();
-  const client = jetstream(connection);
-  let parts = 0;
-  for (let start = 0; start < data.length; start += partBytes) {
-    const part = data.subarray(start, start + partBytes);
-    await client.publish(`${companionOf(name)}.part.${id}.${parts++}`, part);
-  }
-  return `${id} ${parts} ${data.length}`;
-}
-
-/**
- * Reads an event that is stored in parts.
- * @throws {CommandError} if the header is malformed.
- * @throws {Error} if a part is missing.
- */
-export async function readParts(stream: MirrorStream, header: string): Promise<Buffer> {
-  const [, id, parts = "", bytes = ""] = PARTS_VALUE.exec(header) ?? [];
-  if (id === undefined || Number(bytes) > CLIENT_LINE_BYTES_MAX) {
-    throw operationalError(`${PARTS}: ${header} in stream ${stream.name} is malformed`);
-  }
-  const read: Uint8Array[] = [];
-  let readBytes = 0;
-  for (let part = 0; part < Number(parts) && readBytes < Number(bytes); part++) {
-    const stored = await lastMessage(stream, `part.${id}.${part}`);
-    if (stored === null) throw new Error(`part ${part} of ${parts} of a message is missing`);
-    read.push(stored.data);
-    readBytes += stored.data.length;
-  }
-  if (readBytes === Number(bytes)) return Buffer.concat(read);
-  throw new Error(`the ${parts} parts of a message have ${readBytes} bytes, not ${bytes}`);
-}
-
 /** Records how far the pusher has read the log. The message is not acknowledged. */
 export function sayEnd({ connection, name }: MirrorStream, eventId: string): void {
   if (connection.isClosed()) return;
@@ -92,7 +48,8 @@ export async function saidEnd(stream: MirrorStream): Promise<SaidEnd | null> {
   return await lastMessage(stream, "end").then((message) => message?.json<SaidEnd>() ?? null);
 }
 
-async function lastMessage({ manager, name }: MirrorStream, token: string) {
+/** Returns the last message with a subject in the companion; null if there is none. */
+export async function lastMessage({ manager, name }: MirrorStream, token: string) {
   const companion = companionOf(name);
   const query = { last_by_subj: `${companion}.${token}` };
   return await manager.streams.getMessage(companion, query).catch((error): StoredMsg | null => {

@@ -8,7 +8,7 @@
  *     Ground-After: <id of the preceding event, or start>   instead, in the first message of a
  *                                                           session and in atomic batches
  *     Ground-Batch: end                                     on the last event in a batch
- *     Ground-Parts: <uuid> <parts> <bytes>                  instead of a body (`companion.ts`)
+ *     Ground-Parts: <uuid> <parts> <bytes>                  instead of a body (`parts.ts`)
  *
  * If a message names a predecessor other than the event in the preceding message, the messages
  * between that predecessor and this message belong to a batch that was lost with its log.

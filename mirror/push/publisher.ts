@@ -26,7 +26,7 @@ import {
   type MirrorStream,
   START,
 } from "../nats/stream.ts";
-import { PARTS, storeParts } from "../nats/companion.ts";
+import { PARTS, storeParts } from "../nats/parts.ts";
 import { subjectOf } from "../nats/subject.ts";
 import type { LogEvent } from "./follow.ts";
 import type { StreamEnd } from "./stream_end.ts";

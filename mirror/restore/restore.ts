@@ -16,7 +16,7 @@ import { TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { type Log, openLog } from "../../src/log/log.ts";
 import { sealThread } from "../../src/log/sealing/seal_thread.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { PARTS, readParts } from "../nats/companion.ts";
+import { PARTS, readParts } from "../nats/parts.ts";
 import {
   type MirrorStream,
   openStream,

@@ -12,6 +12,8 @@ import {
   startPush,
   testWithNats,
 } from "./support/mirrored.ts";
+import { saidEnd } from "../nats/companion.ts";
+import { openStream } from "../nats/stream.ts";
 import {
   assertMirrors,
   lastSequence,
@@ -122,9 +124,14 @@ testWithNats("push exits on SIGINT and with --once", async (mirrored) => {
   await untilPrinted(pusher, ({ stdout }) => stdout === `3 events, through ${last_event_id}\n`);
   assert.equal(await end(pusher, "SIGINT"), 0);
   assert.match(pusher.output.stderr, /^the server accepts messages of 1048576 bytes; .*\n$/);
-  await appendPayloads(mirrored, "b2", [4]);
+  const { last_event_id: endId } = await appendPayloads(mirrored, "b2", [4]);
   await pushAll(mirrored);
   await assertMirrors(mirrored);
+  const stream = await openStream({ servers: mirrored.nats.url, stream: STREAM }, {
+    isCreated: false,
+  });
+  assert.equal((await saidEnd(stream))?.event_id, endId);
+  await stream.close();
 });
 
 testWithNats("push exits on SIGTERM even if NATS dies during the shutdown", async (mirrored) => {

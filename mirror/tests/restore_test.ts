@@ -175,15 +175,18 @@ testWithNats("restore refuses altered and missing messages", async (mirrored) =>
   assert.match(missing, new RegExp(`^event ${last_event_id} in the stream follows event`, "m"));
 });
 
-testWithNats(
-  "an event larger than the server's limit comes back byte for byte",
-  async (mirrored) => {
+const LIMITS = [{ limit: 4096, config: "max_payload: 4096" }, { limit: 2 ** 20, config: "" }];
+for (const { limit, config } of LIMITS) {
+  testWithNats(`an event over ${limit} bytes comes back byte for byte`, async (mirrored) => {
     const { served, nats } = mirrored;
-    await appendPayloads(mirrored, "b1", [1, "x".repeat(4096)]);
-    await appendPayloads(mirrored, "b2", ["y".repeat(1e6), "é".repeat(20_000), 4]);
+    await appendPayloads(mirrored, "b1", [1, "x".repeat(limit)]);
+    await appendPayloads(mirrored, "b2", ["y".repeat(3e6), "é".repeat(20_000), 4]);
     const { stderr } = await startPush(mirrored, nats.url, ["--once"]).exited;
-    assert.match(stderr, /^the server accepts messages of 4096 bytes; larger events are split$/m);
-    await appendPayloads(mirrored, "b3", ["z".repeat(5000)]);
+    assert.match(
+      stderr,
+      new RegExp(`^the server accepts messages of ${limit} bytes; larger events are split$`, "m"),
+    );
+    await appendPayloads(mirrored, "b3", ["z".repeat(limit + 1000)]);
     await pushAll(mirrored);
     await runMirror(restoring(mirrored));
     await withRestored(served.folder, copyOf(served), async (copy) => {
@@ -198,9 +201,8 @@ testWithNats(
     const running = startMirror(["standby", "--nats", nats.url, join(served.folder, "late")]);
     await untilReported(running, "of a message is missing; reconnecting");
     await end(running, "SIGKILL");
-  },
-  { config: "max_payload: 4096" },
-);
+  }, { config });
+}
 
 testWithNats(
   "restore and standby report a stream that its pusher left behind",
