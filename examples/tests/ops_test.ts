@@ -142,9 +142,12 @@ test(
       const early = join(served.folder, "probe.sh");
       await writeFile(early, script.replace("date +%s%3N", "echo 1000000000000"), { mode: 0o755 });
       const args = ["--socket", served.socketPath, "--log", served.logDir];
-      const { status, stdout } = run([early, ...args]);
-      assert.match(stdout, /^EVENTLOG WARNING - last event \d+ s in the future: check the clock/);
-      assert.equal(status, 1);
+      for (const limits of [[], ["--age-max", "60"]]) {
+        const { status, stdout } = run([early, ...args, ...limits]);
+        assert.match(stdout, /^EVENTLOG WARNING - last event \d+ s in the future: check the clock/);
+        assert.match(stdout, / age=-\d+s/);
+        assert.equal(status, 1);
+      }
     }),
 );
 

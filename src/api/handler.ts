@@ -88,17 +88,18 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
     if (endpoint === undefined) return methodNotAllowed(allowOf(route));
     try {
-      const response = await endpoint(request, query);
-      if (!log.isPoisoned) return response;
-      return { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
+      return await endpoint(request, query);
     } catch (error) {
       if (error instanceof ApiError) return errorResponse(error);
       reportFailure(request, error);
       return INTERNAL_ERROR;
     }
   };
-  return (request) => {
-    return request.method === "HEAD" ? answer(request).then(withoutBody) : answer(request);
+  return async (request) => {
+    const found = await answer(request);
+    const response = request.method === "HEAD" ? withoutBody(found) : found;
+    if (!log.isPoisoned) return response;
+    return { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
   };
 }
 

@@ -13,7 +13,7 @@ import { SOCKET_PATH_BYTES_MAX } from "../socket_path.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { errorCode } from "../log/storage/storage.ts";
-import { describeError } from "./system_error.ts";
+import { describeError } from "../log/storage/system_error.ts";
 
 /** Maximum length of a value quoted in a message, in UTF-16 code units. */
 const CONFIG_VALUE_SHOWN_MAX = 200;

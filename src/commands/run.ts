@@ -4,13 +4,13 @@
  */
 import { AssertionError } from "../assert.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../log/storage/errors.ts";
+import { describeError } from "../log/storage/system_error.ts";
 import { runtimeFault } from "../runtime/runtime_version.ts";
 import { FULL_VERSION, VERSION } from "../version.ts";
 import { type Invocation, parseArguments } from "./arguments.ts";
 import { PROGRAM } from "./command_table.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
-import { describeError } from "./system_error.ts";
 import { addTimes, type Terminal } from "./terminal.ts";
 import { completionsFor, manPage, usageText } from "./usage.ts";
 

@@ -16,6 +16,7 @@ import { fileStorage } from "../log/storage/file_storage.ts";
 import { decodeThread } from "../log/segment/row_group_decoder.ts";
 import { OWNERSHIP_CHECK_MS } from "../log/storage/owned_storage.ts";
 import { errorCode } from "../log/storage/storage.ts";
+import { describeError } from "../log/storage/system_error.ts";
 import { indexThread, sealThread } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { type EventLogService, openEventLog } from "../service/event_log.ts";
@@ -27,7 +28,6 @@ import { operationalError } from "./exit.ts";
 import { openToOthers } from "./ownership.ts";
 import { counted } from "./progress.ts";
 import type { ShutdownSignals } from "./signals.ts";
-import { describeError } from "./system_error.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
 /** The duration of a startup that takes longer than this is reported. */

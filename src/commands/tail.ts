@@ -3,11 +3,11 @@ import { type EventLine, linesOf, parseLines } from "../client/event_lines.ts";
 import { Follower } from "../client/follow.ts";
 import { type ReplayOptions, replayPages } from "../client/replay.ts";
 import { idTimeMs, isEventId } from "../event/event_id.ts";
+import { describeError } from "../log/storage/system_error.ts";
 import type { Options } from "./arguments.ts";
 import type { Config } from "./config.ts";
 import { operationalError, usageError } from "./exit.ts";
 import { runAsClient, type Service } from "./service_client.ts";
-import { describeError } from "./system_error.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Events per page; a page of average events has a megabyte. */

@@ -1,12 +1,12 @@
 /** Runs a command as the log's writer, the only process that writes to its directory. */
 import { join } from "node:path";
 import { LOCK_FILE } from "../log/storage/file_names.ts";
+import { describeError } from "../log/storage/system_error.ts";
 import { lockFile, lockHolder } from "../runtime/file_lock.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
-import { describeError } from "./system_error.ts";
 
 /**
  * Runs `write` on a deployment's log directory while holding its writer lock.

@@ -245,7 +245,8 @@ export class Connection {
 
   /** Whether another request may follow this one. Its start is unknown until the body's end. */
   #keepsAlive(head: RequestHead, body: IncomingBody, response: HttpResponse): boolean {
-    return head.keepsAlive && body.isComplete && !this.#host.isClosing &&
+    const isLast = this.#hasEnded && this.#input.length === 0;
+    return head.keepsAlive && body.isComplete && !isLast && !this.#host.isClosing &&
       this.#unauthorized < UNAUTHORIZED_MAX && response.headers["connection"] !== "close";
   }
 

@@ -2,7 +2,8 @@
  * The file of a listening socket. Both runtimes unlink the path when the server closes. These
  * functions preserve a socket that another process has since created at the same path.
  */
-import { chmodSync, linkSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, linkSync, lstatSync, rmSync, statSync } from "node:fs";
+import { rename } from "node:fs/promises";
 import type { Server } from "node:net";
 import { dirname } from "node:path";
 
@@ -58,6 +59,7 @@ export async function closeSocketFile(
   try {
     await close();
   } finally {
-    if (isKept) renameSync(kept, path);
+    const fail = ({ message }: Error) => report(`${path}: cannot be put back: ${message}`);
+    if (isKept) await rename(kept, path).catch(fail);
   }
 }

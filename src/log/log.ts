@@ -16,6 +16,7 @@ import type { SegmentEntry } from "./segment/manifest.ts";
 import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import { OwnedStorage } from "./storage/owned_storage.ts";
+import { describeError } from "./storage/system_error.ts";
 import { buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { growthOf } from "./wal/commit_file.ts";
 import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
@@ -189,7 +190,7 @@ export class Log {
     } catch (error) {
       // All events are durable; only the marker is missing.
       if (!(error instanceof StorageFullError)) throw error;
-      this.#options.report(`no space for the clean-shutdown marker: ${error.message}`);
+      this.#options.report(`no space for the clean-shutdown marker: ${describeError(error)}`);
     } finally {
       await this.files.close();
       await this.storage.closeFolders();
@@ -219,8 +220,9 @@ export class Log {
     } catch (error) {
       if (!(error instanceof RotationError)) throw error;
       if (!error.isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
-      if (isTooLarge) throw new StorageFullError(`${TAIL_FILE}: not rotated: ${error.message}`);
-      this.#keepTail(error.message);
+      const reason = `${TAIL_FILE}: not rotated: ${error.message}`;
+      if (isTooLarge) throw new StorageFullError(reason, { cause: error });
+      this.#keepTail(describeError(error));
     }
   }
 

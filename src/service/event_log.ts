@@ -88,7 +88,7 @@ export class EventLogService {
 
   /** Whether mutations get `writer_poisoned` until a restart. */
   get isPoisoned(): boolean {
-    return this.#queue.stopped;
+    return this.#queue.stopped || this.#log.storage.loss !== null;
   }
 
   /**

@@ -17,6 +17,7 @@ import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import type { Report } from "../log/recovery.ts";
 import { StorageFullError, WriterPoisonedError } from "../log/storage/errors.ts";
+import { describeError } from "../log/storage/system_error.ts";
 import type { Maybe } from "../maybe.ts";
 import type { ChangeSignal } from "./change_signal.ts";
 import { LogState } from "./log_state.ts";
@@ -164,11 +165,12 @@ export class WriterQueue {
   /** Returns the API error for a failed commit. Only a full disk leaves the writer running. */
   #failure(error: unknown, mutations: number): ApiError {
     if (error instanceof StorageFullError) {
-      this.#reportFull(mutations, error.message);
+      this.#reportFull(mutations, describeError(error));
       return new ApiError("storage_full", "the disk is full, so nothing was written; retry later");
     }
     this.#stopped = true;
-    const reason = error instanceof WriterPoisonedError ? error.message : (error as Error).stack;
+    const isKnown = error instanceof WriterPoisonedError;
+    const reason = isKnown ? describeError(error) : (error as Error).stack;
     this.#report(`writer stopped; restart the service: ${reason}`);
     this.#changes.fire();
     return writerPoisoned();

@@ -134,3 +134,17 @@ for (const args of [["init"], ["init", "sub"], ["serve"], ["verify", "--config",
       assert.equal((await readdir(folder)).length, 1, "no other directory was created");
     }));
 }
+
+/** Appends an argument that is Latin-1. The shell passes on the raw bytes. */
+const withLatin1 = ["sh", "-c", 'exec "$@" "caf$(printf "\\351")"', "sh"];
+
+for (const args of [["init"], ["backup"], ["verify", "--config"]]) {
+  test(`${args.join(" ")} PATH exits 2 if PATH is not UTF-8`, () =>
+    withInitialized(async (cwd) => {
+      const before = await readdir(cwd, { recursive: true });
+      const { code, stderr } = await runCli(args, { cwd, wrapper: withLatin1 });
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, /^caf\uFFFD: its absolute path is not valid UTF-8/);
+      assert.deepEqual(await readdir(cwd, { recursive: true }), before);
+    }));
+}

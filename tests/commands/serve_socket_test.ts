@@ -1,5 +1,6 @@
 /** `serve` when its socket path already exists. */
 import assert from "node:assert/strict";
+import { mkdirSync, unlinkSync } from "node:fs";
 import { chmod, lstat, mkdir, readFile, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
@@ -225,4 +226,16 @@ test("serve completes a half-sent append when its socket's directory is not writ
     const { code, stderr } = await exit;
     await chmod(run, 0o700);
     assert.equal(code, 0, stderr);
+  }));
+
+test("serve exits 0 when it cannot keep what has replaced its socket", () =>
+  withFolder(async (dir) => {
+    const socketPath = join(dir, "s.sock");
+    const serving = await serveAt(dir, socketPath);
+    unlinkSync(socketPath);
+    mkdirSync(socketPath);
+    const { code, stderr } = await serving.stop();
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /s\.sock: the socket file cannot be removed: E/);
+    assert.ok((await lstat(socketPath)).isDirectory());
   }));

@@ -2,24 +2,29 @@
 import assert from "node:assert/strict";
 import { randomFillSync } from "node:crypto";
 import { once } from "node:events";
-import { access, chmod, lstat, readdir, readFile, writeFile } from "node:fs/promises";
+import { access, chmod, lstat, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import process from "node:process";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import {
   postJson,
   runCli,
   type Serving,
   signalChild,
+  spawnScript,
   startServe,
+  untilReady,
   untilReported,
   withInitialized,
 } from "../../tools/support/program.ts";
-
+import { unixFetch } from "../../src/client/unix_fetch.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { openLog } from "../../src/log/log.ts";
 import { preparedBatch } from "../support/prepared.ts";
+
+const SERVE_WITH_CLOCK = fileURLToPath(new URL("../support/serve_with_clock.ts", import.meta.url));
 
 const quiet = () => {};
 
@@ -31,7 +36,10 @@ function batch(id: number) {
   };
 }
 
-async function post(serving: Serving, id: number): Promise<{ status: number; body: string }> {
+async function post(
+  serving: Pick<Serving, "fetch">,
+  id: number,
+): Promise<{ status: number; body: string }> {
   const response = await postJson(serving, "/v1/events", batch(id));
   return { status: response.status, body: await response.text() };
 }
@@ -228,7 +236,7 @@ test("serve omits timestamps when standard error is the journal", {
     assert.match(stderr, /^opened a log of 0 events;.*\nserving .*\nshutting down\n$/);
   }));
 
-test("serve reports at its start and after a commit that the clock is behind the last event", () =>
+test("serve reports once, at its start, that the clock is behind the last event", () =>
   withInitialized(async (dir) => {
     const aheadMs = 7_200_000;
     const log = await openLog({
@@ -246,6 +254,31 @@ test("serve reports at its start and after a commit that the clock is behind the
       /the clock is \d+ s behind the last event \S+; .* check the clock\n/g,
     );
     assert.deepEqual([code, told?.length], [0, 1], stderr);
+  }));
+
+test("serve reports a jump of the clock, and after a commit that the clock is behind it", () =>
+  withInitialized(async (dir) => {
+    const aheadPath = join(dir, "ahead");
+    const setAhead = async (ms: number) => {
+      await writeFile(`${aheadPath}.new`, `${ms}`);
+      await rename(`${aheadPath}.new`, aheadPath);
+    };
+    await setAhead(7_200_000);
+    const spawned = spawnScript(SERVE_WITH_CLOCK, [join(dir, "service.toml"), aheadPath]);
+    const serving = { ...spawned, fetch: unixFetch(join(dir, "data", "ground.sock")) };
+    await untilReady(serving);
+    assert.equal((await post(serving, 1)).status, 200);
+    await setAhead(0);
+    await untilReported(spawned, "the clock jumped by -7200 s\n");
+    assert.equal((await post(serving, 2)).status, 200);
+    await untilReported(spawned, " s behind the last event ");
+    signalChild(spawned.child, "SIGTERM");
+    const { code, stderr } = await spawned.exited;
+    assert.equal(code, 0, stderr);
+    assert.match(
+      stderr,
+      /\nthe clock is 7\d{3} s behind the last event \S+; until it catches up, /,
+    );
   }));
 
 /** Regression: on Node, a process of the same user could open the inspector. */

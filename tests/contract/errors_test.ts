@@ -170,12 +170,40 @@ test("a full disk gives 500 storage_full, nothing is written, and a retry can su
     assert.equal((await retire(socketPath, "shop")).status, "retired");
   }));
 
+/** Every response tells whether the writer has stopped. */
+async function assertWriterState(socketPath: string, state: string | undefined): Promise<void> {
+  for (const path of ["/v1/streams", "/v1/events", "/v1/events?limit=0", "/none"]) {
+    for (const method of ["GET", "HEAD", "PUT"]) {
+      const { headers } = await request(socketPath, { method, path });
+      assert.equal(headers["writer-state"], state, `${method} ${path}`);
+    }
+  }
+  for (const path of ["/v1/events", "/v1/sources/retire"]) {
+    const { headers } = await request(socketPath, { method: "POST", path, body: "{" });
+    assert.equal(headers["writer-state"], state, path);
+  }
+}
+
+test("every response tells that the writer has stopped because its files are gone", () =>
+  withServedLog(async ({ socketPath, storage, service }) => {
+    await commit(socketPath, batchWith({}));
+    await assertWriterState(socketPath, undefined);
+    await storage.remove("tail.ndjson");
+    assert.notEqual(await service.findLoss(), null);
+    await assertWriterState(socketPath, "poisoned");
+    const refused = await ingest(socketPath, batchWith({ batch_id: "2" }));
+    assertError(refused, "writer_poisoned");
+    assert.equal(refused.headers["writer-state"], "poisoned");
+  }));
+
 test("an uncertain write gives 503 writer_poisoned for mutations until a restart; reads continue", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const first = batchWith({ batch_id: "1" });
     await commit(socketPath, first);
     storage.hook = failNth("sync", 1, { errno: "EIO" });
-    assertError(await ingest(socketPath, batchWith({ batch_id: "2" })), "writer_poisoned");
+    const failed = await ingest(socketPath, batchWith({ batch_id: "2" }));
+    assertError(failed, "writer_poisoned");
+    assert.equal(failed.headers["writer-state"], "poisoned");
     storage.hook = null;
     const mutations = [
       ingest(socketPath, batchWith({ batch_id: "3" })),
@@ -186,12 +214,7 @@ test("an uncertain write gives 503 writer_poisoned for mutations until a restart
     assertError(await ingest(socketPath, "{"), "invalid_request");
     assert.equal((await allEvents(socketPath)).length, 1);
     assert.equal((await streamsPage(socketPath)).streams[0]!.event_count, 1);
-    for (const path of ["/v1/streams", "/v1/events"]) {
-      for (const method of ["GET", "HEAD"]) {
-        const { status, headers } = await request(socketPath, { method, path });
-        assert.deepEqual([status, headers["writer-state"]], [200, "poisoned"]);
-      }
-    }
+    await assertWriterState(socketPath, "poisoned");
     await shutDown();
     await withServedLog(async (restarted) => {
       const retried = await ingest(restarted.socketPath, batchWith({ batch_id: "2" }));

@@ -1,20 +1,28 @@
 /**
  * The real service without free descriptors. With more clients than descriptors, connected clients
- * are still served, and new ones are served once others disconnect. A startup or seal that cannot
- * open its files fails and leaves the log intact.
+ * are still served, and new ones are served once others disconnect. A rotation that lacks descriptors
+ * leaves the tail as it is. A startup or seal that cannot open its files fails and leaves the log
+ * intact.
  */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { cp, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Receipt } from "../../src/event/types.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { pendingPath, TAIL_FILE } from "../../src/log/storage/file_names.ts";
+import {
+  PENDING_FOLDER,
+  pendingPath,
+  SEGMENTS_FOLDER,
+  TAIL_FILE,
+} from "../../src/log/storage/file_names.ts";
 import { type Log, openLog } from "../../src/log/log.ts";
 import { verifyLog } from "../../src/log/verify/verify.ts";
 import { batchWith, replayPage } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import {
+  isRunning,
   runCli,
   signalChild,
   spawnCli,
@@ -25,12 +33,16 @@ import {
 import { withServing } from "../support/deployment.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { RawConnection } from "../support/raw_client.ts";
+import type { RawResponse } from "../support/raw_response.ts";
 import { SMALL_SEGMENTS } from "../support/sealing.ts";
 import { testTime } from "../support/test_log.ts";
+import { skipLoudly } from "./support/skip.ts";
 
 const OPEN_FILES_MAX = 64;
 /** Number of clients, which exceeds the number of descriptors. */
 const CROWD = 100;
+/** A limit that suffices for everything in the test that lowers it. */
+const OPEN_FILES_ENOUGH = 256;
 const WRITERS = 4;
 const POLL_MS = 5;
 const GET_STREAMS = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -45,21 +57,27 @@ function config(dir: string): string[] {
   return ["--config", join(dir, "service.toml")];
 }
 
-/** Sends a request on a connection that stays open. @returns the response, which must be 200. */
-async function answerTo(connection: RawConnection, bytes: string): Promise<string> {
+/** Sends a request on a connection that stays open. */
+async function answerTo(connection: RawConnection, bytes: string): Promise<RawResponse> {
   await connection.write(bytes);
   const response = await connection.readResponse();
-  assert.equal(response?.status, 200, response?.body);
-  return response.body;
+  assert.ok(response !== null, "the connection stays open");
+  return response;
 }
 
-async function ingestOn(connection: RawConnection, batchId: string, payload: string) {
+/** @returns the body of a successful response. */
+function bodyOf({ status, body }: RawResponse): string {
+  assert.equal(status, 200, body);
+  return body;
+}
+
+function ingestOn(connection: RawConnection, batchId: string, payload: string) {
   const body = JSON.stringify(batchWith({
     batch_id: batchId,
     events: [{ stream: "orders", record_key: batchId, kind: "upserted", payload }],
   }));
   const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
-  return JSON.parse(await answerTo(connection, head + body)) as Receipt;
+  return answerTo(connection, head + body);
 }
 
 async function verifiedEvents(dir: string): Promise<number> {
@@ -102,9 +120,11 @@ test("serve keeps serving when descriptors run out, also new clients", () =>
       const writes = inside.map((connection, writer) =>
         ingestOn(connection, `${writer}-${payload.length}`, payload)
       );
-      receipts.push(...await Promise.all(writes));
+      receipts.push(...(await Promise.all(writes)).map((reply) => JSON.parse(bodyOf(reply))));
     }
-    const page = await answerTo(inside[0]!, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n");
+    const page = bodyOf(
+      await answerTo(inside[0]!, "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n"),
+    );
     assert.equal(JSON.parse(page).events.length, receipts.length, "segment and tail are readable");
     assert.equal((await follower.takeLive(3 * WRITERS)).length, 3 * WRITERS);
 
@@ -117,6 +137,72 @@ test("serve keeps serving when descriptors run out, also new clients", () =>
     assert.equal(await verifiedEvents(dir), receipts.length);
     await deployment.assertContinues();
   }));
+
+/** Number of descriptors with which the last test starts. It leaves one less in each round. */
+const FREE_FIRST = 8;
+const ROTATE_BYTES = 64 * 1024;
+/** A payload of which a few make the tail rotate. A larger one would take another thread. */
+const PAYLOAD = "x".repeat(12_000);
+const BATCHES_PER_ROUND = 8;
+
+/** The limit under which a process can open `free` more files. */
+function limitFor(pid: number, free: number): number {
+  const used = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
+  let limit = 0;
+  for (let left = free; left > 0 || used.has(limit); limit++) if (!used.has(limit)) left -= 1;
+  return limit;
+}
+
+test("serve with few free descriptors rotates its tail or keeps it, and its writer never stops", (context) => {
+  const { error } = spawnSync("prlimit", ["--version"]);
+  if (error !== undefined) return skipLoudly(context, `cannot run prlimit: ${error.message}`);
+  return withServing(async (deployment) => {
+    const { socketPath, logDir, receipts, serving } = deployment;
+    const pid = serving.child.pid!;
+    const setLimit = (limit: number) =>
+      assert.equal(spawnSync("prlimit", [`--pid=${pid}`, `--nofile=${limit}:`]).status, 0);
+    const pending = () => readdirSync(join(logDir, PENDING_FOLDER));
+    const files = () => [...pending(), ...readdirSync(join(logDir, SEGMENTS_FOLDER))].length;
+    const crowd: RawConnection[] = [];
+    while (crowd.length < WRITERS) crowd.push(await connected(socketPath));
+    const settled = async () => {
+      while (pending().length > 0 && isRunning(serving)) {
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      }
+    };
+    const append = async (batchId: string) => {
+      const { status, body } = await ingestOn(crowd[0]!, batchId, PAYLOAD);
+      assert.ok(status === 200 || status === 500, `${batchId}: ${status} ${body}`);
+      if (status === 200) receipts.push(JSON.parse(body));
+    };
+    // Deno panics if a thread starts without descriptors, so all threads start before.
+    const indexes = () =>
+      readdirSync(logDir, { recursive: true }).filter((name) => `${name}`.endsWith(".index"));
+    while (indexes().length === 0) {
+      await append(`${receipts.length}`);
+      await settled();
+    }
+    await deployment.assertShows();
+
+    let rotations = 0;
+    for (let free = FREE_FIRST; free >= 0; free--) {
+      const before = files();
+      setLimit(limitFor(pid, free));
+      for (let number = 0; number < BATCHES_PER_ROUND; number++) {
+        await append(`${free} free, ${number}`);
+      }
+      rotations += Number(files() > before);
+      setLimit(OPEN_FILES_ENOUGH);
+      await deployment.append(`after ${free}`);
+      await settled();
+    }
+    for (const connection of crowd) connection.destroy();
+    const { stderr } = await deployment.stop();
+    assert.ok(rotations > 0, stderr);
+    assert.match(stderr, /tail\.ndjson: not rotated, .*EMFILE.*; raise the limit on open files\n/);
+    await deployment.assertContinues();
+  }, { rotateBytes: ROTATE_BYTES, openFilesMax: OPEN_FILES_ENOUGH });
+});
 
 /** Fills a deployment with segments, pending files and a tail. @returns the number of events. */
 async function fill(dir: string): Promise<number> {

@@ -1,6 +1,6 @@
 /**
  * The data directory of a running service is moved away, and an older copy, a link or nothing takes
- * its place, or its tail is removed or overwritten. The service acknowledges nothing more, ends its
+ * its place, or it loses files, or is covered by a mount. The service acknowledges nothing more, ends its
  * followers and exits. It puts neither a socket nor a file into the replacement, and the moved
  * directory contains everything acknowledged.
  */
@@ -16,6 +16,8 @@ import { FollowReader } from "../contract/support/follow_reader.ts";
 import { type Serving, startServe, withFolder } from "../../tools/support/program.ts";
 import { configOf, runOn } from "./support/hostile_deployment.ts";
 import { treeOf } from "./support/hostile_entry.ts";
+import { skipLoudly } from "./support/skip.ts";
+import { run } from "./support/small_disk.ts";
 
 interface Folders {
   /** The deployment. */
@@ -44,6 +46,11 @@ const TAKES: [title: string, take: Take][] = [
   ["is replaced by an empty directory", moved(({ data }) => mkdir(data))],
   ["is replaced by a link to an older copy", moved(({ data, older }) => symlink(older, data))],
   ["loses its tail", ({ data }) => rm(join(data, "log", TAIL_FILE))],
+  ["loses its segments", ({ data }) => rm(join(data, "log", "segments"), { recursive: true })],
+  [
+    "loses its pending files",
+    ({ data }) => rm(join(data, "log", "pending"), { recursive: true }),
+  ],
   [
     "has an older copy written over its tail",
     async ({ data, older }) => {
@@ -116,7 +123,10 @@ for (const [title, take] of TAKES) {
       const before = await stateOf(folders);
       const { code, stderr } = await serving.exited;
       assert.equal(code, 1, stderr);
-      assert.match(stderr, /data\/log\/(\.lock|tail\.ndjson): (is no longer the file|was overwr)/);
+      assert.match(
+        stderr,
+        /data\/log\/(\.lock|tail\.ndjson|segments|pending): (is no longer the file|was overwr)/,
+      );
       assert.match(stderr, /nothing more was acknowledged\n$/);
       assert.notEqual((await follower.nextOf("end")).last_event_id, null);
       if (title.startsWith("is replaced")) {
@@ -125,6 +135,27 @@ for (const [title, take] of TAKES) {
       }
     }));
 }
+
+test("serve stops when its data directory is covered by another file system", (context) =>
+  withTaken(async (folders, serving, socketPath) => {
+    await commit(socketPath, batchWith({ batch_id: "last" }));
+    const fault = run("mount", ["-t", "tmpfs", "none", folders.data]);
+    if (fault !== null) {
+      await serving.stop();
+      return skipLoudly(context, fault);
+    }
+    try {
+      const before = await stateOf(folders);
+      const { code, stderr } = await serving.exited;
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, /data\/log\/\.lock: is no longer the file/);
+      assert.equal(await stateOf(folders), before, "the other file system is unchanged");
+    } finally {
+      assert.equal(run("umount", ["-l", folders.data]), null);
+    }
+    await rename(folders.data, folders.away);
+    await assertHoldsAll(folders, ["before", "last"]);
+  }));
 
 test("serve continues when its data directory is moved and linked back", () =>
   withTaken(async (folders, serving, socketPath) => {

@@ -4,10 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { existsSync, unlinkSync } from "node:fs";
+import { existsSync, mkdirSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import type { HttpHandler } from "../../src/http/message.ts";
+import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { bodyOf, letServerWork, withHandler } from "../support/test_server.ts";
@@ -96,5 +97,38 @@ test("HttpServer.close() keeps a socket that another process created at its path
     const connection = await RawConnection.open(socketPath);
     await connection.ended();
     await new Promise((resolve) => other.close(resolve));
+  });
+});
+
+test("HttpServer.close() reports what it cannot keep at its path, and closes", async () => {
+  await withHandler(handler, async ({ socketPath, server, reports }) => {
+    unlinkSync(socketPath);
+    mkdirSync(socketPath);
+    await server.close();
+    assert.match(reports.join("\n"), /: the socket file cannot be removed: E\w+: .*link/);
+    assert.ok(existsSync(socketPath));
+    rmdirSync(socketPath);
+  });
+});
+
+test("HttpServer.close() reports that it cannot put back a socket, and closes", async () => {
+  const [asked, answering] = [new Gate(), new Gate()];
+  const late: HttpHandler = async (request) => {
+    asked.open();
+    await answering.opened;
+    return await handler(request);
+  };
+  await withHandler(late, async ({ socketPath, server, reports }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(GET);
+    await asked.opened;
+    unlinkSync(socketPath);
+    writeFileSync(socketPath, "");
+    const closed = server.close();
+    unlinkSync(`${socketPath}.kept`);
+    answering.open();
+    assert.equal((await connection.readResponse())?.status, 200);
+    await closed;
+    assert.match(reports.join("\n"), /s\.sock: cannot be put back: ENOENT/);
   });
 });

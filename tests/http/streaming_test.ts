@@ -19,6 +19,10 @@ function streaming(body: () => AsyncIterable<Uint8Array>): HttpHandler {
   return () => Promise.resolve({ status: 200, headers: {}, body: body() });
 }
 
+async function* once(piece: Uint8Array) {
+  yield await Promise.resolve(piece);
+}
+
 test("listen() ends the stream when the client disconnects", async () => {
   const gate = new Gate();
   async function* body() {
@@ -56,6 +60,25 @@ test("listen() streams a finite body to a client that has half-closed", async ()
     assert.equal(response?.body, "one two");
     assert.ok(response?.isComplete);
     await connection.ended();
+  });
+});
+
+test("the last response to a client that has half-closed is whole and says that it is the last", () => {
+  const handler: HttpHandler = async ({ client }) => {
+    while (client() === "here") await setImmediate();
+    return { status: 200, headers: {}, body: once(Buffer.alloc(3 * PIECE_BYTES, "a")) };
+  };
+  return withHandler(handler, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    await connection.write(GET + GET);
+    connection.endInput();
+    for (const close of [undefined, "close"]) {
+      const { headers, body, isComplete } = (await connection.readResponse())!;
+      assert.deepEqual([headers["connection"], isComplete], [close, true]);
+      assert.equal(body.length, 3 * PIECE_BYTES);
+    }
+    await connection.ended();
+    assert.equal(connection.error, null);
   });
 });
 

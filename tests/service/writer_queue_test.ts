@@ -7,7 +7,7 @@ import { COMMIT_BATCHES_MAX, COMMIT_BYTES_SOFT_MAX } from "../../src/limits.ts";
 import type { EventLogService } from "../../src/service/event_log.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { gateAt, noRoomAfter } from "../support/storage_faults.ts";
+import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
 import { commitOffsets, joinPieces, tailOf } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
@@ -130,7 +130,9 @@ test("append() reports a full disk at most every ten seconds, with the number of
     assert.equal(await outcome(service.append(preparedBatch(`${n}`))), "storage_full");
     nowMs += 1_000;
   }
-  const counts = reports.map((line) => /refused: (\d+)$/.exec(line)?.[1]);
+  const counts = reports.map((line) =>
+    /; free some disk space; requests refused: (\d+)$/.exec(line)?.[1]
+  );
   assert.deepEqual(counts, ["1", "10", "10"]);
 });
 
@@ -148,6 +150,16 @@ test("append() commits batches that waited while a commit ran out of space", asy
     ["storage_full", "committed", "committed"],
   );
   assert.deepEqual(await storedBatchIds(service), ["a", "b"]);
+});
+
+test("append() reports why the writer stopped, with advice", async () => {
+  const storage = new SimulatedDisk();
+  const { service, reports } = await openTestService(storage);
+  storage.hook = failNth("write", 1, { errno: "EROFS" });
+  assert.equal(await outcome(service.append(preparedBatch("a"))), "writer_poisoned");
+  assert.match(reports.join("\n"), /^writer stopped; .*EROFS.*; mount the file system read-write$/);
+  storage.hook = null;
+  await service.close();
 });
 
 test("append() stops the writer when a batch cannot be stamped", async () => {

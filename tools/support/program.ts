@@ -184,7 +184,11 @@ export interface ServeOptions extends CliOptions {
 }
 
 /** Sends a JSON body to a service. */
-export function postJson({ fetch }: Serving, path: string, body: unknown): Promise<Response> {
+export function postJson(
+  { fetch }: Pick<Serving, "fetch">,
+  path: string,
+  body: unknown,
+): Promise<Response> {
   const headers = { "content-type": "application/json" };
   return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
@@ -225,7 +229,7 @@ export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
 }
 
 /** Waits until a service responds. @throws {Error} if the service has exited. */
-export async function untilReady(serving: Serving): Promise<void> {
+export async function untilReady(serving: Pick<Serving, "fetch" | "exited">): Promise<void> {
   let exit: CliExit | undefined;
   serving.exited.then((value) => exit = value);
   while (exit === undefined) {

@@ -50,8 +50,10 @@ export class OwnedStorage implements Storage {
       const found = await this.identity(path);
       // The log itself may have moved the file in the meantime.
       if (found === identity || this.#held.get(path) !== identity) continue;
-      // An identity, ENOENT or ENOTDIR; any other error code says what is wrong.
-      const isLost = /:|ENO/.test(found);
+      // This says nothing about the file.
+      if (found === "ENOMEM") throw new Error(`${path}: cannot be examined: ${found}`);
+      // Other error codes than these say what is wrong.
+      const isLost = /:|ENOENT|ENOTDIR/.test(found);
       const what = isLost ? "is no longer the file that this process has open" : found;
       this.#loss ??= `${path}: ${what}`;
     }

@@ -99,8 +99,8 @@ function fill(path: string, sizeBytes: number): void {
   closeSync(fd);
 }
 
-/** @returns an error message, or null on success. */
-function run(program: string, args: string[]): string | null {
+/** Runs a program. @returns an error message, or null on success. */
+export function run(program: string, args: string[]): string | null {
   const { error, status, stderr } = spawnSync(program, args, { encoding: "utf8" });
   if (error !== undefined) return `cannot run ${program}: ${error.message}`;
   return status === 0 ? null : `${program} exited with ${status}: ${stderr.trim()}`;

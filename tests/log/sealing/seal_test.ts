@@ -2,7 +2,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { MANIFEST_FILE, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
+import {
+  MANIFEST_FILE,
+  SEGMENT_TEMPORARY_FILE,
+  TAIL_FILE,
+} from "../../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { pendingPaths } from "../../support/forged_log.ts";
@@ -145,4 +149,19 @@ test("seal() has sealed everything if it is stopped after its last file", async 
   assert.equal(segments, 1);
   await log.close();
   assert.deepEqual(pendingPaths(storage.tree()), []);
+});
+
+test("seal() that cannot remove its partial segment rejects with the first cause", async () => {
+  const storage = new SimulatedDisk(await logTree([["a"]]));
+  storage.hook = ({ kind, path }) => {
+    if (path !== SEGMENT_TEMPORARY_FILE) return null;
+    if (kind === "write") return { errno: "ENOSPC" };
+    return kind === "remove" && storage.tree().has(path) ? { errno: "EACCES" } : null;
+  };
+  const { log } = await openTestLog(storage);
+  await assert.rejects(log.seal(() => {}), /ENOSPC/);
+  await log.close();
+  await assert.rejects(openTestLog(storage), /EACCES/, "the next writer cannot remove it either");
+  storage.hook = null;
+  assert.equal((await sealAll(storage)).length, 1);
 });

@@ -117,6 +117,34 @@ test("OwnedStorage.findLoss() tells that an older copy was written over the tail
     await assert.rejects(log.append([preparedBatch("more")]), WriterPoisonedError);
   }));
 
+/** Fails lstat(2). @returns a function that mends it. */
+function failLstat(context: TestContext, code: string): () => void {
+  const fail = () => Promise.reject(Object.assign(new Error(code), { code }));
+  const { mock } = context.mock.method(fs.promises, "lstat", fail as never);
+  return () => mock.restore();
+}
+
+test("OwnedStorage.findLoss() tells why it cannot examine a file", (context) =>
+  withOpenLog(async (log) => {
+    const mend = failLstat(context, "EIO");
+    assert.equal(await log.storage.findLoss(), ".lock: EIO");
+    mend();
+  }));
+
+test("a check that lacks memory acknowledges nothing, and is repeated", (context) =>
+  withFolder(async (folder) => {
+    const storage = fileStorage(folder);
+    const service = await openEventLog({ ...testTime(), storage, report() {} });
+    const mend = failLstat(context, "ENOMEM");
+    await assert.rejects(service.findLoss(), { message: ".lock: cannot be examined: ENOMEM" });
+    passTime(context, 1000);
+    await assert.rejects(service.append(preparedBatch("a")), { code: "writer_poisoned" });
+    mend();
+    assert.equal(await service.findLoss(), null);
+    assert.equal((await service.append(preparedBatch("a"))).status, "committed");
+    await service.close();
+  }));
+
 test("OwnedStorage.findLoss() looks at one segment after another", () =>
   withOpenLog(async (log, folder) => {
     await log.seal(() => {});

@@ -1,5 +1,5 @@
 /** Describes operating system errors to the operator. */
-import { errorCode } from "../log/storage/storage.ts";
+import { errorCode } from "./storage.ts";
 
 /** Advice by error code. */
 const ADVICE: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeError } from "../../src/commands/system_error.ts";
-import { RotationError } from "../../src/log/wal/rotation.ts";
+import { describeError } from "../../../src/log/storage/system_error.ts";
+import { RotationError } from "../../../src/log/wal/rotation.ts";
 
 test("describeError() gives the advice for the error that caused another one", () => {
   const cause = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });

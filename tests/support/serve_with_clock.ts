@@ -1,0 +1,14 @@
+/** `serve` with a clock that is ahead: `serve_with_clock.ts CONFIG FILE`. FILE holds milliseconds. */
+import { readFileSync } from "node:fs";
+import process from "node:process";
+import { loadConfig } from "../../src/commands/config.ts";
+import { EXIT_OK } from "../../src/commands/exit.ts";
+import { serve } from "../../src/commands/serve.ts";
+import { endProcess } from "../../src/runtime/end_process.ts";
+
+const [configPath, aheadPath] = process.argv.slice(2);
+const now = Date.now;
+Date.now = () => now() + Number(readFileSync(aheadPath!, "utf8"));
+const report = (line: string) => void process.stderr.write(`${line}\n`);
+await serve(await loadConfig(configPath!), { report });
+endProcess(EXIT_OK);
