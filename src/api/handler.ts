@@ -79,27 +79,30 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   };
   const routes = createRoutes(options, reportFailure);
 
-  const answer = async (request: HttpRequest): Promise<HttpResponse> => {
-    if (!isAuthorized(request.header("authorization"))) return UNAUTHORIZED;
-    if (!hasOneHost(request)) return NO_HOST;
-    const { path, query } = splitTarget(request.target);
-    const route = routes.get(path);
-    if (route === undefined) return NOT_FOUND;
-    const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
-    if (endpoint === undefined) return methodNotAllowed(allowOf(route));
-    try {
-      return await endpoint(request, query);
-    } catch (error) {
-      if (error instanceof ApiError) return errorResponse(error);
-      reportFailure(request, error);
-      return INTERNAL_ERROR;
-    }
-  };
-  return async (request) => {
-    const found = await answer(request);
-    const response = request.method === "HEAD" ? withoutBody(found) : found;
+  /** Tells that the writer has stopped. */
+  const marked = (response: HttpResponse): HttpResponse => {
     if (!log.isPoisoned) return response;
     return { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
+  };
+
+  const answer = async (request: HttpRequest): Promise<HttpResponse> => {
+    if (!isAuthorized(request.header("authorization"))) return marked(UNAUTHORIZED);
+    if (!hasOneHost(request)) return marked(NO_HOST);
+    const { path, query } = splitTarget(request.target);
+    const route = routes.get(path);
+    if (route === undefined) return marked(NOT_FOUND);
+    const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
+    if (endpoint === undefined) return marked(methodNotAllowed(allowOf(route)));
+    try {
+      return marked(await endpoint(request, query));
+    } catch (error) {
+      if (error instanceof ApiError) return marked(errorResponse(error));
+      reportFailure(request, error);
+      return marked(INTERNAL_ERROR);
+    }
+  };
+  return (request) => {
+    return request.method === "HEAD" ? answer(request).then(withoutBody) : answer(request);
   };
 }
 
