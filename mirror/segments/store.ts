@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
+import { absolutePath } from "../../src/commands/config.ts";
 import { operationalError, usageError } from "../../src/commands/exit.ts";
 import { MANIFEST_BYTES_MAX } from "../../src/limits.ts";
 import { decodeManifest, type Manifest } from "../../src/log/segment/manifest.ts";
@@ -14,12 +15,15 @@ import { isNotFound } from "../../src/log/storage/storage.ts";
 import { s3Store } from "./s3_store.ts";
 import { readStart, type SegmentStore, type SourceFile } from "./segment_store.ts";
 
-/** @param url A path, a `file:` URL or `s3://<bucket>[/<prefix>]`. */
+/**
+ * @param url A path, a `file:` URL or `s3://<bucket>[/<prefix>]`.
+ * @throws {CommandError} for another URL, and for a path that is not UTF-8.
+ */
 export function openStore(url: string): SegmentStore {
   if (url.startsWith("s3:")) return s3Store(new URL(url));
   if (url.startsWith("file:")) return folderStore(fileURLToPath(url));
   if (/^[a-z0-9+]+:/i.test(url)) throw usageError(`${url}: only file: and s3: are supported`);
-  return folderStore(url);
+  return folderStore(absolutePath(url));
 }
 
 /**

@@ -96,6 +96,11 @@ test(
     ),
 );
 
+test("a store of segments is neither at a path that is not UTF-8 nor at another URL", () => {
+  assert.throws(() => openStore("caf\ufffd"), /not valid UTF-8; rename/);
+  assert.throws(() => openStore("http://x/y"), /only file: and s3: are supported/);
+});
+
 test("segments does not copy a damaged segment", () =>
   withDeployment(async (deployment) => {
     await addSegment(deployment, "b1");
