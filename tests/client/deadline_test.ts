@@ -1,9 +1,13 @@
 /** Deadlines of requests to a service that stops in the middle of a response. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import { ConnectionError } from "../../src/client/errors.ts";
-import type { EventLogClient } from "../../src/client/event_log_client.ts";
-import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
+import { EventLogClient } from "../../src/client/event_log_client.ts";
+import { CLIENT_SOCKETS_MAX, unixFetch } from "../../src/client/unix_fetch.ts";
+import { withFolder } from "../../tools/support/program.ts";
 import {
   collect,
   eventId,
@@ -54,6 +58,37 @@ for (const [wait, reply] of WAITS) {
   });
 }
 
+test("retire() gives up after writeTimeoutMs, and says that it waited for a response", async () => {
+  await withFakeService([keepSilent], async ({ client }) => {
+    await assert.rejects(client.retire("shop"), (error) => {
+      assert(error instanceof ConnectionError, String(error));
+      const message = `got no response within ${TIMEOUT_MS} ms; it was waiting for a response`;
+      assert.equal(error.message, `POST /v1/sources/retire ${message}`);
+      return true;
+    });
+  }, { writeTimeoutMs: TIMEOUT_MS, attemptsMax: 1 });
+});
+
+test("append() says that it waited for the service to accept a request that is not read", () =>
+  withFolder(async (folder) => {
+    const socketPath = join(folder, "s.sock");
+    const sockets: Socket[] = [];
+    const server = createServer({ pauseOnConnect: true }, (socket) => void sockets.push(socket));
+    await once(server.listen(socketPath), "listening");
+    const options = { writeTimeoutMs: TIMEOUT_MS, attemptsMax: 1 };
+    const client = new EventLogClient(unixFetch(socketPath), options);
+    // Larger than the buffers of a socket.
+    const payload = "x".repeat(4_000_000);
+    const events = [{ stream: "s", record_key: "k", kind: "upserted", payload }];
+    const end = await client.append({ source: "shop", batchId: "1", events }).catch((error) =>
+      error
+    );
+    for (const socket of sockets) socket.destroy();
+    await once(server.close(), "close");
+    assert(end instanceof ConnectionError, String(end));
+    assert.match(end.message, /; it was waiting for the service to accept the request$/);
+  }));
+
 test("append() says that it waited for a connection when reads use all of them", async () => {
   await withFakeService([keepSilent], async ({ client }) => {
     const abort = new AbortController();
@@ -88,11 +123,11 @@ test("append() and replay() work beside more follows than the pool has connectio
   }, { readTimeoutMs: 60_000 });
 });
 
-const SILENT_STARTS: [string, Reply][] = [
-  ["before the response", keepSilent],
-  ["before the first record", lines([], "stay")],
+const SILENT_STARTS: [name: string, wait: string, reply: Reply][] = [
+  ["before the response", "a response", keepSilent],
+  ["before the first record", "the rest of the response", lines([], "stay")],
 ];
-for (const [name, reply] of SILENT_STARTS) {
+for (const [name, wait, reply] of SILENT_STARTS) {
   test(`follow() reconnects after readTimeoutMs without a record ${name}`, async () => {
     await withFakeService([reply, lines([CAUGHT_UP, END])], async ({ client, seen }) => {
       const reasons: unknown[] = [];
@@ -100,7 +135,11 @@ for (const [name, reply] of SILENT_STARTS) {
       const items = await collect(client.follow({ onReconnect }));
       assert.deepEqual(items.map(({ type }) => type), ["caught_up", "end"]);
       assert.equal(seen.length, 2);
-      assert.match(String(reasons[0]), /GET \/v1\/events got no response within/);
+      const message = `GET /v1/events got no response within ${TIMEOUT_MS} ms`;
+      assert.ok(
+        String(reasons[0]).includes(`${message}; it was waiting for ${wait}`),
+        `${reasons}`,
+      );
     }, { readTimeoutMs: TIMEOUT_MS });
   });
 }

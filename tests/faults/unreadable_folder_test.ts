@@ -38,10 +38,11 @@ const CASES: Case[] = [
   { title: "a configuration", path: () => "service.toml", mode: 0o000, seal: 2, verify: 2 },
 ];
 
-function assertEnd({ code, stdout, stderr }: CliExit, status: number): void {
+function assertEnd({ code, stdout, stderr }: CliExit, status: number, path: string): void {
   assert.equal(code, status, stderr);
   if (status === 0) return;
   assert.equal(stdout, "");
+  assert.ok(stderr.includes(path), `${stderr} names ${path}`);
   assert.match(stderr, /^[^\n]+\n$/);
   assert.doesNotMatch(stderr, /defect/);
 }
@@ -56,7 +57,7 @@ for (const { title, path, mode, seal, verify } of CASES) {
       await chmod(target, mode);
       for (const [command, status] of [["seal", seal], ["verify", verify]] as const) {
         const args = [command, "--config", configOf(whole.dir)];
-        assertEnd(await runCli(args, { wrapper: UNPRIVILEGED }), status);
+        assertEnd(await runCli(args, { wrapper: UNPRIVILEGED }), status, target);
       }
       await chmod(target, 0o700);
       const { status, stdout } = await runOn(whole.dir, ["verify", "--chain"]);

@@ -36,3 +36,19 @@ for (const [what, start] of UNABLE) {
     assert.deepEqual(batches.map(({ batch }) => batch.batchId), ["b", "c"]);
   });
 }
+
+test("BatchPreparer.prepare() uses a worker again after one could not be started", async (t) => {
+  const started: Worker[] = [];
+  let failures = 1;
+  const start = (module: URL) => {
+    if (failures-- > 0) throw new Error("no memory");
+    started.push(new Worker(module));
+    return started.at(-1)!;
+  };
+  const preparer = preparerFor(t, { start });
+  for (const [id, threads] of [["b", 0], ["c", 1], ["d", 1]] as const) {
+    const { batch, release } = await preparer.prepare(bodyOf(id, LARGE));
+    release();
+    assert.deepEqual([batch.batchId, started.length], [id, threads]);
+  }
+});

@@ -119,6 +119,21 @@ test("ThreadPool fails requests when no worker can be started and after it is cl
   await assert.rejects(pool.request("1"), ThreadLostError);
 });
 
+test("ThreadPool starts a worker for the next request after one could not be started", async () => {
+  const worker = new FakeWorker();
+  let starts = 0;
+  const start = () => {
+    if (starts++ === 0) throw new Error("no memory");
+    return worker as unknown as Worker;
+  };
+  const pool = new ThreadPool<string, string>(MODULE, { threadsMax: 1, start });
+  await assert.rejects(pool.request("1"), /^ThreadUnavailableError: .*no memory$/);
+  await ask(pool, worker);
+  await ask(pool, worker);
+  assert.equal(starts, 2);
+  await pool.close();
+});
+
 test("ThreadPool reuses a worker after a request could not be sent to it", async () => {
   const { pool, workers: [worker] } = fakePool(1);
   worker!.isFull = true;

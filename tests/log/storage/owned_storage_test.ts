@@ -207,3 +207,27 @@ test("append() and retire() acknowledge nothing after a rest if the tail is gone
     assert.equal(fs.statSync(join(folder, "taken")).size, sizeBytes, "nothing was written");
     assert.ok(!fs.existsSync(join(folder, "tail.ndjson")));
   }));
+
+test("replicate() commits nothing after a rest if the tail is gone", (context) =>
+  withFolder(async (folder) => {
+    const open = async (name: string) => {
+      await mkdir(join(folder, name));
+      return openLog({ ...testTime(), storage: fileStorage(join(folder, name)), report() {} });
+    };
+    const [source, replica] = [await open("source"), await open("replica")];
+    const copy = async (batchId: string) => {
+      const start = fs.statSync(join(folder, "source", "tail.ndjson")).size;
+      const batches = await source.append([preparedBatch(batchId)]);
+      const commit = fs.readFileSync(join(folder, "source", "tail.ndjson")).subarray(start);
+      const lines = commit.subarray(commit.indexOf("\n") + 1);
+      await replica.replicate({ batches: [...batches], head: source.head }, lines);
+    };
+    await copy("a");
+    assert.equal(replica.head, source.head);
+    await rename(join(folder, "replica", "tail.ndjson"), join(folder, "taken"));
+    const sizeBytes = fs.statSync(join(folder, "taken")).size;
+    passTime(context, 1000);
+    await assert.rejects(copy("b"), WriterPoisonedError);
+    assert.equal(fs.statSync(join(folder, "taken")).size, sizeBytes, "nothing was written");
+    await Promise.all([source.close(), replica.close()]);
+  }));
