@@ -1,8 +1,9 @@
 /** Distinguishes failures worth retrying from failures that need an operator. */
 import { JetStreamApiCodes, JetStreamApiError } from "@nats-io/jetstream";
 import { AuthorizationError } from "@nats-io/transport-node";
-import { EventLogError, ProtocolError } from "../mod.ts";
+import { ConnectionError, EventLogError, ProtocolError } from "../mod.ts";
 import { AssertionError } from "../src/assert.ts";
+import { mayRepeat } from "../src/client/retry.ts";
 import { CommandError } from "../src/commands/exit.ts";
 import {
   CorruptLogError,
@@ -11,7 +12,6 @@ import {
 } from "../src/log/storage/errors.ts";
 
 const BAD_REQUEST = 400;
-const TOO_MANY_REQUESTS = 429;
 
 /** Codes of errors that a new session clears. Most are missing from `JetStreamApiCodes`. */
 const PASSING_CODES: number[] = [
@@ -31,12 +31,13 @@ export function isRefusal(status: number, code: number): boolean {
 
 const FINAL_KINDS = [
   ...[CommandError, AssertionError, TypeError, RangeError, AuthorizationError],
-  ...[EventLogError, ProtocolError, CorruptLogError, UnsupportedFormatError, WriterPoisonedError],
+  ...[ConnectionError, EventLogError, ProtocolError],
+  ...[CorruptLogError, UnsupportedFormatError, WriterPoisonedError],
 ];
 
 /** Whether a retry is pointless. Lost connections, timeouts and unready servers are retried. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return isRefusal(error.status, error.code);
-  if (error instanceof EventLogError && error.status === TOO_MANY_REQUESTS) return false;
+  if (mayRepeat(error)) return false;
   return FINAL_KINDS.some((kind) => error instanceof kind);
 }

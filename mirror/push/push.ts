@@ -7,6 +7,7 @@ import { operationalError } from "../../src/commands/exit.ts";
 import { createCompanion, sayEnd } from "../nats/companion.ts";
 import { type MirrorStream, openStream, type StreamOptions } from "../nats/stream.ts";
 import { ONCE_IDLE_MS_MAX, runSessions } from "../sessions.ts";
+import { checkSocket } from "./check_socket.ts";
 import { followLog, type LogEvent, type LogRecord, type ServiceAddress } from "./follow.ts";
 import { Publisher } from "./publisher.ts";
 import { findStreamEnd } from "./stream_end.ts";
@@ -25,6 +26,7 @@ export interface PushOptions extends StreamOptions, ServiceAddress {
 
 /** Pushes until `stop` is aborted. @throws an error that a retry cannot fix. */
 export async function push(options: PushOptions): Promise<void> {
+  await checkSocket(options.socket);
   const session = async (onProgress: () => void) => {
     const stream = await openStream(options, { isCreated: true });
     try {

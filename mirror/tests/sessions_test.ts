@@ -1,6 +1,7 @@
 /** Commands that must not try forever. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ConnectionError } from "../../mod.ts";
 import { runSessions } from "../sessions.ts";
 
 const LIMITED = { stop: new AbortController().signal, report: () => {}, idleMsMax: 20 };
@@ -22,3 +23,12 @@ test("runSessions() goes on while there is progress", async () => {
     }
   }, { ...LIMITED, idleMsMax });
 });
+
+for (const code of ["EACCES", "EINVAL", "ENAMETOOLONG", "ENOTDIR", "ENOTSOCK"]) {
+  test(`runSessions() does not repeat a session that cannot connect because of ${code}`, async () => {
+    const cause = Object.assign(new Error(code), { code });
+    const failure = new ConnectionError("no connection", { cause });
+    const refused = () => Promise.reject(failure);
+    await assert.rejects(runSessions(refused, { ...LIMITED, report: assert.fail }), failure);
+  });
+}
