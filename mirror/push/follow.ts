@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { ProtocolError, unixFetch } from "../../mod.ts";
+import { Deadline } from "../../src/client/deadline.ts";
 import { readLines } from "../../src/client/response_body.ts";
 import { nameOf, Transport } from "../../src/client/transport.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../../src/limits.ts";
@@ -31,25 +32,43 @@ export type LogRecord =
 export interface ServiceAddress {
   socket: string;
   token?: string;
+  /** Timeout for each response, and for each record up to `caught_up`. */
+  readTimeoutMs?: number;
 }
+
+/** A service sends a record at least every 5 s. */
+export const READ_TIMEOUT_MS = 30_000;
 
 /**
  * Yields the records in one follow response.
- * @throws {ConnectionError} if the connection fails.
+ * @throws {ConnectionError} if the connection fails, or a record before `caught_up` is late.
  * @throws {EventLogError} if the service returns an error.
  */
 export async function* followLog(
-  { socket, token }: ServiceAddress,
+  { socket, token, readTimeoutMs = READ_TIMEOUT_MS }: ServiceAddress,
   after: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<LogRecord, void> {
   const transport = new Transport(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
   const query = { follow: "true", after: after ?? undefined };
   const request = { method: "GET" as const, path: "/v1/events", query };
-  const { body } = await transport.send(request, signal);
-  if (body === null) throw new ProtocolError(`response to ${nameOf(request)} has no body`);
-  for await (const line of readLines(nameOf(request), body, CLIENT_LINE_BYTES_MAX)) {
-    yield parseRecord(Buffer.from(line.buffer, line.byteOffset, line.length));
+  const name = nameOf(request);
+  const deadline = new Deadline(signal);
+  let isLive = false;
+  try {
+    deadline.start(name, readTimeoutMs);
+    const { body } = await transport.send(request, deadline.signal);
+    if (body === null) throw new ProtocolError(`response to ${name} has no body`);
+    for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
+      // The consumer may take any time.
+      deadline.stop();
+      const record = parseRecord(Buffer.from(line.buffer, line.byteOffset, line.length));
+      yield record;
+      isLive ||= record.type === "caught_up";
+      if (!isLive) deadline.start(name, readTimeoutMs);
+    }
+  } finally {
+    deadline.stop();
   }
 }
 
