@@ -1,19 +1,16 @@
-/** Runs programs under an older runtime, or so they are told. */
-import type { CliOptions } from "../../tools/support/program.ts";
+/** Makes programs take the runtime for an older one. */
+import { type CliOptions, preloading } from "../../tools/support/program.ts";
 import { type RuntimeName, THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
 /** Pretends to be an older runtime. */
-export function olderFlags(name: RuntimeName, version: string): CliOptions {
-  const versions = `{ value: { ...process.versions, ${name}: '${version}' } }`;
+export function olderFlags(runtime: RuntimeName, version: string): CliOptions {
+  const versions = `{ value: { ...process.versions, ${runtime}: '${version}' } }`;
   const script = "import process from 'node:process';" +
     `Object.defineProperty(process, 'versions', ${versions});`;
-  const url = `data:text/javascript,${encodeURIComponent(script)}`;
-  return name === "node"
-    ? { runtime: "node", nodeFlags: ["--import", url] }
-    : { runtime: "deno", denoFlags: [`--preload=${url}`] };
+  return { runtime, ...preloading(script) };
 }
 
-/** Makes a program take the test's runtime for an older one. */
+/** Pretends that the test's runtime is an older one. */
 export const OLDER: CliOptions = olderFlags(THIS_RUNTIME, "2.8.9");
 
 /** How it then says which runtime it needs. */
