@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { unixFetch } from "../mod.ts";
 import { usageError } from "../src/commands/exit.ts";
 
 /** The output of `--help`. */
@@ -101,11 +100,6 @@ export function parseArguments(args: string[]): Invocation {
     const { socket, after, once = false } = values;
     const token = tokenIn(values["token-file"]);
     if (socket === undefined) throw usageError("push requires --socket");
-    try {
-      unixFetch(socket);
-    } catch (error) {
-      throw usageError(`--socket: ${(error as Error).message}`);
-    }
     return { command, socket, ...(token && { token }), after, once, ...streamOf(values) };
   }
   if (dir === undefined) throw usageError(`${command} requires a deployment directory`);

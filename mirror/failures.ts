@@ -31,12 +31,13 @@ export function isRefusal(status: number, code: number): boolean {
 
 const FINAL_KINDS = [
   ...[CommandError, AssertionError, TypeError, RangeError, AuthorizationError],
-  ...[ProtocolError, CorruptLogError, UnsupportedFormatError, WriterPoisonedError],
+  ...[ConnectionError, EventLogError, ProtocolError],
+  ...[CorruptLogError, UnsupportedFormatError, WriterPoisonedError],
 ];
 
 /** Whether a retry is pointless. Lost connections, timeouts and unready servers are retried. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return isRefusal(error.status, error.code);
-  if (error instanceof ConnectionError || error instanceof EventLogError) return !mayRepeat(error);
+  if (mayRepeat(error)) return false;
   return FINAL_KINDS.some((kind) => error instanceof kind);
 }

@@ -28,10 +28,8 @@ PAUSE_S_MAX = 5.0
 EVENTS_URL = "http://localhost/v1/events"
 SOCKET_WAIT_S = 60
 SOCKET_PATH_BYTES_MAX = 107 if sys.platform == "linux" else 103
-# Connect and read timeouts. An idle log sends nothing, so reads never time out.
-TIMEOUT_S = (5, None)
-# Everything but a follow is answered in a moment.
-CHECK_TIMEOUT_S = 60
+# Until it has sent the whole log, the service sends a record every few seconds.
+READ_TIMEOUT_S = 60
 
 
 class UnixAdapter(HTTPAdapter):
@@ -43,6 +41,7 @@ class UnixAdapter(HTTPAdapter):
         class Connection(HTTPConnection):
             def _new_conn(self):
                 connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                connected.settimeout(READ_TIMEOUT_S)
                 try:
                     connected.connect(path)
                 except PermissionError as error:
@@ -107,15 +106,21 @@ def document_of(response):
 
 def records_of(session, params):
     """Yields the records of one response until it ends."""
-    with session.get(EVENTS_URL, params=params, stream=True, timeout=TIMEOUT_S) as response:
+    with session.get(EVENTS_URL, params=params, stream=True, timeout=READ_TIMEOUT_S) as response:
+        connected = response.raw.connection.sock
         if response.status_code != 200:
             document_of(response)
         if params["after"] is not None:
             check_position(session, params["after"])
         # Only LF ends a line; str.splitlines() would also split at U+2028 in a payload.
         for line in response.iter_lines(chunk_size=None, delimiter=b"\n"):
-            if line:
-                yield json.loads(line)
+            if not line:
+                continue
+            record = json.loads(line)
+            # From here on, an idle log sends nothing. A connection that will close has no socket.
+            if record["type"] == "caught_up" and connected:
+                connected.settimeout(None)
+            yield record
 
 
 def id_before(event_id):
@@ -132,7 +137,7 @@ def id_before(event_id):
 def check_position(session, position):
     """After a restore from an older backup, the log may have lost the event at the position."""
     params = {"after": id_before(position), "limit": 1}
-    with session.get(EVENTS_URL, params=params, timeout=CHECK_TIMEOUT_S) as response:
+    with session.get(EVENTS_URL, params=params, timeout=READ_TIMEOUT_S) as response:
         page = document_of(response)
     if [event["event_id"] for event in page["events"]] != [position]:
         through = page["snapshot_through_event_id"]
@@ -159,6 +164,8 @@ def follow(session, cursor_path, filters, once):
             failure = "the connection was lost"
         except (requests.RequestException, ConnectionError, ValueError) as error:
             failure = str(error)
+            if "timed out" in failure:
+                failure = f"the service sent nothing for {READ_TIMEOUT_S} s"
         pause = min(0.1 * 2**failures, PAUSE_S_MAX)
         failures += 1
         print(f"{failure}; reconnecting in {pause:.1f} s", file=sys.stderr)

@@ -26,7 +26,7 @@ refuse() {
   exit "${2:-1}"
 }
 
-pause_s=1 socket_wait_s=60
+pause_s=1 socket_wait_s=60 read_timeout_s=60
 socket='' cursor='' once='' token_file=''
 filters=()
 while (($# > 0)); do
@@ -77,7 +77,7 @@ get() {
 check_position() {
   local digits=$((16#${1: -12}))
   ((digits > 0)) || return 0
-  get --max-time 60 --data limit=1 --data "after=${1:0:24}$(printf %012x $((digits - 1)))" |
+  get --max-time "$read_timeout_s" --data limit=1 --data "after=${1:0:24}$(printf %012x $((digits - 1)))" |
     jq -r --arg position "$1" 'select(.events and .events[0].event_id != $position) |
       "refused the cursor \($position) is not in the log, which ends at \(.snapshot_through_event_id)"'
 }
@@ -102,19 +102,22 @@ records() {
       end'
 }
 
+silence="the service sent nothing for $read_timeout_s s"
 while true; do
   reason='the connection was lost'
   records > "$scratch/records" &
   job=$!
   disown
-  while read -r kind rest; do
+  # Until it has sent the whole log, the service sends a record every few seconds.
+  limit=(-t "$read_timeout_s")
+  while read -r "${limit[@]}" kind rest || { (($? <= 128)) || reason=$silence; false; }; do
     case $kind in
       event) printf '%s\n' "$rest" ;;
       position)
         printf '%s\n' "$rest" > "$cursor.new"
         sync "$cursor.new"
         mv "$cursor.new" "$cursor" ;;
-      caught_up) [[ -z $once ]] || exit 0 ;;
+      caught_up) limit=(); [[ -z $once ]] || exit 0 ;;
       end) reason=$rest ;;
       refused) refuse "$rest" ;;
     esac

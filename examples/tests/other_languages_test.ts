@@ -7,6 +7,12 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { idBefore } from "../../src/event/event_id.ts";
 import { runCli, spawnCli, type Spawned, untilPrinted } from "../../tools/support/program.ts";
+import {
+  keepSilent,
+  lines,
+  type Reply,
+  withFakeService,
+} from "../../tests/client/support/fake_service.ts";
 import { type Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
 import { exampleAt, needs, run } from "./support/programs.ts";
 import { startExample } from "./support/run_script.ts";
@@ -43,7 +49,7 @@ const EVENTS = ["1", "2", "3"].map((record_key) => ({
 }));
 
 /** Checks that an example follows the log and resumes after the service is killed. */
-async function testConsumer(served: Deployment, path: string): Promise<void> {
+async function checkConsumer(served: Deployment, path: string): Promise<void> {
   const cursor = join(served.folder, "cursor");
   const args = ["--socket", served.socketPath, "--cursor", cursor];
   await append(served, "1", EVENTS);
@@ -90,17 +96,67 @@ async function testConsumer(served: Deployment, path: string): Promise<void> {
 test(
   "consumer.py follows the log with the requests package and resumes",
   needsPackage("requests", ""),
-  () => withServing((served) => testConsumer(served, "python/consumer.py")),
+  () => withServing((served) => checkConsumer(served, "python/consumer.py")),
 );
 
 test(
   "follow.sh follows the log with curl and resumes",
   NEEDS_SHELL,
-  () => withServing((served) => testConsumer(served, "shell/follow.sh")),
+  () => withServing((served) => checkConsumer(served, "shell/follow.sh")),
 );
 
+/** Checks that an example reconnects if it is sent nothing, unless it has the whole log. */
+async function checkSilence(path: string): Promise<void> {
+  const source = readFileSync(exampleAt(path), "utf8");
+  const impatient = source.replace(/^(.*read_timeout_s ?= ?)60$/im, "$11");
+  assert.notEqual(impatient, source);
+  const next_after = "01900000-0000-7000-8000-000000000001";
+  const event = { type: "events", events: [], next_after };
+  const ended = Promise.withResolvers<void>();
+  const sessions: Reply[] = [
+    keepSilent,
+    lines([], "stay"),
+    lines([event], "stay"),
+    async (response, request) => {
+      await lines([{ type: "caught_up", next_after }], "stay")(response, request);
+      await ended.promise;
+      response.end('{"type":"end","reason":"shutdown"}\n');
+    },
+  ];
+  await withFakeService([...sessions, keepSilent], async ({ client, socketPath, seen }) => {
+    const script = `${socketPath}.script`;
+    await writeFile(script, impatient, { mode: 0o755 });
+    const executable = path.endsWith(".py") ? "python3" : "bash";
+    const args = [script, "--socket", socketPath, "--cursor", `${socketPath}.cursor`];
+    const follower = spawnCli(args, { executable });
+    const failures = () => follower.output.stderr.match(/^.*(?=; reconnecting)/gm) ?? [];
+    try {
+      await untilPrinted(follower, () => failures().length === 3);
+      while (seen.length < sessions.length) await delay(POLL_MS);
+      // A read that starts now ends at its deadline, after that of the follow would have expired.
+      await assert.rejects(client.streams(), /got no response/);
+      ended.resolve();
+      await untilPrinted(follower, () => failures().length === 4);
+    } finally {
+      follower.child.kill();
+      await follower.exited;
+    }
+    const reasons = failures().map((line) => line.replace("follow: ", ""));
+    const silence = "the service sent nothing for 1 s";
+    assert.deepEqual(reasons, [silence, silence, silence, "shutdown"]);
+  }, { readTimeoutMs: 2000, attemptsMax: 1 });
+}
+
+for (const path of ["python/consumer.py", "shell/follow.sh"]) {
+  test(
+    `${path} says so and reconnects if the service sends nothing, unless it has the whole log`,
+    path.endsWith(".sh") ? NEEDS_SHELL : needsPackage("requests", ""),
+    () => checkSilence(path),
+  );
+}
+
 /** Checks that an example appends each batch once, even if the service is killed. */
-async function testConnector(served: Deployment, appending: () => Spawned): Promise<void> {
+async function checkConnector(served: Deployment, appending: () => Spawned): Promise<void> {
   const first = await appending().exited;
   assert.match(first.stdout, /^committed 1000 events .*\ncommitted 500 events /, first.stderr);
   await served.stop("SIGKILL");
@@ -127,7 +183,7 @@ test(
       const rows = KEYS.map((key) => `${key},"${NAME_OF(key).replaceAll('"', '""')}"\n`);
       await writeFile(file, `id,name\n${rows.join("")}`);
       const args = ["--socket", served.socketPath, "--stream", "people", file];
-      await testConnector(served, () => start("python/connector.py", ...args));
+      await checkConnector(served, () => start("python/connector.py", ...args));
       await writeFile(file, `id,name\n${"k".repeat(1025)},too long a key\n`);
       const refused = await start("python/connector.py", ...args).exited;
       assert.equal(refused.code, 1);
@@ -149,7 +205,7 @@ test(
       const args = ["--socket", served.socketPath, "--source", "import", "--batch", "b"];
       const script = exampleAt("shell/append.sh");
       const words = ["-c", 'exec "$@" < "$0"', file, script, ...args];
-      await testConnector(served, () => spawnCli(words, { executable: "bash" }));
+      await checkConnector(served, () => spawnCli(words, { executable: "bash" }));
       await writeFile(file, '{"stream": "people"}\n');
       const refused = await runCli(words, { executable: "bash" });
       assert.equal(refused.code, 1);

@@ -32,42 +32,40 @@ export type LogRecord =
 export interface ServiceAddress {
   socket: string;
   token?: string;
-  /** How long to wait for each record up to the end of the log; the client's default if absent. */
+  /** Timeout for each response, and for each record up to `caught_up`. */
   readTimeoutMs?: number;
 }
 
+/** A service sends a record at least every 5 s. */
+export const READ_TIMEOUT_MS = 30_000;
+
 /**
  * Yields the records in one follow response.
- * @throws {ConnectionError} if the connection fails, or a record up to the end of the log is late.
+ * @throws {ConnectionError} if the connection fails, or a record before `caught_up` is late.
  * @throws {EventLogError} if the service returns an error.
  */
 export async function* followLog(
-  { socket, token, readTimeoutMs }: ServiceAddress,
+  { socket, token, readTimeoutMs = READ_TIMEOUT_MS }: ServiceAddress,
   after: string | null,
   signal: AbortSignal,
 ): AsyncGenerator<LogRecord, void> {
-  const options = {
-    attemptsMax: 1,
-    ...(token && { token }),
-    ...(readTimeoutMs && { readTimeoutMs }),
-  };
-  const transport = new Transport(unixFetch(socket), options);
+  const transport = new Transport(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
   const query = { follow: "true", after: after ?? undefined };
   const request = { method: "GET" as const, path: "/v1/events", query };
   const name = nameOf(request);
   const deadline = new Deadline(signal);
   let isLive = false;
   try {
-    deadline.start(name, transport.readTimeoutMs);
+    deadline.start(name, readTimeoutMs);
     const { body } = await transport.send(request, deadline.signal);
     if (body === null) throw new ProtocolError(`response to ${name} has no body`);
     for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
-      // The caller may take any time, and so may the next event at the end of the log.
+      // The consumer may take any time.
       deadline.stop();
       const record = parseRecord(Buffer.from(line.buffer, line.byteOffset, line.length));
-      isLive ||= record.type === "caught_up";
       yield record;
-      if (!isLive) deadline.start(name, transport.readTimeoutMs);
+      isLive ||= record.type === "caught_up";
+      if (!isLive) deadline.start(name, readTimeoutMs);
     }
   } finally {
     deadline.stop();

@@ -7,7 +7,14 @@ import { operationalError } from "../../src/commands/exit.ts";
 import { createCompanion, sayEnd } from "../nats/companion.ts";
 import { type MirrorStream, openStream, type StreamOptions } from "../nats/stream.ts";
 import { ONCE_IDLE_MS_MAX, runSessions } from "../sessions.ts";
-import { followLog, type LogEvent, type LogRecord, type ServiceAddress } from "./follow.ts";
+import { checkSocket } from "./check_socket.ts";
+import {
+  followLog,
+  type LogEvent,
+  type LogRecord,
+  READ_TIMEOUT_MS,
+  type ServiceAddress,
+} from "./follow.ts";
 import { Publisher } from "./publisher.ts";
 import { findStreamEnd } from "./stream_end.ts";
 
@@ -25,6 +32,7 @@ export interface PushOptions extends StreamOptions, ServiceAddress {
 
 /** Pushes until `stop` is aborted. @throws an error that a retry cannot fix. */
 export async function push(options: PushOptions): Promise<void> {
+  await checkSocket(options.socket);
   const session = async (onProgress: () => void) => {
     const stream = await openStream(options, { isCreated: true });
     try {
@@ -42,9 +50,10 @@ async function pushOver(
   options: PushOptions,
   onProgress: () => void,
 ): Promise<void> {
-  const { socket, token, after, stop } = options;
+  const { socket, token, after, stop, readTimeoutMs = READ_TIMEOUT_MS } = options;
   // Make a single attempt, since `runSessions` retries the session if the service is down.
-  const client = new EventLogClient(unixFetch(socket), { attemptsMax: 1, ...(token && { token }) });
+  const once = { attemptsMax: 1, readTimeoutMs, ...(token && { token }) };
+  const client = new EventLogClient(unixFetch(socket), once);
   const start = await findStreamEnd(stream, { client, after, stop });
   await createCompanion(stream);
   const failed = new AbortController();

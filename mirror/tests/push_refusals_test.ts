@@ -1,6 +1,7 @@
 /** Conditions under which `push` exits with status 1 and prints a remedy. */
 import assert from "node:assert/strict";
-import { cp } from "node:fs/promises";
+import { chmod, cp, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -15,8 +16,9 @@ import {
 } from "./support/mirrored.ts";
 import type { NatsServer } from "./support/nats_server.ts";
 import { lastSequence, STREAM } from "./support/nats_stream.ts";
-import { untilPrinted } from "../../tools/support/program.ts";
+import { untilPrinted, untilReported } from "../../tools/support/program.ts";
 import { withDeployment, withServing } from "../../tests/support/deployment.ts";
+import { UNPRIVILEGED, whyPrivileged } from "../../tests/support/unprivileged.ts";
 
 /** Runs a pusher that is expected to fail. @returns its standard error. */
 async function refusal(mirrored: Mirrored, url?: string): Promise<string> {
@@ -119,10 +121,41 @@ testWithNats("push refuses a stream that does not accept its subjects", async (m
   );
 });
 
+testWithNats("push ends when a file that is no socket appears at its path", async (mirrored) => {
+  const { folder } = mirrored.served;
+  const socket = join(folder, "later");
+  const pusher = startMirror(["push", "--socket", socket, "--nats", mirrored.nats.url]);
+  await untilReported(pusher, "reconnecting");
+  await writeFile(socket, "");
+  const { code, stderr } = await pusher.exited;
+  assert.equal(code, 1);
+  assert.match(stderr, /later failed: the path is not a socket\n$/);
+});
+
+const privileged = await whyPrivileged();
+test(
+  "push exits with status 2 if it may not write to the socket",
+  { skip: privileged ?? false },
+  () =>
+    withServing(async ({ socketPath }) => {
+      await chmod(socketPath, 0o400);
+      const push = ["push", "--socket", socketPath];
+      const options = { wrapper: UNPRIVILEGED };
+      const { code, stderr } = await startMirror(push, undefined, undefined, options).exited;
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, /^--socket: .*permission denied|^--socket: .*EACCES/im);
+    }),
+);
+
 test("mirror exits with status 2 for invalid arguments", async () => {
   const refused: [string[], RegExp][] = [
     [[], /no command: expected push/],
     [["push"], /push requires --socket/],
+    [["push", "--socket", ""], /^--socket: push expects the path .* but got 0 bytes$/m],
+    [["push", "--socket", "s".repeat(108)], /^--socket: push expects the path .* 108 bytes$/m],
+    [["push", "--socket", "unix:s"], /^--socket: push expects the path .* but got a URL$/m],
+    [["push", "--socket", "/dev/null"], /^--socket: \S+ is not a socket$/m],
+    [["push", "--socket", "/dev/null/s"], /^--socket: .*not a directory/im],
     [["push", "--socket", "s", "--stream", "a.b"], /a\.b is not a valid NATS name/],
     [["push", "--socket", "s", "--token", "t"], /Unknown option '--token'/],
     [["push", "--socket", "s", "--token-file", "/none"], /--token-file: ENOENT/],

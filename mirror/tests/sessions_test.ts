@@ -1,14 +1,13 @@
 /** Commands that must not try forever. */
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
-import { isFinal } from "../failures.ts";
-import { followLog } from "../push/follow.ts";
+import { ConnectionError } from "../../mod.ts";
+import { freePort } from "../../tools/support/free_port.ts";
+import { preloading, untilPrinted, withFolder } from "../../tools/support/program.ts";
 import { runSessions } from "../sessions.ts";
-import { startMirror } from "./support/mirrored.ts";
-import { withFolder } from "../../tools/support/program.ts";
+import { end, startMirror } from "./support/mirrored.ts";
 
 const LIMITED = { stop: new AbortController().signal, report: () => {}, idleMsMax: 20 };
 
@@ -30,38 +29,52 @@ test("runSessions() goes on while there is progress", async () => {
   }, { ...LIMITED, idleMsMax });
 });
 
-/** Reads a follow of `socket` to its end. */
-async function follow(socket: string, readTimeoutMs?: number): Promise<void> {
-  const address = { socket, ...(readTimeoutMs && { readTimeoutMs }) };
-  for await (const _ of followLog(address, null, new AbortController().signal)) { /* Drop it. */ }
+for (const code of ["EACCES", "EINVAL", "ENAMETOOLONG", "ENOTDIR", "ENOTSOCK"]) {
+  test(`runSessions() does not repeat a session that cannot connect because of ${code}`, async () => {
+    const cause = Object.assign(new Error(code), { code });
+    const failure = new ConnectionError("no connection", { cause });
+    const refused = () => Promise.reject(failure);
+    await assert.rejects(runSessions(refused, { ...LIMITED, report: assert.fail }), failure);
+  });
 }
 
-test("a session is repeated for a service that is down, and not for what is no socket", () =>
-  withFolder(async (folder) => {
-    const errorOf = (path: string) => follow(path).then(() => assert.fail(), (error) => error);
-    await writeFile(join(folder, "file"), "");
-    assert.ok(!isFinal(await errorOf(join(folder, "missing.sock"))));
-    assert.ok(isFinal(await errorOf(join(folder, "file", "x.sock"))));
-  }));
+/** A clock that runs 100 times as fast. */
+const FAST_CLOCK = preloading(
+  "const now = performance.now.bind(performance); performance.now = () => 100 * now();",
+);
+/** Without a limit, the pauses before so many attempts take more than a minute on that clock. */
+const ATTEMPTS = 7;
+const TIMEOUT_MS = 60_000;
+const skip = process.env.MIRROR_TEST_EXECUTABLE !== undefined && "an executable preloads nothing";
 
-test("a follow ends if a service that has accepted it says nothing", () =>
-  withFolder(async (folder) => {
-    const socket = join(folder, "silent.sock");
-    const server = createServer().listen(socket);
-    try {
-      await assert.rejects(follow(socket, 50), (error) => {
-        assert.match((error as Error).message, /got no response within 50 ms; it was waiting for/);
-        return !isFinal(error);
-      });
-    } finally {
-      server.close();
-    }
-  }));
-
-test("push refuses a path that is no socket before it connects to NATS", async () => {
-  for (const socket of ["", "http://x", "x".repeat(200)]) {
-    const { code, stderr } = await startMirror(["push", `--socket=${socket}`]).exited;
-    assert.equal(code, 2, stderr);
-    assert.match(stderr, /^--socket: .*path of a Unix socket/);
-  }
-});
+for (const command of ["push", "standby"]) {
+  test(
+    `${command} --once gives up after 60 s without a server, but not without --once`,
+    { skip },
+    () =>
+      withFolder(async (folder) => {
+        const place = join(folder, "place");
+        const url = `nats://127.0.0.1:${await freePort()}`;
+        const args = [
+          command,
+          ...command === "push" ? ["--socket", place] : [place],
+          "--nats",
+          url,
+        ];
+        const start = (more: string[]) =>
+          startMirror([...args, ...more], undefined, TIMEOUT_MS, FAST_CLOCK);
+        const lasting = start([]);
+        await untilPrinted(
+          lasting,
+          ({ stderr }) => stderr.split("; reconnecting").length > ATTEMPTS,
+        );
+        assert.equal(await end(lasting, "SIGTERM"), 0);
+        const { code, stderr } = await start(["--once"]).exited;
+        assert.equal(code, 1);
+        assert.match(
+          stderr,
+          /^gave up after 60 s without progress: nats:\S+: connection refused$/m,
+        );
+      }),
+  );
+}

@@ -7,13 +7,9 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { programName } from "../../src/commands/command_table.ts";
 import { run } from "../../src/commands/run.ts";
-import {
-  type CliOptions,
-  runCli,
-  withFolder,
-  withInitialized,
-} from "../../tools/support/program.ts";
+import { runCli, withFolder, withInitialized } from "../../tools/support/program.ts";
 import { absenceOf, executableOf, TESTED_EXECUTABLE } from "../../tools/support/runtimes.ts";
+import { olderFlags } from "../support/older_runtime.ts";
 
 const NAMES: [argv: string[], name: string][] = [
   [["./eventlog", "/tmp/deno-compile-service/cli.js"], "eventlog"],
@@ -56,17 +52,6 @@ test(
       assert.match(stderr, /\nRun eventlog --help for usage\n$/);
     }),
 );
-
-/** Pretends to be an older runtime. */
-function olderFlags(name: "node" | "deno", version: string): CliOptions {
-  const versions = `{ value: { ...process.versions, ${name}: '${version}' } }`;
-  const script = "import process from 'node:process';" +
-    `Object.defineProperty(process, 'versions', ${versions});`;
-  const url = `data:text/javascript,${encodeURIComponent(script)}`;
-  return name === "node"
-    ? { runtime: "node", nodeFlags: ["--import", url] }
-    : { runtime: "deno", denoFlags: [`--preload=${url}`] };
-}
 
 const OLDER = [
   ["node", "22.17.1", "Node 22.18 or later; this is Node 22.17.1"],

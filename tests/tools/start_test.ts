@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { access, appendFile, cp, mkdir, readFile } from "node:fs/promises";
+import { access, appendFile, cp, mkdir, readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -14,6 +14,7 @@ import {
   withFolder,
 } from "../../tools/support/program.ts";
 import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
+import { NEEDED, OLDER } from "../support/older_runtime.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const START = fileURLToPath(new URL("../../tools/start.ts", import.meta.url));
@@ -51,6 +52,15 @@ test("start creates and serves ./demo, and reuses it on the next run even if edi
     const second = await start(folder);
     assert.match(second.output.stderr, /^opened a log of 0 events;.*\nserving /);
     await stop(second);
+  }));
+
+test("start refuses an older runtime before it creates anything", () =>
+  withFolder(async (folder) => {
+    const options = { ...OLDER, cwd: folder, permissions: ["--allow-all"] };
+    const { code, stderr } = await spawnScript(START, [], options).exited;
+    assert.equal(code, 1);
+    assert.match(stderr, NEEDED);
+    assert.deepEqual(await readdir(folder), []);
   }));
 
 const hasCurl = spawnSync("curl", ["--version"]).status === 0;

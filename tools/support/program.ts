@@ -51,6 +51,12 @@ export interface CliOptions {
   timeoutMs?: number | null;
 }
 
+/** Returns the options with which either runtime first runs a module, given as its source. */
+export function preloading(script: string): CliOptions {
+  const url = `data:text/javascript,${encodeURIComponent(script)}`;
+  return { nodeFlags: ["--import", url], denoFlags: [`--preload=${url}`] };
+}
+
 /** Runs the program to completion. */
 export function runCli(args: string[], options: CliOptions = {}): Promise<CliExit> {
   return spawnCli(args, options).exited;

@@ -7,6 +7,7 @@ import { EventLogClient, type Receipt } from "../../../mod.ts";
 import { Deployment, withServing } from "../../../tests/support/deployment.ts";
 import {
   type CliExit,
+  type CliOptions,
   describeExit,
   signalChild,
   spawnCommand,
@@ -53,9 +54,11 @@ export function startMirror(
   args: string[],
   permissions = ["--allow-all"],
   timeoutMs = MIRROR_TIMEOUT_MS,
+  { denoFlags = [], ...more }: CliOptions = {},
 ): Spawned {
-  if (EXECUTABLE !== undefined) return spawnCommand([EXECUTABLE, ...args], { timeoutMs });
-  return spawnScript(CLI, args, { permissions, denoFlags: [V8_FLAGS], timeoutMs });
+  const options = { ...more, timeoutMs };
+  if (EXECUTABLE !== undefined) return spawnCommand([EXECUTABLE, ...args], options);
+  return spawnScript(CLI, args, { ...options, permissions, denoFlags: [V8_FLAGS, ...denoFlags] });
 }
 
 /** Runs a mirror command that must succeed. */

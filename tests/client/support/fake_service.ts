@@ -53,6 +53,7 @@ export class FakeTiming implements Timing {
 
 export interface Faked {
   client: EventLogClient;
+  socketPath: string;
   timing: FakeTiming;
   /** All requests so far, except checks of positions. */
   seen: SeenRequest[];
@@ -94,7 +95,7 @@ export async function withFakeService(
     const timing = new FakeTiming();
     const client = new EventLogClient(unixFetch(socketPath), { timing, ...options });
     try {
-      await use({ client, timing, seen, checked, lost });
+      await use({ client, socketPath, timing, seen, checked, lost });
     } finally {
       const closed = once(server, "close");
       server.close();
