@@ -7,7 +7,7 @@
  * The thread is unthrottled at this backlog and above. Below it, its duty cycle grows with the
  * backlog, so that sealing keeps pace with steady ingest and catches up before batches wait for it.
  */
-const BACKLOG_MAX = 1 / 4;
+const BACKLOG_MAX = 1 / 2;
 
 /** The thread's duty cycle when the backlog is small. */
 const WORK_SHARE_MIN = 1 / 8;
