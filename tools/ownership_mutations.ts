@@ -40,6 +40,20 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
     tests: ["tests/log/recovery_missing_files_test.ts"],
   },
   {
+    name: "verify accepts an older manifest",
+    edits: [edit("log/verify/verify.ts", "if (next === undefined) return;", "if (true) return;")],
+    tests: ["tests/log/verify/verify_failure_test.ts"],
+  },
+  {
+    name: "a backup copies an older manifest",
+    edits: [edit(
+      "log/log_copy.ts",
+      "if (next === undefined) return history;",
+      "if (true) return history;",
+    )],
+    tests: ["tests/log/log_copy_test.ts"],
+  },
+  {
     name: "zeros are taken for reserved space",
     edits: [edit(
       "log/wal/reserved_space.ts",
@@ -64,6 +78,27 @@ export const OWNERSHIP_MUTATIONS: readonly Mutation[] = [
       edit("service/writer_queue.ts", "if (!storage.isDue) return null;", "if (true) return null;"),
     ],
     tests: ["tests/log/storage/owned_storage_test.ts"],
+  },
+  {
+    name: "a commit is acknowledged after the files were found to be gone",
+    edits: [edit(
+      "log/log.ts",
+      "      if (this.storage.loss !== null) throw new WriterPoisonedError(this.storage.loss);\n",
+    )],
+    tests: ["tests/log/storage/owned_storage_test.ts"],
+  },
+  {
+    name: "a replica acknowledges after a rest without looking at its files",
+    edits: [edit(
+      "log/log.ts",
+      "    if (this.storage.isDue) await this.storage.assertOwned();\n",
+    )],
+    tests: ["tests/log/storage/owned_storage_test.ts"],
+  },
+  {
+    name: "a service without requests does not look at its files",
+    edits: [edit("commands/serve.ts", "void findLoss().catch(() => {}), OWN", "{}, OWN")],
+    tests: ["tests/faults/swapped_folder_test.ts"],
   },
   {
     name: "a tail that was overwritten in place is still the log's",

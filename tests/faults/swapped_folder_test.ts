@@ -30,6 +30,9 @@ interface Folders {
   older: string;
 }
 
+/** A service that has not noticed the loss by then is killed, which fails the test. */
+const SERVE_MS_MAX = 30_000;
+
 type Take = (folders: Folders) => Promise<unknown>;
 
 const moved = (put: Take): Take => async (folders) => {
@@ -66,7 +69,7 @@ async function start(dir: string, socketPath: string): Promise<Serving> {
     "--allow-sys",
     `--allow-net=unix:${socketPath}`,
   ];
-  return await startServe(dir, { socketPath, permissions });
+  return await startServe(dir, { socketPath, permissions, timeoutMs: SERVE_MS_MAX });
 }
 
 async function batchIdsOf(socketPath: string): Promise<string[]> {
