@@ -1,8 +1,8 @@
 /**
  * The data directory of a running service is moved away, and an older copy, a link or nothing takes
- * its place, or it loses files, or is covered by a mount. The service acknowledges nothing more, ends its
- * followers and exits. It puts neither a socket nor a file into the replacement, and the moved
- * directory contains everything acknowledged.
+ * its place, or it loses files, or is covered by a mount. The service acknowledges nothing more,
+ * ends its followers and exits. It puts neither a socket nor a file into the replacement, and the
+ * moved directory contains everything acknowledged.
  */
 import assert from "node:assert/strict";
 import { cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
