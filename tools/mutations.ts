@@ -1,6 +1,7 @@
 /** Deliberate bugs, each with the tests that must detect it (see `mutate.ts`). */
 
 import { BACKGROUND_MUTATIONS } from "./background_mutations.ts";
+import { CLIENT_MUTATIONS } from "./client_mutations.ts";
 import { OWNERSHIP_MUTATIONS } from "./ownership_mutations.ts";
 import { SERVICE_MUTATIONS } from "./service_mutations.ts";
 import { edit, type Mutation } from "./support/mutation.ts";
@@ -405,5 +406,6 @@ export const MUTATIONS: readonly Mutation[] = [
     tests: [SEALING_SERVICE],
   },
   ...BACKGROUND_MUTATIONS,
+  ...CLIENT_MUTATIONS,
   ...SERVICE_MUTATIONS,
 ];

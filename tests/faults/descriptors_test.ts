@@ -1,8 +1,7 @@
 /**
  * The real service without free descriptors. With more clients than descriptors, connected clients
- * are still served, and new ones are served once others disconnect. A rotation that lacks descriptors
- * leaves the tail as it is. A startup or seal that cannot open its files fails and leaves the log
- * intact.
+ * are still served, and new ones are served once others disconnect. A rotation that cannot open
+ * its files leaves the tail as it is. Such a startup or seal fails and leaves the log intact.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

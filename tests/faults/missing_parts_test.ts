@@ -66,7 +66,7 @@ test("an older manifest is refused, so a batch of a later segment is not committ
     await deployment.assertContinues();
   }));
 
-/** Creates three pending files and a tail, as a writer that is killed while it seals leaves them. */
+/** Creates three pending files and a tail, as a writer that is killed leaves them. */
 async function fillPending({ logDir, receipts }: Deployment): Promise<void> {
   const options = {
     storage: fileStorage(logDir),

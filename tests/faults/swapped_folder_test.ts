@@ -1,8 +1,8 @@
 /**
  * The data directory of a running service is moved away, and an older copy, a link or nothing takes
- * its place, or it loses files, or is covered by a mount. The service acknowledges nothing more, ends its
- * followers and exits. It puts neither a socket nor a file into the replacement, and the moved
- * directory contains everything acknowledged.
+ * its place, or it loses files, or is covered by a mount. The service acknowledges nothing more,
+ * ends its followers and exits. It puts neither a socket nor a file into the replacement, and the
+ * moved directory contains everything acknowledged.
  */
 import assert from "node:assert/strict";
 import { cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -29,6 +29,9 @@ interface Folders {
   /** An earlier copy of the data directory. */
   older: string;
 }
+
+/** A service that has not noticed the loss by then is killed, which fails the test. */
+const SERVE_MS_MAX = 30_000;
 
 type Take = (folders: Folders) => Promise<unknown>;
 
@@ -66,7 +69,7 @@ async function start(dir: string, socketPath: string): Promise<Serving> {
     "--allow-sys",
     `--allow-net=unix:${socketPath}`,
   ];
-  return await startServe(dir, { socketPath, permissions });
+  return await startServe(dir, { socketPath, permissions, timeoutMs: SERVE_MS_MAX });
 }
 
 async function batchIdsOf(socketPath: string): Promise<string[]> {

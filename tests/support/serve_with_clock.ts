@@ -1,4 +1,4 @@
-/** `serve` with a clock that is ahead: `serve_with_clock.ts CONFIG FILE`. FILE holds milliseconds. */
+/** `serve_with_clock.ts CONFIG FILE`: `serve`, whose clock is ahead by the milliseconds in FILE. */
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import { loadConfig } from "../../src/commands/config.ts";
