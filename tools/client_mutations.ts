@@ -14,12 +14,14 @@ export const CLIENT_MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a position whose event is missing is accepted",
-    edits: [edit("client/replay.ts", "if (event === null || !isSame) throw", "if (!isSame) throw")],
+    edits: [
+      edit("client/position.ts", "if (event === null || !isSame) throw", "if (!isSame) throw"),
+    ],
     tests: [REPLAY],
   },
   {
     name: "the hash of a position's event is ignored",
-    edits: [edit("client/replay.ts", "event?.event_hash === afterHash", "true")],
+    edits: [edit("client/position.ts", "event?.event_hash === afterHash", "true")],
     tests: [REPLAY],
   },
   {

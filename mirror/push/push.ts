@@ -52,8 +52,8 @@ async function pushOver(
 ): Promise<void> {
   const { socket, token, after, stop, readTimeoutMs = READ_TIMEOUT_MS } = options;
   // Make a single attempt, since `runSessions` retries the session if the service is down.
-  const once = { attemptsMax: 1, readTimeoutMs, ...(token && { token }) };
-  const client = new EventLogClient(unixFetch(socket), once);
+  const limits = { attemptsMax: 1, readTimeoutMs, ...(token && { token }) };
+  const client = new EventLogClient(unixFetch(socket), limits);
   const start = await findStreamEnd(stream, { client, after, stop });
   await createCompanion(stream);
   const failed = new AbortController();

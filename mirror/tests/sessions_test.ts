@@ -30,7 +30,7 @@ test("runSessions() goes on while there is progress", async () => {
 });
 
 for (const code of ["EACCES", "EINVAL", "ENAMETOOLONG", "ENOTDIR", "ENOTSOCK"]) {
-  test(`runSessions() does not repeat a session that cannot connect because of ${code}`, async () => {
+  test(`runSessions() does not repeat a session that fails with ${code}`, async () => {
     const cause = Object.assign(new Error(code), { code });
     const failure = new ConnectionError("no connection", { cause });
     const refused = () => Promise.reject(failure);
