@@ -44,12 +44,15 @@ const UNREACHABLE: [name: string, args: string[]][] = [
   ["tail_log", ["--once"]],
   ["tail_log", []],
   ["sqlite_view", ["--database", ":memory:"]],
+  ["viewer/server", ["--port", "0"]],
+  ["webhook", [...WEBHOOK, "--cursor", "none", "--given-up", "none"]],
 ];
 for (const [name, args] of UNREACHABLE) {
   test(`${name} ${args.join(" ")} names a missing socket and gives up`, () =>
     withFolder(async (folder) => {
       const socket = join(folder, "none.sock");
-      const { code, stderr } = await runExample(name, ["--socket", socket, "--wait", "0", ...args]);
+      const words = ["--socket", socket, "--wait", "0", ...await withSecret(folder, args)];
+      const { code, stderr } = await runExample(name, words);
       assert.equal(code, 1, stderr);
       assert.match(stderr, new RegExp(`connection to ${socket} failed.*ENOENT`));
     }));
@@ -60,11 +63,12 @@ for (const [name, args] of UNREACHABLE) {
     withFolder(async (folder) => {
       const file = join(folder, "file");
       await writeFile(file, "");
-      const { code, stderr } = await runExample(name, ["--socket", file, ...args]);
+      const words = await withSecret(folder, args);
+      const { code, stderr } = await runExample(name, ["--socket", file, ...words]);
       assert.equal(code, 1, stderr);
       assert.match(stderr, /failed: the path is not a socket\n$/);
       assert.doesNotMatch(stderr, /retrying/);
-      const long = await runExample(name, ["--socket", join(folder, "s".repeat(108)), ...args]);
+      const long = await runExample(name, ["--socket", join(folder, "s".repeat(108)), ...words]);
       assert.equal(long.code, 1, long.stderr);
       assert.match(long.stderr, /^unixFetch\(\) expects the path of a Unix socket, .* bytes\n$/);
     }));
