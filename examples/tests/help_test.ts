@@ -5,8 +5,8 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { withFolder } from "../../tools/support/program.ts";
-import { withServing } from "../../tests/support/deployment.ts";
+import { untilReported, withFolder } from "../../tools/support/program.ts";
+import { withDeployment, withServing } from "../../tests/support/deployment.ts";
 import { withLatin1Path } from "../../tests/support/latin1_path.ts";
 import { runExample, startExample } from "./support/run_script.ts";
 
@@ -71,6 +71,24 @@ for (const [name, args] of UNREACHABLE) {
       const long = await runExample(name, ["--socket", join(folder, "s".repeat(108)), ...words]);
       assert.equal(long.code, 1, long.stderr);
       assert.match(long.stderr, /^unixFetch\(\) expects the path of a Unix socket, .* bytes\n$/);
+    }));
+}
+
+const EARLY: [name: string, args: string[]][] = [
+  ["sqlite_view", ["--database", ":memory:"]],
+  ["tail_log", []],
+  ["webhook", [...WEBHOOK, "--cursor", "none", "--given-up", "none"]],
+];
+for (const [name, args] of EARLY) {
+  test(`${name} waits for a service that starts after it`, () =>
+    withDeployment(async (deployment) => {
+      const { folder, socketPath } = deployment;
+      const socket = ["--socket", socketPath, "--once"];
+      const example = startExample(name, [...socket, ...await withSecret(folder, args)]);
+      await untilReported(example, "ENOENT");
+      await deployment.start();
+      const { code, stderr } = await example.exited;
+      assert.equal(code, 0, stderr);
     }));
 }
 
