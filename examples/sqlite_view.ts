@@ -17,6 +17,7 @@ import {
   type ReplayPage,
   unixFetch,
 } from "../mod.ts";
+import { checkedPath } from "./support/checked_path.ts";
 import { RecordView } from "./support/record_view.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 import { parseWait, WAIT_OPTION, WAIT_USAGE } from "./support/socket_wait.ts";
@@ -70,7 +71,7 @@ function parseOptions(args: string[]): Options {
       socketWaitMs: parseWait(values.wait),
       onRetry: report,
     }),
-    databasePath,
+    databasePath: checkedPath(databasePath),
     once,
     limit: limit === undefined ? null : Number(limit),
   };

@@ -14,6 +14,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type CommittedEvent, EventLogClient, type ReplayOptions, unixFetch } from "../mod.ts";
+import { checkedPath } from "./support/checked_path.ts";
 import { readCursor, writeCursor } from "./support/cursor_file.ts";
 import { formatEvent, formatEventJson } from "./support/event_line.ts";
 import { frontierOf } from "./support/frontier.ts";
@@ -107,7 +108,7 @@ function parseOptions(args: string[]): Options {
         onRetry: reportRetry,
       }),
     ),
-    cursorPath: values.cursor,
+    cursorPath: values.cursor && checkedPath(values.cursor),
     lastCount,
     intervalMs: values.once ? null : intervalSeconds * 1000,
     format: values.json ? formatEventJson : formatEvent,

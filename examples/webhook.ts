@@ -18,6 +18,7 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { type CommittedEvent, EventLogClient, type FollowOptions, unixFetch } from "../mod.ts";
+import { checkedPath } from "./support/checked_path.ts";
 import { readCursor, writeCursor } from "./support/cursor_file.ts";
 import { refuseRest, runExample, UsageError } from "./support/run_example.ts";
 import { parseSince } from "./support/since.ts";
@@ -107,8 +108,8 @@ function parseOptions(args: string[]): Options {
     filter: withoutUndefined({ since, source, stream, recordKey, kind }),
     url: parseUrl(values.url ?? process.env.WEBHOOK_URL),
     keys: readSecrets(values["secret-file"]),
-    cursorPath,
-    givenUpPath,
+    cursorPath: checkedPath(cursorPath),
+    givenUpPath: checkedPath(givenUpPath),
     once,
     attemptsMax,
     pauseMs: parseNumber("--pause", values.pause, 3600) * 1000,

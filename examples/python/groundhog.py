@@ -39,10 +39,12 @@ def main():
         sys.exit("groundhog-sdk is missing: pip install -r examples/python/requirements.txt")
     # At boot, the service may start after this program.
     deadline = time.monotonic() + SOCKET_WAIT_S
-    while not os.path.exists(args.socket) and time.monotonic() < deadline:
+    while not os.path.exists(args.socket):
+        if time.monotonic() > deadline:
+            sys.exit(f"{args.socket}: no such socket; is the service running?")
         time.sleep(0.2)
     if not pathlib.Path(args.socket).is_socket():
-        sys.exit(f"{args.socket}: no such socket; is the service running?")
+        sys.exit(f"{args.socket}: not a socket")
     ground = Ground(f"unix:{args.socket}", token=args.token)
 
     events = [

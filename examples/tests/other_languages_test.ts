@@ -241,13 +241,17 @@ test(
     }),
 );
 
-for (
-  const path of ["python/connector.py", "python/consumer.py", "shell/append.sh", "shell/follow.sh"]
-) {
-  const need = path === "python/consumer.py" ? needsPackage("requests", "") : NEEDS_PYTHON;
+const WAITING: [path: string, need: { skip: string | false }][] = [
+  ["python/connector.py", NEEDS_PYTHON],
+  ["python/consumer.py", needsPackage("requests", "")],
+  ["python/groundhog.py", needsPackage("groundhog-sdk", "0.3.0")],
+  ["shell/append.sh", NEEDS_SHELL],
+  ["shell/follow.sh", NEEDS_SHELL],
+];
+for (const [path, need] of WAITING) {
   test(
     `${path} waits for the socket, but not at a path that cannot be one`,
-    path.endsWith(".sh") ? NEEDS_SHELL : need,
+    need,
     () =>
       withDeployment(async (deployment) => {
         const { folder } = deployment;
@@ -256,6 +260,7 @@ for (
         const args: Record<string, string[]> = {
           "python/connector.py": ["--stream", "s", file],
           "python/consumer.py": ["--cursor", join(folder, "cursor"), "--once"],
+          "python/groundhog.py": [],
           "shell/append.sh": ["--source", "s", "--batch", "b"],
           "shell/follow.sh": ["--cursor", join(folder, "cursor"), "--once"],
         };

@@ -9,7 +9,7 @@ import { untilPrinted } from "../../tools/support/program.ts";
 import { runExample, startExample } from "./support/run_script.ts";
 import { append, readLog } from "./support/served.ts";
 import { idBefore } from "../../src/event/event_id.ts";
-import { type Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
+import { type Deployment, withServing } from "../../tests/support/deployment.ts";
 
 function makeEvents(count: number, prefix = "key"): SubmittedEvent[] {
   return Array.from({ length: count }, (_, index) => ({
@@ -148,16 +148,6 @@ test("tail_log waits for new events, even across a restart of the service", asyn
       tail.child.kill();
       await tail.exited;
     }
-  });
-});
-
-test("tail_log waits for a service that starts after it", async () => {
-  await withDeployment(async (deployment) => {
-    const tail = startExample("tail_log", [deployment.socketPath, "--once"]);
-    await untilPrinted(tail, ({ stderr }) => stderr.includes("ENOENT"));
-    await deployment.start();
-    const { code, stderr } = await tail.exited;
-    assert.equal(code, 0, stderr);
   });
 });
 

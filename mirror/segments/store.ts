@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
-import { absolutePath } from "../../src/commands/config.ts";
+import { absolutePath } from "../../src/commands/deployment.ts";
 import { operationalError, usageError } from "../../src/commands/exit.ts";
 import { MANIFEST_BYTES_MAX } from "../../src/limits.ts";
 import { decodeManifest, type Manifest } from "../../src/log/segment/manifest.ts";
@@ -21,7 +21,7 @@ import { readStart, type SegmentStore, type SourceFile } from "./segment_store.t
  */
 export function openStore(url: string): SegmentStore {
   if (url.startsWith("s3:")) return s3Store(new URL(url));
-  if (url.startsWith("file:")) return folderStore(fileURLToPath(url));
+  if (url.startsWith("file:")) return folderStore(absolutePath(fileURLToPath(url)));
   if (/^[a-z0-9+]+:/i.test(url)) throw usageError(`${url}: only file: and s3: are supported`);
   return folderStore(absolutePath(url));
 }

@@ -1,6 +1,6 @@
 /** `restore`: the log built from a stream is identical to the one that was pushed. */
 import assert from "node:assert/strict";
-import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
@@ -204,15 +204,34 @@ for (const { limit, config } of LIMITS) {
   }, { config });
 }
 
+testWithNats("restore reports a message that the stream has lost", async (mirrored) => {
+  const { last_event_id } = await appendPayloads(mirrored, "b1", ["a", "b", "c"]);
+  await pushAll(mirrored);
+  const { streams } = await jetstreamManager(await mirrored.nats.connect());
+  await streams.deleteMessage(STREAM, 2);
+  const told = await refusalOf(restoring(mirrored));
+  assert.match(told, new RegExp(`^event ${last_event_id} .*events in between are missing`, "m"));
+  assert.doesNotMatch(told, /reconnecting/);
+});
+
 testWithNats(
   "restore and standby report a stream that its pusher left behind",
   async (mirrored) => {
     const { served, nats } = mirrored;
     const { last_event_id: stored } = await appendPayloads(mirrored, "b1", [1, 2]);
     await pushAll(mirrored);
+    await nats.stop("SIGTERM");
+    const stream = join(nats.storeDir, "jetstream", "$G", "streams", STREAM);
+    const copy = join(served.folder, "stream");
+    await cp(stream, copy, { recursive: true });
+    await nats.start();
     const { last_event_id: read } = await appendPayloads(mirrored, "b2", [3]);
-    const said = JSON.stringify({ event_id: read, at: "2026-01-01T00:00:00.000Z" });
-    (await nats.connect()).publish(`${STREAM}-mirror.end`, said);
+    await pushAll(mirrored);
+    // The stream loses its end; its companion keeps what the pusher said.
+    await nats.stop("SIGTERM");
+    await rm(stream, { recursive: true });
+    await rename(copy, stream);
+    await nats.start();
     const incomplete = new RegExp(
       `^the stream is incomplete: it ends with event ${stored}, .* through event ${read};`,
       "m",

@@ -13,12 +13,14 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { allEvents, batchWith, commit, event, ingest } from "../../tests/contract/support/api.ts";
 import { rowsOf, withDuckDb } from "../../tests/support/duckdb.ts";
 import { type Deployment, withDeployment, withServing } from "../../tests/support/deployment.ts";
+import { withLatin1Path } from "../../tests/support/latin1_path.ts";
 import {
   appendPayloads,
   type Mirrored,
   pushAll,
   refusalOf,
   runMirror,
+  startMirror,
   testWithNats,
   withRestored,
 } from "./support/mirrored.ts";
@@ -98,8 +100,24 @@ test(
 
 test("a store of segments is neither at a path that is not UTF-8 nor at another URL", () => {
   assert.throws(() => openStore("caf\ufffd"), /not valid UTF-8; rename/);
+  assert.throws(() => openStore("file:///caf\ufffd"), /not valid UTF-8; rename/);
   assert.throws(() => openStore("http://x/y"), /only file: and s3: are supported/);
 });
+
+test("segments --to and restore --segments exit 2 for a path that is not UTF-8", () =>
+  withDeployment(async (deployment) => {
+    const { dir, folder } = deployment;
+    await addSegment(deployment, "b1");
+    const wrapper = withLatin1Path(folder);
+    const restored = join(folder, "restored");
+    const names = [...await readdir(folder), "restored"].sort();
+    for (const args of [["segments", dir, "--to"], ["restore", restored, "--segments"]]) {
+      const { code, stderr } = await startMirror(args, undefined, undefined, { wrapper }).exited;
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, /its absolute path is not valid UTF-8/);
+    }
+    assert.deepEqual((await readdir(folder)).sort(), names);
+  }));
 
 test("segments does not copy a damaged segment", () =>
   withDeployment(async (deployment) => {

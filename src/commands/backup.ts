@@ -16,7 +16,7 @@ import { fileStorage } from "../log/storage/file_storage.ts";
 import { isNoRoom } from "../log/storage/storage.ts";
 import { lockFile } from "../runtime/file_lock.ts";
 import * as configs from "./config.ts";
-import { CONFIG_FILE, requireLogFolder } from "./deployment.ts";
+import { absolutePath, CONFIG_FILE, requireLogFolder } from "./deployment.ts";
 import { operationalError, usageError } from "./exit.ts";
 import { createFolder, sync } from "./init.ts";
 import { startProgress } from "./progress.ts";
@@ -55,7 +55,7 @@ export async function backup(config: configs.Config, options: BackupOptions): Pr
   requireLogFolder(join(config.dataDir, "log"));
   const signals = catchSignals(terminal.report);
   try {
-    const path = configs.absolutePath(dir);
+    const path = absolutePath(dir);
     let existing = path;
     while (!existsSync(existing)) existing = dirname(existing);
     if (isWithin(realpathSync(existing), realpathSync(config.dataDir))) {

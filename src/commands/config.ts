@@ -11,6 +11,7 @@ import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
 import { SOCKET_PATH_BYTES_MAX } from "../socket_path.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
+import { absolutePath } from "./deployment.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { describeError } from "../log/storage/system_error.ts";
@@ -51,21 +52,6 @@ interface Settings {
 const DEFAULTS = parse(CONFIG_TEMPLATE, { integersAsBigInt: true }) as unknown as Settings;
 
 const QUERY_REMOVED = "The [query] section is no longer supported. Remove it from service.toml.";
-
-/**
- * Resolves a path against the working directory.
- * @throws {CommandError} if it is not UTF-8. The runtimes replace such bytes with U+FFFD, or fail.
- */
-export function absolutePath(path: string): string {
-  let absolute = "\uFFFD";
-  try {
-    absolute = resolve(path);
-  } catch {
-    // Deno does not return a working directory that is not UTF-8.
-  }
-  if (!absolute.includes("\uFFFD")) return absolute;
-  throw usageError(`${path}: its absolute path is not valid UTF-8; rename the directory`);
-}
 
 /** Reads and validates a configuration file. @throws {CommandError} with exit status 2. */
 export async function loadConfig(path: string): Promise<Config> {

@@ -8,9 +8,9 @@
  * Checks never overwrite or delete anything and follow no symlinks.
  */
 import { lstatSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import * as names from "../log/storage/file_names.ts";
-import { operationalError } from "./exit.ts";
+import { operationalError, usageError } from "./exit.ts";
 
 export const CONFIG_FILE = "service.toml";
 
@@ -25,6 +25,17 @@ export interface DeploymentPaths {
 export function deploymentPaths(dir: string): DeploymentPaths {
   const data = join(dir, "data");
   return { dir, config: join(dir, CONFIG_FILE), data, log: join(data, "log") };
+}
+
+/** Resolves a path. @throws {CommandError} if it is not UTF-8: runtimes read U+FFFD, or fail. */
+export function absolutePath(path: string): string {
+  try {
+    const absolute = resolve(path);
+    if (!absolute.includes("\uFFFD")) return absolute;
+  } catch {
+    // Deno does not return a working directory that is not UTF-8.
+  }
+  throw usageError(`${path}: its absolute path is not valid UTF-8; rename the directory`);
 }
 
 type EntryKind = "file" | "directory" | "socket" | "symlink" | "special file";

@@ -6,9 +6,10 @@ import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { absolutePath, parseConfig, readConfigFile } from "./config.ts";
+import { parseConfig, readConfigFile } from "./config.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
+  absolutePath,
   checkDeployment,
   checkUncommitted,
   CONFIG_FILE,

@@ -7,9 +7,10 @@ export function startExample(
   name: string,
   args: string[],
   permissions = ["--allow-all"],
+  wrapper: string[] = [],
 ): Spawned {
   const script = fileURLToPath(new URL(`../../../examples/${name}.ts`, import.meta.url));
-  return spawnScript(script, args, { permissions });
+  return spawnScript(script, args, { permissions, wrapper });
 }
 
 /** Runs an example until it exits. */
