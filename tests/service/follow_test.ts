@@ -116,6 +116,8 @@ test("follow() reports its position during a long scan, at the end of each file"
   assert.equal(caughtUp.next_after, ids[4]);
   follow.close();
   await service.close();
+  // Deno restores no mocks after a test.
+  context.mock.restoreAll();
 });
 
 test("follow() delivers a commit that matches while the one before it is read", async () => {

@@ -134,6 +134,8 @@ test("append() reports a full disk at most every ten seconds, with the number of
     /; free some disk space; requests refused: (\d+)$/.exec(line)?.[1]
   );
   assert.deepEqual(counts, ["1", "10", "10"]);
+  // Deno restores no mocks after a test.
+  context.mock.restoreAll();
 });
 
 test("append() commits batches that waited while a commit ran out of space", async () => {
