@@ -7,7 +7,7 @@ import { ApiError, type EventFault } from "./api_error.ts";
 import { memberError, parseBody, requestError } from "./body.ts";
 import { ByteWriter } from "./byte_writer.ts";
 import { isEventId } from "./event_id.ts";
-import { CanonicalCopy, NOT_TAKEN } from "./json/canonical_copy.ts";
+import { CanonicalCopy } from "./json/canonical_copy.ts";
 import {
   isJsonObject,
   type JsonError,
@@ -48,25 +48,11 @@ function payloadSkipper(body: Uint8Array): ValueSkipper {
   writer.append(Uint8Array.of(0));
   const bodyEnd = writer.size;
   const payload = new CanonicalCopy(writer, body.length);
-  return {
-    wants: (path) => path.length === 3 && path[0] === "events" && path[2] === "payload",
-    lengthAt(startByte) {
-      const endByte = payload.copy(startByte, PAYLOAD_DEPTH_MAX);
-      writer.size = bodyEnd;
-      return endByte === NOT_TAKEN ? 0 : utf16Length(writer.bytes, startByte, endByte);
-    },
+  return (path, start) => {
+    if (path.length !== 3 || path[0] !== "events" || path[2] !== "payload") return 0;
+    writer.size = bodyEnd;
+    return Math.max(0, payload.copy(start, PAYLOAD_DEPTH_MAX));
   };
-}
-
-/** Returns the length that the UTF-8 text has as a string. */
-function utf16Length(bytes: Uint8Array, start: number, end: number): number {
-  let length = 0;
-  for (let at = start; at < end; at++) {
-    const byte = bytes[at]!;
-    // A character of four bytes takes two code units, one of several bytes otherwise takes one.
-    if (byte < 0x80 || byte >= 0xc0) length += byte < 0xf0 ? 1 : 2;
-  }
-  return length;
 }
 
 const BATCH_MEMBERS = new Set(["v", "batch_id", "source", "events", "stream_precondition"]);

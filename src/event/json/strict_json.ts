@@ -12,25 +12,25 @@ import { JSON_DEPTH_MAX } from "../../limits.ts";
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
+type Container = JsonObject | JsonValue[];
 
 /** Returns whether a value is a JSON object, not null or an array. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Skips values of members, which the parser then need not build. */
-export interface ValueSkipper {
-  wants(path: readonly (string | number)[]): boolean;
-  /** Returns the UTF-16 length of the value at a byte offset; 0 to let the parser read it. */
-  lengthAt(startByte: number): number;
-}
+/** Member names and array indices, from the outermost. */
+type Path = readonly (string | number)[];
+
+/** Returns the end of the value at a byte offset if it need not be built, otherwise 0. */
+export type ValueSkipper = (path: Path, start: number) => number;
 
 /** Stands for a skipped value. */
 export const SKIPPED = "skipped";
 
 /** Maximum number of path components in an error message. */
 const PATH_STEPS_MAX = 16;
-/** Maximum number of containers open deeper than JSON_DEPTH_MAX. Their name sets take 64 MiB. */
+/** Maximum number of open containers. Their name sets take 64 MiB. */
 const OPEN_CONTAINERS_MAX = 2 ** 20;
 
 /** Thrown for input that is not strict JSON. */
@@ -38,10 +38,10 @@ export class JsonError extends Error {
   override name = "JsonError";
   /** `syntax`: not valid UTF-8 JSON. `rule`: JSON that violates a rule of strict JSON. */
   readonly kind: "syntax" | "rule";
-  /** Outermost components of the path to the faulty value: member names and array indices. */
-  readonly path: readonly (string | number)[];
+  /** Outermost components of the path to the faulty value. */
+  readonly path: Path;
 
-  constructor(kind: JsonError["kind"], message: string, path: JsonError["path"]) {
+  constructor(kind: JsonError["kind"], message: string, path: Path) {
     super(message);
     this.kind = kind;
     this.path = path;
@@ -55,23 +55,22 @@ export class JsonError extends Error {
  * @param skipper may skip values of members.
  * @throws {JsonError} for the first fault.
  */
-export function parseJson(bytes: Uint8Array, skipper: ValueSkipper | null = null): JsonValue {
-  // `toString()` keeps a byte order mark, which the reader rejects as an unexpected character.
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-  if (isUtf8(bytes)) return new JsonReader(text, JSON_DEPTH_MAX, null, skipper).read();
-  return new JsonReader(validStart(bytes, text), JSON_DEPTH_MAX, "malformed UTF-8").read();
+export function parseJson(bytes: Uint8Array, skipper: ValueSkipper = () => 0): JsonValue {
+  if (isUtf8(bytes)) return new JsonReader(bytes, JSON_DEPTH_MAX, null, skipper).read();
+  return new JsonReader(validStart(bytes), JSON_DEPTH_MAX, "malformed UTF-8").read();
 }
 
-/**
- * Returns the prefix before the first malformed sequence.
- * @param text the decoded input, with U+FFFD for each malformed sequence.
- */
-function validStart(bytes: Uint8Array, text: string): string {
-  const encoded = Buffer.from(text);
+/** Returns a copy of the bytes before the first malformed sequence. */
+function validStart(bytes: Uint8Array): Buffer {
+  const encoded = Buffer.from(bufferOf(bytes).toString());
   const end = bytes.findIndex((byte, at) => byte !== encoded[at]);
   // As a stream, the decoder leaves out a sequence that `end` interrupts.
-  return new TextDecoder("utf-8", { ignoreBOM: true })
-    .decode(bytes.subarray(0, end), { stream: true });
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  return Buffer.from(decoder.decode(bytes.subarray(0, end), { stream: true }));
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /**
@@ -98,136 +97,99 @@ const MAYBE_ESCAPED_NAME = /\\[^][^"\\]*"\s*:/;
  */
 // deno-lint-ignore no-explicit-any -- replaces JSON.parse
 export function parseJsonText(text: string): any {
-  return MAYBE_ESCAPED_NAME.test(text) ? new JsonReader(text, Infinity).read() : JSON.parse(text);
+  if (!MAYBE_ESCAPED_NAME.test(text)) return JSON.parse(text);
+  return new JsonReader(Buffer.from(text), Infinity).read();
 }
 
 const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
 const BACKSLASH = 0x5c;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 const WORD = /true|false|null/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 class JsonReader {
+  /** One character per byte, so that offsets count bytes. */
   readonly #text: string;
   readonly #depthMax: number;
   /** Why the input was cut off, for the error message; null for a complete input. */
   readonly #cutOffBy: string | null;
+  readonly #skipper: ValueSkipper;
   #at = 0;
   /** Current member name or index in each open container. */
   readonly #path: (string | number)[] = [];
-  readonly #skipper: ValueSkipper | null;
-  /** The last offset that `#skipper` was asked for, in code units and bytes. */
-  #mark = { at: 0, byte: 0 };
 
   constructor(
-    text: string,
+    bytes: Uint8Array,
     depthMax: number,
     cutOffBy: string | null = null,
-    skipper: ValueSkipper | null = null,
+    skipper: ValueSkipper = () => 0,
   ) {
-    this.#text = text;
+    this.#text = bufferOf(bytes).toString("latin1");
     this.#depthMax = depthMax;
     this.#cutOffBy = cutOffBy;
     this.#skipper = skipper;
   }
 
+  /** Not recursive, since a body can be nested very deeply. */
   read(): JsonValue {
-    const value = this.#value();
-    this.#peek();
-    if (this.#at < this.#text.length || this.#cutOffBy !== null) this.#failSyntax();
+    const open: Container[] = [];
+    for (;;) {
+      let value = this.#begin();
+      if (isContainer(value) && !this.#skip(endOf(value))) {
+        if (open.push(value) > OPEN_CONTAINERS_MAX) {
+          this.#failRule(`is nested more than ${OPEN_CONTAINERS_MAX} levels deep`);
+        }
+        this.#enterMember(value);
+        continue;
+      }
+      for (;;) {
+        if (open.length >= this.#depthMax && isContainer(value)) value = 0;
+        const container = open.at(-1);
+        if (container === undefined) return this.#finish(value);
+        const step = this.#path.pop();
+        if (!Array.isArray(container)) setMember(container, String(step), value);
+        else if (open.length <= this.#depthMax) container.push(value);
+        if (this.#skip(",")) {
+          this.#enterMember(container);
+          break;
+        }
+        this.#expect(endOf(container));
+        value = container;
+        open.pop();
+      }
+    }
+  }
+
+  #finish(value: JsonValue): JsonValue {
+    if (this.#peek() !== "" || this.#cutOffBy !== null) this.#failSyntax();
     return value;
   }
 
-  #value(): JsonValue {
-    const unit = this.#peek();
-    if (unit !== OPEN_OBJECT && unit !== OPEN_ARRAY) return this.#scalar(unit);
-    if (this.#path.length >= this.#depthMax) return this.#skipContainers();
-    this.#at++;
-    return unit === OPEN_OBJECT ? this.#object() : this.#array();
+  /** Reads the next scalar or the start of a container, which is returned empty. */
+  #begin(): JsonValue {
+    const next = this.#peek();
+    const skippedEnd = this.#skipper(this.#path, this.#at);
+    if (skippedEnd > 0) {
+      this.#at = skippedEnd;
+      return SKIPPED;
+    }
+    if (this.#skip("{")) return {};
+    return this.#skip("[") ? [] : this.#scalar(next);
   }
 
-  #object(): JsonObject {
-    const object: JsonObject = {};
-    if (this.#skip(CLOSE_OBJECT)) return object;
-    do {
-      const name = this.#name(object);
-      this.#path.push(name);
-      setMember(object, name, this.#isSkipped() ? SKIPPED : this.#value());
-      this.#path.pop();
-    } while (this.#skip(COMMA));
-    this.#expect(CLOSE_OBJECT);
-    return object;
-  }
-
-  /** Whether `#skipper` skips the value that comes next. */
-  #isSkipped(): boolean {
-    if (this.#skipper === null || !this.#skipper.wants(this.#path)) return false;
-    this.#peek();
-    const mark = this.#mark;
-    const byte = mark.byte + Buffer.byteLength(this.#text.slice(mark.at, this.#at));
-    this.#mark = { at: this.#at, byte };
-    const length = this.#skipper.lengthAt(byte);
-    this.#at += length;
-    return length > 0;
-  }
-
-  #array(): JsonValue[] {
-    const items: JsonValue[] = [];
-    if (this.#skip(CLOSE_ARRAY)) return items;
-    do {
-      this.#path.push(items.length);
-      items.push(this.#value());
-      this.#path.pop();
-    } while (this.#skip(COMMA));
-    this.#expect(CLOSE_ARRAY);
-    return items;
-  }
-
-  /** Checks containers without building them. Iterative, since a body can be nested very deeply. */
-  #skipContainers(): JsonValue {
-    /** The names in each open object; null for an open array. */
-    const open: (JsonObject | null)[] = [];
-    do {
-      const unit = this.#peek();
-      const opens = unit === OPEN_OBJECT || unit === OPEN_ARRAY;
-      if (opens) {
-        if (open.length === OPEN_CONTAINERS_MAX) {
-          this.#failRule(`is nested more than ${OPEN_CONTAINERS_MAX} levels deep`);
-        }
-        open.push(unit === OPEN_OBJECT ? {} : null);
-        this.#at++;
-      } else this.#scalar(unit);
-      let hasEnded = !opens;
-      while (open.length > 0 && this.#skip(open.at(-1) === null ? CLOSE_ARRAY : CLOSE_OBJECT)) {
-        open.pop();
-        hasEnded = true;
-      }
-      if (open.length === 0) break;
-      if (hasEnded) this.#expect(COMMA);
-      const names = open.at(-1);
-      if (names) setMember(names, this.#name(names), 0);
-    } while (true);
-    return 0;
-  }
-
-  /** Reads the next member name in an object, and its colon. */
-  #name(object: JsonObject): string {
-    if (this.#peek() !== QUOTE) this.#failSyntax();
+  /** Enters the next element or member; reads a member's name and colon. */
+  #enterMember(container: Container): void {
+    if (Array.isArray(container)) return void this.#path.push(container.length);
+    if (this.#peek() !== '"') this.#failSyntax();
     const name = this.#string();
-    if (Object.hasOwn(object, name)) this.#failRule(`member ${quoteShort(name)} appears twice`);
-    this.#expect(COLON);
-    return name;
+    if (Object.hasOwn(container, name)) this.#failRule(`member ${quoteShort(name)} appears twice`);
+    this.#expect(":");
+    this.#path.push(name);
   }
 
-  #scalar(unit: number): JsonValue {
-    if (unit === QUOTE) return this.#string();
+  #scalar(first: string): JsonValue {
+    if (first === '"') return this.#string();
     const number = this.#match(NUMBER);
     if (number !== null) return this.#number(number);
     const word = this.#match(WORD);
@@ -236,18 +198,22 @@ class JsonReader {
 
   #string(): string {
     const startAt = this.#at++;
-    let hasEscape = false;
+    let isPlain = true;
     for (let unit = NaN; unit !== QUOTE;) {
       unit = this.#text.charCodeAt(this.#at);
+      if (unit === BACKSLASH || unit >= 0x80) isPlain = false;
       if (unit === BACKSLASH) {
-        hasEscape = true;
         if (this.#match(ESCAPE) === null) this.#failSyntax("malformed escape in a string");
       } else if (unit >= 0x20) this.#at++;
       else this.#failSyntax(unit < 0x20 ? "unescaped control character in a string" : undefined);
     }
-    if (!hasEscape) return this.#text.slice(startAt + 1, this.#at - 1);
-    const text: string = JSON.parse(this.#text.slice(startAt, this.#at));
+    if (isPlain) return this.#text.slice(startAt + 1, this.#at - 1);
+    const text: string = JSON.parse(this.#utf8(startAt, this.#at));
     return text.isWellFormed() ? text : this.#failRule("unpaired surrogate escape in a string");
+  }
+
+  #utf8(start: number, end: number): string {
+    return Buffer.from(this.#text.slice(start, end), "latin1").toString();
   }
 
   #number(literal: string): number {
@@ -265,36 +231,35 @@ class JsonReader {
     return this.#text.slice(start, this.#at);
   }
 
-  /** Skips whitespace and returns the next code unit; NaN at the end of input. */
-  #peek(): number {
-    let unit = this.#text.charCodeAt(this.#at);
-    while (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) {
-      unit = this.#text.charCodeAt(++this.#at);
+  /** Skips whitespace and returns the next character; an empty string at the end of input. */
+  #peek(): string {
+    for (;; this.#at++) {
+      const next = this.#text.charAt(this.#at);
+      if (next !== " " && next !== "\n" && next !== "\r" && next !== "\t") return next;
     }
-    return unit;
   }
 
   /** Skips a character if it comes next. */
-  #skip(unit: number): boolean {
-    if (this.#peek() !== unit) return false;
+  #skip(character: string): boolean {
+    if (this.#peek() !== character) return false;
     this.#at++;
     return true;
   }
 
-  #expect(unit: number): void {
-    if (!this.#skip(unit)) this.#failSyntax();
+  #expect(character: string): void {
+    if (!this.#skip(character)) this.#failSyntax();
   }
 
   #failSyntax(message: string = this.#unexpected()): never {
-    const offsetBytes = Buffer.byteLength(this.#text.slice(0, this.#at));
-    const place = `not valid JSON at byte ${offsetBytes}`;
+    const place = `not valid JSON at byte ${this.#at}`;
     throw new JsonError("syntax", `${place}: ${message}`, this.#path.slice(0, PATH_STEPS_MAX));
   }
 
   #unexpected(): string {
-    const code = this.#text.codePointAt(this.#at);
-    if (code === undefined) return this.#cutOffBy ?? "unexpected end of input";
-    return `unexpected ${JSON.stringify(String.fromCodePoint(code))}`;
+    // A character takes up to four bytes.
+    const [character] = this.#utf8(this.#at, this.#at + 4);
+    if (character === undefined) return this.#cutOffBy ?? "unexpected end of input";
+    return `unexpected ${JSON.stringify(character)}`;
   }
 
   #failRule(message: string): never {
@@ -326,6 +291,14 @@ function formatPath(path: readonly (string | number)[]): string {
     else text += text === "" ? step : `.${step}`;
   }
   return path.length < PATH_STEPS_MAX ? text : `${text}...`;
+}
+
+function isContainer(value: JsonValue): value is Container {
+  return typeof value === "object" && value !== null;
+}
+
+function endOf(container: Container): string {
+  return Array.isArray(container) ? "]" : "}";
 }
 
 /** Sets a member. Defines `__proto__`, since an assignment would set the prototype. */
