@@ -9,9 +9,8 @@ import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ByteWriter, putAscii } from "./byte_writer.ts";
 import type { HistoryChain } from "./chain.ts";
 import { sha256Hex } from "./hash.ts";
-import { quoteString } from "./json/canonical_json.ts";
 import * as layout from "./line_layout.ts";
-import type { EncodedEvents, PreparedBatch, PreparedEvent, StreamShare } from "./types.ts";
+import type { EncodedEvents, StreamShare } from "./types.ts";
 
 const SCRATCH_BYTES = 64 * 1024;
 /** A larger scratch buffer is not reused. 9,000 typical events fit in this size. */
@@ -91,20 +90,21 @@ const TIME_PREFIX_BYTES = ',"observed_at":"'.length;
 const ID_PREFIX_BYTES = '","event_id":"'.length;
 
 class BatchEncoder {
-  #writer = newScratch();
+  /** The scratch buffer; callers append pieces to it. */
+  writer: ByteWriter = newScratch();
   #count = 0;
   readonly #pieces = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
   begin(): void {
-    this.#writer.size = CONSTANTS.length;
+    this.writer.size = CONSTANTS.length;
     this.#count = 0;
   }
 
   /** Frees an outsized scratch buffer. Called after each batch. */
   end(): void {
-    const { bytes } = this.#writer;
+    const { bytes } = this.writer;
     if (bytes.length <= SCRATCH_KEPT_BYTES_MAX) return;
-    this.#writer = newScratch();
+    this.writer = newScratch();
     freeOwnMemory(bytes);
   }
 
@@ -116,11 +116,6 @@ class BatchEncoder {
     return first;
   }
 
-  /** The scratch buffer; callers append pieces to it. */
-  get writer(): ByteWriter {
-    return this.#writer;
-  }
-
   setPiece(piece: number, start: number, end: number): void {
     this.#pieces[piece] = start;
     this.#pieces[piece + 1] = end;
@@ -128,18 +123,11 @@ class BatchEncoder {
 
   /** Hashes an event's payload, which extends from `start` to the end of the buffer. */
   endPayload(event: number, start: number): void {
-    const writer = this.#writer;
+    const writer = this.writer;
     const hash = sha256Hex(writer.bytes.subarray(start, writer.size));
     this.#put(CONTENT_HASH_NAME);
     writer.ascii(hash);
     this.setPiece(event + PAYLOAD, start, writer.size);
-  }
-
-  /** Appends a string literal in canonical form. */
-  quote(text: string): Part {
-    const start = this.#writer.size;
-    this.#writer.text(quoteString(text));
-    return { start, end: this.#writer.size };
   }
 
   /** Completes the batch, whose source and id are string literals in the scratch buffer. */
@@ -155,13 +143,13 @@ class BatchEncoder {
 
   /** Joins constant parts, since a few long copies are cheaper than many short ones. */
   #join(...parts: readonly Part[]): Part {
-    const start = this.#writer.size;
+    const start = this.writer.size;
     for (const part of parts) this.#put(part);
-    return { start, end: this.#writer.size };
+    return { start, end: this.writer.size };
   }
 
   #lines(source: Part, batchId: Part, offsets: Int32Array): Buffer {
-    const writer = this.#writer;
+    const writer = this.writer;
     const upToStream = this.#join(LINE_ID, source, STREAM_NAME);
     const afterPayload = this.#join(LINE_BATCH, batchId, LINE_HASH);
     const start = writer.size;
@@ -184,7 +172,7 @@ class BatchEncoder {
    * kind, observed_at, occurred_at, record_key, source, stream.
    */
   #envelopes(source: Part, batchId: Part, offsets: Int32Array): Buffer {
-    const writer = this.#writer;
+    const writer = this.writer;
     const upToHash = this.#join(ENVELOPE_START, batchId, CONTENT_HASH_NAME);
     const upToStream = this.#join(SOURCE_NAME, source, STREAM_NAME);
     const start = writer.size;
@@ -206,7 +194,7 @@ class BatchEncoder {
   }
 
   #digest(source: Part): string {
-    const writer = this.#writer;
+    const writer = this.writer;
     const start = writer.size;
     this.#put(DIGEST_START);
     for (let index = 0; index < this.#count; index++) {
@@ -228,17 +216,17 @@ class BatchEncoder {
   }
 
   #put({ start, end }: Part): void {
-    this.#writer.copyOwn(start, end);
+    this.writer.copyOwn(start, end);
   }
 
   #putMember(name: Part, piece: number): void {
     this.#put(name);
-    this.#writer.copyOwn(this.#pieces[piece]!, this.#pieces[piece + 1]!);
+    this.writer.copyOwn(this.#pieces[piece]!, this.#pieces[piece + 1]!);
   }
 
   #putContentHash(piece: number): void {
     const end = this.#pieces[piece + PAYLOAD + 1]!;
-    this.#writer.copyOwn(end - HASH_BYTES, end);
+    this.writer.copyOwn(end - HASH_BYTES, end);
   }
 
   #putOccurredAt(piece: number): void {
@@ -251,7 +239,7 @@ class BatchEncoder {
     for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES + STREAM;
       const start = this.#pieces[piece]! + 1;
-      const stream = this.#writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
+      const stream = this.writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);
       const share = shares.get(stream) ?? { stream, events: 0, lastIndex: 0 };
       shares.set(stream, share);
       share.events += 1;
@@ -270,45 +258,17 @@ function newScratch(): ByteWriter {
 /** The encoder for this thread. */
 export const batchEncoder: BatchEncoder = new BatchEncoder();
 
-/** Encodes a batch of valid events without a precondition or lineage. */
-export function encodeBatch(
-  source: string,
-  batchId: string,
-  events: readonly PreparedEvent[],
-): PreparedBatch {
-  batchEncoder.begin();
-  const { writer } = batchEncoder;
-  const write = (piece: number, text: string) => {
-    const { start, end } = batchEncoder.quote(text);
-    batchEncoder.setPiece(piece, start, end);
-  };
-  for (const { stream, recordKey, kind, occurredAt, payload } of events) {
-    const event = batchEncoder.addEvent();
-    write(event + STREAM, stream);
-    write(event + RECORD_KEY, recordKey);
-    write(event + KIND, kind);
-    if (occurredAt !== undefined) write(event + OCCURRED_AT, occurredAt);
-    const start = writer.size;
-    writer.text(payload);
-    batchEncoder.endPayload(event, start);
-  }
-  const encoded = batchEncoder.finish(batchEncoder.quote(source), batchEncoder.quote(batchId));
-  return { source, batchId, precondition: undefined, lineage: undefined, ...encoded };
-}
-
-/** The values with which the events in a batch are stamped. */
-export interface Stamp {
-  eventIds: readonly string[];
-  /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
-  observedAt: string;
-  /** The chain to which the hash of each event is appended. */
-  chain: HistoryChain;
-}
-
-/** Completes the lines [first, end). All earlier lines must have been stamped. */
+/**
+ * Completes the lines [first, end) and appends their hashes to the chain. All earlier lines must
+ * have been stamped.
+ */
 export function stampEvents(
   { lines, envelopes, offsets }: EncodedEvents,
-  { eventIds, observedAt, chain }: Stamp,
+  { eventIds, observedAt, chain }: {
+    eventIds: readonly string[];
+    observedAt: string;
+    chain: HistoryChain;
+  },
   first: number,
   end: number,
 ): void {

@@ -27,7 +27,7 @@ import { CanonicalCopy, NOT_TAKEN, plainStringEnd, skipBlanks } from "./json/can
 import { batchIdFault, nameFault, sourceFault } from "./names.ts";
 import { parseJsonText } from "./json/strict_json.ts";
 import { lineageError, lineageMarker } from "./lineage.ts";
-import { SOURCE_LINEAGE_STREAM } from "./system_names.ts";
+import { SOURCE_LINEAGE_STREAM, SYSTEM_SOURCE } from "./system_names.ts";
 import { occurredAtFault } from "./timestamp.ts";
 import type {
   EncodedEvents,
@@ -35,6 +35,7 @@ import type {
   PreparedBatch,
   StreamPrecondition,
   StreamShare,
+  SubmittedEvent,
 } from "./types.ts";
 
 const QUOTE = 0x22;
@@ -71,17 +72,26 @@ export function prepareBatch(body: Uint8Array): PreparedBatch {
   return batch;
 }
 
+/** Prepares a batch of the service's own, whose source and id clients can't use. */
+export function prepareSystemBatch(batchId: string, event: SubmittedEvent): PreparedBatch {
+  const body = JSON.stringify({ batch_id: batchId, source: SYSTEM_SOURCE, events: [event] });
+  const batch = readBatch(Buffer.from(body), { isSystem: true });
+  assert(batch !== null, "the service's own batches are valid");
+  return batch;
+}
+
 /** Returns null for an invalid batch. @throws {ApiError} `invalid_source_lineage`. */
-export function readBatch(body: Uint8Array): PreparedBatch | null {
+export function readBatch(body: Uint8Array, { isSystem = false } = {}): PreparedBatch | null {
   if (!isUtf8(body)) return null;
   try {
-    return new BatchReader(body).read();
+    return new BatchReader(body, isSystem).read();
   } finally {
     encoder.end();
   }
 }
 
 class BatchReader {
+  readonly #isSystem: boolean;
   readonly #canonical: CanonicalCopy;
   /** The encoder's scratch buffer, which contains the body from `#start` to `#end`. */
   #bytes: Buffer;
@@ -101,7 +111,8 @@ class BatchReader {
   /** Bit set of the pieces seen so far in the current event. */
   #seenBits = 0;
 
-  constructor(body: Uint8Array) {
+  constructor(body: Uint8Array, isSystem: boolean) {
+    this.#isSystem = isSystem;
     encoder.begin();
     const { writer } = encoder;
     this.#start = writer.size;
@@ -124,7 +135,8 @@ class BatchReader {
     }
     const source = this.#text(this.#source);
     const batchId = this.#text(this.#batchId);
-    if (sourceFault(source) !== null || batchIdFault(batchId) !== null) return null;
+    const hasFault = sourceFault(source) !== null || batchIdFault(batchId) !== null;
+    if (hasFault && !this.#isSystem) return null;
     const { events, batchDigest } = encoder.finish(this.#source, this.#batchId);
     const precondition = this.#checkPrecondition(events.streams);
     const isValid = events.streams.every(({ stream }) => nameFault(stream) === null);

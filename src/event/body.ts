@@ -20,7 +20,7 @@ export function parseBody(
   body: Uint8Array,
   knownNames: ReadonlySet<string>,
   contextOf: (error: JsonError) => Record<string, unknown> = () => ({}),
-  skipper?: ValueSkipper,
+  skipper: ValueSkipper | undefined = undefined,
 ): JsonObject {
   let value;
   try {

@@ -27,12 +27,6 @@ export class ByteWriter {
     this.bytes = larger;
   }
 
-  /** Appends a string in UTF-8. */
-  text(text: string): void {
-    this.reserve(text.length * 3 <= this.bytes.length ? text.length * 3 : Buffer.byteLength(text));
-    this.size += this.bytes.write(text, this.size);
-  }
-
   /** Appends a copy of `bytes`. */
   append(bytes: Uint8Array): void {
     this.reserve(bytes.length);

@@ -3,13 +3,8 @@
  * append, or a retirement, which appends a system event.
  */
 import { ApiError } from "../event/api_error.ts";
-import { encodeBatch } from "../event/batch_encoder.ts";
-import { canonicalize } from "../event/json/canonical_json.ts";
-import {
-  SOURCE_LIFECYCLE_STREAM,
-  SOURCE_RETIRED_KIND,
-  SYSTEM_SOURCE,
-} from "../event/system_names.ts";
+import { prepareSystemBatch } from "../event/batch_reader.ts";
+import { SOURCE_LIFECYCLE_STREAM, SOURCE_RETIRED_KIND } from "../event/system_names.ts";
 import type { LineageMarker, PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Maybe, whenKnown } from "../maybe.ts";
@@ -175,13 +170,12 @@ async function decideRetirement(
 }
 
 function retirementBatch(source: string, finalFrontier: string): PreparedBatch {
-  return encodeBatch(SYSTEM_SOURCE, retirementBatchId(source, finalFrontier), [{
+  return prepareSystemBatch(retirementBatchId(source, finalFrontier), {
     stream: SOURCE_LIFECYCLE_STREAM,
-    recordKey: source,
+    record_key: source,
     kind: SOURCE_RETIRED_KIND,
-    occurredAt: undefined,
-    payload: canonicalize({ v: 1, source, final_frontier: finalFrontier }),
-  }]);
+    payload: { v: 1, source, final_frontier: finalFrontier },
+  });
 }
 
 function retirementReceipt(

@@ -1,10 +1,11 @@
 /** Builds prepared batches for tests, with real digests. */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
-import { encodeBatch, stampEvents } from "../../src/event/batch_encoder.ts";
+import { stampEvents } from "../../src/event/batch_encoder.ts";
 import { parseJsonText } from "../../src/event/json/strict_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";
+import { encodeBatch } from "./encode_batch.ts";
 
 export interface EventOptions {
   stream?: string;
