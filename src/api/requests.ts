@@ -52,15 +52,10 @@ export function readReplayRequest(query: string, limits: PageLimits): ReplayRequ
 
 /** Does not validate names and kinds, since an invalid name or kind matches no event. */
 function readFilter(parameters: Parameters, code: ErrorCode): EventFilter {
-  const filter: EventFilter = {};
-  for (const name of FILTERS) {
-    const value = parameters.get(name);
-    if (value !== undefined) filter[name] = value;
-  }
   const recordKey = parameters.get("record_key");
-  if (recordKey === undefined) return filter;
-  checkValue(code, "record_key", recordKeyFault(recordKey));
-  return { ...filter, recordKey };
+  if (recordKey !== undefined) checkValue(code, "record_key", recordKeyFault(recordKey));
+  const [source, stream, kind] = FILTERS.map((name) => parameters.get(name));
+  return { source, stream, recordKey, kind };
 }
 
 export function readStreamsQuery(query: string): StreamsQuery {
@@ -121,11 +116,10 @@ function readLimit(parameters: Parameters, limits: PageLimits, code: ErrorCode):
 /** Parses a query string without its question mark. Every parameter must be known and unique. */
 export function parseQuery(query: string, knownNames: readonly string[]): Parameters {
   const parameters = new Map<string, string>();
-  for (const pair of query.split("&")) {
-    if (pair === "") continue;
-    const nameEnd = pair.indexOf("=");
-    const name = decodeForm(nameEnd < 0 ? pair : pair.slice(0, nameEnd));
-    const value = nameEnd < 0 ? "" : decodeForm(pair.slice(nameEnd + 1));
+  if (query === "") return parameters;
+  checkEncoding(query);
+  // Without the `&`, a question mark at the start would be dropped.
+  for (const [name, value] of new URLSearchParams(`&${query}`)) {
     if (!knownNames.includes(name)) throw parameterError("unknown", name);
     if (parameters.has(name)) throw parameterError("repeated", name);
     parameters.set(name, value);
@@ -133,14 +127,12 @@ export function parseQuery(query: string, knownNames: readonly string[]): Parame
   return parameters;
 }
 
-function decodeForm(text: string): string {
-  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
-  if (!spaced.includes("%")) return spaced;
+/** Rejects what `URLSearchParams` would replace or keep. */
+function checkEncoding(query: string): void {
   try {
-    return decodeURIComponent(spaced);
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    const message = `query string has malformed percent-encoding in ${quoteShort(text)}`;
+    decodeURIComponent(query);
+  } catch {
+    const message = `query string has malformed percent-encoding in ${quoteShort(query)}`;
     throw new ApiError("invalid_request", message);
   }
 }

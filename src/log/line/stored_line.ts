@@ -7,12 +7,12 @@ import { startsWith } from "../../event/byte_writer.ts";
 import { KIND, OPENING, RECORD_KEY, SOURCE, STREAM, UUID_CHARS } from "../../event/line_layout.ts";
 import { LF, spelledText, stringEnd, viewOf } from "./line_bytes.ts";
 
-/** Exact-match filter on an event's members; an absent property matches every event. */
+/** Exact-match filter on an event's members; undefined matches every event. */
 export interface EventFilter {
-  source?: string;
-  stream?: string;
-  recordKey?: string;
-  kind?: string;
+  source?: string | undefined;
+  stream?: string | undefined;
+  recordKey?: string | undefined;
+  kind?: string | undefined;
 }
 
 /** Whether the stored line at `offset` in `bytes` passes a filter. */
