@@ -4,7 +4,7 @@ import { ByteWriter } from "../event/byte_writer.ts";
 import { BODY_BYTES_PER_SECOND_MIN, BODY_TIMEOUT_MS } from "../limits.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 import type { Admission, Reservation } from "../service/admission.ts";
-import { ConnectionLostError, type HttpRequest, MalformedRequestError } from "../http/message.ts";
+import { type HttpRequest, MalformedRequestError } from "../http/message.ts";
 import { StallError, type StallWatch } from "../http/stall_watch.ts";
 
 /** Reservations grow in steps of this size, so that a slow sender does not reserve a full body. */
@@ -102,9 +102,6 @@ async function readBody(
 function readError(error: unknown): unknown {
   if (error instanceof MalformedRequestError) {
     return new ApiError("invalid_request", error.message);
-  }
-  if (error instanceof ConnectionLostError) {
-    return new ApiError("invalid_request", `${error.message}, so nothing was written`);
   }
   if (!(error instanceof StallError)) return error;
   // Neither 400 nor 408 fits, since the client may not be at fault and a retry may succeed.

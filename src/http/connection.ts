@@ -7,13 +7,8 @@ import type { Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
 import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS, UNAUTHORIZED_MAX } from "../limits.ts";
 import { IncomingBody } from "./incoming_body.ts";
-import {
-  ConnectionLostError,
-  type HttpHandler,
-  type HttpRequest,
-  type HttpResponse,
-  MalformedRequestError,
-} from "./message.ts";
+import type { HttpHandler, HttpRequest, HttpResponse } from "./message.ts";
+import { MalformedRequestError } from "./message.ts";
 import {
   checkHeadSize,
   checkHeadText,
@@ -307,6 +302,7 @@ export class Connection {
   }
 }
 
-function connectionLost(): ConnectionLostError {
-  return new ConnectionLostError("the connection closed before the request body was complete");
+function connectionLost(): MalformedRequestError {
+  const message = "the connection closed before the request body was complete";
+  return new MalformedRequestError(`${message}, so nothing was written`);
 }

@@ -9,7 +9,6 @@ export interface HttpRequest {
   /**
    * Returns the next piece of the body, synchronously if it has arrived; null at the end. If the
    * body has not arrived in full when the response is written, the connection closes.
-   * @throws {ConnectionLostError}
    * @throws {MalformedRequestError}
    */
   read(): Uint8Array | null | Promise<Uint8Array | null>;
@@ -22,12 +21,7 @@ export interface HttpRequest {
   readonly isHttp11: boolean;
 }
 
-/** The client or a shutdown closed the connection before the body was complete. */
-export class ConnectionLostError extends Error {
-  override name = "ConnectionLostError";
-}
-
-/** The request is not valid HTTP/1.1; the message says why. */
+/** The request is not valid HTTP/1.1, or ended early; the message says why. */
 export class MalformedRequestError extends Error {
   override name = "MalformedRequestError";
 }
