@@ -15,7 +15,7 @@
  * @module
  */
 export { ERROR_STATUS, type ErrorCode, type EventFault } from "./src/event/api_error.ts";
-export { canonicalize, DepthError } from "./src/event/json/canonical_json.ts";
+export { canonicalize } from "./src/event/json/canonical_json.ts";
 export type {
   CommittedEvent,
   FollowEndReason,

@@ -2,13 +2,10 @@
 import { Buffer } from "node:buffer";
 import { hash, timingSafeEqual } from "node:crypto";
 
-/** Returns whether a request is authorized, given its `Authorization` header. */
-export type Authorizer = (authorization: string | null) => boolean;
-
 const BEARER = /^bearer +/i;
 
-/** Creates an authorizer for a token. An empty token authorizes every request. */
-export function createAuthorizer(token: string): Authorizer {
+/** Creates a check of `Authorization` headers. An empty token authorizes every request. */
+export function createAuthorizer(token: string): (authorization: string | null) => boolean {
   if (token === "") return () => true;
   // Header values are Latin-1, one character per byte.
   const wanted = digestText(Buffer.from(token).toString("latin1"));

@@ -69,81 +69,65 @@ const INTERNAL_ERROR = errorResponse(
 const NO_HOST = errorResponse(
   new ApiError("invalid_request", "an HTTP/1.1 request must have exactly one Host header"),
 );
+const OVERLOADED = errorResponse(
+  new ApiError("overloaded", "too many responses are in memory; retry later"),
+);
 
 /** Creates the handler for the HTTP API. The handler never throws. */
 export function createHandler(options: HandlerOptions): HttpHandler {
   const { log, token, report } = options;
   const isAuthorized = createAuthorizer(token);
+  const memory = new ResponseMemory();
   const reportFailure: ReportFailure = ({ method, target }, error) => {
     report(`${method} ${splitTarget(target).path} failed: ${describeDefect(error)}`);
   };
-  const routes = createRoutes(options, reportFailure);
+  const routes = createRoutes(options, memory, reportFailure);
 
-  /** Tells that the writer has stopped. */
-  const marked = (response: HttpResponse): HttpResponse => {
-    if (!log.isPoisoned) return response;
-    return { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
-  };
-
-  const answer = async (request: HttpRequest): Promise<HttpResponse> => {
-    if (!isAuthorized(request.header("authorization"))) return marked(UNAUTHORIZED);
-    if (!hasOneHost(request)) return marked(NO_HOST);
+  const respond = async (request: HttpRequest): Promise<HttpResponse> => {
+    if (!isAuthorized(request.header("authorization"))) return UNAUTHORIZED;
+    if (!hasOneHost(request)) return NO_HOST;
     const { path, query } = splitTarget(request.target);
     const route = routes.get(path);
-    if (route === undefined) return marked(NOT_FOUND);
+    if (route === undefined) return NOT_FOUND;
     const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
-    if (endpoint === undefined) return marked(methodNotAllowed(allowOf(route)));
+    if (endpoint === undefined) return methodNotAllowed(allowOf(route));
     try {
-      return marked(await endpoint(request, query));
+      return await endpoint(request, query);
     } catch (error) {
-      if (error instanceof ApiError) return marked(errorResponse(error));
+      if (error instanceof ApiError) return memory.reserveFor(errorResponse(error));
       reportFailure(request, error);
-      return marked(INTERNAL_ERROR);
+      return INTERNAL_ERROR;
     }
   };
-  return (request) => {
-    return request.method === "HEAD" ? answer(request).then(withoutBody) : answer(request);
+  return async (request) => {
+    let response = await respond(request);
+    if (log.isPoisoned) {
+      response = { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
+    }
+    return request.method === "HEAD" ? withoutBody(response) : response;
   };
 }
 
-/** Routes by path. @param reportFailure called with errors that occur after the status is sent. */
-export function createRoutes(
-  options: Omit<HandlerOptions, "token" | "report">,
-  reportFailure: ReportFailure,
-): ReadonlyMap<string, Route> {
-  const { log, replay, admission = new Admission() } = options;
-  const bodyWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
-  const responses = new Admission({
+/** Memory for responses, which they hold until they have been written. */
+export class ResponseMemory {
+  readonly #admission = new Admission({
     totalBytes: 2 * RESPONSE_BYTES_MAX,
     bodyBytes: RESPONSE_BYTES_MAX,
   });
 
-  /** Reserves memory for a long document. @throws {ApiError} `overloaded` if there is none. */
-  const reserved = (response: HttpResponse & { body: string }): HttpResponse => {
+  /** Returns a document, or an error document if it is long and finds no memory. */
+  reserveFor(response: HttpResponse & { body: string }): HttpResponse {
     const sizeBytes = response.body.length;
     if (sizeBytes <= UNRESERVED_BYTES_MAX) return response;
-    const reservation = responses.tryAdmit(sizeBytes);
-    if (reservation === null) {
-      throw new ApiError("overloaded", "too many responses are in memory; retry later");
-    }
-    return { ...response, onEnd: () => responses.release(reservation) };
-  };
-  /** Responds with the document that `use` returns for the body. */
-  const post = (limitBytes: number, use: (body: Uint8Array) => Promise<unknown>): Endpoint => {
-    const limits = { limitBytes, admission, stallWatch: bodyWatch };
-    const refuse = (error: unknown) => {
-      if (error instanceof ApiError) return reserved(errorResponse(error));
-      throw error;
-    };
-    return (request, query) => {
-      parseQuery(query, []);
-      return withBody(request, limits, use).then(jsonResponse, refuse);
-    };
-  };
-  /** Reserves memory for a response, until it has been written. */
-  const reserving = async (bytes: number, respond: () => Promise<HttpResponse>) => {
-    const reservation = await responses.admit(bytes, bytes <= UNRESERVED_BYTES_MAX);
-    const release = () => responses.release(reservation);
+    const reservation = this.#admission.tryAdmit(sizeBytes);
+    if (reservation === null) return OVERLOADED;
+    return { ...response, onEnd: () => this.#admission.release(reservation) };
+  }
+
+  /** Reserves memory, then creates a response. @throws {ApiError} `overloaded` */
+  async reserve(bytes: number, respond: () => Promise<HttpResponse>): Promise<HttpResponse> {
+    const reservation = await this.#admission.admit(bytes, bytes <= UNRESERVED_BYTES_MAX);
+    const release = () => this.#admission.release(reservation);
     try {
       const response = await respond();
       const onEnd = () => {
@@ -155,11 +139,30 @@ export function createRoutes(
       release();
       throw error;
     }
+  }
+}
+
+/** Routes by path. @param reportFailure called with errors that occur after the status is sent. */
+export function createRoutes(
+  options: Omit<HandlerOptions, "token" | "report">,
+  memory: ResponseMemory,
+  reportFailure: ReportFailure,
+): ReadonlyMap<string, Route> {
+  const { log, replay, admission = new Admission() } = options;
+  const stallWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
+
+  /** Responds with the document that `use` returns for the body. */
+  const post = (limitBytes: number, use: (body: Uint8Array) => Promise<unknown>): Endpoint => {
+    const limits = { limitBytes, admission, stallWatch };
+    return (request, query) => {
+      parseQuery(query, []);
+      return withBody(request, limits, use).then(jsonResponse);
+    };
   };
   const getEvents: Endpoint = async (request, target) => {
     const { query, follow } = readReplayRequest(target, replay);
     if (follow) return request.method === "HEAD" ? FOLLOW_HEAD : followResponse(log.follow(query));
-    return await reserving(RESPONSE_RESERVED_BYTES, async () => {
+    return await memory.reserve(RESPONSE_RESERVED_BYTES, async () => {
       const events = log.replay(query, () => request.client());
       const fail = (error: unknown) => reportFailure(request, error);
       return { ...await replayResponse(events, request, fail), onEnd: () => events.close() };
@@ -168,7 +171,7 @@ export function createRoutes(
   const getStreams: Endpoint = async (_request, target) => {
     const query = readStreamsQuery(target);
     const bytes = Math.min(query.limit * STREAM_BYTES_MAX, RESPONSE_RESERVED_BYTES);
-    return await reserving(bytes, async () => jsonResponse(await log.streams(query)));
+    return await memory.reserve(bytes, async () => jsonResponse(await log.streams(query)));
   };
   const ingest = post(INGEST_BODY_BYTES_MAX, (body) => log.ingest(body));
   const retire = post(CONTROL_BODY_BYTES_MAX, (body) => log.retire(readRetireRequest(body)));

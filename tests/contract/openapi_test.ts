@@ -1,7 +1,7 @@
 /** Checks `docs/openapi.yaml` against the service. */
 import assert from "node:assert/strict";
 import { ERROR_STATUS } from "../../src/event/api_error.ts";
-import { createRoutes } from "../../src/api/handler.ts";
+import { createRoutes, ResponseMemory } from "../../src/api/handler.ts";
 import {
   BATCH_EVENTS_MAX,
   NAME_BYTES_MAX,
@@ -57,7 +57,7 @@ test("docs/openapi.yaml: has the product's version, and all references resolve",
 test("docs/openapi.yaml: lists exactly the routes and methods of the service", () => {
   const replay = { defaultLimit: 1, maxLimit: 1 };
   const options = { log: stubLog({}), replay };
-  const routes = createRoutes(options, () => assert.fail());
+  const routes = createRoutes(options, new ResponseMemory(), () => assert.fail());
   assert.deepEqual(DOCUMENT.paths, [...routes.keys()]);
   for (const [path, route] of routes) {
     const methods = [...route.keys(), ...(route.has("GET") ? ["HEAD"] : [])];

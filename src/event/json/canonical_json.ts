@@ -2,26 +2,18 @@
  * Canonical JSON (RFC 8785): members sorted by UTF-16 code units, numbers and strings formatted as
  * in ECMAScript, no whitespace. Equal values have equal encodings. Also runs in browsers.
  */
-/** Default nesting limit of `canonicalize()`; bounds its recursion. */
-export const CANONICAL_DEPTH_MAX: number = 1024;
-
-/** Thrown for a value that is nested too deeply or contains itself. */
-export class DepthError extends TypeError {
-  /** Name of this error class. */
-  override name = "DepthError";
-}
+/** Maximum nesting of containers in `canonicalize()`; bounds its recursion. */
+const DEPTH_MAX = 1024;
 
 /**
  * Returns the canonical form of a JSON value: null, booleans, finite numbers, well-formed strings,
  * arrays and plain objects of these. Includes every own enumerable property, even `__proto__`.
  *
- * @param depthMax maximum nesting of containers.
- * @throws {TypeError} for any other value.
- * @throws {DepthError} (a TypeError) when the value is nested too deeply or contains itself.
+ * @throws {TypeError} for any other value, and one nested more than 1,024 levels deep.
  */
-export function canonicalize(value: unknown, depthMax: number = CANONICAL_DEPTH_MAX): string {
+export function canonicalize(value: unknown): string {
   const pieces: string[] = [];
-  put(value, depthMax, pieces);
+  put(value, DEPTH_MAX, pieces);
   return pieces.join("");
 }
 
@@ -30,7 +22,7 @@ function put(value: unknown, depthMax: number, pieces: string[]): void {
     pieces.push(scalarText(value));
     return;
   }
-  if (depthMax <= 0) throw new DepthError("the value is nested too deeply or contains itself");
+  if (depthMax <= 0) throw new TypeError("the value is nested too deeply or contains itself");
   if (Array.isArray(value)) {
     pieces.push("[");
     for (let index = 0; index < value.length; index++) {

@@ -1,11 +1,9 @@
 /** Samples and limits. tests/faults/json_fuzz_test.ts compares random values with an oracle. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  CANONICAL_DEPTH_MAX,
-  canonicalize,
-  DepthError,
-} from "../../../src/event/json/canonical_json.ts";
+import { canonicalize } from "../../../src/event/json/canonical_json.ts";
+
+const DEPTH_MAX = 1024;
 
 test("canonicalize() sorts members by UTF-16 code units", () => {
   // The example in RFC 8785 section 3.2.3: a surrogate pair sorts before U+FB33.
@@ -99,19 +97,15 @@ test("canonicalize() limits container nesting", () => {
     for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { a: value };
     return value;
   };
-  assert.equal(canonicalize(0, 0), "0");
-  assert.throws(() => canonicalize([], 0), DepthError);
-  canonicalize(nest(128), 128);
-  assert.throws(() => canonicalize(nest(129), 128), DepthError);
-  canonicalize(nest(CANONICAL_DEPTH_MAX));
-  assert.throws(() => canonicalize(nest(CANONICAL_DEPTH_MAX + 1)), TypeError);
+  canonicalize(nest(DEPTH_MAX));
+  assert.throws(() => canonicalize(nest(DEPTH_MAX + 1)), TypeError);
   assert.throws(() => canonicalize(nest(1_000_000)), TypeError);
 });
 
 test("canonicalize() rejects a value that contains itself", () => {
   const cycle: unknown[] = [];
   cycle.push({ again: cycle });
-  assert.throws(() => canonicalize(cycle), DepthError);
+  assert.throws(() => canonicalize(cycle), TypeError);
 });
 
 /*
