@@ -51,7 +51,6 @@ const TABLED = Array.from({ length: TABLED_MAX }, (_, code) => {
 });
 
 const LITERALS = ["true", "false", "null"].map((text) => Buffer.from(text));
-const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 /** A decimal of up to 15 digits survives a round trip through binary64. */
 const KEPT_DIGITS_MAX = 15;
 /** The smallest integer with more digits. */
@@ -185,34 +184,28 @@ export class CanonicalCopy {
 
   #number(start: number): number {
     const { bytes } = this.#out;
-    let at = start;
-    if (bytes[at] === MINUS) at++;
-    const firstDigit = at;
-    at = digitsEnd(bytes, at);
-    let digits = at - firstDigit;
-    // Numbers with a leading zero (`-0`, `0.5`) and long ones are checked separately.
-    let isCanonical = digits > 0 && (bytes[firstDigit] !== DIGIT_0 || at === start + 1);
-    if (isCanonical && bytes[at] === DOT) {
-      const fraction = at + 1;
-      at = digitsEnd(bytes, fraction);
-      digits += at - fraction;
-      isCanonical = at > fraction && bytes[at - 1] !== DIGIT_0 && bytes[firstDigit] !== DIGIT_0;
+    const first = bytes[start] === MINUS ? start + 1 : start;
+    const point = digitsEnd(bytes, first);
+    const hasLeadingZero = bytes[first] === DIGIT_0;
+    if (point === first || hasLeadingZero && point > first + 1) return NOT_TAKEN;
+    const hasFraction = bytes[point] === DOT;
+    const mantissaEnd = hasFraction ? digitsEnd(bytes, point + 1) : point;
+    if (hasFraction && mantissaEnd === point + 1) return NOT_TAKEN;
+    const end = exponentEnd(bytes, mantissaEnd);
+    if (end === NOT_TAKEN) return NOT_TAKEN;
+    const isCanonical = hasFraction
+      ? !hasLeadingZero && bytes[mantissaEnd - 1] !== DIGIT_0
+      : !hasLeadingZero || first === start;
+    if (isCanonical && end === mantissaEnd && mantissaEnd - first <= KEPT_DIGITS_MAX) {
+      this.#out.copyOwn(start, end);
+      return end;
     }
-    if (!isCanonical || digits > KEPT_DIGITS_MAX || isNumberPart(bytes[at]!)) {
-      return this.#otherNumber(start);
-    }
-    this.#out.copyOwn(start, at);
-    return at;
-  }
-
-  #otherNumber(start: number): number {
-    const { bytes } = this.#out;
-    let end = start;
-    while (isNumberPart(bytes[end]!)) end++;
     this.#out.reserve(NUMBER_CHARS_MAX);
-    if (!this.#decimal(start, end)) {
+    const mantissa = integerIn(bytes, point + 1, mantissaEnd, integerIn(bytes, first, point, 0));
+    const scale = exponentIn(bytes, mantissaEnd, end) - Math.max(0, mantissaEnd - point - 1);
+    if (!this.#decimal(first > start, mantissa, scale)) {
       const literal = bytes.toString("latin1", start, end);
-      if (!NUMBER.test(literal) || numberFault(literal) !== null) return NOT_TAKEN;
+      if (numberFault(literal) !== null) return NOT_TAKEN;
       this.#out.ascii(String(Number(literal)));
     }
     this.#reserve(end);
@@ -221,37 +214,16 @@ export class CanonicalCopy {
 
   /**
    * Formats a decimal of few digits as ECMAScript does, without converting it to binary64 and back.
-   * @returns false for any other literal.
+   * @returns false for any other one.
    */
-  #decimal(start: number, end: number): boolean {
-    const { bytes } = this.#out;
-    const first = bytes[start] === MINUS ? start + 1 : start;
-    let at = digitsEnd(bytes, first);
-    if (at === first || bytes[first] === DIGIT_0 && at > first + 1) return false;
-    let mantissa = integerIn(bytes, first, at, 0);
-    let scale = 0;
-    if (bytes[at] === DOT) {
-      const fraction = at + 1;
-      at = digitsEnd(bytes, fraction);
-      if (at === fraction) return false;
-      scale = fraction - at;
-      mantissa = integerIn(bytes, fraction, at, mantissa);
-    }
-    if ((bytes[at]! | BLANK) === LETTER_E) {
-      const sign = bytes[at + 1];
-      const exponent = at + (sign === PLUS || sign === MINUS ? 2 : 1);
-      at = digitsEnd(bytes, exponent);
-      if (at === exponent) return false;
-      const power = integerIn(bytes, exponent, at, 0);
-      scale += sign === MINUS ? -power : power;
-    }
-    if (at !== end || !(mantissa < KEPT_MANTISSA_END)) return false;
-    if (mantissa === 0) scale = 0;
-    for (; mantissa !== 0 && mantissa % 10 === 0; mantissa /= 10) scale++;
-    const digits = String(mantissa);
-    const point = digits.length + scale;
+  #decimal(isNegative: boolean, mantissa: number, scale: number): boolean {
+    if (mantissa >= KEPT_MANTISSA_END) return false;
+    let [integer, power] = [mantissa, mantissa === 0 ? 0 : scale];
+    for (; integer !== 0 && integer % 10 === 0; integer /= 10) power++;
+    const digits = String(integer);
+    const point = digits.length + power;
     if (Math.abs(point) > KEPT_EXPONENT_MAX) return false;
-    if (first > start && mantissa !== 0) this.#byte(MINUS);
+    if (isNegative && integer !== 0) this.#byte(MINUS);
     this.#digits(digits, point);
     return true;
   }
@@ -437,10 +409,19 @@ function digitsEnd(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** Whether a byte can occur in a number: a digit, sign, dot or exponent. */
-function isNumberPart(byte: number): boolean {
-  return isDigit(byte) || byte === DOT || byte === MINUS || byte === PLUS ||
-    (byte | BLANK) === LETTER_E;
+/** Returns the end of an optional exponent; NOT_TAKEN if it has no digits. */
+function exponentEnd(bytes: Uint8Array, start: number): number {
+  if ((bytes[start]! | BLANK) !== LETTER_E) return start;
+  const sign = bytes[start + 1];
+  const first = sign === PLUS || sign === MINUS ? start + 2 : start + 1;
+  const end = digitsEnd(bytes, first);
+  return end === first ? NOT_TAKEN : end;
+}
+
+function exponentIn(bytes: Uint8Array, start: number, end: number): number {
+  const isSigned = !isDigit(bytes[start + 1]!);
+  const power = integerIn(bytes, start + (isSigned ? 2 : 1), end, 0);
+  return bytes[start + 1] === MINUS ? -power : power;
 }
 
 /**
