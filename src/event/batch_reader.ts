@@ -34,7 +34,6 @@ import type {
   LineageMarker,
   PreparedBatch,
   StreamPrecondition,
-  StreamShare,
   SubmittedEvent,
 } from "./types.ts";
 
@@ -55,7 +54,7 @@ const quoted = (...names: string[]) => names.map((name) => Buffer.from(`"${name}
 const EVENT_MEMBERS = quoted("stream", "record_key", "kind", "occurred_at", "payload");
 const PIECE_STEP = RECORD_KEY - STREAM;
 const BATCH_MEMBERS = quoted("events", "source", "batch_id", "v", "stream_precondition");
-const [EVENTS, SOURCE, BATCH_ID, VERSION, PRECONDITION] = [0, 1, 2, 3, 4];
+const [EVENTS, SOURCE, BATCH_ID] = [0, 1, 2];
 const REQUIRED_BITS = 1 << STREAM | 1 << RECORD_KEY | 1 << KIND | 1 << PAYLOAD;
 
 /** Sentinel after the body; see `CanonicalCopy`. */
@@ -100,11 +99,8 @@ class BatchReader {
   /** Where the value read last is in canonical form: in the body or, if it differs, behind it. */
   #valueStart = 0;
   #valueEnd = 0;
-  #source: Part | undefined;
-  #batchId: Part | undefined;
-  /** The stream precondition in canonical JSON. */
-  #precondition: string | undefined;
-  #hasVersion = false;
+  /** The members of the batch read so far, in canonical form, except for its events. */
+  readonly #members: (Part | undefined)[] = BATCH_MEMBERS.map(() => undefined);
   #events = 0;
   /** Index of the current event's pieces. */
   #pieces = 0;
@@ -130,29 +126,21 @@ class BatchReader {
     const isEvent = false;
     const at = this.#readObject(skipBlanks(this.#bytes, this.#start), isEvent);
     if (at === NOT_TAKEN || skipBlanks(this.#bytes, at) !== this.#end) return null;
-    if (this.#source === undefined || this.#batchId === undefined || this.#events === 0) {
-      return null;
-    }
-    const source = this.#text(this.#source);
-    const batchId = this.#text(this.#batchId);
+    const [, sourcePart, batchIdPart, version, conditions] = this.#members;
+    if (sourcePart === undefined || batchIdPart === undefined || this.#events === 0) return null;
+    if (version !== undefined && this.#json(version) !== "1") return null;
+    const source = this.#text(sourcePart);
+    const batchId = this.#text(batchIdPart);
     const hasFault = sourceFault(source) !== null || batchIdFault(batchId) !== null;
     if (hasFault && !this.#isSystem) return null;
-    const { events, batchDigest } = encoder.finish(this.#source, this.#batchId);
-    const precondition = this.#checkPrecondition(events.streams);
-    const isValid = events.streams.every(({ stream }) => nameFault(stream) === null);
-    if (!isValid || precondition === null) return null;
+    const precondition = conditions && preconditionIn(this.#json(conditions));
+    const { events, batchDigest } = encoder.finish(sourcePart, batchIdPart);
+    const isValid = precondition !== null && events.streams.every(({ stream }) => {
+      return nameFault(stream) === null && stream === (precondition?.stream ?? stream);
+    });
+    if (!isValid) return null;
     const lineage = lineageIn(source, events);
     return { source, batchId, batchDigest, events, precondition, lineage };
-  }
-
-  /** Returns null for an invalid precondition. */
-  #checkPrecondition(streams: StreamShare[]): StreamPrecondition | undefined | null {
-    if (this.#precondition === undefined) return undefined;
-    const members = JSON.parse(this.#precondition);
-    const { stream, expected_frontier: expectedFrontier } = members;
-    const isValid = (expectedFrontier === null || isEventId(expectedFrontier)) &&
-      streams.every((share) => share.stream === stream) && Object.keys(members).length === 2;
-    return isValid ? { stream, expectedFrontier } : null;
   }
 
   /** Reads a non-empty object, which is an event or the batch, and returns its end index. */
@@ -175,35 +163,14 @@ class BatchReader {
 
   /** Reads the value, at `at`, of the member whose name was read last. @returns its end. */
   #readBatchMember(at: number): number {
+    const member = memberAt(this.#bytes, this.#valueStart, BATCH_MEMBERS);
+    if (member === NOT_TAKEN || this.#members[member] !== undefined) return NOT_TAKEN;
     let end = NOT_TAKEN;
-    switch (memberAt(this.#bytes, this.#valueStart, BATCH_MEMBERS)) {
-      case EVENTS:
-        return this.#events === 0 ? this.#readEvents(at) : NOT_TAKEN;
-      case SOURCE:
-        if (this.#source !== undefined) return NOT_TAKEN;
-        end = this.#readString(at);
-        this.#source = { start: this.#valueStart, end: this.#valueEnd };
-        return end;
-      case BATCH_ID:
-        if (this.#batchId !== undefined) return NOT_TAKEN;
-        end = this.#readString(at);
-        this.#batchId = { start: this.#valueStart, end: this.#valueEnd };
-        return end;
-      case VERSION:
-        if (this.#hasVersion) return NOT_TAKEN;
-        this.#hasVersion = true;
-        end = this.#copy(at, 0);
-        return this.#value() === "1" ? end : NOT_TAKEN;
-      case PRECONDITION:
-        if (this.#bytes[at] !== OPEN_OBJECT || this.#precondition !== undefined) return NOT_TAKEN;
-        // A canonical copy has no repeated names.
-        end = this.#copy(at, PRECONDITION_DEPTH);
-        this.#precondition = this.#value();
-        // No valid name needs an escape, and V8 may confuse escaped ones (`strict_json.ts`).
-        return this.#precondition.includes("\\") ? NOT_TAKEN : end;
-      default:
-        return NOT_TAKEN;
-    }
+    if (member === EVENTS) end = this.#readEvents(at);
+    else if (member === SOURCE || member === BATCH_ID) end = this.#readString(at);
+    else end = this.#copy(at, PRECONDITION_DEPTH);
+    this.#members[member] = { start: this.#valueStart, end: this.#valueEnd };
+    return end;
   }
 
   #readEvents(start: number): number {
@@ -268,16 +235,25 @@ class BatchReader {
       sizeBytes <= (piece === RECORD_KEY ? RECORD_KEY_BYTES_MAX : NAME_BYTES_MAX);
   }
 
-  /** Returns the value read last as canonical JSON. */
-  #value(): string {
-    return this.#bytes.toString("utf8", this.#valueStart, this.#valueEnd);
+  #json({ start, end }: Part): string {
+    return this.#bytes.toString("utf8", start, end);
   }
 
   /** Returns the text of a string literal. */
   #text({ start, end }: Part): string {
-    const text = this.#bytes.toString("utf8", start + 1, end - 1);
+    const text = this.#json({ start: start + 1, end: end - 1 });
     return text.includes("\\") ? JSON.parse(`"${text}"`) : text;
   }
+}
+
+/** Returns null for an invalid precondition, given in canonical JSON, which repeats no name. */
+function preconditionIn(text: string): StreamPrecondition | null {
+  // No valid name needs an escape, and V8 may confuse escaped ones (`strict_json.ts`).
+  if (!text.startsWith("{") || text.includes("\\")) return null;
+  const { stream, expected_frontier: expectedFrontier, ...others } = JSON.parse(text);
+  const isValid = (expectedFrontier === null || isEventId(expectedFrontier)) &&
+    typeof stream === "string" && Object.keys(others).length === 0;
+  return isValid ? { stream, expectedFrontier } : null;
 }
 
 const PAYLOAD_NAME = ',"payload":';
