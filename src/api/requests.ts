@@ -27,13 +27,11 @@ const STREAMS_PARAMETERS = ["source", "after", "through", "limit"];
 const STREAMS_LIMITS = { defaultLimit: STREAMS_LIMIT_DEFAULT, maxLimit: STREAMS_LIMIT_MAX };
 const RETIRE_MEMBERS: ReadonlySet<string> = new Set(["v", "source"]);
 
-export interface ReplayRequest {
-  query: ReplayQuery;
-  /** Whether the response continues with new events. */
-  follow: boolean;
-}
-
-export function readReplayRequest(query: string, limits: PageLimits): ReplayRequest {
+/** @returns `follow`: whether the response continues with new events. */
+export function readReplayRequest(
+  query: string,
+  limits: PageLimits,
+): { query: ReplayQuery; follow: boolean } {
   const parameters = parseQuery(query, REPLAY_PARAMETERS);
   const code = "invalid_replay_request";
   const follow = parameters.get("follow") ?? "false";

@@ -12,11 +12,7 @@ const OWNER_MODE = 0o600;
 const GROUP_MODE = 0o660;
 
 /** Identity of a socket file. */
-export interface SocketFile {
-  path: string;
-  dev: number;
-  ino: number;
-}
+export type SocketFile = Readonly<{ path: string; dev: number; ino: number }>;
 
 /**
  * Binds `path`, with mode 0600, or 0660 in a directory whose setgid bit gives the socket a group.

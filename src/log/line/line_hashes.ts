@@ -33,7 +33,16 @@ export class BatchDigester {
       this.#source = Buffer.from(viewOf(event.bytes, event.sourceStart, event.sourceEnd));
     }
     text.append(isFirst ? BATCH_OPEN : COMMA);
-    putItem(text, event);
+    const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
+    text.append(OPEN);
+    // This piece begins with the comma, not with a closing quote, so `putMember()` omits the comma.
+    putMember(text, event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
+    // In the line, too, `occurred_at` directly follows `kind`, so one copy covers both.
+    const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
+    putMember(text, event, layout.KIND, kindStart, kindEnd);
+    putMember(text, event, layout.RECORD_KEY, recordKeyStart, event.recordKeyEnd);
+    putMember(text, event, layout.STREAM, streamStart, event.streamEnd);
+    text.append(CLOSE);
   }
 
   /** Returns the digest, 64 lowercase hex digits. The next event starts a new batch. */
@@ -47,32 +56,7 @@ const envelopeText = new ByteWriter(BUFFER_BYTES);
 
 /** Returns the SHA-256 of the event's canonical envelope, 64 lowercase hex digits. */
 export function hashEnvelope(event: StoredEvent): string {
-  putEnvelope(envelopeText, event);
-  return hashOf(envelopeText);
-}
-
-/** Returns the SHA-256 of the text as 64 lowercase hex digits, and clears the text. */
-function hashOf(text: ByteWriter): string {
-  const digest = sha256Hex(viewOf(text.bytes, 0, text.size));
-  text.size = 0;
-  return digest;
-}
-
-/** Appends the event in the form that the batch digest covers. */
-function putItem(text: ByteWriter, event: StoredEvent): void {
-  const { contentHashStart, kindStart, recordKeyStart, streamStart } = event;
-  text.append(OPEN);
-  // This piece begins with the comma, not with a closing quote, so `putMember()` omits the comma.
-  putMember(text, event, layout.CONTENT_HASH, contentHashStart, contentHashStart + HASH_CHARS);
-  // In the line, too, `occurred_at` directly follows `kind`, so one copy covers both.
-  const kindEnd = event.occurredAtStart < 0 ? event.kindEnd : event.occurredAtEnd;
-  putMember(text, event, layout.KIND, kindStart, kindEnd);
-  putMember(text, event, layout.RECORD_KEY, recordKeyStart, event.recordKeyEnd);
-  putMember(text, event, layout.STREAM, streamStart, event.streamEnd);
-  text.append(CLOSE);
-}
-
-function putEnvelope(text: ByteWriter, event: StoredEvent): void {
+  const text = envelopeText;
   const { batchIdStart, contentHashStart, eventIdStart, observedAtStart } = event;
   text.append(OPEN);
   // The first member has no comma.
@@ -92,6 +76,14 @@ function putEnvelope(text: ByteWriter, event: StoredEvent): void {
   // In the line, too, `stream` directly follows `source`, so one copy covers both.
   putMember(text, event, layout.SOURCE, event.sourceStart, event.streamEnd);
   text.append(CLOSE);
+  return hashOf(text);
+}
+
+/** Returns the SHA-256 of the text as 64 lowercase hex digits, and clears the text. */
+function hashOf(text: ByteWriter): string {
+  const digest = sha256Hex(viewOf(text.bytes, 0, text.size));
+  text.size = 0;
+  return digest;
 }
 
 /** Appends a member from a line: a comma, `name` and the value in [start, end), with quotes. */
