@@ -19,8 +19,7 @@ import { verifyPending, verifyTail } from "./verify/commit_file_verifier.ts";
 import { HistoryCheck } from "./wal/history_check.ts";
 import { closeFiles, type Inventory, type ListedFile, takeInventory } from "./verify/inventory.ts";
 import { assertMayMissTail } from "./verify/verify.ts";
-import { CommitReader } from "./wal/commit_reader.ts";
-import { remnantFault } from "./wal/remnant.ts";
+import { readToEnd } from "./wal/remnant.ts";
 
 /**
  * What is known of the last commit in the tail. `through` is the last event that the service shows,
@@ -190,22 +189,15 @@ class LogCopier {
     const isSynced = known === "not served" && await file.sync().then(() => true, () => false);
     const through = typeof known === "object" ? known.through ?? "" : "";
     let [durableEnd, lastEventId] = [0, ""];
-    let reader = new CommitReader(file, 0, sizeBytes);
-    for (let isRetry = false;; isRetry = true) {
-      for (let start = reader.endBytes;; start = reader.endBytes) {
-        const next = await reader.next();
-        if (next === null) break;
-        lastEventId = next.commit.batches.at(-1)?.last_event_id ?? lastEventId;
-        // This commit was written only after the one before it had been synced.
-        durableEnd = isSynced || lastEventId <= through ? next.endBytes : start;
-      }
-      const { endBytes, fault } = reader;
-      if (fault === null || await remnantFault(file, sizeBytes, endBytes) === null) break;
-      if (isRetry) throw new CorruptLogError(`${TAIL_FILE}: corrupt at byte ${endBytes}: ${fault}`);
-      // The writer may have discarded this commit and written another, as in verifyTail().
-      reader = new CommitReader(file, endBytes, sizeBytes);
+    const { endBytes, fault, corruption } = await readToEnd(file, sizeBytes, (next, start) => {
+      lastEventId = next.commit.batches.at(-1)?.last_event_id ?? lastEventId;
+      // This commit was written only after the one before it had been synced.
+      durableEnd = isSynced || lastEventId <= through ? next.endBytes : start;
+    });
+    if (corruption !== null) {
+      throw new CorruptLogError(`${TAIL_FILE}: corrupt at byte ${endBytes}: ${fault}`);
     }
-    const isUnknown = typeof known !== "object" && !isSynced && durableEnd < reader.endBytes;
+    const isUnknown = typeof known !== "object" && !isSynced && durableEnd < endBytes;
     if (isUnknown) this.#options.report(`${TAIL_FILE}: left out its last commit, ${UNKNOWN_END}`);
     return durableEnd;
   }

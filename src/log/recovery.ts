@@ -31,7 +31,6 @@ import { LogFiles } from "./sealing/log_files.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
 import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
-import { remnantFault } from "./wal/remnant.ts";
 import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
 
 export interface RecoveredLog {
@@ -157,7 +156,7 @@ async function recoverPending(
   onBatch: (entry: BatchEntry) => void,
 ): Promise<CommitFile> {
   const target = new CommitFile(path, file);
-  const fault = await loadCommits(target, await file.size(), previousHead, onBatch);
+  const { fault } = await loadCommits(target, await file.size(), previousHead, onBatch);
   if (fault !== null) throw corruptAt(target, fault);
   const { firstEventId, lastEventId } = target;
   const isNamed = firstEventId !== null && lastEventId !== null &&
@@ -262,8 +261,7 @@ async function loadTail(
 ): Promise<number> {
   const { file } = tail;
   const usedEnd = await usedBytes(file, await file.size());
-  const fault = await loadCommits(tail, usedEnd, previousHead, onBatch);
-  const corruption = fault && await remnantFault(file, usedEnd, tail.endBytes);
+  const { fault, corruption } = await loadCommits(tail, usedEnd, previousHead, onBatch);
   if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
   return usedEnd;
 }

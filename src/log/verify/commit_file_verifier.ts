@@ -1,9 +1,8 @@
 /** Verifies a tail or pending file commit by commit: first its frame, then its events. */
-import { CommitReader } from "../wal/commit_reader.ts";
-import { remnantFault } from "../wal/remnant.ts";
 import { parsePendingName } from "../storage/file_names.ts";
 import { VerifyFailure } from "../storage/errors.ts";
 import type { HistoryCheck } from "../wal/history_check.ts";
+import { type CommitsEnd, readToEnd } from "../wal/remnant.ts";
 import type { ListedFile } from "./inventory.ts";
 
 /**
@@ -17,9 +16,16 @@ export async function verifyPending(listed: ListedFile, history: HistoryCheck): 
     throw new VerifyFailure("pending_invalid", `${path}: not a valid name for a pending file`);
   }
   history.enterFile(path, "pending_invalid");
-  const reader = new CommitReader(file, 0, sizeBytes);
-  await addCommits(reader, history, range.firstEventId);
-  if (reader.fault !== null) throw frameFailure(reader, history);
+  let first: string | undefined;
+  const end = await readToEnd(file, sizeBytes, ({ commit, lines }) => {
+    first ??= commit.batches[0]?.first_event_id;
+    if (first !== undefined && first !== range.firstEventId) {
+      const values = { eventId: null, expected: range.firstEventId, found: first };
+      throw history.failure("first event differs from the file name", values);
+    }
+    history.addCommit(commit, lines);
+  });
+  if (end.fault !== null) throw frameFailure(end, history);
   const [expected, found] = [range.lastEventId, `${history.lastEventId}`];
   if (expected === found) return;
   throw history.failure("last event differs from the file name", { expected, found });
@@ -34,42 +40,13 @@ export async function verifyTail(
   history: HistoryCheck,
 ): Promise<boolean> {
   history.enterFile(path, "tail_invalid");
-  let reader = new CommitReader(file, 0, sizeBytes);
-  for (let isRetry = false;; isRetry = true) {
-    await addCommits(reader, history);
-    const { endBytes, fault } = reader;
-    const isRemnant = fault !== null;
-    if (!isRemnant || await remnantFault(file, sizeBytes, endBytes) === null) {
-      return isRemnant;
-    }
-    if (isRetry) throw frameFailure(reader, history);
-    // While this commit was being read, a writer may have discarded it and written another.
-    reader = new CommitReader(file, endBytes, sizeBytes);
-  }
+  const end = await readToEnd(file, sizeBytes, ({ commit, lines }) => {
+    history.addCommit(commit, lines);
+  });
+  if (end.corruption !== null) throw frameFailure(end, history);
+  return end.fault !== null;
 }
 
-/**
- * Checks the commits up to the end or the first malformed frame.
- * @param expected id of the first event, if known.
- * @throws {VerifyFailure} if a valid frame has invalid content, which a torn write cannot cause.
- */
-async function addCommits(
-  reader: CommitReader,
-  history: HistoryCheck,
-  expected: string | null = null,
-): Promise<void> {
-  let first: string | undefined;
-  for (let next = await reader.next(); next !== null; next = await reader.next()) {
-    const found = next.commit.batches[0]?.first_event_id;
-    first ??= found;
-    if (expected !== null && found !== undefined && first !== expected) {
-      const values = { eventId: null, expected, found };
-      throw history.failure("first event differs from the file name", values);
-    }
-    history.addCommit(next.commit, next.lines);
-  }
-}
-
-function frameFailure({ endBytes, fault }: CommitReader, history: HistoryCheck): VerifyFailure {
+function frameFailure({ endBytes, fault }: CommitsEnd, history: HistoryCheck): VerifyFailure {
   return history.failure(`at byte ${endBytes}: ${fault}`);
 }

@@ -16,7 +16,7 @@ import { StoredEvent } from "../line/stored_event.ts";
 import { lineEventId, lineMembers } from "../line/stored_line.ts";
 import { BatchIndex, type StreamGrowth } from "./batch_index.ts";
 import type { BatchEntry, Commit } from "./commit_frame.ts";
-import { CommitReader } from "./commit_reader.ts";
+import { type CommitsEnd, readToEnd } from "./remnant.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import type { SealedFile } from "../read/snapshot.ts";
 import { SparseIndex } from "./sparse_index.ts";
@@ -103,8 +103,7 @@ export class CommitFile {
 }
 
 /**
- * Loads commits from the start of a file up to the first invalid one. Returns why that commit is
- * invalid; null if all are valid.
+ * Loads the valid commits of a file. Returns what follows them, as `readToEnd()` does.
  * @param previousHead chain head at the end of the previous file, which the first commit continues.
  * @param onBatch called before a batch is added; throws if it cannot follow the previous ones.
  * @throws {CorruptLogError} if a valid commit cannot follow the previous ones.
@@ -114,10 +113,8 @@ export async function loadCommits(
   sizeBytes: number,
   previousHead: string,
   onBatch: (entry: BatchEntry) => void,
-): Promise<string | null> {
-  const reader = new CommitReader(target.file, 0, sizeBytes);
-  for (let next = await reader.next(); next !== null; next = await reader.next()) {
-    const { commit, frame, lines } = next;
+): Promise<CommitsEnd> {
+  return await readToEnd(target.file, sizeBytes, ({ commit, frame, lines }) => {
     for (const entry of commit.batches) onBatch(entry);
     if (target.head === null && headAfter(lines, previousHead) !== commit.head) {
       throw corruptAt(target, "the chain does not continue; the file before this one is missing");
@@ -128,8 +125,7 @@ export async function loadCommits(
       if (!(error instanceof CorruptLogError)) throw error;
       throw corruptAt(target, error.message);
     }
-  }
-  return reader.fault;
+  });
 }
 
 /** Returns the chain head after these events; null if one is malformed. */

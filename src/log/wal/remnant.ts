@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import { closesAsHeader, HEADER_PREFIX, SUFFIX_LENGTH } from "./commit_frame.ts";
-import { CommitReader } from "./commit_reader.ts";
+import { CommitReader, type WholeCommit } from "./commit_reader.ts";
 import type { StorageFile } from "../storage/storage.ts";
 import { LF } from "../line/line_bytes.ts";
 
@@ -15,6 +15,37 @@ const CHUNK_BYTES = 1024 * 1024;
 const COMMIT_START = Buffer.concat([Buffer.of(LF), HEADER_PREFIX]);
 /** Chunks overlap, so that the start or end of a header is never split across two chunks. */
 const OVERLAP_BYTES = Math.max(SUFFIX_LENGTH, COMMIT_START.length - 1);
+
+/** The end of the valid commits in a file. */
+export interface CommitsEnd {
+  endBytes: number;
+  /** Why the bytes that follow are not a commit; null if there are none. */
+  fault: string | null;
+  /** Why they cannot be a remnant either; null if they can. */
+  corruption: string | null;
+}
+
+/**
+ * Reads the commits in [0, sizeBytes) of a tail or pending file.
+ * @param use receives each commit, which is valid until it returns, and its start.
+ */
+export async function readToEnd(
+  file: StorageFile,
+  sizeBytes: number,
+  use: (commit: WholeCommit, start: number) => void,
+): Promise<CommitsEnd> {
+  for (let startBytes = 0, isRetry = false;; isRetry = true) {
+    const reader = new CommitReader(file, startBytes, sizeBytes);
+    for (let next = await reader.next(); next !== null; next = await reader.next()) {
+      use(next, startBytes);
+      startBytes = next.endBytes;
+    }
+    const { endBytes, fault } = reader;
+    const corruption = fault && await remnantFault(file, sizeBytes, endBytes);
+    if (corruption === null || isRetry) return { endBytes, fault, corruption };
+    // While this commit was being read, a writer may have discarded it and written another.
+  }
+}
 
 /** Returns why the invalid bytes starting at `from` cannot be a remnant; null if they can. */
 export async function remnantFault(
