@@ -13,12 +13,18 @@ import {
   writeManifest,
 } from "./segment/manifest.ts";
 import { CorruptLogError } from "./storage/errors.ts";
-import { findUnlisted, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "./storage/file_names.ts";
+import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "./storage/file_names.ts";
 import { hashFile, type Storage, type StorageFile } from "./storage/storage.ts";
 import { verifyPending, verifyTail } from "./verify/commit_file_verifier.ts";
 import { HistoryCheck } from "./wal/history_check.ts";
-import { closeFiles, type Inventory, type ListedFile, takeInventory } from "./verify/inventory.ts";
-import { assertMayMissTail } from "./verify/verify.ts";
+import {
+  closeFiles,
+  findUnlisted,
+  type Inventory,
+  lacksTail,
+  type ListedFile,
+  takeInventory,
+} from "./verify/inventory.ts";
 import { readToEnd } from "./wal/remnant.ts";
 
 /**
@@ -159,27 +165,24 @@ class LogCopier {
 
   /** Copies the files that are not sealed, and verifies the copies. */
   async #copyUnsealed(inventory: Inventory): Promise<HistoryCheck> {
-    const { manifest, pending, tail, orphans } = inventory;
+    const { manifest, pending, tail } = inventory;
     const last = manifest.segments.at(-1);
-    let firstEventId: string | null = null;
     const history = new HistoryCheck({
       chain: false,
       ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
-      onBatch: (batch) => firstEventId ??= batch.firstEventId,
     });
     for (const { path, file, sizeBytes } of pending) {
       await this.#copyFile(file, path, sizeBytes, (copy) => verifyPending(copy, history));
     }
-    if (tail === null) assertMayMissTail(inventory);
+    if (lacksTail(inventory)) throw new CorruptLogError(`${TAIL_FILE}: is missing`);
     const sizeBytes = tail === null ? 0 : await this.#durableEnd(tail);
     await this.#copyFile(tail?.file ?? null, TAIL_FILE, sizeBytes, async (copy) => {
       if (!await verifyTail(copy, history)) return;
       throw new CorruptLogError(`${TAIL_FILE}: its bytes changed while they were copied`);
     });
-    const { lastEventId } = history;
-    const next = findUnlisted(orphans, last?.last_event_id, { firstEventId, lastEventId });
-    if (next === undefined) return history;
-    throw new CorruptLogError(`manifest.json: does not list the next segment, ${next}`);
+    const failure = findUnlisted(inventory, history);
+    if (failure !== null) throw failure;
+    return history;
   }
 
   /** Returns the end of the last commit in the tail that is known to be durable. */

@@ -8,16 +8,14 @@ import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { committedTwice } from "./wal/batch_index.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
 import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
-import { usedBytes } from "./wal/reserved_space.ts";
 import type { OwnedStorage } from "./storage/owned_storage.ts";
 import {
-  findUnlisted,
   INDEX_TEMPORARY_FILE,
-  isWithinPending,
   LOCK_FILE,
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
-  parsePendingName,
+  parsePendingPath,
+  parseSegmentPath,
   PENDING_FOLDER,
   pendingPath,
   SEGMENT_TEMPORARY_FILE,
@@ -26,12 +24,27 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "./storage/file_names.ts";
 import { CorruptLogError } from "./storage/errors.ts";
-import { EMPTY_MANIFEST, type Manifest, readManifest, writeManifest } from "./segment/manifest.ts";
+import { EMPTY_MANIFEST, type Manifest, writeManifest } from "./segment/manifest.ts";
 import { LogFiles } from "./sealing/log_files.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
 import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
-import { isNotFound, removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
+import { removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
+import {
+  findUnlisted,
+  type Inventory,
+  isSealedAgain,
+  lacksTail,
+  type ListedFile,
+  takeInventory,
+} from "./verify/inventory.ts";
+
+const TEMPORARY_FILES = [
+  MANIFEST_TEMPORARY_FILE,
+  TAIL_TEMPORARY_FILE,
+  SEGMENT_TEMPORARY_FILE,
+  INDEX_TEMPORARY_FILE,
+];
 
 export interface RecoveredLog {
   manifest: Manifest;
@@ -59,12 +72,19 @@ export async function recover(
   { report, decoder }: Omit<RecoveryOptions, "storage">,
 ): Promise<RecoveredLog> {
   await storage.hold(LOCK_FILE);
-  const manifest = await prepareFolder(storage);
-  const opened: Pick<StorageFile, "close">[] = [];
+  if (await storage.list(".") === null) throw new Error("the log directory does not exist");
+  let inventory = await takeInventory(storage, "write");
+  if (!inventory.isStarted) {
+    await createLog(storage, inventory);
+    inventory = await takeInventory(storage, "write");
+  }
+  const { pending, tail } = inventory;
+  const files = tail === null ? pending : [...pending, tail];
+  const opened: Pick<StorageFile, "close">[] = files.map(({ file }) => file);
   try {
     const sealed = new SealedHistory(storage, { report, decoder });
     opened.push(sealed);
-    return await recoverFiles(storage, manifest, report, sealed, opened);
+    return await recoverFiles(storage, inventory, report, sealed, opened);
   } catch (error) {
     await Promise.allSettled(opened.map((file) => file.close()));
     throw error;
@@ -74,11 +94,12 @@ export async function recover(
 /** @param opened receives every file that stays open. */
 async function recoverFiles(
   storage: OwnedStorage,
-  manifest: Manifest,
+  inventory: Inventory,
   report: Report,
   sealed: SealedHistory,
   opened: Pick<StorageFile, "close">[],
 ): Promise<RecoveredLog> {
+  const { manifest } = inventory;
   await sealed.open(manifest.segments);
   let { lastEventId } = sealed;
   const pending: CommitFile[] = [];
@@ -89,74 +110,50 @@ async function recoverFiles(
     if (isKnown) throw committedTwice(entry);
     lastEventId = entry.last_event_id;
   };
-  const names = await pendingNames(storage, sealed.lastEventId);
   let head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
-  for (const name of names.uncovered) {
-    const path = `${PENDING_FOLDER}/${name}`;
-    const file = await storage.open(path, "read");
-    opened.push(file);
-    const loaded = await recoverPending(file, path, head, onBatch(path));
+  for (const listed of inventory.pending) {
+    const loaded = await recoverPending(listed, head, onBatch(listed.path));
     pending.push(loaded);
     head = loaded.head ?? head;
   }
-  const { path, file } = await openTail(storage, pending.length > 0);
-  opened.push(file);
+  const isTailPlaced = inventory.tail !== null;
+  if (lacksTail(inventory)) throw new CorruptLogError(`${TAIL_FILE} is missing`);
+  const file = inventory.tail?.file ?? await storage.open(TAIL_TEMPORARY_FILE, "write");
+  if (!isTailPlaced) opened.push(file);
   const tail = new CommitFile(TAIL_FILE, file);
-  const usedEnd = await loadTail(tail, head, onBatch(TAIL_FILE));
+  const sizeBytes = inventory.tail?.sizeBytes ?? await file.size();
+  const { fault, corruption } = await loadCommits(tail, sizeBytes, head, onBatch(TAIL_FILE));
+  if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
   const firstEventId = [...pending, tail][0]!.firstEventId;
-  const orphans = await findOrphans(storage, manifest, { firstEventId, lastEventId });
+  const unlisted = findUnlisted(inventory, { firstEventId, lastEventId });
+  if (unlisted !== null) throw unlisted;
   // Up to here, nothing was changed.
-  if (usedEnd > tail.endBytes) {
+  if (fault !== null) {
     report(
-      `${TAIL_FILE}: removed ${usedEnd - tail.endBytes} bytes of an unfinished commit after ` +
+      `${TAIL_FILE}: removed ${sizeBytes - tail.endBytes} bytes of an unfinished commit after ` +
         (tail.lastEventId === null ? "the start of the file" : `event ${tail.lastEventId}`),
     );
   }
+  // A copy of a log may lack empty directories.
+  await makeFolders(storage);
   await makeDurable(tail);
-  if (path !== TAIL_FILE) await storage.rename(path, TAIL_FILE);
+  if (!isTailPlaced) await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
   await syncNames(storage);
-  await removeLeftovers(storage, manifest, { ...names, orphans }, report);
+  await removeLeftovers(storage, inventory, report);
   const paths = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
   await storage.hold(TAIL_FILE, MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, ...paths);
   const files = new LogFiles(sealed, [...pending, tail]);
   return { manifest, files, head: tail.head ?? head };
 }
 
-/** Names in the pending directory. */
-interface PendingNames {
-  /** Files already sealed whose removal was interrupted by a crash. */
-  covered: string[];
-  /** In log order. Names sort in the same order, since each begins with the file's first id. */
-  uncovered: string[];
-}
-
-/** @throws {CorruptLogError} if a name is not a valid pending file name. */
-async function pendingNames(
-  storage: Storage,
-  sealedThrough: string | null,
-): Promise<PendingNames> {
-  const names: PendingNames = { covered: [], uncovered: [] };
-  for (const name of await storage.list(PENDING_FOLDER) ?? []) {
-    if (!name.endsWith(".ndjson")) continue;
-    const range = parsePendingName(name);
-    if (range === null) {
-      throw new CorruptLogError(`${PENDING_FOLDER}/${name}: not a valid name for a pending file`);
-    }
-    const isCovered = sealedThrough !== null && range.lastEventId <= sealedThrough;
-    names[isCovered ? "covered" : "uncovered"].push(name);
-  }
-  return names;
-}
-
 /** Reads a pending file. @throws {CorruptLogError} if it is damaged or does not match its name. */
 async function recoverPending(
-  file: StorageFile,
-  path: string,
+  { path, file, sizeBytes }: ListedFile,
   previousHead: string,
   onBatch: (entry: BatchEntry) => void,
 ): Promise<CommitFile> {
   const target = new CommitFile(path, file);
-  const { fault } = await loadCommits(target, await file.size(), previousHead, onBatch);
+  const { fault } = await loadCommits(target, sizeBytes, previousHead, onBatch);
   if (fault !== null) throw corruptAt(target, fault);
   const { firstEventId, lastEventId } = target;
   const isNamed = firstEventId !== null && lastEventId !== null &&
@@ -172,98 +169,46 @@ async function recoverPending(
 /** Removes the leftovers from an interrupted seal. */
 async function removeLeftovers(
   storage: Storage,
-  manifest: Manifest,
-  { covered, uncovered, orphans }: PendingNames & { orphans: readonly string[] },
+  inventory: Inventory,
   report: Report,
 ): Promise<void> {
+  const { manifest, orphans } = inventory;
   await removeTemporaryFiles(storage);
+  const covered = orphans.filter((path) => parsePendingPath(path) !== null);
   // After a failed fsync the page cache may hold a manifest that is not on disk. Rewrite it before
   // removing the files that it covers.
   if (covered.length > 0) await writeManifest(storage, manifest);
-  for (const name of covered) await storage.remove(`${PENDING_FOLDER}/${name}`);
-  for (const path of orphans) {
-    const name = path.slice(SEGMENTS_FOLDER.length + 1);
-    if (path === SEGMENT_TEMPORARY_FILE || isWithinPending(name, uncovered)) {
-      await storage.remove(path);
-    } else {
-      report(`${path}: not in the manifest, left in place`);
-    }
+  for (const path of covered) await storage.remove(path);
+  for (const path of orphans.filter((path) => parseSegmentPath(path) !== null)) {
+    if (isSealedAgain(path, inventory)) await storage.remove(path);
+    else report(`${path}: not in the manifest, left in place`);
   }
   await storage.syncFolder(PENDING_FOLDER);
   await storage.syncFolder(SEGMENTS_FOLDER);
 }
 
 /**
- * Returns the paths in the segments directory that the manifest does not list.
- * @throws {CorruptLogError} if the manifest is older than one of them; see `findUnlisted()`.
+ * Creates an empty log. Its manifest is written last, so that an interrupted first startup leaves
+ * only an empty tail and empty directories.
  */
-async function findOrphans(
-  storage: Storage,
-  { segments }: Manifest,
-  unsealed: Parameters<typeof findUnlisted>[2],
-): Promise<string[]> {
-  const listed = new Set(segments.map(({ path }) => path));
-  const orphans = (await storage.list(SEGMENTS_FOLDER) ?? [])
-    .map((name) => `${SEGMENTS_FOLDER}/${name}`).filter((path) => !listed.has(path));
-  const next = findUnlisted(orphans, segments.at(-1)?.last_event_id, unsealed);
-  if (next === undefined) return orphans;
-  throw new CorruptLogError(`${MANIFEST_FILE}: does not list the next segment, ${next}`);
-}
-
-/**
- * Reads the manifest, or creates an empty log. The manifest of a new log is written last, so an
- * interrupted first startup leaves only an empty tail and empty directories. Any other directory
- * without a manifest is corrupt.
- */
-async function prepareFolder(storage: Storage): Promise<Manifest> {
-  const names = await storage.list(".");
-  if (names === null) throw new Error("the log directory does not exist");
-  const manifest = await readManifest(storage);
-  if (manifest === null) await assertNeverWritten(storage, names);
-  // A copy of a log may lack empty directories.
-  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
-    if (!names.includes(folder)) await storage.makeFolder(folder);
-  }
-  if (manifest !== null) return manifest;
-  if (!names.includes(TAIL_FILE)) await createTail(storage);
+async function createLog(storage: Storage, { tail }: Inventory): Promise<void> {
+  await tail?.file.close();
+  await makeFolders(storage);
+  if (tail === null) await createTail(storage);
   await storage.syncFolder(".");
   await removeTemporaryFiles(storage);
   await writeManifest(storage, EMPTY_MANIFEST);
-  return EMPTY_MANIFEST;
 }
 
-/** Removes a temporary manifest, tail or index that was never renamed. */
+async function makeFolders(storage: Storage): Promise<void> {
+  for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
+    if (await storage.list(folder) === null) await storage.makeFolder(folder);
+  }
+}
+
+/** Removes files that were never renamed. */
 async function removeTemporaryFiles(storage: Storage): Promise<void> {
-  for (const path of [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE, INDEX_TEMPORARY_FILE]) {
-    await removeIfThere(storage, path);
-  }
-}
-
-async function assertNeverWritten(storage: Storage, names: string[]): Promise<void> {
-  const holdsFiles = (await storage.list(PENDING_FOLDER) ?? []).length > 0 ||
-    (await storage.list(SEGMENTS_FOLDER) ?? []).length > 0;
-  let tailBytes = 0;
-  if (names.includes(TAIL_FILE)) {
-    const tail = await storage.open(TAIL_FILE, "read");
-    tailBytes = await tail.size();
-    await tail.close();
-  }
-  if (holdsFiles || tailBytes > 0) {
-    throw new CorruptLogError("manifest.json is missing from a log that holds events");
-  }
-}
-
-/** Reads the tail. Returns the end of its bytes, which may be the remnant of another commit. */
-async function loadTail(
-  tail: CommitFile,
-  previousHead: string,
-  onBatch: (entry: BatchEntry) => void,
-): Promise<number> {
-  const { file } = tail;
-  const usedEnd = await usedBytes(file, await file.size());
-  const { fault, corruption } = await loadCommits(tail, usedEnd, previousHead, onBatch);
-  if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
-  return usedEnd;
+  for (const path of TEMPORARY_FILES) await removeIfThere(storage, path);
 }
 
 /**
@@ -282,21 +227,6 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   }
   await file.truncate(endBytes);
   await file.sync();
-}
-
-/** Opens the tail, or the file that an interrupted rotation was to rename to it. */
-async function openTail(
-  storage: Storage,
-  hasPending: boolean,
-): Promise<{ path: string; file: StorageFile }> {
-  for (const path of hasPending ? [TAIL_FILE, TAIL_TEMPORARY_FILE] : [TAIL_FILE]) {
-    try {
-      return { path, file: await storage.open(path, "write") };
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-  }
-  throw new CorruptLogError(`${TAIL_FILE} is missing`);
 }
 
 /** Checks that ids increase across all files in the log. */

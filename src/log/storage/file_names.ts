@@ -13,24 +13,26 @@ export const SEGMENTS_FOLDER = "segments";
 export const INDEX_FOLDER = "index";
 
 const EVENT_ID = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
-const PENDING_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})\\.ndjson$`);
+const PENDING_PATH = new RegExp(`^${PENDING_FOLDER}/(${EVENT_ID})_(${EVENT_ID})\\.ndjson$`);
 const INDEX_NAME = new RegExp(`^\\d_${EVENT_ID}_${EVENT_ID}_[0-9a-f]{64}\\.index$`);
-const SEGMENT_NAME = new RegExp(`^(${EVENT_ID})_(${EVENT_ID})_[0-9a-f]{64}\\.parquet$`);
+const SEGMENT_PATH = new RegExp(
+  `^${SEGMENTS_FOLDER}/(${EVENT_ID})_(${EVENT_ID})_[0-9a-f]{64}\\.parquet$`,
+);
 
 /** Returns the path for a rotated tail. */
 export function pendingPath(firstEventId: string, lastEventId: string): string {
   return `${PENDING_FOLDER}/${firstEventId}_${lastEventId}.ndjson`;
 }
 
-/** The first and last event id in a file name. */
+/** The first and last event id in a path. */
 export interface IdRange {
   firstEventId: string;
   lastEventId: string;
 }
 
-/** Returns the id range in a pending file's name; null for any other name. */
-export function parsePendingName(name: string): IdRange | null {
-  return parseName(PENDING_NAME, name);
+/** Returns the id range in a pending file's path; null for any other path. */
+export function parsePendingPath(path: string): IdRange | null {
+  return parsePath(PENDING_PATH, path);
 }
 
 export function segmentPath(
@@ -59,40 +61,21 @@ export function isIndexName(name: string): boolean {
   return INDEX_NAME.test(name) || `${INDEX_FOLDER}/${name}` === INDEX_TEMPORARY_FILE;
 }
 
-/** Returns the id range in a segment's name; null for any other name. */
-export function parseSegmentName(name: string): IdRange | null {
-  return parseName(SEGMENT_NAME, name);
+/** Returns the id range in a segment's path; null for any other path. */
+export function parseSegmentPath(path: string): IdRange | null {
+  return parsePath(SEGMENT_PATH, path);
 }
 
-function parseName(pattern: RegExp, name: string): IdRange | null {
-  const match = pattern.exec(name);
+function parsePath(pattern: RegExp, path: string): IdRange | null {
+  const match = pattern.exec(path);
   return match === null ? null : { firstEventId: match[1]!, lastEventId: match[2]! };
 }
 
-/** Whether the id range in a segment's name lies within that of one of the pending files. */
-export function isWithinPending(segmentName: string, pendingNames: readonly string[]): boolean {
-  const segment = parseSegmentName(segmentName);
-  return segment !== null && pendingNames.some((name) => {
-    const pending = parsePendingName(name);
-    return pending !== null && pending.firstEventId <= segment.firstEventId &&
-      segment.lastEventId <= pending.lastEventId;
-  });
-}
-
-/**
- * Returns the path of a segment after the last one in the manifest whose events are not all in the
- * unsealed files. No crash leaves that, but an older manifest does. Returns undefined without one.
- */
-export function findUnlisted(
-  paths: readonly string[],
-  sealedThrough: string | undefined,
-  unsealed: { [Id in keyof IdRange]: string | null },
-): string | undefined {
-  const { firstEventId, lastEventId } = unsealed;
-  return paths.find((path) => {
-    const segment = parseSegmentName(path.slice(SEGMENTS_FOLDER.length + 1));
-    const isHeld = firstEventId !== null && lastEventId !== null && segment !== null &&
-      firstEventId <= segment.firstEventId && segment.lastEventId <= lastEventId;
-    return segment !== null && segment.lastEventId > (sealedThrough ?? "") && !isHeld;
-  });
+/** Whether a path is that of a segment whose id range lies within one of `ranges`. */
+export function isSegmentWithin(path: string, ranges: readonly IdRange[]): boolean {
+  const segment = parseSegmentPath(path);
+  return segment !== null &&
+    ranges.some(({ firstEventId, lastEventId }) =>
+      firstEventId <= segment.firstEventId && segment.lastEventId <= lastEventId
+    );
 }

@@ -1,5 +1,5 @@
 /** Verifies a tail or pending file commit by commit: first its frame, then its events. */
-import { parsePendingName } from "../storage/file_names.ts";
+import { parsePendingPath } from "../storage/file_names.ts";
 import { VerifyFailure } from "../storage/errors.ts";
 import type { HistoryCheck } from "../wal/history_check.ts";
 import { type CommitsEnd, readToEnd } from "../wal/remnant.ts";
@@ -11,7 +11,7 @@ import type { ListedFile } from "./inventory.ts";
  */
 export async function verifyPending(listed: ListedFile, history: HistoryCheck): Promise<void> {
   const { path, file, sizeBytes } = listed;
-  const range = parsePendingName(path.slice(path.lastIndexOf("/") + 1));
+  const range = parsePendingPath(path);
   if (range === null) {
     throw new VerifyFailure("pending_invalid", `${path}: not a valid name for a pending file`);
   }

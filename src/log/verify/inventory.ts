@@ -1,15 +1,17 @@
 /**
- * Takes a consistent inventory of a log's files for `verify`. Since a writer may be active, the
- * listing must be the same before and after the files are opened; their descriptors then stay valid
- * even if the files are renamed.
+ * Takes a consistent inventory of a log's files. Since a writer may be active, a reader's listing
+ * must be the same before and after the files are opened; their descriptors then stay valid even if
+ * the files are renamed.
  */
 import {
+  type IdRange,
   INDEX_FOLDER,
   isIndexName,
+  isSegmentWithin,
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
-  parsePendingName,
-  parseSegmentName,
+  parsePendingPath,
+  parseSegmentPath,
   PENDING_FOLDER,
   SEGMENT_TEMPORARY_FILE,
   SEGMENTS_FOLDER,
@@ -24,6 +26,9 @@ import { isNotFound, type Storage, type StorageFile } from "../storage/storage.t
 
 /** Maximum attempts to get a stable listing while a writer may move files. */
 const LISTING_ATTEMPTS_MAX = 100;
+
+/** A writer refuses a log that only newer programs may write. */
+export type Access = "read" | "write";
 
 /** The open tail or an open pending file. Only its first `sizeBytes` are read. */
 export interface ListedFile {
@@ -50,22 +55,28 @@ export interface Inventory {
 
 /**
  * Takes the inventory of an existing log directory.
+ * @param access a writer, which has the lock, opens the tail for writing.
  * @throws {VerifyFailure} `manifest_invalid`.
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
-export async function takeInventory(storage: Storage): Promise<Inventory> {
+export async function takeInventory(
+  storage: Storage,
+  access: Access = "read",
+): Promise<Inventory> {
   for (let attempt = 0; attempt < LISTING_ATTEMPTS_MAX; attempt++) {
-    const names = await readNames(storage);
+    const listing = await readListing(storage, access);
     const opened: ListedFile[] = [];
     let inventory: Inventory | null = null;
     try {
-      const pending = names.pending.filter((name) => isUncovered(name, names));
-      for (const path of [...pending.map((name) => `${PENDING_FOLDER}/${name}`), TAIL_FILE]) {
+      const pending = listing.pending.filter((path) => isUncovered(path, listing));
+      for (const path of [...pending, TAIL_FILE]) {
         // If a pending file has vanished, the second listing will show it.
-        const listed = await openListed(storage, path);
+        const listed = await openListed(storage, path, path === TAIL_FILE ? access : "read");
         if (listed !== null) opened.push(listed);
       }
-      if (isSame(names, await readNames(storage))) inventory = inventoryOf(names, opened);
+      const isStable = access === "write" ||
+        isSame(listing, await readListing(storage, access));
+      if (isStable) inventory = inventoryOf(listing, opened);
     } finally {
       if (inventory === null) await closeFiles(opened);
     }
@@ -78,44 +89,44 @@ export async function closeFiles(files: readonly ListedFile[]): Promise<void> {
   await Promise.allSettled(files.map(({ file }) => file.close()));
 }
 
-interface Names {
+/** Paths by directory. */
+interface Listing {
   manifest: Manifest | null;
   root: string[];
   pending: string[];
   segments: string[];
-  /** Names that an index file can have. */
+  /** Paths that an index file can have. */
   indexes: string[];
 }
 
-async function readNames(storage: Storage): Promise<Names> {
-  const manifest = await readListing(storage);
-  const pending = await storage.list(PENDING_FOLDER) ?? [];
+async function readListing(storage: Storage, access: Access): Promise<Listing> {
+  const list = async (folder: string, isListed = (_name: string) => true) =>
+    (await storage.list(folder) ?? []).filter(isListed).map((name) => `${folder}/${name}`);
+  const manifest = await readManifest(storage, access).catch((cause) => {
+    if (!(cause instanceof CorruptLogError)) throw cause;
+    throw new VerifyFailure("manifest_invalid", cause.message, { cause });
+  });
+  const pending = await list(PENDING_FOLDER);
   // Listed after the pending files, so that a running rotation shows its new tail or that file.
   const root = await storage.list(".") ?? [];
-  const segments = await storage.list(SEGMENTS_FOLDER) ?? [];
-  const indexes = (await storage.list(INDEX_FOLDER) ?? []).filter(isIndexName);
-  return { manifest, root, pending, segments, indexes };
-}
-
-async function readListing(storage: Storage): Promise<Manifest | null> {
-  try {
-    return await readManifest(storage, "read");
-  } catch (error) {
-    if (!(error instanceof CorruptLogError)) throw error;
-    throw new VerifyFailure("manifest_invalid", error.message, { cause: error });
-  }
+  const segments = await list(SEGMENTS_FOLDER);
+  return { manifest, root, pending, segments, indexes: await list(INDEX_FOLDER, isIndexName) };
 }
 
 /** Whether no file has moved. Comparing the manifests also covers the segments. */
-function isSame(before: Names, after: Names): boolean {
-  const moves = ({ manifest, pending }: Names) => JSON.stringify([manifest, pending]);
+function isSame(before: Listing, after: Listing): boolean {
+  const moves = ({ manifest, pending }: Listing) => JSON.stringify([manifest, pending]);
   return moves(before) === moves(after);
 }
 
-async function openListed(storage: Storage, path: string): Promise<ListedFile | null> {
+async function openListed(
+  storage: Storage,
+  path: string,
+  access: Access,
+): Promise<ListedFile | null> {
   let file: StorageFile | null = null;
   try {
-    file = await storage.open(path, "read");
+    file = await storage.open(path, access);
     const sizeBytes = await file.size();
     if (path !== TAIL_FILE) return { path, file, sizeBytes };
     // Computed now, while the end is between two commits. The tail is read again, so that a disk
@@ -129,19 +140,19 @@ async function openListed(storage: Storage, path: string): Promise<ListedFile | 
 }
 
 /** Whether a pending file may contain unsealed events, according to its name. */
-function isUncovered(name: string, names: Names): boolean {
-  if (!name.endsWith(".ndjson")) return false;
-  const range = parsePendingName(name);
-  return range === null || range.lastEventId > lastSealedOf(names);
+function isUncovered(path: string, { manifest }: Listing): boolean {
+  if (!path.endsWith(".ndjson")) return false;
+  const range = parsePendingPath(path);
+  return range === null || range.lastEventId > sealedThrough(manifest);
 }
 
 /** Returns the id of the last sealed event. If there is none, returns "", the lowest string. */
-function lastSealedOf({ manifest }: Names): string {
+function sealedThrough(manifest: Manifest | null): string {
   return manifest?.segments.at(-1)?.last_event_id ?? "";
 }
 
-function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
-  const { manifest, root, pending, segments } = names;
+function inventoryOf(listing: Listing, opened: readonly ListedFile[]): Inventory {
+  const { manifest, root, pending, segments } = listing;
   const isStarted = manifest !== null;
   const tail = opened.find(({ path }) => path === TAIL_FILE) ?? null;
   const isEmpty = pending.length + segments.length + (tail?.sizeBytes ?? 0) === 0;
@@ -157,27 +168,52 @@ function inventoryOf(names: Names, opened: readonly ListedFile[]): Inventory {
     pending: opened.filter((listed) => listed !== tail),
     tail,
     remnants: steps.filter((name) => root.includes(name)),
-    ...leftoversOf(names),
+    ...leftoversOf(listing),
   };
 }
 
 /** Leftovers from interrupted writers. The next one keeps segments that no pending file covers. */
-function leftoversOf(names: Names): Pick<Inventory, "orphans" | "runs"> {
-  const listed = new Set(names.manifest?.segments.map(({ path }) => path));
-  const temporary = [MANIFEST_TEMPORARY_FILE, TAIL_TEMPORARY_FILE];
-  const orphans: string[] = names.root.filter((name) => temporary.includes(name));
-  for (const name of names.pending) {
-    if (parsePendingName(name) !== null && !isUncovered(name, names)) {
-      orphans.push(`${PENDING_FOLDER}/${name}`);
-    }
-  }
-  for (const name of names.segments) {
-    const path = `${SEGMENTS_FOLDER}/${name}`;
-    const isSegment = parseSegmentName(name) !== null && !listed.has(path);
-    if (isSegment || path === SEGMENT_TEMPORARY_FILE) orphans.push(path);
-  }
-  const unused = new Set(names.indexes.map((name) => `${INDEX_FOLDER}/${name}`));
-  const runs = chooseRuns(names.manifest?.segments ?? [], unused);
+function leftoversOf(listing: Listing): Pick<Inventory, "orphans" | "runs"> {
+  const listed = new Set(listing.manifest?.segments.map(({ path }) => path));
+  const unused = new Set(listing.indexes);
+  const runs = chooseRuns(listing.manifest?.segments ?? [], unused);
   for (const { path } of runs) unused.delete(path);
-  return { orphans: [...orphans, ...unused].sort(), runs };
+  const orphans = [
+    ...listing.root.filter((n) => n === MANIFEST_TEMPORARY_FILE || n === TAIL_TEMPORARY_FILE),
+    ...listing.pending.filter((path) => parsePendingPath(path) && !isUncovered(path, listing)),
+    ...listing.segments.filter((path) =>
+      path === SEGMENT_TEMPORARY_FILE || parseSegmentPath(path) && !listed.has(path)
+    ),
+    ...unused,
+  ];
+  return { orphans: orphans.sort(), runs };
+}
+
+/** Whether the tail is missing for another reason than a rotation that was interrupted. */
+export function lacksTail({ isStarted, pending, tail, orphans }: Inventory): boolean {
+  const isRotating = pending.length > 0 && orphans.includes(TAIL_TEMPORARY_FILE);
+  return isStarted && tail === null && !isRotating;
+}
+
+/** Whether a segment is from an interrupted seal: its events are in one pending file. */
+export function isSealedAgain(path: string, { pending }: Pick<Inventory, "pending">): boolean {
+  return isSegmentWithin(path, pending.flatMap(({ path }) => parsePendingPath(path) ?? []));
+}
+
+/**
+ * Returns a failure if a segment after the last one in the manifest has events that are not in the
+ * unsealed files. No crash leaves that, but an older manifest does.
+ */
+export function findUnlisted(
+  { manifest, orphans, pending }: Pick<Inventory, "manifest" | "orphans" | "pending">,
+  { firstEventId, lastEventId }: { [Id in keyof IdRange]: string | null },
+): VerifyFailure | null {
+  const unsealed = firstEventId && lastEventId ? [{ firstEventId, lastEventId }] : [];
+  const next = orphans.find((path) =>
+    (parseSegmentPath(path)?.lastEventId ?? "") > sealedThrough(manifest) &&
+    !isSegmentWithin(path, unsealed) && !isSealedAgain(path, { pending })
+  );
+  if (next === undefined) return null;
+  const message = `${MANIFEST_FILE}: does not list the next segment, ${next}`;
+  return new VerifyFailure("manifest_invalid", message);
 }

@@ -9,21 +9,13 @@ import { availableParallelism } from "node:os";
 import { quoteString } from "../../event/json/canonical_json.ts";
 import { sumOf } from "../../sum.ts";
 import { ThreadPool } from "../../threads/thread_pool.ts";
-import {
-  findUnlisted,
-  isWithinPending,
-  MANIFEST_FILE,
-  PENDING_FOLDER,
-  SEGMENTS_FOLDER,
-  TAIL_FILE,
-  TAIL_TEMPORARY_FILE,
-} from "../storage/file_names.ts";
+import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { batchHash, repeatedIn } from "./batch_hashes.ts";
 import { verifyPending, verifyTail } from "./commit_file_verifier.ts";
 import { type FailureCode, VerifyFailure } from "../storage/errors.ts";
 import { type BatchIdentity, HistoryCheck } from "../wal/history_check.ts";
-import { closeFiles, type Inventory, takeInventory } from "./inventory.ts";
+import { closeFiles, findUnlisted, type Inventory, lacksTail, takeInventory } from "./inventory.ts";
 import { SealedHistory } from "../segment/sealed_history.ts";
 import { checkRun } from "./run_check.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
@@ -181,38 +173,28 @@ class LogVerifier {
     const { manifest, pending, tail, isStarted } = inventory;
     const isSealedDamaged = this.#failure !== null;
     const last = manifest.segments.at(-1);
-    let firstEventId: string | null = null;
     const history = new HistoryCheck({
       chain: this.#options.chain,
       ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
-      onBatch: (batch) => {
-        firstEventId ??= batch.firstEventId;
-        this.#unsealed.push(batchHash(batch));
-      },
+      onBatch: (batch) => void this.#unsealed.push(batchHash(batch)),
     });
     for (const listed of pending) {
       if (this.#failure === null) this.#report.pending_checked += 1;
       await this.#checkCommits(listed.path, history, (history) => verifyPending(listed, history));
     }
     const isRemnant = await this.#checkCommits(TAIL_FILE, history, async (history) => {
-      return tail === null ? assertMayMissTail(inventory) : await verifyTail(tail, history);
+      if (!lacksTail(inventory)) return tail === null || await verifyTail(tail, history);
+      throw new VerifyFailure("tail_invalid", `${TAIL_FILE}: is missing`);
     });
     if (isSealedDamaged) return;
     if (isStarted && isRemnant && this.#failure === null) this.#report.remnants.push(TAIL_FILE);
     const { lastEventId, head } = history;
     this.#end = { lastEventId, head };
-    // A seal that was interrupted leaves segments of a pending file, which may be damaged.
-    const names = pending.map(({ path }) => path.slice(PENDING_FOLDER.length + 1));
-    const orphans = inventory.orphans.filter((path) =>
-      !isWithinPending(path.slice(SEGMENTS_FOLDER.length + 1), names)
-    );
-    const next = findUnlisted(orphans, last?.last_event_id, { firstEventId, lastEventId });
-    if (next === undefined) return;
-    // Writers never remove segments from the manifest, so an older manifest was restored. This may
-    // also be the reason for a failure in the other files.
-    const message = `${MANIFEST_FILE}: does not list the next segment, ${next}`;
+    const failure = findUnlisted(inventory, history);
+    if (failure === null) return;
+    // This may also be the reason for a failure in the other files.
     if (this.#failure !== null) this.#others.unshift(this.#failure);
-    this.#failure = { code: "manifest_invalid", message };
+    this.#failure = failure;
   }
 
   /** Checks a file as the continuation of `next`; after the first failure, checks it on its own. */
@@ -302,12 +284,4 @@ function segmentThreads(
 
 function spelled(text: string): string {
   return quoteString(text.toWellFormed());
-}
-
-/** Allows a missing tail only if a rotation was interrupted between its renames. */
-export function assertMayMissTail({ isStarted, pending, orphans }: Inventory): boolean {
-  if (isStarted && (pending.length === 0 || !orphans.includes(TAIL_TEMPORARY_FILE))) {
-    throw new VerifyFailure("tail_invalid", `${TAIL_FILE}: is missing`);
-  }
-  return true;
 }

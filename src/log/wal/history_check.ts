@@ -27,7 +27,7 @@ export interface HistoryCheckOptions {
   /** The event that precedes the first one; undefined at the start of the log. */
   lastEventId?: string;
   /** Called with each valid batch, in log order. */
-  onBatch?: (batch: BatchIdentity & { firstEventId: string }) => void;
+  onBatch?: (batch: BatchIdentity) => void;
 }
 
 /** The location of a failure, and the values that differ. */
@@ -65,6 +65,8 @@ export class HistoryCheck {
   #followsChain = true;
   /** Stream of the last event. */
   #stream = "";
+  /** The first event of the first valid batch; null if there is none. */
+  firstEventId: string | null = null;
   /** The last event checked; null if there is none. */
   lastEventId: string | null;
   eventsChecked = 0;
@@ -173,6 +175,7 @@ export class HistoryCheck {
       const what = `digest of batch ${batch.batch_id}`;
       throw this.failure(what, values, "batch_commitment_mismatch");
     }
+    this.firstEventId ??= batch.firstEventId;
     this.#onBatch?.(batch);
   }
 
