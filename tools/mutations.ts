@@ -353,7 +353,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a tail that cannot be rotated grows without end",
-    edits: [edit("log/log.ts", "      if (isTooLarge) throw", "      if (endBytes < 0) throw")],
+    edits: [edit("log/log.ts", "      if (isTooLarge) {", "      if (endBytes < 0) {")],
     tests: [SEALING],
   },
   {
@@ -363,7 +363,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a half-finished rotation is taken for one that has not begun",
-    edits: [edit("log/wal/rotation.ts", "    isTailKept = false;\n")],
+    edits: [edit("log/wal/rotation.ts", "    onMoved();\n")],
     tests: [SEALING_CRASHES],
   },
   {

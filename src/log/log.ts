@@ -20,7 +20,7 @@ import { describeError } from "./storage/system_error.ts";
 import { buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
 import { growthOf } from "./wal/commit_file.ts";
 import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
-import { rotateTail, RotationError } from "./wal/rotation.ts";
+import { rotateTail } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
 /** A smaller rotation size limits neither a tail's index, which takes a minimum, nor its growth. */
@@ -167,7 +167,7 @@ export class Log {
     assert(!this.#appending && !this.#closed, "a log must not be sealed during an append");
     assert(!this.#sealing && !this.#options.sealing, "only one seal may run at a time");
     this.#sealing = true;
-    if (this.files.tail.lastEventId !== null) await this.#rotate();
+    if (this.files.tail.lastEventId !== null) await this.#rotate(() => {});
     await this.sealer.sealAll(onSegment, settings);
     this.#sealing = false;
   }
@@ -214,36 +214,32 @@ export class Log {
       backlogBytes >= Math.max(this.#rotateAtBytes, SMALL_TAIL_BYTES);
     const isTooLarge = endBytes + sizeBytes > 2 * Math.max(this.#rotateBytes, SMALL_TAIL_BYTES);
     if (!(isLarge || isTooLarge) || lastEventId === null || this.poison !== null) return;
+    let isTailKept = true;
     try {
-      await this.#rotate();
+      await this.#rotate(() => isTailKept = false);
       this.#rotateAtBytes = this.#rotateBytes;
     } catch (error) {
-      if (!(error instanceof RotationError)) throw error;
-      if (!error.isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
-      const reason = `${TAIL_FILE}: not rotated: ${error.message}`;
-      if (isTooLarge) throw new StorageFullError(reason, { cause: error });
-      this.#keepTail(describeError(error));
+      if (!isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
+      if (this.poison !== null) throw this.poison;
+      const { message } = error as Error;
+      if (isTooLarge) {
+        throw new StorageFullError(`${TAIL_FILE}: not rotated: ${message}`, { cause: error });
+      }
+      this.#rotateAtBytes = Math.ceil(backlogBytes + this.#rotateBytes / 4);
+      const next = `retrying at ${this.#rotateAtBytes} bytes`;
+      this.#options.report(`${TAIL_FILE}: not rotated, ${next}: ${describeError(error)}`);
     }
   }
 
-  #keepTail(reason: string): void {
-    const { endBytes, backlogBytes } = this.files.tail;
-    const sizeBytes = endBytes >= this.#rotateAtBytes ? endBytes : backlogBytes;
-    this.#rotateAtBytes = Math.ceil(sizeBytes + this.#rotateBytes / 4);
-    this.#options.report(
-      `${TAIL_FILE}: not rotated, retrying at ${this.#rotateAtBytes} bytes: ${reason}`,
-    );
-  }
-
-  /** Rotates a tail that has events. @throws {RotationError} @throws {WriterPoisonedError} */
-  async #rotate(): Promise<void> {
+  /** Rotates a tail that has events. @param onMoved see `rotateTail()`. */
+  async #rotate(onMoved: () => void): Promise<void> {
     await this.#writer.trim();
-    const writable = this.files.rotate(await rotateTail(this.storage, this.files.tail));
+    const writable = this.files.rotate(await rotateTail(this.storage, this.files.tail, onMoved));
     this.#writer = new TailWriter(this.files.tail);
     // The rotation is complete, so a failure only leaks a descriptor.
     await writable.close().catch(({ message }: Error) => {
       this.#options.report(
-        `${TAIL_FILE}: rotated, but closing the old descriptor failed: ${message}`,
+        `${TAIL_FILE}: rotated, but its old descriptor is not closed: ${message}`,
       );
     });
   }

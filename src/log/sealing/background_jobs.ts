@@ -1,5 +1,6 @@
 /** Does jobs one after another while the log is being served. A failed one is retried. */
 import { setTimeout } from "node:timers/promises";
+import { describeError } from "../storage/system_error.ts";
 
 const RETRY_MS_MAX = 300_000;
 
@@ -55,7 +56,7 @@ export class BackgroundJobs {
         pauseMs = RETRY_MS;
       } catch (error) {
         if (signal.aborted) break;
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = describeError(error);
         this.#report(`${job.failure}, retrying in ${pauseMs / 1000} s: ${reason}`);
         // The pause rejects only when this is closed.
         await this.#pause(pauseMs, signal).catch(() => {});

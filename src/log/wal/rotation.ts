@@ -27,27 +27,20 @@ export interface Rotated {
   tail: StorageFile;
 }
 
-export class RotationError extends Error {
-  override name = "RotationError";
-  /** Whether the tail is unchanged. Otherwise, only recovery can continue the log. */
-  readonly isTailKept: boolean;
-
-  constructor(isTailKept: boolean, cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
-    this.isTailKept = isTailKept;
-  }
-}
-
 /**
  * Renames a tail that has events and is fully durable, and puts an empty tail in its place.
- * @throws {RotationError}
+ * @param onMoved called once the tail has its new name. Failures before leave it as it was; after a
+ *   later one, only recovery can continue the log.
  */
-export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Rotated> {
+export async function rotateTail(
+  storage: Storage,
+  tail: CommitFile,
+  onMoved: () => void,
+): Promise<Rotated> {
   const { firstEventId, lastEventId } = tail;
   assert(firstEventId !== null && lastEventId !== null, "a rotated tail must have events");
   const path = pendingPath(firstEventId, lastEventId);
   const opened: StorageFile[] = [];
-  let isTailKept = true;
   try {
     // Everything that needs disk space or descriptors comes before the renames.
     await removeIfThere(storage, TAIL_TEMPORARY_FILE);
@@ -59,16 +52,13 @@ export async function rotateTail(storage: Storage, tail: CommitFile): Promise<Ro
     const pending = await storage.open(TAIL_FILE, "read");
     opened.push(pending);
     await storage.rename(TAIL_FILE, path);
-    isTailKept = false;
+    onMoved();
     await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
     await syncNames(storage);
     return { path, pending, tail: next };
   } catch (error) {
-    const failure = new RotationError(isTailKept, error);
-    for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
-      if (closed.status === "rejected") failure.message += `; ${closed.reason}`;
-    }
-    throw failure;
+    await Promise.allSettled(opened.map((file) => file.close()));
+    throw error;
   }
 }
 

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeError } from "../../../src/log/storage/system_error.ts";
-import { RotationError } from "../../../src/log/wal/rotation.ts";
 
 test("describeError() gives the advice for the error that caused another one", () => {
   const cause = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
-  const isTailKept = true;
-  const error = new Error("sealing failed", { cause: new RotationError(isTailKept, cause) });
+  const error = new Error("sealing failed", { cause: new Error("not rotated", { cause }) });
   for (const told of [cause, error.cause, error]) {
     assert.match(describeError(told), /; raise the limit on open files$/);
   }
