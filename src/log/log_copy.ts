@@ -93,7 +93,6 @@ class LogCopier {
       await this.#copySegments(manifest);
     }
     const inventory = await takeInventory(this.#from);
-    const { pending, tail } = inventory;
     try {
       // If a first writer has started meanwhile, the copy is the empty log from before.
       if (manifest === null) return this.#result([], new HistoryCheck({ chain: false }));
@@ -106,7 +105,7 @@ class LogCopier {
       return this.#result(inventory.manifest.segments, history);
     } finally {
       await this.#into.closeFolders();
-      await closeFiles(tail === null ? pending : [...pending, tail]);
+      await closeFiles(inventory);
     }
   }
 

@@ -78,15 +78,16 @@ export async function takeInventory(
         isSame(listing, await readListing(storage, access));
       if (isStable) inventory = inventoryOf(listing, opened);
     } finally {
-      if (inventory === null) await closeFiles(opened);
+      if (inventory === null) await closeFiles({ pending: opened, tail: null });
     }
     if (inventory !== null) return inventory;
   }
   throw new Error("the log changed while it was being listed; run verify again");
 }
 
-export async function closeFiles(files: readonly ListedFile[]): Promise<void> {
-  await Promise.allSettled(files.map(({ file }) => file.close()));
+/** Closes the files of an inventory. */
+export async function closeFiles({ pending, tail }: Pick<Inventory, "pending" | "tail">) {
+  await Promise.allSettled([...pending, ...tail ? [tail] : []].map(({ file }) => file.close()));
 }
 
 /** Paths by directory. */

@@ -8,10 +8,10 @@
 import { availableParallelism } from "node:os";
 import { quoteString } from "../../event/json/canonical_json.ts";
 import { sumOf } from "../../sum.ts";
+import { joined } from "../index/entries.ts";
 import { ThreadPool } from "../../threads/thread_pool.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
-import { batchHash, repeatedIn } from "./batch_hashes.ts";
 import { verifyPending, verifyTail } from "./commit_file_verifier.ts";
 import { type FailureCode, VerifyFailure } from "../storage/errors.ts";
 import { type BatchIdentity, HistoryCheck } from "../wal/history_check.ts";
@@ -19,7 +19,7 @@ import { closeFiles, findUnlisted, type Inventory, lacksTail, takeInventory } fr
 import { SealedHistory } from "../segment/sealed_history.ts";
 import { checkRun } from "./run_check.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
-import { type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
+import { batchHash, type CheckedSegment, checkSegment, verifySegment } from "./segment_verifier.ts";
 import type { SegmentRequest } from "./segment_worker.ts";
 
 /** Maximum number of threads that verify segments. Each thread uses 32 to 64 MiB. */
@@ -111,8 +111,7 @@ class LogVerifier {
       try {
         await this.#checkFiles(inventory);
       } finally {
-        const { pending, tail } = inventory;
-        await closeFiles(tail === null ? pending : [...pending, tail]);
+        await closeFiles(inventory);
       }
     }
     const failure = this.#failure;
@@ -127,7 +126,8 @@ class LogVerifier {
     await this.#checkSegments(inventory);
     await this.#checkUnsealed(inventory);
     if (this.#failure === null) await this.#checkRuns(inventory);
-    const repeated = repeatedIn(this.#hashes);
+    const sorted = joined(this.#hashes).sort();
+    const repeated = new Set(sorted.filter((hash, at) => hash === sorted[at - 1]));
     if (repeated.size > 0) await this.#checkDuplicates(inventory, repeated);
   }
 

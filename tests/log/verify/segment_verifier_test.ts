@@ -5,12 +5,11 @@ import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { ParquetWriter } from "hyparquet-writer";
 import { Table, writeParquet } from "parquet-wasm";
 import { sha256Hex } from "../../../src/event/hash.ts";
-import { batchHash } from "../../../src/log/verify/batch_hashes.ts";
 import { FileWriter } from "../../../src/log/segment/file_writer.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import { isSourceKey } from "../../../src/log/index/stream_blocks.ts";
 import type { ExpectedSegment } from "../../../src/log/segment/segment_metadata.ts";
-import { checkSegment } from "../../../src/log/verify/segment_verifier.ts";
+import { batchHash, checkSegment } from "../../../src/log/verify/segment_verifier.ts";
 import type { FailureCode } from "../../../src/log/storage/errors.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import {
