@@ -66,26 +66,16 @@ export function unixFetch(socketPath: string): Fetch {
     outgoing.once("socket", () => waitFor("the service to accept the request"));
     outgoing.once("finish", () => waitFor("a response"));
     const failed = (cause: unknown) => failure(socketPath, signal, cause);
-    // The response head, which may arrive before the body is sent.
-    const responding = Promise.withResolvers<IncomingMessage>();
-    // If sending fails, nothing awaits this promise, and its rejection must not go unhandled.
-    responding.promise.catch(() => {});
-    // Reject immediately, since destroy() may not stop a request that has not connected.
-    const abort = () => {
-      outgoing.destroy();
-      responding.reject(signal?.reason);
-    };
+    // Keep this listener, so that no later error is uncaught. The body reports such errors.
+    outgoing.on("error", () => {});
+    const abort = () => outgoing.destroy();
     const stopAborting = () => signal?.removeEventListener("abort", abort);
     signal?.addEventListener("abort", abort, { once: true });
-    outgoing.once("response", (incoming) => {
-      if (signal?.aborted) incoming.destroy();
-      else responding.resolve(incoming);
-    });
-    // Keep this listener, so that no later error is uncaught. The body reports such errors.
-    outgoing.on("error", responding.reject);
+    // destroy() may not stop a request that has not connected.
+    outgoing.once("response", (incoming) => signal?.aborted && incoming.destroy());
     try {
       outgoing.end(body);
-      const incoming = await responding.promise;
+      const [incoming] = await once(outgoing, "response", signal && { signal });
       waitFor("the rest of the response");
       incoming.once("close", stopAborting);
       return await toResponse(incoming, request.method, failed);
