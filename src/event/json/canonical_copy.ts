@@ -7,6 +7,7 @@
  */
 import { Buffer } from "node:buffer";
 import { type ByteWriter, startsWith } from "../byte_writer.ts";
+import { hexUnit, isDigit, putCodePoint, rankAt, SHORT_ESCAPES, unitBytes } from "./units.ts";
 import { numberFault } from "./strict_json.ts";
 
 /** Returned instead of an index for a value that is invalid or nested too deeply. */
@@ -19,7 +20,6 @@ const PLUS = 0x2b;
 const DOT = 0x2e;
 const SLASH = 0x2f;
 const DIGIT_0 = 0x30;
-const DIGIT_9 = 0x39;
 const COLON = 0x3a;
 const OPEN_ARRAY = 0x5b;
 const BACKSLASH = 0x5c;
@@ -34,21 +34,6 @@ const RADIX_NAMES_MIN = 64;
 const RADIX_BYTES_MAX = 64;
 /** The end of a name, and every rank of a unit. */
 const RADIX_BUCKETS = 0x201;
-
-/** First UTF-8 byte of U+E000, the first code point above the surrogates. */
-const PRIVATE_LEAD = 0xee;
-/** First UTF-8 byte of code points that take two UTF-16 code units. */
-const FOUR_BYTE_LEAD = 0xf0;
-/** The character of each escape with one letter, by letter; 0 for other letters. */
-const SHORT_ESCAPES: Uint8Array = new Uint8Array(256);
-for (const character of '\b\t\n\f\r"\\') {
-  SHORT_ESCAPES[JSON.stringify(character).charCodeAt(2)] = character.charCodeAt(0);
-}
-/** Characters below this are encoded by table, since some of them need an escape. */
-const TABLED_MAX = 0x80;
-const TABLED = Array.from({ length: TABLED_MAX }, (_, code) => {
-  return Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1));
-});
 
 const LITERALS = ["true", "false", "null"].map((text) => Buffer.from(text));
 /** A decimal of up to 15 digits survives a round trip through binary64. */
@@ -422,55 +407,4 @@ function exponentIn(bytes: Uint8Array, start: number, end: number): number {
   const isSigned = !isDigit(bytes[start + 1]!);
   const power = integerIn(bytes, start + (isSigned ? 2 : 1), end, 0);
   return bytes[start + 1] === MINUS ? -power : power;
-}
-
-/**
- * Ranks the unit of a canonical string at `at`, a byte or an escape, in UTF-16 order, in which
- * surrogates precede U+E000.
- */
-function rankAt(bytes: Uint8Array, at: number): number {
-  const byte = bytes[at]!;
-  if (byte >= PRIVATE_LEAD && byte < FOUR_BYTE_LEAD) return byte + 0x100;
-  if (byte !== BACKSLASH) return byte;
-  return bytes[at + 1] === LETTER_U ? hexUnit(bytes, at + 2) : SHORT_ESCAPES[bytes[at + 1]!]!;
-}
-
-function unitBytes(bytes: Uint8Array, at: number): number {
-  return bytes[at] !== BACKSLASH ? 1 : bytes[at + 1] === LETTER_U ? 6 : 2;
-}
-
-/** Returns the UTF-16 code unit of four hex digits; NOT_TAKEN if there are none. */
-function hexUnit(bytes: Uint8Array, start: number): number {
-  let unit = 0;
-  for (let at = start; at < start + 4; at++) {
-    const letter = bytes[at]! | BLANK;
-    const isLetter = letter >= 0x61 && letter <= 0x66;
-    if (!isLetter && !isDigit(bytes[at]!)) return NOT_TAKEN;
-    unit = unit * 16 + (isLetter ? letter - 0x57 : letter - DIGIT_0);
-  }
-  return unit;
-}
-
-/** Writes a character, escaped if necessary. @returns the end of what was written. */
-function putCodePoint(code: number, bytes: Uint8Array, start: number): number {
-  let at = start;
-  if (code < TABLED_MAX) {
-    for (const byte of TABLED[code]!) bytes[at++] = byte;
-    return at;
-  }
-  if (code < 0x800) bytes[at++] = 0xc0 | code >> 6;
-  else {
-    if (code < 0x10000) bytes[at++] = 0xe0 | code >> 12;
-    else {
-      bytes[at++] = 0xf0 | code >> 18;
-      bytes[at++] = 0x80 | code >> 12 & 0x3f;
-    }
-    bytes[at++] = 0x80 | code >> 6 & 0x3f;
-  }
-  bytes[at++] = 0x80 | code & 0x3f;
-  return at;
-}
-
-function isDigit(byte: number): boolean {
-  return byte >= DIGIT_0 && byte <= DIGIT_9;
 }
