@@ -189,7 +189,12 @@ export class Connection {
         client: () => this.#clientState(),
         isHttp11: head.isHttp11,
       });
-      if (response.isEndless === true) this.#beginEndlessAnswer();
+      if (response.isEndless === true) {
+        this.#isAnsweringEndlessly = true;
+        // The input is read only to detect when the client disconnects.
+        this.#ignoreInput();
+        if (this.#hasEnded) this.destroy();
+      }
       this.#unauthorized = response.status === 401 ? this.#unauthorized + 1 : 0;
       keepsAlive = this.#keepsAlive(head, body, response);
       const written = this.#writer.write(response, keepsAlive, head.isHttp11);
@@ -210,13 +215,6 @@ export class Connection {
     this.#host.idleWatch.start(this.destroy);
     if (this.#input.length > 0 || this.#hasEnded) this.#takeRequest();
     if (!this.#isBusy) this.#socket.resume();
-  }
-
-  /** Ignores further input, reading it only to detect when the client disconnects. */
-  #beginEndlessAnswer(): void {
-    this.#isAnsweringEndlessly = true;
-    this.#ignoreInput();
-    if (this.#hasEnded) this.destroy();
   }
 
   #clientState(): ReturnType<HttpRequest["client"]> {

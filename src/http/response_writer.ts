@@ -52,13 +52,11 @@ export class ResponseWriter {
     if (typeof body === "string" || body instanceof Uint8Array) {
       const sizeBytes = Buffer.byteLength(body);
       const head = formatHead(response, keepsAlive, sizeBytes);
-      if (sizeBytes > PART_BYTES_MAX) {
-        this.#write(head);
-        const isChunked = false;
-        const bytes = typeof body === "string" ? Buffer.from(body) : body;
-        return this.#writePieces(once(bytes), isChunked);
+      if (sizeBytes <= PART_BYTES_MAX) {
+        return this.#writeWhole(typeof body === "string" ? head + body : framed(head, body));
       }
-      return this.#writeWhole(typeof body === "string" ? head + body : framed(head, body));
+      this.#write(head);
+      return this.#writeParts(typeof body === "string" ? Buffer.from(body) : body);
     }
     this.#write(formatHead(response, keepsAlive, takesChunks ? "chunked" : undefined));
     return this.#writePieces(body, takesChunks);
@@ -76,11 +74,8 @@ export class ResponseWriter {
       while (!this.#isGone) {
         const { done, value } = await iterator.next();
         if (done) break;
-        let at = 0;
-        for (; value.length - at > PART_BYTES_MAX; at += PART_BYTES_MAX) {
-          await this.#writePiece(value.subarray(at, at + PART_BYTES_MAX), isChunked);
-        }
-        await this.#writePiece(at === 0 ? value : value.subarray(at), isChunked);
+        if (value.length > PART_BYTES_MAX) await this.#writeParts(value, isChunked);
+        else await this.#writePiece(value, isChunked);
       }
     } catch {
       // The handler has reported the error.
@@ -89,6 +84,13 @@ export class ResponseWriter {
       this.#endPieces = null;
     }
     if (isChunked) this.#write("0\r\n\r\n");
+    return !this.#isGone;
+  }
+
+  async #writeParts(bytes: Uint8Array, isChunked = false): Promise<boolean> {
+    for (let at = 0; at < bytes.length; at += PART_BYTES_MAX) {
+      await this.#writePiece(bytes.subarray(at, at + PART_BYTES_MAX), isChunked);
+    }
     return !this.#isGone;
   }
 
@@ -145,10 +147,6 @@ export class ResponseWriter {
     onStall();
     this.#stallWatch.start(this.#stall);
   };
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(bytes);
 }
 
 /** The time in the last response, in seconds, and as a `date` header. */

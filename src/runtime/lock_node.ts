@@ -17,14 +17,13 @@ const FLOCK_HELD = 1;
 
 /** Returns a function that unlocks the file by closing it; null if the lock is held. */
 export function lockFile(path: string): (() => void) | null {
-  return process.platform === "linux" ? lockByProgram(path) : lockByOpen(path);
-}
-
-function lockByProgram(path: string): (() => void) | null {
-  const fd = openFile(path, OPEN_FLAGS);
+  const isLockedByOpen = process.platform !== "linux";
+  const fd = openFile(path, isLockedByOpen ? OPEN_FLAGS | O_EXLOCK : OPEN_FLAGS);
+  if (fd === null) return null;
   let isLocked = false;
   try {
-    isLocked = runFlock(path, fd);
+    if (!fstatSync(fd).isFile()) throw new Error(`${path}: not a regular file`);
+    isLocked = isLockedByOpen || runFlock(path, fd);
   } finally {
     if (!isLocked) closeSync(fd);
   }
@@ -46,19 +45,13 @@ function runFlock(path: string, fd: number): boolean {
   throw new Error(`${path}: cannot be locked: ${reason}`);
 }
 
-function lockByOpen(path: string): (() => void) | null {
+/** Returns null if the flags ask for a lock that is held. */
+function openFile(path: string, flags: number): number | null {
   try {
-    const fd = openFile(path, OPEN_FLAGS | O_EXLOCK);
-    return () => closeSync(fd);
+    return openSync(path, flags, 0o600);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EAGAIN") return null;
+    const isHeld = (flags & O_EXLOCK) !== 0 && (error as { code?: string }).code === "EAGAIN";
+    if (isHeld) return null;
     throw error;
   }
-}
-
-function openFile(path: string, flags: number): number {
-  const fd = openSync(path, flags, 0o600);
-  if (fstatSync(fd).isFile()) return fd;
-  closeSync(fd);
-  throw new Error(`${path}: not a regular file`);
 }
