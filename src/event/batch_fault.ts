@@ -33,7 +33,11 @@ export function throwFault(body: Uint8Array): void {
   if (precondition !== undefined && !isJsonObject(precondition)) {
     throw requestError("stream_precondition must be an object");
   }
-  checkEventCount(events.length);
+  if (events.length === 0) throw batchError("events must not be empty");
+  if (events.length > BATCH_EVENTS_MAX) {
+    const message = `batch has ${events.length} events, more than ${BATCH_EVENTS_MAX}; split it`;
+    throw new ApiError("body_too_large", message);
+  }
   if (v !== 1) throw batchError("v must be 1");
   refuseFault("batch_id", batchIdFault(batchId));
   refuseFault("source", sourceFault(source));
@@ -66,15 +70,6 @@ function eventErrors({ path, message }: JsonError): { errors?: EventFault[] } {
 
 function refuseFault(name: string, fault: string | null): void {
   if (fault !== null) throw batchError(`${name} ${fault}`);
-}
-
-function checkEventCount(count: number): void {
-  if (count === 0) throw batchError("events must not be empty");
-  if (count <= BATCH_EVENTS_MAX) return;
-  throw new ApiError(
-    "body_too_large",
-    `batch has ${count} events, more than ${BATCH_EVENTS_MAX}; split it`,
-  );
 }
 
 function checkPrecondition(precondition: JsonObject, events: JsonValue[]): void {

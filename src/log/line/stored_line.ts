@@ -60,12 +60,16 @@ export function lineMembers(bytes: Buffer, offset: number): [string, string, str
 /** Compiles a filter; returns null if it matches every line. */
 export function lineMatcher(filter: EventFilter): LineMatcher | null {
   const { source, stream, recordKey, kind } = filter;
-  const steps = [
-    memberStep(source, STREAM.bytes),
-    memberStep(stream, RECORD_KEY.bytes),
-    memberStep(recordKey, KIND.bytes),
-    memberStep(kind, AFTER_KIND),
+  /** Each value, and what follows it. */
+  const members: [value: string | undefined, end: Buffer][] = [
+    [source, STREAM.bytes],
+    [stream, RECORD_KEY.bytes],
+    [recordKey, KIND.bytes],
+    [kind, AFTER_KIND],
   ];
+  const steps = members.map(([value, end]) => {
+    return { wanted: value === undefined ? null : Buffer.concat([spelledText(value), end]), end };
+  });
   while (steps.at(-1)?.wanted === null) steps.pop();
   if (steps.length === 0) return null;
   return (bytes, offset) => {
@@ -80,15 +84,6 @@ export function lineMatcher(filter: EventFilter): LineMatcher | null {
     }
     return true;
   };
-}
-
-/** Returns the expected bytes of a value and the next name; `wanted` is null for any value. */
-function memberStep(
-  value: string | undefined,
-  end: Buffer,
-): { wanted: Buffer | null; end: Buffer } {
-  if (value === undefined) return { wanted: null, end };
-  return { wanted: Buffer.concat([spelledText(value), end]), end };
 }
 
 /** Returns the start of the first line whose event id is after `after`, or the end of `lines`. */
