@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { prepareBatch } from "../../src/event/batch_reader.ts";
 import { COMMIT_BATCHES_MAX, TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { openLog } from "../../src/log/log.ts";
-import { indexThread, sealThread } from "../../src/log/sealing/seal_thread.ts";
+import { sealThreads } from "../../src/log/sealing/seal_thread.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { progress } from "../support/options.ts";
 import { batchesPerPosition, type BuiltHistory } from "./built_log.ts";
@@ -28,8 +28,7 @@ export async function buildDirectly(
     randomBytes: (into) => void randomFillSync(into),
     report: progress,
     sealing: {
-      maker: sealThread(logDir),
-      indexMaker: indexThread(logDir),
+      maker: sealThreads(logDir),
       rotateBytes: TAIL_ROTATE_BYTES,
     },
   });

@@ -14,7 +14,7 @@ import type { Terminal } from "../../src/commands/terminal.ts";
 import { runAsWriter } from "../../src/commands/writer_lock.ts";
 import { TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { type Log, openLog } from "../../src/log/log.ts";
-import { sealThread } from "../../src/log/sealing/seal_thread.ts";
+import { sealThreads } from "../../src/log/sealing/seal_thread.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { PARTS, readParts } from "../nats/parts.ts";
 import {
@@ -64,12 +64,13 @@ export async function restore(options: RestoreOptions): Promise<void> {
     signals.requested.then(() => stop.abort());
     const storage = fileStorage(logDir);
     if (options.segments !== undefined) await fetchSegments(options.segments, logDir, report);
+    const { makeSegment, close } = sealThreads(logDir);
     const log = await openLog({
       storage,
       clockMs: Date.now,
       randomBytes: (into) => void randomFillSync(into),
       report,
-      sealing: { maker: sealThread(logDir), rotateBytes: TAIL_ROTATE_BYTES },
+      sealing: { maker: { makeSegment, close }, rotateBytes: TAIL_ROTATE_BYTES },
     });
     try {
       const watch = await HeadWatch.over(log, options.head);

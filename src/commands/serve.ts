@@ -17,7 +17,7 @@ import { decodeThread } from "../log/segment/row_group_decoder.ts";
 import { OWNERSHIP_CHECK_MS } from "../log/storage/owned_storage.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { describeError } from "../log/storage/system_error.ts";
-import { indexThread, sealThread } from "../log/sealing/seal_thread.ts";
+import { sealThreads } from "../log/sealing/seal_thread.ts";
 import { listen, type ListenOptions } from "../http/server.ts";
 import { type EventLogService, openEventLog } from "../service/event_log.ts";
 import { watchClock } from "./clock_watch.ts";
@@ -78,7 +78,7 @@ async function serveFolder(
     randomBytes: (into) => void randomFillSync(into),
     report,
     decoder: decodeThread(),
-    sealing: { maker: sealThread(logDir), indexMaker: indexThread(logDir), rotateBytes },
+    sealing: { maker: sealThreads(logDir), rotateBytes },
   });
   sizes = () => log.size;
   const lost = Promise.withResolvers<void>();

@@ -225,7 +225,8 @@ export class Log {
       if (isTooLarge) {
         throw new StorageFullError(`${TAIL_FILE}: not rotated: ${message}`, { cause: error });
       }
-      this.#rotateAtBytes = Math.ceil(backlogBytes + this.#rotateBytes / 4);
+      const keptBytes = endBytes >= this.#rotateAtBytes ? endBytes : backlogBytes;
+      this.#rotateAtBytes = Math.ceil(keptBytes + this.#rotateBytes / 4);
       const next = `retrying at ${this.#rotateAtBytes} bytes`;
       this.#options.report(`${TAIL_FILE}: not rotated, ${next}: ${describeError(error)}`);
     }

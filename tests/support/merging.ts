@@ -6,9 +6,8 @@ import type { Storage } from "../../src/log/storage/storage.ts";
 
 /** Makes the indexes that are due, and removes those not in use. */
 export async function mergeAll(storage: Storage, sealed: SealedHistory): Promise<void> {
-  const maker = { make: (plan: Parameters<typeof makeIndex>[1]) => makeIndex(storage, plan) };
   while (sealed.leftover !== null || sealed.nextMerge() !== null) {
-    await mergeNext(storage, sealed, maker);
+    await mergeNext(storage, sealed, (plan) => makeIndex(storage, plan));
   }
 }
 

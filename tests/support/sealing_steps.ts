@@ -4,7 +4,7 @@
  */
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { makeIndex } from "../../src/log/sealing/index_merging.ts";
-import type { SealingOptions, SegmentMaker } from "../../src/log/sealing/sealer.ts";
+import type { Maker, SealingOptions } from "../../src/log/sealing/sealer.ts";
 import { type MakerSettings, makeSegment } from "../../src/log/sealing/segment_maker.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { Gate } from "./gate.ts";
@@ -72,7 +72,6 @@ export class SealingSteps {
   on(): (storage: Storage) => SealingOptions {
     return (storage) => ({
       maker: this.#maker(storage),
-      indexMaker: { make: (plan) => makeIndex(storage, plan), close: async () => {} },
       rotateBytes: this.#options.rotateBytes ?? 1,
       backlogWaitBytes: this.#options.backlogWaitBytes,
       backlogWaitMs: this.#options.backlogWaitMs,
@@ -87,15 +86,16 @@ export class SealingSteps {
     });
   }
 
-  #maker(storage: Storage): SegmentMaker {
+  #maker(storage: Storage): Maker {
     return {
-      make: async (task) => {
+      makeSegment: async (task) => {
         await this.beforeMake();
         this.backlogs.push(task.backlog);
         const made = await makeSegment(storage, task, this.#options);
         this.#made += 1;
         return made;
       },
+      makeIndex: (plan) => makeIndex(storage, plan),
       close: async () => {},
     };
   }

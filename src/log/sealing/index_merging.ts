@@ -9,9 +9,9 @@ import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../storage/file_names.ts";
 import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
 import { mergeIndexes } from "../index/index_merge.ts";
 import { NO_COVERAGE } from "../index/index_format.ts";
-import { IndexCaches, IndexReader } from "../index/index_reader.ts";
 import { FileWriter } from "../segment/file_writer.ts";
 import { openSegment } from "../segment/segment_reader.ts";
+import { openIndex } from "../verify/run_check.ts";
 
 /** Bytes collected for a write. */
 const WRITE_BYTES = 512 * 1024;
@@ -50,18 +50,11 @@ export async function makeIndex(
   }
 }
 
-async function openIndex(storage: Storage, path: string, coverage: string) {
-  const file = await storage.open(path, "read");
-  const place = async () => ({ file, start: 0, end: await file.size() });
-  const index = new IndexReader(path, place, new IndexCaches(), coverage);
-  return { index, close: () => file.close() };
-}
-
 /** Removes an index file that is not in use, or else makes the next index. */
 export async function mergeNext(
   storage: Storage,
   sealed: SealedHistory,
-  maker: { make(plan: MergePlan): Promise<void> },
+  make: (plan: MergePlan) => Promise<void>,
 ): Promise<void> {
   if (sealed.leftover !== null) return await sealed.removeLeftover();
   const plan = sealed.nextMerge();
@@ -72,7 +65,7 @@ export async function mergeNext(
   }
   await removeIfThere(storage, INDEX_TEMPORARY_FILE);
   try {
-    await maker.make(plan);
+    await make(plan);
     await storage.rename(INDEX_TEMPORARY_FILE, plan.run.path);
     await storage.syncFolder(INDEX_FOLDER);
   } catch (error) {

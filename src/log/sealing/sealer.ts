@@ -33,7 +33,6 @@ import { BackgroundJobs, type Job, type Pause } from "./background_jobs.ts";
 import { mergeNext } from "./index_merging.ts";
 import type { LogFiles } from "./log_files.ts";
 import {
-  type MadeSegment,
   type MakerSettings,
   type MakeSegment,
   makeSegment,
@@ -43,22 +42,18 @@ import {
 /** Rotated tails from which on new batches wait, since each stays open until sealed. */
 export const PENDING_FILES_MAX: number = 32;
 
-/** Makes files while the log is being served. The temporary name must be free. */
-interface Maker<Task, Made> {
-  /** Calls must not overlap. */
-  make(task: Task): Promise<Made>;
+/** Makes files under their temporary names while the log is being served. */
+export interface Maker {
+  makeSegment: MakeSegment;
+  /** Merges indexes; if absent, those of single segments are used. */
+  makeIndex?: (plan: MergePlan) => Promise<void>;
   /** Rejects active requests and frees all resources. */
   close(): Promise<void>;
 }
 
-export type SegmentMaker = Maker<SegmentTask, MadeSegment>;
-export type IndexMaker = Maker<MergePlan, void>;
-
 /** How a log is sealed while it is being served. */
 export interface SealingOptions {
-  maker: SegmentMaker;
-  /** Merges indexes; if absent, those of single segments are used. */
-  indexMaker?: IndexMaker;
+  maker: Maker;
   rotateBytes: number;
   /** See `isBehind`; default `BACKLOG_WAIT_BYTES`. */
   backlogWaitBytes?: number | undefined;
@@ -152,10 +147,8 @@ export class Sealer {
 
   /** Aborts a seal in progress. */
   async close(): Promise<void> {
-    const { maker, indexMaker } = this.#options.sealing ?? {};
     const closed = Promise.all([this.#seals.close(), this.#merges.close()]);
-    await maker?.close();
-    await indexMaker?.close();
+    await this.#options.sealing?.maker.close();
     await closed;
   }
 
@@ -164,7 +157,7 @@ export class Sealer {
     const { report, sealing } = this.#options;
     if (sealing === undefined || file === undefined) return null;
     const run = async () => {
-      await this.#seal(file, sealing.maker.make);
+      await this.#seal(file, sealing.maker.makeSegment);
       await this.#remove(file).catch(({ message }: Error) => {
         report(`${file.path}: sealed, but not removed until restart: ${message}`);
       });
@@ -173,12 +166,12 @@ export class Sealer {
   }
 
   #mergeJob(): Job | null {
-    const { indexMaker } = this.#options.sealing ?? {};
+    const make = this.#options.sealing?.maker.makeIndex;
     const { sealed } = this.#files;
-    if (indexMaker === undefined) return null;
+    if (make === undefined) return null;
     const path = sealed.leftover ?? sealed.nextMerge()?.run.path;
     if (path === undefined) return null;
-    const run = () => mergeNext(this.#storage, sealed, indexMaker);
+    const run = () => mergeNext(this.#storage, sealed, make);
     return { failure: `${path}: not merged`, run };
   }
 

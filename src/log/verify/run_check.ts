@@ -16,14 +16,13 @@ import { VerifyFailure } from "../storage/errors.ts";
  */
 export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory) {
   const { path, coverage } = run;
-  const file = await storage.open(path, "read").catch((error) => {
+  const opened = await openIndex(storage, path, coverage).catch((error) => {
     if (!isNotFound(error)) throw error;
     return null;
   });
-  if (file === null) return true;
+  if (opened === null) return true;
+  const { index, file } = opened;
   try {
-    const place = async () => ({ file, start: 0, end: await file.size() });
-    const index = new IndexReader(path, place, new IndexCaches(), coverage);
     await index.loadFilter(await index.open());
     if (await isSame(file, run, sealed.indexesOf(run))) return true;
     // Reading all of it finds damage; otherwise it was made from something else.
@@ -36,6 +35,14 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
   } finally {
     await file.close();
   }
+}
+
+/** Opens the index of a run on its own. */
+export async function openIndex(storage: Storage, path: string, coverage: string) {
+  const file = await storage.open(path, "read");
+  const place = async () => ({ file, start: 0, end: await file.size() });
+  const index = new IndexReader(path, place, new IndexCaches(), coverage);
+  return { index, file, close: () => file.close() };
 }
 
 /** Whether a file has the index that these inputs have together. */

@@ -12,7 +12,7 @@ import {
 } from "../../../src/log/read/stream_counts.ts";
 import { readLines } from "../../../src/log/read/snapshot.ts";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
-import { SealedHistory } from "../../../src/log/segment/sealed_history.ts";
+import { type MergePlan, SealedHistory } from "../../../src/log/segment/sealed_history.ts";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { makeIndex, mergeNext } from "../../../src/log/sealing/index_merging.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
@@ -148,8 +148,8 @@ test("a listing that began before a merge goes on with the indexes that it remov
   const { history } = await openHistory(storage);
   const right = await streamsIn(history.streamSources());
   const listing = mergedStreams(history.streamSources(), "a s-2");
-  const maker = { make: (plan: Parameters<typeof makeIndex>[1]) => makeIndex(storage, plan) };
-  for (let merges = 0; merges < 8; merges++) await mergeNext(storage, history, maker);
+  const make = (plan: MergePlan) => makeIndex(storage, plan);
+  for (let merges = 0; merges < 8; merges++) await mergeNext(storage, history, make);
   const between = mergedStreams(history.streamSources(), "a s-2");
   await mergeAll(storage, history);
   for (const begun of [listing, between]) {
@@ -273,8 +273,8 @@ test("a merge whose input is damaged is given up with one report, and others go 
 test("a merge whose input is a damaged run makes that run again", async () => {
   const storage = new SimulatedDisk((await SEALED).storage.tree());
   const { history, reports } = await openHistory(storage);
-  const maker = { make: (plan: Parameters<typeof makeIndex>[1]) => makeIndex(storage, plan) };
-  await mergeNext(storage, history, maker);
+  const make = (plan: MergePlan) => makeIndex(storage, plan);
+  await mergeNext(storage, history, make);
   const [path] = indexPaths(storage.tree());
   await history.close();
   const tree = new Map(storage.tree());

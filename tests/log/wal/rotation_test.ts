@@ -41,7 +41,7 @@ test("a rotation needs no descriptor after its first rename", (context) =>
         sealing: {
           rotateBytes: 1,
           maker: {
-            make: () => Promise.reject(new Error("no thread")),
+            makeSegment: () => Promise.reject(new Error("no thread")),
             close: () => Promise.resolve(),
           },
         },
