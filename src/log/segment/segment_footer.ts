@@ -57,9 +57,14 @@ export interface SegmentFooter {
 
 /** Reads a segment's footer. @throws {SegmentError} if the file is not a segment. */
 export async function readFooter(file: FileReader, sizeBytes: number): Promise<SegmentFooter> {
-  const { metadata, start } = await readFileMetaData(file, sizeBytes);
+  const { footer, start } = await readFooterBytes(file, sizeBytes);
+  const { end } = parseThrift(footer, 0);
+  if (end !== footer.length - TRAILER_BYTES) {
+    throw new SegmentError("the footer has trailing bytes");
+  }
   try {
-    return checkFooter(metadata, start);
+    const options = { parsers: RAW_VALUES, geoparquet: false };
+    return checkFooter(parquetMetadata(footer, options), start);
   } catch (cause) {
     if (cause instanceof SegmentError) throw cause;
     // In a crafted footer, a member may have another type than the library declares.
@@ -80,7 +85,12 @@ function checkFooter(parquet: FileMetaData, footerStart: number): SegmentFooter 
     throw new SegmentError("the schema differs from the segment schema");
   }
   const rowGroups = checkRowGroups(parquet, chunk_crcs, metadata.index_start);
-  checkCounts(metadata, rowGroups, Number(parquet.num_rows));
+  const rows = Number(parquet.num_rows);
+  const counted = sumOf(rowGroups, (rowGroup) => rowGroup.rows);
+  if (counted !== rows || counted !== metadata.events) {
+    const found = `the footer has ${rows} rows and its row groups have ${counted}`;
+    throw new SegmentError(`${found}, but ${METADATA_KEY} says ${metadata.events} events`);
+  }
   return { metadata, index, rowGroups };
 }
 
@@ -174,18 +184,6 @@ function checkColumn(
   throw new SegmentError(`${name}: invalid column chunk: ${range}, expected byte ${within.start}`);
 }
 
-function checkCounts(
-  metadata: SegmentFooter["metadata"],
-  rowGroups: readonly RowGroup[],
-  rows: number,
-): void {
-  const counted = sumOf(rowGroups, (rowGroup) => rowGroup.rows);
-  if (counted !== rows || counted !== metadata.events) {
-    const found = `the footer has ${rows} rows and its row groups have ${counted}`;
-    throw new SegmentError(`${found}, but ${METADATA_KEY} says ${metadata.events} events`);
-  }
-}
-
 function eventId(bound: unknown): string {
   const id = bound instanceof Uint8Array && bound.length === UUID_BYTES ? uuidText(bound) : "";
   if (!isEventId(id)) throw new SegmentError("row group statistics for event_id are not event ids");
@@ -193,13 +191,13 @@ function eventId(bound: unknown): string {
 }
 
 /**
- * Reads a Parquet footer. Returns it with the file offset of its CRC-32.
+ * Returns the footer, its length and the magic bytes, and the file offset of their CRC-32.
  * @throws {SegmentError} if the file is damaged or not a segment.
  */
-async function readFileMetaData(
+async function readFooterBytes(
   file: FileReader,
   sizeBytes: number,
-): Promise<{ metadata: FileMetaData; start: number }> {
+): Promise<{ footer: Buffer; start: number }> {
   const bytesMin = MAGIC.length + FOOTER_CRC_BYTES + TRAILER_BYTES;
   if (sizeBytes < bytesMin) throw new SegmentError(`file is too short: ${sizeBytes} bytes`);
   const opening = await readRange(file, 0, MAGIC.length);
@@ -219,17 +217,7 @@ async function readFileMetaData(
   if (footerCrc(footer) !== checked.readUInt32LE()) {
     throw new SegmentError(`the footer at byte ${start} does not match its CRC-32`);
   }
-  return { metadata: parseFooter(footer, footerBytes), start };
-}
-
-function parseFooter(footer: Buffer, footerBytes: number): FileMetaData {
-  const { end } = parseThrift(footer, 0);
-  if (end !== footerBytes) throw new SegmentError("the footer has trailing bytes");
-  try {
-    return parquetMetadata(footer, { parsers: RAW_VALUES, geoparquet: false });
-  } catch (cause) {
-    throw new SegmentError(`malformed footer: ${(cause as Error).message}`, { cause });
-  }
+  return { footer, start };
 }
 
 /** @param footer the footer, its length and the magic bytes. */

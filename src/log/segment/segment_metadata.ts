@@ -56,21 +56,19 @@ const CHUNK_CRCS = /^(?:[0-9a-f]{8})+$/;
 
 /** Parses the JSON under METADATA_KEY. @throws {SegmentError} if it is invalid or not canonical. */
 export function decodeMetadata(text: string): SegmentMetadata {
-  const value = parse(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new SegmentError(`${METADATA_KEY}: ${(cause as Error).message}`, { cause });
+  }
   const isMetadata = hasEventFacts(value, ["chunk_crcs", "index_start", "index_bytes"]) &&
     value.batches <= value.events && isCount(value.index_start) && isCount(value.index_bytes) &&
-    Array.isArray(value.chunk_crcs) && value.chunk_crcs.every(isChunkCrcs);
+    Array.isArray(value.chunk_crcs) &&
+    value.chunk_crcs.every((crcs) => typeof crcs === "string" && CHUNK_CRCS.test(crcs));
   if (!isMetadata) throw new SegmentError(`${METADATA_KEY}: invalid segment metadata`);
   if (canonicalize(value) !== text) throw new SegmentError(`${METADATA_KEY}: not canonical JSON`);
   return value as unknown as SegmentMetadata;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new SegmentError(`${METADATA_KEY}: ${(error as Error).message}`, { cause: error });
-  }
 }
 
 /** Checks that the footer matches the manifest. @throws {SegmentError} */
@@ -93,10 +91,6 @@ export function hasEventFacts(
     others.every((name) => Object.hasOwn(value, name)) &&
     EVENT_FACTS.every((name) => FACT_CHECKS[name](members[name])) &&
     members.first_event_id <= members.last_event_id;
-}
-
-function isChunkCrcs(value: unknown): boolean {
-  return typeof value === "string" && CHUNK_CRCS.test(value);
 }
 
 /** Whether a value is a positive integer. */
