@@ -3,7 +3,7 @@ import { operationalError } from "../../src/commands/exit.ts";
 import { GENESIS_HEAD_HEX, HistoryChain } from "../../src/event/chain.ts";
 import { StoredEvent } from "../../src/log/line/stored_event.ts";
 import type { Log } from "../../src/log/log.ts";
-import { walkEvents } from "../../src/log/read/event_walk.ts";
+import { walkEvents } from "../../src/log/read/snapshot.ts";
 
 export class HeadWatch {
   readonly #wanted: string | undefined;

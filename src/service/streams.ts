@@ -8,7 +8,6 @@ import type { StreamSummary } from "../event/types.ts";
 import type { LogFiles } from "../log/sealing/log_files.ts";
 import { lineEventId, lineMembers } from "../log/line/stored_line.ts";
 import { isSourceKey } from "../log/index/stream_blocks.ts";
-import { walkEvents } from "../log/read/event_walk.ts";
 import {
   mergedStreams,
   namesOf,
@@ -16,7 +15,7 @@ import {
   streamKey,
   type StreamSource,
 } from "../log/read/stream_counts.ts";
-import type { LogFile } from "../log/read/snapshot.ts";
+import { type LogFile, walkEvents } from "../log/read/snapshot.ts";
 import { ScanTurn } from "../log/read/scan_turn.ts";
 import type { CommitFile } from "../log/wal/commit_file.ts";
 import { fileView } from "../log/wal/commit_file_view.ts";

@@ -1,7 +1,9 @@
 /** A consistent view of the log: its durable state at one moment. */
 import type { Buffer } from "node:buffer";
-import type { EventFilter } from "../line/stored_line.ts";
-import type { ScanMemory } from "./scan_memory.ts";
+import { READ_CHUNK_BYTES } from "../../limits.ts";
+import { LF } from "../line/line_bytes.ts";
+import { type EventFilter, isHeaderLine } from "../line/stored_line.ts";
+import { ScanMemory } from "./scan_memory.ts";
 import type { StreamSource } from "./stream_counts.ts";
 
 /** The events that a reader wants from a file. The file may return others as well. */
@@ -50,4 +52,19 @@ export async function* readLines(
     yield* file.lines(wanted);
     if (await endsAfter(file)) return;
   }
+}
+
+/** Calls `visit` with the start of each event line, in log order, until it returns false. */
+export async function walkEvents(
+  file: LogFile,
+  visit: (chunk: Buffer, lineStart: number) => boolean,
+): Promise<void> {
+  const memory = new ScanMemory();
+  const wanted = { after: undefined, filter: {}, wantedBytes: () => READ_CHUNK_BYTES, memory };
+  for await (const chunk of readLines([file], wanted)) {
+    for (let start = 0; start < chunk.length; start = chunk.indexOf(LF, start) + 1) {
+      if (!isHeaderLine(chunk, start) && !visit(chunk, start)) return;
+    }
+  }
+  memory.release();
 }

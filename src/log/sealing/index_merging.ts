@@ -41,9 +41,9 @@ export async function makeIndex(
     const writer = new FileWriter(file);
     await mergeIndexes(sources, run.coverage, async (bytes) => {
       writer.appendBytes(bytes);
-      if (writer.index >= WRITE_BYTES) await writer.flush();
+      if (writer.index >= WRITE_BYTES) await writer.writeOut();
     }, throttle);
-    await writer.flush();
+    await writer.writeOut();
     await file.sync();
   } finally {
     for (const file of opened) await file.close();

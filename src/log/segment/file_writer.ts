@@ -17,8 +17,6 @@ export class FileWriter extends ByteWriter {
   readonly #hash: Hash = createHash("sha256");
   #writtenBytes = 0;
   #syncedBytes = 0;
-  /** Receives the bytes of each row group, and their file offset, before they are written. */
-  onRowGroup: (bytes: Uint8Array, offset: number) => void = () => {};
 
   constructor(file: StorageFile) {
     super(INITIAL_BYTES);
@@ -30,9 +28,8 @@ export class FileWriter extends ByteWriter {
     return this.#writtenBytes;
   }
 
-  /** Called by `ParquetWriter` after each row group. */
-  async flush(): Promise<void> {
-    this.onRowGroup(this.getBytes(), this.#writtenBytes);
+  /** Writes the bytes that were collected. */
+  async writeOut(): Promise<void> {
     await this.#write(this.getBytes());
     this.index = 0;
   }

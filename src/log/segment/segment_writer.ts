@@ -44,7 +44,7 @@ export interface SegmentBounds {
 }
 
 export interface WriteSegmentOptions {
-  /** Chain head before the first event, 64 lowercase hex digits. */
+  /** Chain head before the first event. */
   previousHead: string;
   bounds?: SegmentBounds | undefined;
   /** Called after each row group; may block. */
@@ -188,17 +188,25 @@ export class RowGroupWriter {
       schema: [...SEGMENT_SCHEMA],
       createdBy: `service version ${VERSION}`,
     });
-    file.onRowGroup = (bytes, offset) => void this.#chunkCrcs.push(this.#crcsOf(bytes, offset));
   }
 
   /** Writes the next row group. */
   async write(rows: RowGroupRows): Promise<void> {
+    const start = this.#file.offset;
     await this.#parquet.write({
       columnData: COLUMN_NAMES.map((name) => columnOf(name, rows)),
       rowGroupSize: rows.rows,
       // One page per column chunk.
       pageSize: 0,
     });
+    const bytes = this.#file.getBytes().subarray(start - this.#file.offset);
+    const crcs = this.#parquet.row_groups.at(-1)!.columns.map(({ file_offset, meta_data }) => {
+      const at = Number(file_offset) - start;
+      const crc = crc32(bytes.subarray(at, at + Number(meta_data!.total_compressed_size)));
+      return crc.toString(16).padStart(8, "0");
+    });
+    this.#chunkCrcs.push(crcs.join(""));
+    await this.#file.writeOut();
   }
 
   /** Writes the index and the footer. @param index the segment's own index, over all rows. */
@@ -212,16 +220,6 @@ export class RowGroupWriter {
     this.#file.appendBytes(index);
     this.#parquet.kvMetadata = [{ key: METADATA_KEY, value: canonicalize(metadata) }];
     await this.#parquet.finish();
-  }
-
-  /** @param bytes the last row group. @param offset its file offset. */
-  #crcsOf(bytes: Uint8Array, offset: number): string {
-    const crcs = this.#parquet.row_groups.at(-1)!.columns.map(({ file_offset, meta_data }) => {
-      const start = Number(file_offset) - offset;
-      const crc = crc32(bytes.subarray(start, start + Number(meta_data!.total_compressed_size)));
-      return crc.toString(16).padStart(8, "0");
-    });
-    return crcs.join("");
   }
 }
 
