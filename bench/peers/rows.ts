@@ -3,8 +3,8 @@ import { BatchRequest, BENCH_SOURCE } from "../support/requests.ts";
 import { INGEST_LOADS } from "../support/workloads.ts";
 import type { LoadTimes, Measurement } from "./measurement.ts";
 
-/** A measured subject. A floor is a bare server, and a goal is only a figure. */
-export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "floor" | "goal";
+/** A measured subject. A goal is only a figure. */
+export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "goal";
 
 /** One way to do the work of a row. */
 export interface Variant {

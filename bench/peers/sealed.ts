@@ -13,7 +13,7 @@ import { appendKeyed, withDeployment } from "../support/with_deployment.ts";
 import { keyWorkload, replayWorkload } from "../support/workloads.ts";
 import { type Series, takeTurns } from "./comparison.ts";
 import { type Measurement, measurementOf } from "./measurement.ts";
-import { measureWorkloads, withServed } from "./ours.ts";
+import { measureWorkloads } from "./ours.ts";
 import { runPeer } from "./peer_process.ts";
 import { fillKeyed, measureLookups, withPostgres } from "./postgres.ts";
 import { type BenchContext, PAGE_EVENTS, type Variant } from "./rows.ts";
@@ -42,8 +42,7 @@ export async function measureSealed(
   return await withDeployment({ serverRuntime, parent: context.folder }, async (deployment) => {
     const command = (name: string, count: number) => () =>
       measureCommand(count, () => deployment.run([name], () => null));
-    const served = (workload: Workload) => () =>
-      withServed(deployment, (server) => measureWorkloads([workload], server, context));
+    const served = (workload: Workload) => () => measureWorkloads([workload], deployment, context);
     let firstBatch = 0;
     const copy = async () => {
       await appendKeyed(deployment, { firstBatch, batches, batchEvents: PAGE_EVENTS });

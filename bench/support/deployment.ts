@@ -181,7 +181,7 @@ function v8FlagsOf(checkout: string): string[] {
 }
 
 /** Whether a service answers on a socket. */
-export async function answers(socketPath: string): Promise<boolean> {
+async function answers(socketPath: string): Promise<boolean> {
   try {
     const client = await RawClient.connect(socketPath);
     const { status } = await client.exchange(pageRequest(null, 1)).finally(() => client.close());

@@ -120,19 +120,6 @@ export function replayWorkload({ events, pageEvents }: ReplayedLog): Workload {
   };
 }
 
-/** Reads the same full page repeatedly. */
-export function pageWorkload(after: string | null, pageEvents: number): Workload {
-  const request: Buffer = pageRequest(after, pageEvents);
-  return {
-    next: () => request,
-    accept(response) {
-      requireOk(response);
-      return pageEvents;
-    },
-    bytes: (_, response) => response.bodyBytes,
-  };
-}
-
 /** Step between lookups. It is coprime to most counts, so consecutive ones are not neighbors. */
 export const KEY_STEP = 7919;
 
