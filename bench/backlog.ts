@@ -2,7 +2,7 @@
  * Appends events, each in a stream of its own, faster than they can be sealed, and reports memory,
  * the responses, and how long sealing takes to catch up. See README.md in this directory.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -12,7 +12,7 @@ import type { Deployment, Server } from "./support/deployment.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
-import { postRequest } from "./support/requests.ts";
+import { digits, getRequest, RequestTemplate } from "./support/requests.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 
@@ -30,35 +30,26 @@ const WAITING_MS = 1000;
 
 /** A `POST /v1/events` whose events have streams of their own. */
 class OwnStreamsRequest {
-  readonly #bytes: Buffer;
-  readonly #numbersAt: number[] = [];
+  readonly #template: RequestTemplate;
 
   constructor(events: number) {
     const placeholder = "#".repeat(NUMBER_DIGITS);
-    this.#bytes = postRequest({
-      batch_id: `batch-${placeholder}`,
-      source: `batches-of-${events}`,
-      events: Array.from({ length: events }, () => ({
-        stream: `stream-${placeholder}`,
-        record_key: "key",
-        kind: "created",
-        payload: 1,
-      })),
-    });
-    for (let at = this.#bytes.indexOf(placeholder); at >= 0;) {
-      this.#numbersAt.push(at);
-      at = this.#bytes.indexOf(placeholder, at + 1);
-    }
+    const stream = `stream-${placeholder}`;
+    const event = { stream, record_key: "key", kind: "created", payload: 1 };
+    const source = `batches-of-${events}`;
+    const batch = { batch_id: placeholder, source, events: new Array(events).fill(event) };
+    this.#template = new RequestTemplate(batch, [placeholder]);
   }
 
   /** The request of batch `number`, until the next call. */
   of(number: number): Buffer {
-    for (const [place, at] of this.#numbersAt.entries()) {
+    const count = this.#template.count(0);
+    for (let place = 0; place < count; place++) {
       // Multiplying by an odd number spreads the streams over the whole range of names.
-      const stream = Math.imul(number * this.#numbersAt.length + place, 0x9e3779b1) >>> 0;
-      this.#bytes.write(`${stream}`.padStart(NUMBER_DIGITS, "0"), at, "latin1");
+      const stream = Math.imul(number * count + place, 0x9e3779b1) >>> 0;
+      this.#template.write(0, digits(stream, NUMBER_DIGITS), place, place + 1);
     }
-    return this.#bytes;
+    return this.#template.bytes;
   }
 }
 
@@ -90,7 +81,7 @@ async function append(socketPath: string, load: Load, nextBatch: () => number | 
 async function list(socketPath: string, load: Load): Promise<void> {
   const client = await RawClient.connect(socketPath);
   const request = new OwnStreamsRequest(1);
-  const page = Buffer.from("GET /v1/streams?limit=1 HTTP/1.1\r\nHost: bench\r\n\r\n");
+  const page = getRequest("/v1/streams?limit=1");
   for (let number = 2 ** 31; !load.isOver; number++) {
     await client.exchange(request.of(number));
     const startMs = performance.now();

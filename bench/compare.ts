@@ -5,28 +5,30 @@
  */
 import { once } from "node:events";
 import { cp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
 import type { Manifest } from "../src/log/segment/manifest.ts";
 import { sumOf } from "../src/sum.ts";
-import {
-  Deployment,
-  ownRuntime,
-  ROTATE_NEVER_BYTES,
-  type RuntimeName,
-} from "./support/deployment.ts";
+import { Deployment, ROTATE_NEVER_BYTES, type RuntimeName } from "./support/deployment.ts";
+import { probeDisk } from "./support/disk_probe.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { answerTimes, ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
 import { runLoad, type Workload } from "./support/load.ts";
-import { positive, progress, runBench, runtimeNamed } from "./support/options.ts";
+import {
+  type BenchOptions,
+  parseBenchOptions,
+  positive,
+  progress,
+  runBench,
+} from "./support/options.ts";
 import { RawClient } from "./support/raw_client.ts";
-import { formatTable, rounded, type Row } from "./support/report.ts";
-import { keyRequest, NO_STREAMS_REQUEST } from "./support/requests.ts";
+import { makeReport, publish, rounded, type Row } from "./support/report.ts";
+import { getRequest, keyRequest } from "./support/requests.ts";
 import { appendKeyed, withServer } from "./support/with_deployment.ts";
 import {
   INGEST_LOADS,
@@ -37,6 +39,8 @@ import {
 } from "./support/workloads.ts";
 import { median } from "../tools/support/median.ts";
 
+const DEFAULT_ARGS = ["--seconds", "3", "--events", "200000"];
+const ROUNDS = "5";
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 const KEYS_ASKED = 50;
@@ -49,22 +53,16 @@ const SEALED_WINDOWS = 5;
 /** Tail size at which the server seals, small enough for several seals per measurement. */
 const SEALED_ROTATE_BYTES = TAIL_ROTATE_BYTES / 8;
 
-interface CompareOptions {
-  /** The other checkout, if there is one. */
-  base: string | undefined;
-  serverRuntime: RuntimeName;
-  rounds: number;
-  measureMs: number;
+interface CompareOptions extends BenchOptions {
   /** Number of events in the log that is replayed, sealed and verified. */
   events: number;
-  /** Substrings of row names to measure; empty for all. */
-  rows: string[];
 }
 
 /** One of the two checkouts, with its own log, which is never modified. */
 interface Side {
   checkout: string;
   runtime: RuntimeName;
+  parent: string | undefined;
   unsealed: Deployment;
   sealed: Deployment;
 }
@@ -101,33 +99,11 @@ const MEASUREMENTS: Record<string, Measurement> = {
   "start": startTimes,
 };
 
-function parseOptions(args: string[]): CompareOptions {
-  const { values } = parseArgs({
-    args,
-    options: {
-      "base": { type: "string" },
-      "server-runtime": { type: "string", default: ownRuntime() },
-      "rounds": { type: "string", default: "5" },
-      "seconds": { type: "string", default: "3" },
-      "events": { type: "string", default: "200000" },
-      "rows": { type: "string", default: "" },
-    },
-  });
-  return {
-    base: values.base === undefined ? undefined : resolve(values.base),
-    serverRuntime: runtimeNamed(values["server-runtime"]),
-    rounds: positive("--rounds", values.rounds),
-    measureMs: positive("--seconds", values.seconds) * 1000,
-    events: Math.ceil(positive("--events", values.events) / BATCH_EVENTS) * BATCH_EVENTS,
-    rows: values.rows === "" ? [] : values.rows.split(","),
-  };
-}
-
 async function fresh<Result>(
   side: Side,
   use: (deployment: Deployment) => Promise<Result>,
 ): Promise<Result> {
-  const deployment = await Deployment.create(side.runtime, undefined, side.checkout);
+  const deployment = await Deployment.create(side.runtime, side.parent, side.checkout);
   try {
     return await use(deployment);
   } finally {
@@ -207,6 +183,10 @@ async function measureReplay(
 /** Lists no streams, again and again, while another client replays segments. */
 function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise<Values> {
   const { events, measureMs } = options;
+  const question = {
+    request: getRequest("/v1/streams?source=none"),
+    expected: '"streams":[]',
+  };
   return withServer(sealed, async ({ pid: serverPid }) => {
     const { socketPath } = sealed;
     const client = await RawClient.connect(socketPath);
@@ -218,7 +198,6 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
     let isDone = false;
     const load = once(replay, "exit").finally(() => isDone = true);
     while (!isDone) {
-      const question = { request: NO_STREAMS_REQUEST, expected: '"streams":[]' };
       latencies.record((await ask(client, question)).tookMs);
       await delay(STREAMS_PAUSE_MS);
     }
@@ -317,16 +296,16 @@ async function startTimes({ unsealed }: Side): Promise<Values> {
 
 /** Fills a log whose events stay in the tail, and seals a copy. */
 async function prepareSide(checkout: string, options: CompareOptions): Promise<Side> {
-  const { serverRuntime: runtime, events } = options;
+  const { serverRuntime: runtime, events, parent } = options;
   progress(`filling ${events} events: ${checkout}`);
-  const unsealed = await Deployment.create(runtime, undefined, checkout);
+  const unsealed = await Deployment.create(runtime, parent, checkout);
   const batches = events / BATCH_EVENTS;
   await appendKeyed(unsealed, { batches, batchEvents: BATCH_EVENTS });
   const folder = `${unsealed.folder}-sealed`;
   await copyLog(unsealed.folder, folder);
   const sealed = await Deployment.at(folder, runtime, checkout);
   await sealed.run(["seal"], () => null);
-  return { checkout, runtime, unsealed, sealed };
+  return { checkout, runtime, parent, unsealed, sealed };
 }
 
 async function copyLog(from: string, to: string): Promise<void> {
@@ -343,13 +322,12 @@ async function measureRound(
   rounds: Rounds,
   order: number[],
 ): Promise<void> {
-  const isWanted = (name: string) =>
-    options.rows.length === 0 || options.rows.some((row) => name.includes(row));
-  for (const [name, measure] of Object.entries(MEASUREMENTS)) {
-    if (!isWanted(name)) continue;
+  for (const name of options.rows) {
     progress(name);
     for (const place of order) {
-      for (const [row, value] of Object.entries(await measure(sides[place]!, options))) {
+      for (
+        const [row, value] of Object.entries(await MEASUREMENTS[name]!(sides[place]!, options))
+      ) {
         if (!rounds.has(row)) rounds.set(row, sides.map(() => []));
         rounds.get(row)![place]!.push(value);
       }
@@ -376,21 +354,27 @@ function rowOf(row: string, [ours, base]: number[][]): Row {
 }
 
 await runBench(async () => {
-  const options = parseOptions(process.argv.slice(2));
+  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
+  const given = parseBenchOptions(args, Object.keys(MEASUREMENTS), ["base", "rounds"]);
+  const events = Math.ceil(given.events! / BATCH_EVENTS) * BATCH_EVENTS;
+  const options: CompareOptions = { ...given, events };
+  const { serverRuntime, own: { base, rounds: roundsText = ROUNDS } } = options;
+  const roundsMax = positive("--rounds", roundsText);
   const sides: Side[] = [];
   try {
     sides.push(await prepareSide(resolve(import.meta.dirname!, ".."), options));
-    if (options.base !== undefined) sides.push(await prepareSide(options.base, options));
+    if (base !== undefined) sides.push(await prepareSide(resolve(base), options));
     const rounds: Rounds = new Map();
-    for (let round = 1; round <= options.rounds; round++) {
-      progress(`round ${round} of ${options.rounds}`);
+    for (let round = 1; round <= roundsMax; round++) {
+      progress(`round ${round} of ${roundsMax}`);
       // The order alternates, because going first may be an advantage.
       const order = [...sides.keys()];
       await measureRound(sides, options, rounds, round % 2 === 0 ? order.reverse() : order);
     }
     const rows = [...rounds].map(([row, values]) => rowOf(row, values));
-    const base = options.base === undefined ? "" : `, base ${options.base}`;
-    process.stdout.write(`server on ${options.serverRuntime}${base}\n\n${formatTable(rows)}`);
+    const name = base === undefined ? "compare" : `compare with ${base}`;
+    const disk = probeDisk(options.parent ?? tmpdir());
+    await publish(makeReport(name, serverRuntime, disk, rows), options.jsonPath);
   } finally {
     for (const { unsealed, sealed } of sides) {
       await unsealed.remove();

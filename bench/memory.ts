@@ -38,7 +38,7 @@ async function measureRow(
     return {
       row,
       "clients": workloads.length + followFrom.length,
-      "requests/s": rounded(load.requests / load.seconds, 1),
+      "requests/s": rounded(load.latencies.count / load.seconds, 1),
       "appended events/s": Math.round(load.events / load.seconds),
       "after start MB": megabytes(startBytes),
       "at the end MB": megabytes(memoryBytes(pid)),

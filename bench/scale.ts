@@ -1,48 +1,51 @@
 /**
- * Measures which costs grow with the log. Builds logs of several sizes through the HTTP API, seals
- * them and sends each the same requests. The table shows the results side by side. See README.md
- * in this directory.
+ * Measures which costs grow with the log. Builds logs of several sizes, seals them and sends each
+ * the same requests. The table shows the results side by side. See README.md in this directory.
  */
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import process from "node:process";
-import { askLog } from "./scale/ask.ts";
+import { askLog, PARTS } from "./scale/ask.ts";
 import { buildLog, fillTail } from "./scale/build.ts";
 import { keptDeployment, readFacts } from "./scale/built_log.ts";
 import { type Figures, sideBySide } from "./scale/figures.ts";
-import { parseScaleOptions, type ScaleOptions } from "./scale/options.ts";
+import { shapeNamed } from "./scale/history.ts";
 import type { Deployment } from "./support/deployment.ts";
 import { probeDisk } from "./support/disk_probe.ts";
-import { progress, runBench } from "./support/options.ts";
+import {
+  type BenchOptions,
+  parseBenchOptions,
+  positive,
+  progress,
+  runBench,
+} from "./support/options.ts";
 import { makeReport, publish } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 
-/** Builds the log if it does not exist; keeps it if requested. */
-async function measureSize(events: number, options: ScaleOptions): Promise<Figures> {
-  const { keep, shape, serverRuntime } = options;
-  if (keep === undefined) {
-    return await withDeployment(options, (deployment) => measureIn(deployment, events, options));
-  }
-  const deployment = await keptDeployment(keep, `${shape}-${events}`, serverRuntime);
-  return await measureIn(deployment, events, options);
-}
+const DEFAULT_ARGS = ["--events", "1e5,1e6,1e7"];
+/** Nearly full. */
+const TAIL_MB = "56";
 
-async function measureIn(
-  deployment: Deployment,
-  events: number,
-  options: ScaleOptions,
-): Promise<Figures> {
-  const { shape, tailBytes } = options;
-  const facts = await readFacts(deployment);
-  const log = facts === null ? await buildLog(deployment, shape, events) : { deployment, facts };
-  await fillTail(log, tailBytes);
-  progress(`measuring the log of ${events} events`);
-  return await askLog(log, options);
+/** Builds the log if it does not exist; keeps it if requested. */
+async function measureSize(events: number, options: BenchOptions): Promise<Figures> {
+  const { serverRuntime, own: { keep, shape = "batch", "tail-mb": tailMb = TAIL_MB } } = options;
+  const measureIn = async (deployment: Deployment) => {
+    const facts = await readFacts(deployment);
+    const log = facts === null
+      ? await buildLog(deployment, shapeNamed(shape), events)
+      : { deployment, facts };
+    await fillTail(log, positive("--tail-mb", tailMb) * 1e6);
+    progress(`measuring the log of ${events} events`);
+    return await askLog(log, options);
+  };
+  if (keep === undefined) return await withDeployment(options, measureIn);
+  return await measureIn(await keptDeployment(keep, `${shape}-${events}`, serverRuntime));
 }
 
 await runBench(async () => {
-  const options = parseScaleOptions(process.argv.slice(2));
-  const { serverRuntime, sizes, shape, jsonPath, keep, parent } = options;
+  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
+  const options = parseBenchOptions(args, PARTS, ["shape", "keep", "tail-mb"]);
+  const { serverRuntime, sizes, jsonPath, parent, own: { keep, shape = "batch" } } = options;
   if (keep !== undefined) await mkdir(keep, { recursive: true });
   const disk = probeDisk(keep ?? parent ?? tmpdir());
   const columns: { name: string; figures: Figures }[] = [];

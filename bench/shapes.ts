@@ -15,10 +15,11 @@ import {
   conditionalWorkload,
   ingestWorkload,
   requireOk,
+  type StreamEvents,
   streamWorkload,
   zipfWorkload,
 } from "./support/workloads.ts";
-import { eventsRequest, type StreamEvents } from "./support/requests.ts";
+import { getRequest } from "./support/requests.ts";
 import type { RawResponse } from "./support/response_parser.ts";
 import { median } from "../tools/support/median.ts";
 
@@ -77,13 +78,12 @@ function clientsWith(bytes: number, count: number): Form {
 
 /** One client that requests the same page again and again. */
 function pages(query: string): Form {
-  const request = eventsRequest(`${query}limit=${PAGE_EVENTS}`);
+  const request = getRequest(`/v1/events?${query}limit=${PAGE_EVENTS}`);
   const accept = (response: RawResponse) => {
     requireOk(response);
     return PAGE_EVENTS;
   };
-  return (window) =>
-    runLoad({ ...window, workloads: [{ next: () => request, accept, bytes: () => 0 }] });
+  return (window) => runLoad({ ...window, workloads: [{ next: () => request, accept }] });
 }
 
 /** The first form, while the other one also runs. */
@@ -140,7 +140,7 @@ const SHAPES: Record<string, Shape> = {
         ...window,
         measureMs: FILL_MS,
         eventsMax: 1e6,
-        workloads: [ingestWorkload("fill", PAGE_EVENTS, () => ONE_KEY)],
+        workloads: [ingestWorkload("fill", PAGE_EVENTS, ONE_KEY)],
       }),
     plain: pages(""),
     shaped: pages(`record_key=${ONE_KEY}&`),

@@ -79,14 +79,13 @@ function workloadOf(
 
 /** Returns batches of one event, each in the next stream and with a unique key. */
 function singles(facts: LogFacts): Workload {
-  const requests = new BulkBatches(1);
+  const requests = new BulkBatches("single");
   return {
     next: () => requests.request(facts.nextBatch++),
     accept(response) {
       requireCommitted(response);
       return 1;
     },
-    bytes: (sent) => sent.length,
   };
 }
 
@@ -97,7 +96,6 @@ function questions(next: () => Buffer): Workload {
       requireOk(response);
       return 0;
     },
-    bytes: (_, response) => response.bodyBytes,
   };
 }
 

@@ -114,7 +114,7 @@ const measureReplay: Measure = async ({ socketPath, pid: serverPid }, context) =
       socket.removeAllListeners("data").removeAllListeners("close");
       if (bytes < PAGE_EVENTS * text.length) return failed(new Error(`a page has ${bytes} bytes`));
       from = (from + PAGE_EVENTS) % replayEvents;
-      done(PAGE_EVENTS, bytes);
+      done(PAGE_EVENTS);
     };
     socket.on("data", take).on("close", () => failed(new Error("Redis closed the connection")));
     socket.write(`XRANGE ${STREAM} 0-${from + 1} + COUNT ${PAGE_EVENTS}\r\nPING\r\n`);

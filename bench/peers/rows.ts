@@ -1,5 +1,5 @@
 /** The rows in the comparison: what each measures, and the figures that are compared. */
-import { BatchRequest, BENCH_SOURCE } from "../support/requests.ts";
+import { BENCH_SOURCE, typicalEvents } from "../support/requests.ts";
 import { INGEST_LOADS } from "../support/workloads.ts";
 import type { LoadTimes, Measurement } from "./measurement.ts";
 
@@ -57,7 +57,5 @@ export type BenchEvent = Record<string, unknown>;
 
 /** Returns the events in a batch for the service. */
 export function eventsOf(count: number): BenchEvent[] {
-  const request = new BatchRequest("", count).next();
-  const { events } = JSON.parse(request.toString("utf8", request.indexOf("\r\n\r\n")));
-  return events.map((event: BenchEvent) => ({ source: BENCH_SOURCE, ...event }));
+  return typicalEvents(count).map((event) => ({ source: BENCH_SOURCE, ...event }));
 }

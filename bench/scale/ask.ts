@@ -1,14 +1,13 @@
 /** All measurements of a built log: startup, requests over the socket, and `verify`. */
-import type { Deployment, RuntimeName, Server } from "../support/deployment.ts";
+import type { Deployment } from "../support/deployment.ts";
 import { logBytes, sealedPart, tailBytes } from "../support/log_files.ts";
-import { progress } from "../support/options.ts";
-import { memoryBytes, peakMemoryBytes } from "../support/process_stats.ts";
+import { type BenchOptions, progress } from "../support/options.ts";
+import { peakMemoryBytes } from "../support/process_stats.ts";
 import { RawClient } from "../support/raw_client.ts";
 import { megabytes, rounded } from "../support/report.ts";
 import { withDeployment, withServer } from "../support/with_deployment.ts";
 import { type BuiltLog, type LogFacts, writeFacts } from "./built_log.ts";
 import type { Figures } from "./figures.ts";
-import type { Part, ScaleOptions } from "./options.ts";
 import {
   askDuplicates,
   askKeys,
@@ -20,16 +19,18 @@ import {
 } from "./questions.ts";
 import { median } from "../../tools/support/median.ts";
 
-export async function askLog(log: BuiltLog, options: ScaleOptions): Promise<Figures> {
+export const PARTS = ["starts", "questions", "verify", "chain"] as const;
+
+export async function askLog(log: BuiltLog, options: BenchOptions): Promise<Figures> {
   const { deployment } = log;
-  const measurements: Record<Part, () => Promise<Figures>> = {
+  const measurements: Record<string, () => Promise<Figures>> = {
     starts: () => measureStarts(deployment, options.starts),
     questions: () => askServer(log, options),
     verify: () => measureVerify("verify", ["verify"], deployment),
     chain: () => measureVerify("verify --chain", ["verify", "--chain"], deployment),
   };
   let figures: Figures = { ...await describeLog(log), ...log.facts.figures };
-  for (const part of options.parts) figures = { ...figures, ...await measurements[part]() };
+  for (const part of options.rows) figures = { ...figures, ...await measurements[part]!() };
   return figures;
 }
 
@@ -62,34 +63,32 @@ async function measureStarts(deployment: Deployment, starts: number): Promise<Fi
   };
 }
 
-async function askServer(log: BuiltLog, options: ScaleOptions): Promise<Figures> {
+async function askServer(log: BuiltLog, options: BenchOptions): Promise<Figures> {
   const { deployment, facts } = log;
   facts.askings++;
   await writeFacts(log);
   return await withEmptyLog(options, (emptyLog) =>
-    withServer(deployment, async (server) => {
+    withServer(deployment, async ({ pid }) => {
       const client = await RawClient.connect(deployment.socketPath);
-      const figures = await askAllKinds({ client, emptyLog, server, facts }, options.replayMs);
+      const figures = await askAllKinds({ client, emptyLog, facts }, options.measureMs);
       client.close();
       await writeFacts(log);
-      return figures;
+      return { ...figures, "serve peak MB": megabytes(peakMemoryBytes(pid)) };
     }));
 }
 
 interface Asked {
   client: RawClient;
   emptyLog: RawClient;
-  server: Server;
   facts: LogFacts;
 }
 
-/** Measures each kind of request, and the server's memory after it. */
+/** Measures each kind of request. */
 async function askAllKinds(
-  { client, emptyLog, server: { pid }, facts }: Asked,
+  { client, emptyLog, facts }: Asked,
   replayMs: number,
 ): Promise<Figures> {
   const kinds: [string, () => Promise<Figures>][] = [
-    ["the start", () => Promise.resolve({})],
     ["pages", () => askPages(client, facts)],
     ["keys", () => askKeys(client, facts)],
     ["new batches", () => askNewBatches(client, emptyLog, facts.askings)],
@@ -99,17 +98,15 @@ async function askAllKinds(
     ["replay", () => askReplay(client, replayMs)],
   ];
   let figures: Figures = {};
-  const memory: Figures = {};
   for (const [name, askKind] of kinds) {
     progress(name);
     figures = { ...figures, ...await askKind() };
-    memory[`serve after ${name} MB`] = megabytes(memoryBytes(pid));
   }
-  return { ...figures, ...memory, "serve peak MB": megabytes(peakMemoryBytes(pid)) };
+  return figures;
 }
 
 async function withEmptyLog<T>(
-  options: { serverRuntime: RuntimeName; parent: string | undefined },
+  options: BenchOptions,
   use: (client: RawClient) => Promise<T>,
 ): Promise<T> {
   return await withDeployment(options, (deployment) =>

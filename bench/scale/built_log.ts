@@ -32,23 +32,6 @@ export interface BuiltLog {
   facts: LogFacts;
 }
 
-/** What a builder appended. */
-export interface BuiltHistory {
-  old: LogFacts["oldStreams"];
-  /** Batches in the bulk. */
-  batches: number;
-  positions: string[];
-  figures: Figures;
-}
-
-/** Number of remembered positions in the history. */
-const POSITIONS = 1000;
-
-/** Returns the distance between batches whose positions are remembered. */
-export function batchesPerPosition(batches: number): number {
-  return Math.max(1, Math.floor(batches / POSITIONS));
-}
-
 /** Returns the event at a given share of the bulk. */
 export function positionAt({ positions }: LogFacts, share: number): string {
   return positions[Math.floor(positions.length * share)]!;

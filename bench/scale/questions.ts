@@ -5,7 +5,7 @@
 import { type AnswerTimes, answerTimes, ask, type Question } from "../support/exchange.ts";
 import type { RawClient } from "../support/raw_client.ts";
 import { rounded } from "../support/report.ts";
-import { pageRequest } from "../support/requests.ts";
+import { pageRequest, postRequest } from "../support/requests.ts";
 import { pagePosition } from "../support/workloads.ts";
 import { type LogFacts, positionAt } from "./built_log.ts";
 import type { Figures } from "./figures.ts";
@@ -105,7 +105,7 @@ export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figur
 
 /** Sends duplicates of batches in the bulk. */
 export async function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const requests = BulkBatches.of(facts.shape);
+  const requests = new BulkBatches(facts.shape);
   const times = await askAll(client, QUESTIONS, (number) => ({
     request: requests.request(number * STEP % facts.bulkBatches),
     expected: '"status":"duplicate"',
@@ -125,12 +125,8 @@ export async function askNewBatches(
 ): Promise<Figures> {
   const question = (kind: string, number: number, expectedFrontier?: string): Question => {
     const batchId = `${kind}-${asking}-${number}`;
-    const request = singleBatch({
-      batchId,
-      source: "new",
-      stream: "new",
-      ...expectedFrontier === undefined ? {} : { expectedFrontier },
-    });
+    const batch = singleBatch({ batchId, source: "new", stream: "new", expectedFrontier });
+    const request = postRequest(batch);
     return expectedFrontier === undefined
       ? { request, expected: COMMITTED }
       : { request, expected: CONFLICT, status: 409 };
@@ -168,7 +164,8 @@ export async function askPreconditions(client: RawClient, facts: LogFacts): Prom
     const [stream, expectedFrontier] = old[number]!;
     const batchId = `${stream}-${facts.askings}`;
     delete facts.oldStreams[stream];
-    const request = singleBatch({ batchId, source: OLD_SOURCE, stream, expectedFrontier });
+    const batch = singleBatch({ batchId, source: OLD_SOURCE, stream, expectedFrontier });
+    const request = postRequest(batch);
     return { request, expected: COMMITTED };
   });
   return told("precondition, old stream", times);

@@ -45,21 +45,16 @@ const VARIABLES: Record<RuntimeName, string> = {
   executable: "SERVICE_EXECUTABLE",
 };
 
-/** Returns the current runtime. */
-export function ownRuntime(): RuntimeName {
-  return THIS_RUNTIME;
-}
-
 /**
  * Returns the path in the runtime's variable. By default, returns the path of the current
  * executable, or the runtime's name for a lookup in PATH.
  * @throws {Error} if the compiled executable has no path.
  */
-export function executableOf(runtime: RuntimeName): string {
+function executableOf(runtime: RuntimeName): string {
   const named = process.env[VARIABLES[runtime]];
   if (named !== undefined) return named;
   if (runtime === "executable") throw new Error("SERVICE_EXECUTABLE must name the executable");
-  return runtime === ownRuntime() ? process.execPath : runtime;
+  return runtime === THIS_RUNTIME ? process.execPath : runtime;
 }
 
 /** Figures for a command. */
@@ -146,7 +141,7 @@ export class Deployment {
 
   #spawn(args: string[], script: string = CLI, v8Flags: string[] = []): Spawned {
     const isProgram = script === CLI || this.#runtime !== "executable";
-    const runtime = isProgram ? this.#runtime : ownRuntime();
+    const runtime = isProgram ? this.#runtime : THIS_RUNTIME;
     const program = [executableOf(runtime), ...this.#programArgs(runtime, script, v8Flags)];
     // Runs inside the checkout, so that both runtimes find its packages.
     const options: CliOptions = { cwd: this.#checkout, timeoutMs: null };
