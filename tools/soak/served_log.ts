@@ -23,8 +23,8 @@ import {
   spawnServe,
   untilReady,
 } from "../support/program.ts";
-import { Gate, gatedClient } from "./gate.ts";
-import { claim, Violation } from "./violation.ts";
+import { type Gate, gatedClient } from "./gate.ts";
+import { claim, claimInTime, Violation } from "./violation.ts";
 
 /** The root of the repository. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -36,7 +36,7 @@ export interface ServedLogOptions {
   runtimes: readonly RuntimeName[];
   random: Random;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
-  rotateBytes?: number | undefined;
+  rotateBytes?: number;
   /** Called when the process exits unexpectedly. */
   onFailure: (error: Error) => void;
 }
@@ -51,7 +51,7 @@ export class ServedLog {
   /** All running processes. */
   readonly #running = new Set<Spawned>();
   #runtime: RuntimeName;
-  readonly #gate = new Gate();
+  readonly #gate: Gate = { isOpen: false };
 
   /**
    * Initializes a log. Its socket is in the system's temporary directory because socket paths must
@@ -104,7 +104,7 @@ export class ServedLog {
     const starting = this.launch();
     await this.#untilReady(starting);
     this.#process = starting;
-    this.#gate.open();
+    this.#gate.isOpen = true;
     starting.exited.then((exit) => {
       if (this.#process !== starting) return;
       this.#options.onFailure(new Violation(`serve exited unexpectedly: ${describeExit(exit)}`));
@@ -213,7 +213,7 @@ export class ServedLog {
   async #end(signal: "SIGTERM" | "SIGKILL"): Promise<CliExit> {
     const ending = this.#process!;
     this.#process = null;
-    this.#gate.close();
+    this.#gate.isOpen = false;
     if (!isRunning(ending)) {
       throw new Violation(`serve exited unexpectedly: ${describeExit(await ending.exited)}`);
     }
@@ -221,19 +221,12 @@ export class ServedLog {
   }
 
   async #untilReady(starting: Serving): Promise<void> {
-    const waiting = new AbortController();
-    const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: waiting.signal })
-      .catch(() => "over");
-    let outcome: string | void;
     try {
-      outcome = await Promise.race([untilReady(starting), hanging]);
+      const message = "serve did not respond to its startup";
+      await claimInTime(untilReady(starting), ANSWER_TIMEOUT_MS, message);
     } catch (error) {
+      signalChild(starting.child, "SIGKILL");
       throw new Violation((error as Error).message, { cause: error });
-    } finally {
-      waiting.abort();
     }
-    if (outcome !== "hanging") return;
-    signalChild(starting.child, "SIGKILL");
-    throw new Violation(`serve did not respond within ${ANSWER_TIMEOUT_MS} ms of startup`);
   }
 }

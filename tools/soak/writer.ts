@@ -7,7 +7,7 @@ import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
 import { WRITER_BYTES_PER_SECOND, WRITER_PAUSE_MS_MAX } from "./bounds.ts";
 import type { LedgerEntry } from "./ledger.ts";
-import { type Load, pause, refusalOf } from "./load.ts";
+import { giveUpAfter, type Load, pause, refusalOf } from "./load.ts";
 import { claim } from "./violation.ts";
 import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape, STEPS } from "./workload.ts";
 
@@ -108,7 +108,7 @@ export class Writer {
 
   /** Sends a batch whose precondition names an event in another stream, or none. */
   async #appendMisguarded(): Promise<number> {
-    const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.firstEventId;
+    const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.first_event_id;
     const expectedFrontier = this.#guardedFrontier === null ? other : null;
     if (expectedFrontier === undefined) return 0;
     const batch: Batch = {
@@ -124,10 +124,8 @@ export class Writer {
 
   /** Sends a batch that must be rejected and leave nothing in the log. */
   async #refuse(batch: Batch, code: string) {
-    const { client, ledger, tally, failing } = this.#load;
-    const entry = ledger.submit(batch);
+    const { client, tally, failing } = this.#load;
     const error = await refusalOf(client.append(batch, { signal: failing }), code);
-    ledger.refuse(entry);
     tally.add("refusals");
     return error;
   }
@@ -173,28 +171,18 @@ export class Writer {
       kind: "upserted",
       payload: 0,
     }].slice(-1000);
-    const { client, tally, failing } = this.#load;
-    await refusalOf(client.append(batch, { signal: failing }), "batch_id_conflict");
-    tally.add("refusals");
+    await this.#refuse(batch, "batch_id_conflict");
     return entry.payloadBytes;
   }
 
   /** Aborts a request before its response, then either retries it or leaves its outcome unknown. */
   async #appendAndGiveUp(): Promise<number> {
-    const { client, ledger, tally, failing } = this.#load;
+    const { client, ledger } = this.#load;
     const batch = this.#nextBatch(randomItem(this.#random, ["single", "bulk"]));
     const entry = ledger.submit(batch);
-    const givenUp = new AbortController();
-    const timer = setTimeout(() => givenUp.abort(), this.#random() * ABORT_MS_MAX);
-    try {
-      const signal = AbortSignal.any([givenUp.signal, failing]);
+    await giveUpAfter(this.#load, this.#random() * ABORT_MS_MAX, async (signal) => {
       ledger.acknowledge(entry, await client.append(batch, { signal }));
-    } catch (error) {
-      if (!givenUp.signal.aborted || failing.aborted) throw error;
-      tally.add("aborts");
-    } finally {
-      clearTimeout(timer);
-    }
+    });
     if (this.#random() < 0.5) await this.#send(batch, entry);
     return entry.payloadBytes;
   }
