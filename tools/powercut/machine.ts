@@ -11,7 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { claim } from "../soak/violation.ts";
 import { freePort } from "../support/free_port.ts";
-import { DISK_BYTES, type FileSystem } from "./file_systems.ts";
+import { DISK_BYTES, type FileSystem } from "./disks.ts";
 import type { Images } from "./images.ts";
 import { Monitor } from "./monitor.ts";
 
@@ -86,8 +86,6 @@ export async function resume(saved: SavedMachine, disk: DiskOptions): Promise<Ma
 export class Machine {
   /** Loopback port that is forwarded to the service's socket. */
   readonly servicePort: number;
-  /** Loopback port: each connection runs `verify --chain` and receives its output. */
-  readonly verifyPort: number;
   readonly #child: ChildProcess;
   readonly #monitorPath: string;
   #console = "";
@@ -95,23 +93,19 @@ export class Machine {
 
   /** Starts the machine from the saved state, or boots it if it has no disk yet. */
   static async start(saved: SavedMachine, disk: DiskOptions | null): Promise<Machine> {
-    return new Machine(saved, disk, await freePort(), await freePort());
+    return new Machine(saved, disk, await freePort());
   }
 
   private constructor(
     { options, memory }: SavedMachine,
     disk: DiskOptions | null,
     servicePort: number,
-    verifyPort: number,
   ) {
     this.servicePort = servicePort;
-    this.verifyPort = verifyPort;
     this.#monitorPath = join(options.folder, `monitor-${servicePort}`);
     const { kernel, initramfs, programDisk } = options.images;
     const { fileSystem, rotateBytes, preload = "" } = options;
-    const forward = [[servicePort, 7000], [verifyPort, 7001]].map(([host, guest]) =>
-      `,hostfwd=tcp:127.0.0.1:${host}-10.0.2.15:${guest}`
-    );
+    const forward = `hostfwd=tcp:127.0.0.1:${servicePort}-10.0.2.15:7000`;
     const parameters = [
       ...["console=ttyS0", "quiet", "panic=-1", "random.trust_cpu=on", "mitigations=off"],
       `fs_type=${fileSystem.type} fs_options=${fileSystem.options}`,
@@ -130,7 +124,7 @@ export class Machine {
       ...["-blockdev", `driver=file,filename=${programDisk},node-name=program,read-only=on`],
       ...["-device", "virtio-blk-pci,drive=program"],
       ...diskArguments(disk),
-      ...["-netdev", `user,id=net,restrict=on${forward.join("")}`],
+      ...["-netdev", `user,id=net,restrict=on,${forward}`],
       ...["-device", "virtio-net-pci,netdev=net,romfile="],
     ], { stdio: "pipe" });
     for (const output of [this.#child.stdout!, this.#child.stderr!]) {

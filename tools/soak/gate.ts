@@ -2,7 +2,7 @@
 import { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { EventLogClientOptions } from "../../src/client/transport.ts";
 import { SYSTEM_TIMING, type Timing } from "../../src/client/retry.ts";
-import { unixFetch } from "../../src/client/unix_fetch.ts";
+import type { Fetch } from "../../src/client/unix_fetch.ts";
 
 /** Maximum number of attempts, so high that retries end only at the time limit. */
 const ATTEMPTS_MAX = 1_000_000;
@@ -15,7 +15,7 @@ export interface Gate {
 
 /** Creates a client that retries once the gate is open, after a delay of at most `retryMsMax`. */
 export function gatedClient(
-  socketPath: string,
+  fetch: Fetch,
   gate: Gate,
   retryMsMax: number,
   options: EventLogClientOptions = {},
@@ -29,5 +29,5 @@ export function gatedClient(
     },
   };
   const attemptsMax = ATTEMPTS_MAX;
-  return new EventLogClient(unixFetch(socketPath), { ...options, attemptsMax, timing });
+  return new EventLogClient(fetch, { ...options, attemptsMax, timing });
 }

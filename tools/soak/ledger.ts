@@ -58,6 +58,8 @@ export class Ledger {
    * which other clients also write. By default, no such batch is allowed.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
+  /** Called after each receipt. */
+  onReceipt: () => void = () => {};
   #events = 0;
   #payloadBytes = 0;
 
@@ -126,6 +128,7 @@ export class Ledger {
       this.acknowledged.push(entry);
     }
     assertSame(name, entry.receipt, receipt);
+    this.onReceipt();
   }
 
   /** Records a retirement. @throws {Violation} if the receipt contradicts an earlier one. */
@@ -134,6 +137,7 @@ export class Ledger {
     const known = this.#retirements.get(source) ?? receipt;
     assertSame(source, known, receipt);
     this.#retirements.set(source, known);
+    this.onReceipt();
   }
 }
 

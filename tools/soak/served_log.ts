@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
 import type { RuntimeName } from "../support/runtimes.ts";
 import { type Random, randomItem } from "../support/random.ts";
 import { ANSWER_TIMEOUT_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./bounds.ts";
@@ -74,7 +75,7 @@ export class ServedLog {
     this.dir = options.dir;
     this.#socketFolder = socketFolder;
     this.#runtime = randomItem(options.random, options.runtimes);
-    this.client = gatedClient(this.socketPath, this.#gate, RETRY_MS_MAX, {
+    this.client = gatedClient(unixFetch(this.socketPath), this.#gate, RETRY_MS_MAX, {
       writeTimeoutMs: ANSWER_TIMEOUT_MS,
     });
   }
