@@ -7,10 +7,13 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
+import { sumOf } from "../src/sum.ts";
 import { median } from "../tools/support/median.ts";
-import type { Deployment, Server } from "./support/deployment.ts";
+import type { Deployment } from "./support/deployment.ts";
+import { ask } from "./support/exchange.ts";
+import { nothingPending } from "./support/log_files.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
-import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
+import { peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { digits, getRequest, RequestTemplate } from "./support/requests.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
@@ -25,6 +28,7 @@ const NUMBER_DIGITS = 12;
 const RETRY_MS = 1000;
 const LIST_INTERVAL_MS = 1000;
 const SAMPLE_MS = 100;
+const SEALING_TIMEOUT_MS = 1_200_000;
 /** An append that takes longer than this is waiting for sealing. */
 const WAITING_MS = 1000;
 
@@ -53,114 +57,87 @@ class OwnStreamsRequest {
   }
 }
 
-interface Load {
-  statuses: Map<number, number>;
-  /** Latencies of a page of one stream right after an append, in milliseconds. */
-  listMs: number[];
-  peakBacklogBytes: number;
-  /** Whether an append has waited for sealing. */
-  hasWaited: boolean;
-  isOver: boolean;
-}
-
-async function append(socketPath: string, load: Load, nextBatch: () => number | null) {
-  const client = await RawClient.connect(socketPath);
-  const request = new OwnStreamsRequest(BATCH_EVENTS);
-  for (let batch = nextBatch(); batch !== null;) {
-    const startMs = performance.now();
-    const { status } = await client.exchange(request.of(batch));
-    load.hasWaited ||= performance.now() - startMs > WAITING_MS;
-    load.statuses.set(status, (load.statuses.get(status) ?? 0) + 1);
-    if (status === 200) batch = nextBatch();
-    else if (status === 429) await delay(RETRY_MS);
-    else throw new Error(`an append: status ${status}`);
-  }
-  client.close();
-}
-
-async function list(socketPath: string, load: Load): Promise<void> {
-  const client = await RawClient.connect(socketPath);
-  const request = new OwnStreamsRequest(1);
-  const page = getRequest("/v1/streams?limit=1");
-  for (let number = 2 ** 31; !load.isOver; number++) {
-    await client.exchange(request.of(number));
-    const startMs = performance.now();
-    const { status, bodyEnd } = await client.exchange(page);
-    load.listMs.push(performance.now() - startMs);
-    if (status !== 200) throw new Error(`a page of streams: status ${status}: ${bodyEnd}`);
-    await delay(LIST_INTERVAL_MS);
-  }
-  client.close();
-}
-
 /** Size of the tail and the pending files. */
 function backlogBytes({ folder }: Deployment): number {
   const log = join(folder, "data", "log");
   const pending = readdirSync(join(log, "pending")).map((name) => join(log, "pending", name));
-  return [join(log, "tail.ndjson"), ...pending].reduce(
-    (sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0),
-    0,
+  const sizes = [join(log, "tail.ndjson"), ...pending].map((path) =>
+    statSync(path, { throwIfNoEntry: false })?.size ?? 0
   );
+  return sumOf(sizes, (size) => size);
 }
 
-async function watch(deployment: Deployment, load: Load): Promise<void> {
-  while (!load.isOver) {
-    load.peakBacklogBytes = Math.max(load.peakBacklogBytes, backlogBytes(deployment));
-    await delay(SAMPLE_MS);
-  }
-}
-
-async function untilSealed({ folder }: Deployment): Promise<void> {
-  const pending = join(folder, "data", "log", "pending");
-  while (readdirSync(pending).length > 0) await delay(SAMPLE_MS);
-}
-
-async function runLoad(deployment: Deployment, events: number, isKilled: boolean) {
+/** Appends until all events are acknowledged or, to be killed, until an append has waited. */
+async function runLoad(deployment: Deployment, eventsMax: number, isKilled: boolean) {
   const { socketPath } = deployment;
-  const load: Load = {
-    statuses: new Map(),
-    listMs: [],
-    peakBacklogBytes: 0,
-    hasWaited: false,
-    isOver: false,
+  const statuses = new Map<number, number>();
+  const listMs: number[] = [];
+  let [batches, peakBacklogBytes, hasWaited, isOver] = [0, 0, false, false];
+  const isDone = () => batches * BATCH_EVENTS >= eventsMax || isKilled && hasWaited;
+  const append = async () => {
+    const client = await RawClient.connect(socketPath);
+    const requests = new OwnStreamsRequest(BATCH_EVENTS);
+    while (!isDone()) {
+      const request = requests.of(batches++);
+      for (let status = 0; status !== 200;) {
+        const startMs = performance.now();
+        status = (await client.exchange(request)).status;
+        hasWaited ||= performance.now() - startMs > WAITING_MS;
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        if (status === 429) await delay(RETRY_MS);
+        else if (status !== 200) throw new Error(`an append: status ${status}`);
+      }
+    }
+    client.close();
   };
-  let batches = 0;
-  const nextBatch = () =>
-    batches * BATCH_EVENTS >= events || isKilled && load.hasWaited ? null : batches++;
-  const appends = Array.from({ length: CLIENTS }, () => append(socketPath, load, nextBatch));
-  const others = [watch(deployment, load)];
-  if (!isKilled) others.push(list(socketPath, load));
-  await Promise.race([Promise.all(appends), Promise.all(others)]);
-  load.isOver = true;
-  if (!isKilled) await Promise.all(others);
-  return { load, events: batches * BATCH_EVENTS };
+  /** Requests a page of one stream right after an append. */
+  const list = async () => {
+    const client = await RawClient.connect(socketPath);
+    const request = new OwnStreamsRequest(1);
+    const page = { request: getRequest("/v1/streams?limit=1"), expected: "" };
+    for (let number = 2 ** 31; !isOver; number++) {
+      await client.exchange(request.of(number));
+      listMs.push((await ask(client, page)).tookMs);
+      await delay(LIST_INTERVAL_MS);
+    }
+    client.close();
+  };
+  const watch = async () => {
+    for (; !isOver; await delay(SAMPLE_MS)) {
+      peakBacklogBytes = Math.max(peakBacklogBytes, backlogBytes(deployment));
+    }
+  };
+  const appends = Promise.all(Array.from({ length: CLIENTS }, append));
+  const others = Promise.all(isKilled ? [watch()] : [watch(), list()]);
+  await Promise.race([appends, others]).finally(() => isOver = true);
+  await others;
+  return { statuses, listMs, peakBacklogBytes, events: batches * BATCH_EVENTS };
 }
 
 async function measureRow(row: string, options: BenchOptions): Promise<Row> {
   const isKilled = row === "killed";
   return await withDeployment(options, async (deployment) => {
-    const server: Server = await deployment.serve();
+    const server = await deployment.serve();
     const startMs = performance.now();
-    const { load, events } = await runLoad(deployment, options.events ?? EVENTS, isKilled);
+    const load = await runLoad(deployment, options.events ?? EVENTS, isKilled);
     const seconds = (performance.now() - startMs) / 1000;
     const shared = {
       row,
-      events,
-      "events/s": Math.round(events / seconds),
-      responses: [...load.statuses].map(([status, count]) => `${status}: ${count}`).join(", "),
+      "events": load.events,
+      "events/s": Math.round(load.events / seconds),
+      "responses": [...load.statuses].map(([status, count]) => `${status}: ${count}`).join(", "),
       "peak backlog MB": megabytes(load.peakBacklogBytes),
-      "peak MB": megabytes(peakMemoryBytes(server.pid)),
     };
     if (isKilled) {
+      const peakMB = megabytes(peakMemoryBytes(server.pid));
       await server.kill();
       const next = await deployment.serve();
-      const startMB = megabytes(memoryBytes(next.pid));
-      const peakMB = megabytes(peakMemoryBytes(next.pid));
+      const nextMB = megabytes(peakMemoryBytes(next.pid));
       await next.kill();
-      return { ...shared, "start ms": rounded(next.startMs, 0), "start MB": startMB, peakMB };
+      return { ...shared, "peak MB": peakMB, "start ms": rounded(next.startMs, 0), "MB": nextMB };
     }
     const sealingMs = performance.now();
-    await untilSealed(deployment);
+    await nothingPending(deployment, SEALING_TIMEOUT_MS);
     const sealedSeconds = (performance.now() - sealingMs) / 1000;
     const peakMB = megabytes(peakMemoryBytes(server.pid));
     await server.stop();
@@ -176,10 +153,5 @@ async function measureRow(row: string, options: BenchOptions): Promise<Row> {
 
 await runBench(async () => {
   const options = parseBenchOptions(process.argv.slice(2), ROWS);
-  const { rows } = options;
-  // Each row has columns of its own.
-  for (const row of rows) {
-    const only = { ...options, rows: [row] };
-    await publishRows(`backlog, ${row}`, only, () => measureRow(row, options));
-  }
+  await publishRows("backlog", options, (row) => measureRow(row, options));
 });

@@ -5,7 +5,6 @@
  */
 import { once } from "node:events";
 import { cp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,7 +13,6 @@ import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
 import type { Manifest } from "../src/log/segment/manifest.ts";
 import { sumOf } from "../src/sum.ts";
 import { Deployment, ROTATE_NEVER_BYTES, type RuntimeName } from "./support/deployment.ts";
-import { probeDisk } from "./support/disk_probe.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { answerTimes, ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
@@ -27,7 +25,7 @@ import {
   runBench,
 } from "./support/options.ts";
 import { RawClient } from "./support/raw_client.ts";
-import { makeReport, publish, rounded, type Row } from "./support/report.ts";
+import { publish, rounded, type Row } from "./support/report.ts";
 import { getRequest, keyRequest } from "./support/requests.ts";
 import { appendKeyed, withServer } from "./support/with_deployment.ts";
 import {
@@ -358,7 +356,7 @@ await runBench(async () => {
   const given = parseBenchOptions(args, Object.keys(MEASUREMENTS), ["base", "rounds"]);
   const events = Math.ceil(given.events! / BATCH_EVENTS) * BATCH_EVENTS;
   const options: CompareOptions = { ...given, events };
-  const { serverRuntime, own: { base, rounds: roundsText = ROUNDS } } = options;
+  const { base, rounds: roundsText = ROUNDS } = options.own;
   const roundsMax = positive("--rounds", roundsText);
   const sides: Side[] = [];
   try {
@@ -373,8 +371,7 @@ await runBench(async () => {
     }
     const rows = [...rounds].map(([row, values]) => rowOf(row, values));
     const name = base === undefined ? "compare" : `compare with ${base}`;
-    const disk = probeDisk(options.parent ?? tmpdir());
-    await publish(makeReport(name, serverRuntime, disk, rows), options.jsonPath);
+    await publish(name, options, rows);
   } finally {
     for (const { unsealed, sealed } of sides) {
       await unsealed.remove();

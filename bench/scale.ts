@@ -3,7 +3,6 @@
  * the same requests. The table shows the results side by side. See README.md in this directory.
  */
 import { mkdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import process from "node:process";
 import { askLog, PARTS } from "./scale/ask.ts";
 import { buildLog, fillTail } from "./scale/build.ts";
@@ -11,7 +10,6 @@ import { keptDeployment, readFacts } from "./scale/built_log.ts";
 import { type Figures, sideBySide } from "./scale/figures.ts";
 import { shapeNamed } from "./scale/history.ts";
 import type { Deployment } from "./support/deployment.ts";
-import { probeDisk } from "./support/disk_probe.ts";
 import {
   type BenchOptions,
   parseBenchOptions,
@@ -19,7 +17,7 @@ import {
   progress,
   runBench,
 } from "./support/options.ts";
-import { makeReport, publish } from "./support/report.ts";
+import { publish } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 
 const DEFAULT_ARGS = ["--events", "1e5,1e6,1e7"];
@@ -45,9 +43,8 @@ async function measureSize(events: number, options: BenchOptions): Promise<Figur
 await runBench(async () => {
   const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
   const options = parseBenchOptions(args, PARTS, ["shape", "keep", "tail-mb"]);
-  const { serverRuntime, sizes, jsonPath, parent, own: { keep, shape = "batch" } } = options;
+  const { sizes, own: { keep, shape = "batch" } } = options;
   if (keep !== undefined) await mkdir(keep, { recursive: true });
-  const disk = probeDisk(keep ?? parent ?? tmpdir());
   const columns: { name: string; figures: Figures }[] = [];
   for (const events of sizes) {
     // The key is not a bare number, because objects list integer-like keys first.
@@ -55,5 +52,5 @@ await runBench(async () => {
     columns.push({ name, figures: await measureSize(events, options) });
   }
   const name = `scale, shape ${shape}`;
-  await publish(makeReport(name, serverRuntime, disk, sideBySide(columns)), jsonPath);
+  await publish(name, options, sideBySide(columns));
 });

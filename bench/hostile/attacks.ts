@@ -62,36 +62,32 @@ function post({ token }: Target, framing: string): string {
   return `POST /v1/events HTTP/1.1\r\nHost: x\r\n${authorization}\r\n${framing}\r\n\r\n`;
 }
 
+/** Resolves when the server has closed a connection. */
+function over(socket: Socket): Promise<unknown> {
+  return new Promise((resolve) => socket.once("close", resolve).once("end", resolve));
+}
+
 /** Sends `bytes` repeatedly, as fast as the server accepts them, on a new connection if it ends. */
 async function flood(target: Target, begin: string, bytes: Buffer | string): Promise<never> {
   for (;;) {
     const socket = await open(target);
+    const end = over(socket).then(() => "over");
     socket.resume();
     socket.write(begin);
-    let isOpen = true;
-    socket.once("close", () => isOpen = false).once("end", () => isOpen = false);
-    while (isOpen) {
-      await new Promise<void>((resolve) => {
-        socket.once("close", resolve).once("end", resolve);
-        socket.write(bytes, () => resolve());
-      });
-      socket.removeAllListeners("close").removeAllListeners("end");
-      socket.once("close", () => isOpen = false).once("end", () => isOpen = false);
-      if (socket.destroyed || socket.readableEnded) isOpen = false;
-    }
+    const write = () => new Promise((resolve) => socket.write(bytes, resolve));
+    while (await Promise.race([end, write()]) !== "over");
     socket.destroy();
     await delay(RETRY_MS);
   }
 }
 
 /** Sends a request again as soon as its response has ended. */
-async function repeat(target: Target, request: string | Buffer, reads = true): Promise<never> {
+async function repeat(target: Target, request: string | Buffer): Promise<never> {
   for (;;) {
     const socket = await open(target);
-    if (reads) socket.resume();
-    const over = new Promise((resolve) => socket.once("close", resolve).once("end", resolve));
+    socket.resume();
     socket.write(request);
-    await over;
+    await over(socket);
     socket.destroy();
     await delay(RETRY_MS);
   }

@@ -28,15 +28,6 @@ export async function takeTurns(variants: Variant[], rounds: number): Promise<Se
   return series;
 }
 
-/** Returns a goal, since no peer has sealed history: half the service's tail replay rate. */
-export function segmentsGoal(series: Series[]): Series[] {
-  const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
-  if (tail === undefined) return [];
-  const { rounds: whole } = tail;
-  const rounds = whole.map((each) => ({ ...each, eventsPerSecond: each.eventsPerSecond / 2 }));
-  return [{ row: "replay-segments", subject: "goal", variant: "half of the tail", rounds }];
-}
-
 /** Returns a line per measured figure: the service, best peer and same-work peer. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.flatMap((figure) => {
@@ -77,30 +68,8 @@ function comparisonRow({ label, value }: Figure, series: Series[]): Row {
     "CPU ms/1,000": cell(ours, "serverCpuMsPer1000", 2),
     "best CPU": cell(best, "serverCpuMsPer1000", 2),
     "same CPU": cell(same, "serverCpuMsPer1000", 2),
-    "events/fsync": cell(ours, "eventsPerSync", 1),
-    "client %": [ours, best, same].map((each) => clientCell(each) ?? "-").join(" / "),
+    "client %": [ours, best, same].map(clientCell).join(" / "),
   };
-}
-
-/** Returns a line per variant, with its resource usage. */
-export function detailRows(series: Series[]): Row[] {
-  return series.map((each) => {
-    const rates = each.rounds.map((round) => round.eventsPerSecond);
-    return {
-      "row": each.row,
-      "who": each.subject,
-      "how": each.variant,
-      "events/s": cell(each, "eventsPerSecond", 0),
-      "least": Math.round(Math.min(...rates)),
-      "most": Math.round(Math.max(...rates)),
-      "p50 ms": cell(each, "p50Ms", 3),
-      "p99 ms": cell(each, "p99Ms", 3),
-      "CPU ms/1,000": cell(each, "serverCpuMsPer1000", 2),
-      "events/fsync": cell(each, "eventsPerSync", 1),
-      "client %": clientCell(each),
-      "others %": percentCell(each, "othersShare"),
-    };
-  });
 }
 
 /** Returns the median across the rounds in which a value is known; null if there are none. */
@@ -114,12 +83,9 @@ function cell(series: Series | undefined, key: keyof Measurement, digits: number
   return value === null ? null : rounded(value, digits);
 }
 
-function percentCell(series: Series | undefined, key: keyof Measurement): number | null {
-  const share = medianOf(series, key);
-  return share === null ? null : Math.round(share * 100);
-}
-
-function clientCell(series: Series | undefined): string | null {
-  const percent = percentCell(series, "clientShare");
-  return percent === null ? null : `${percent}${percent > CLIENT_PERCENT_MAX ? "!" : ""}`;
+function clientCell(series: Series | undefined): string {
+  const share = medianOf(series, "clientShare");
+  if (share === null) return "-";
+  const percent = Math.round(share * 100);
+  return `${percent}${percent > CLIENT_PERCENT_MAX ? "!" : ""}`;
 }

@@ -1,12 +1,10 @@
 /** This service, for the rows that need a running server. */
-import { join } from "node:path";
 import { measureDelivery } from "../support/delivery.ts";
 import type { Deployment, RuntimeName } from "../support/deployment.ts";
 import { runLoad, type Workload } from "../support/load.ts";
 import { appendKeyed, withDeployment, withServer } from "../support/with_deployment.ts";
 import { INGEST_LOADS, ingestWorkloads, replayWorkload } from "../support/workloads.ts";
 import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
-import { runPeer } from "./peer_process.ts";
 import { type BenchContext, DELIVERY, PAGE_EVENTS, type Variant } from "./rows.ts";
 
 /** Returns the service as the only variant of a row. */
@@ -14,9 +12,7 @@ export function ourVariants(row: string, runtime: RuntimeName, context: BenchCon
   const measureOurs = async (deployment: Deployment) => {
     if (row === "replay-tail") return await measureReplay(deployment, context);
     if (row === "deliver") return await measureDeliveries(deployment, context);
-    const workloads = ingestWorkloads(INGEST_LOADS[row]!);
-    const measurement = await measureWorkloads(workloads, deployment, context);
-    return { ...measurement, eventsPerSync: await eventsPerCommit(deployment) };
+    return await measureWorkloads(ingestWorkloads(INGEST_LOADS[row]!), deployment, context);
   };
   const options = { serverRuntime: runtime, parent: context.folder };
   const measure = () => withDeployment(options, measureOurs);
@@ -47,14 +43,6 @@ function measureDeliveries(
     const result = await measureDelivery(options);
     return measurementOf({ ...result, latencies: result.fromSend });
   });
-}
-
-/** Returns the events per commit in a tail. Each commit was made durable by one fdatasync. */
-async function eventsPerCommit({ folder }: Deployment): Promise<number> {
-  const lines = async (option: string) =>
-    Number(await runPeer(["grep", option, '^{"commit":{', join(folder, "data/log/tail.ndjson")]));
-  // The last commit is the empty one written at shutdown.
-  return await lines("-vc") / (await lines("-c") - 1);
 }
 
 async function measureReplay(

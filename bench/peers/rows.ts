@@ -3,8 +3,7 @@ import { BENCH_SOURCE, typicalEvents } from "../support/requests.ts";
 import { INGEST_LOADS } from "../support/workloads.ts";
 import type { LoadTimes, Measurement } from "./measurement.ts";
 
-/** A measured subject. A goal is only a figure. */
-export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "goal";
+export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum";
 
 /** One way to do the work of a row. */
 export interface Variant {

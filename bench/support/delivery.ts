@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Followers } from "./followers.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 import { RawClient } from "./raw_client.ts";
-import { startUsage, type Usage, usageOfServer } from "./usage.ts";
+import { startUsage, type Usage } from "./usage.ts";
 import { ingestWorkload } from "./workloads.ts";
 
 export interface SendOptions {
@@ -80,7 +80,7 @@ export async function sendAndMeasure(
   };
   if (options.warmupMs > 0) await send(events(options.warmupMs));
   times.openWindow();
-  const usage = startUsage(usageOfServer(serverPid));
+  const usage = startUsage(serverPid);
   const measured = events(options.measureMs);
   await send(measured);
   return { ...usage(), events: measured, fromAck: times.fromAck, fromSend: times.fromSend };

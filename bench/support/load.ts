@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "./latency_histogram.ts";
 import { RawClient } from "./raw_client.ts";
 import type { RawResponse } from "./response_parser.ts";
-import { startUsage, type Usage, usageOfServer } from "./usage.ts";
+import { startUsage, type Usage } from "./usage.ts";
 
 /** The requests from one client, and checks of the responses. */
 export interface Workload {
@@ -72,7 +72,7 @@ export async function runLoops(
   const measure = async () => {
     if (warmupMs > 0) await pause(warmupMs, stop.signal);
     const measured = window = newWindow();
-    const usage = startUsage(usageOfServer(serverPid));
+    const usage = startUsage(serverPid);
     await pause(measureMs, stop.signal);
     const used = usage();
     // Clients stop one by one, so later responses do not count.

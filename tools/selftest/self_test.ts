@@ -6,18 +6,12 @@ import { mkdir, mkdtemp, realpath, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { probeDisk, type SyncLatency } from "../support/disk_probe.ts";
 import { THIS_RUNTIME } from "../support/runtimes.ts";
 import { type Disturbance, DISTURBANCES } from "../soak/disturbances.ts";
 import { runSoak, type SoakResult } from "../soak/run.ts";
 import { type FileSystem, judgeFileSystem } from "./file_system.ts";
-import {
-  measureSync,
-  ProbeError,
-  probeLock,
-  probeRename,
-  probeWrites,
-  type SyncLatency,
-} from "./probes.ts";
+import { ProbeError, probeLock, probeRename, probeWrites } from "./probes.ts";
 
 const { kill, killStart, killSeal, seal, stop, verify } = DISTURBANCES;
 /** At least eight kills, and one each of the other faults that involve files. */
@@ -110,7 +104,7 @@ async function probe(folder: string): Promise<SyncLatency> {
   await probeWrites(storage);
   await probeRename(root, storage);
   await probeLock(root);
-  return await measureSync(storage);
+  return probeDisk(root);
 }
 
 function summarize({ name }: FileSystem, latency: SyncLatency, { tally }: SoakResult): string {

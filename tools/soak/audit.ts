@@ -19,7 +19,7 @@ import { isBatchOf, type LoggedBatch, loggedBatches } from "../../tests/support/
 import { SequentialModel } from "../../tests/support/sequential_model.ts";
 import type { Mutation } from "../../tests/support/submitted.ts";
 import { digestOf, type Due, type Ledger, markerOf, nameOf } from "./ledger.ts";
-import { claim } from "./violation.ts";
+import { claim, Violation } from "./violation.ts";
 
 const PAGE_EVENTS = 2000;
 
@@ -168,7 +168,7 @@ export class Audit {
       const range = `after ${after ?? "the beginning"} through ${through}`;
       const counts = `${hashes.length} of ${expected.length} events ${range}`;
       const difference = `position ${place} has hash ${hash}, not event ${event?.id}`;
-      claim(false, `${observer} saw ${counts}: ${difference}`);
+      throw new Violation(`${observer} saw ${counts}: ${difference}`);
     }
   }
 

@@ -95,7 +95,7 @@ export class Ledger {
     });
     const digest = digestOf(source, digested);
     const batch: SubmittedBatch = { source, batch_id: batchId, events: markerOf(events) };
-    if (precondition != null) {
+    if (precondition) {
       const { stream, expectedFrontier } = precondition;
       batch.stream_precondition = { stream, expected_frontier: expectedFrontier };
     }
