@@ -4,7 +4,7 @@
  * across the rounds. See README.md in this directory.
  */
 import { once } from "node:events";
-import { cp, readFile, rm } from "node:fs/promises";
+import { cp, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
@@ -12,7 +12,7 @@ import { Worker } from "node:worker_threads";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
 import type { Manifest } from "../src/log/segment/manifest.ts";
 import { sumOf } from "../src/sum.ts";
-import { Deployment, ROTATE_NEVER_BYTES, type RuntimeName } from "./support/deployment.ts";
+import { Deployment, ROTATE_NEVER_BYTES } from "./support/deployment.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { answerTimes, ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
@@ -27,7 +27,12 @@ import {
 import { RawClient } from "./support/raw_client.ts";
 import { publish, rounded, type Row } from "./support/report.ts";
 import { getRequest, keyRequest } from "./support/requests.ts";
-import { appendKeyed, withServer } from "./support/with_deployment.ts";
+import {
+  appendKeyed,
+  type DeploymentOptions,
+  withDeployment,
+  withServer,
+} from "./support/with_deployment.ts";
 import {
   INGEST_LOADS,
   type IngestLoad,
@@ -57,16 +62,13 @@ interface CompareOptions extends BenchOptions {
 }
 
 /** One of the two checkouts, with its own log, which is never modified. */
-interface Side {
-  checkout: string;
-  runtime: RuntimeName;
-  parent: string | undefined;
+interface Side extends DeploymentOptions {
   unsealed: Deployment;
   sealed: Deployment;
 }
 
-/** Values from one measurement, by row. */
-type Values = Record<string, number>;
+/** Values from one measurement: of its row, or by row. */
+type Values = number | Record<string, number>;
 
 /** Rows for which lower is better. All other rows report rates. */
 const isCost = (row: string) => row.endsWith(" ms") || row.startsWith("bytes");
@@ -75,62 +77,49 @@ type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
 
 const MEASUREMENTS: Record<string, Measurement> = {
   ...Object.fromEntries(
-    Object.values(INGEST_LOADS).map((ingest) => [
-      ingest.label,
-      (side, options) => measureIngest(side, options, ingest),
-    ]),
+    Object.values(INGEST_LOADS).map((ingest) => [ingest.label, appends(ingest)]),
   ),
   "bytes allocated": allocatedBytes,
-  "replay of the tail": (side, options) =>
-    measureReplay("replay of the tail", side.unsealed, options),
+  "replay of the tail": ({ unsealed }, options) => replayRate(unsealed, options),
   "delivery": deliveryTimes,
   "seal": sealRate,
-  "verify of segments": (side, options) =>
-    verifyRate("verify of segments", ["verify"], side, options),
-  "verify --chain of segments": (side, options) =>
-    verifyRate("verify --chain of segments", ["verify", "--chain"], side, options),
-  "replay of segments": (side, options) =>
-    measureReplay("replay of segments", side.sealed, options),
+  "verify of segments": ({ sealed }, options) => commandRate(["verify"], sealed, options),
+  "verify --chain of segments": ({ sealed }, options) =>
+    commandRate(["verify", "--chain"], sealed, options),
+  "replay of segments": ({ sealed }, options) => replayRate(sealed, options),
   "streams beside a replay of segments": streamsBesideReplay,
   "sealing beside 4 clients with batches of 1,000": sealingRate,
   "key lookup": keyTimes,
   "start": startTimes,
 };
 
-async function fresh<Result>(
-  side: Side,
-  use: (deployment: Deployment) => Promise<Result>,
-): Promise<Result> {
-  const deployment = await Deployment.create(side.runtime, side.parent, side.checkout);
-  try {
-    return await use(deployment);
-  } finally {
-    await deployment.remove();
-  }
-}
-
-async function load(
+/** Returns the rate of a load after a warm-up. */
+async function rateOf(
   deployment: Deployment,
   workloads: Workload[],
   measureMs: number,
 ): Promise<number> {
-  return await withServer(deployment, async (server) => {
+  return await withServer(deployment, async ({ pid: serverPid }) => {
+    const times = { warmupMs: measureMs * WARMUP_SHARE, measureMs };
     const { socketPath } = deployment;
-    const warmupMs = measureMs * WARMUP_SHARE;
-    const load = { socketPath, serverPid: server.pid, workloads, warmupMs, measureMs };
-    const { events, seconds } = await runLoad(load);
+    const { events, seconds } = await runLoad({ socketPath, serverPid, workloads, ...times });
     return Math.round(events / seconds);
   });
 }
 
-async function measureIngest(
-  side: Side,
-  { measureMs }: CompareOptions,
-  ingest: IngestLoad,
-): Promise<Values> {
-  const workloads = ingestWorkloads(ingest);
-  const rate = await fresh(side, (deployment) => load(deployment, workloads, measureMs));
-  return { [ingest.label]: rate };
+function appends(ingest: IngestLoad): Measurement {
+  return (side, { measureMs }) =>
+    withDeployment(side, (deployment) => rateOf(deployment, ingestWorkloads(ingest), measureMs));
+}
+
+function replayRate(deployment: Deployment, { events, measureMs }: CompareOptions) {
+  const workload = replayWorkload({ events, pageEvents: PAGE_EVENTS });
+  return rateOf(deployment, [workload], measureMs);
+}
+
+async function commandRate(command: string[], deployment: Deployment, { events }: CompareOptions) {
+  const { tookMs } = await deployment.run(command);
+  return Math.round(events / tookMs * 1000);
 }
 
 /** What V8 prints about a collection: the sizes of the heap before and after, in MB. */
@@ -149,8 +138,8 @@ function heapGrowthMb(printed: string): number {
 
 /** Deno prints no collections to a pipe. */
 async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
-  if (side.runtime !== "node") return {};
-  const measure = (deployment: Deployment) =>
+  if (side.serverRuntime !== "node") return {};
+  return await withDeployment(side, (deployment) =>
     withServer(
       deployment,
       async (server) => {
@@ -165,17 +154,7 @@ async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promis
       },
       ROTATE_NEVER_BYTES,
       ["--trace-gc"],
-    );
-  return await fresh(side, measure);
-}
-
-async function measureReplay(
-  name: string,
-  deployment: Deployment,
-  { events, measureMs }: CompareOptions,
-): Promise<Values> {
-  const workload = replayWorkload({ events, pageEvents: PAGE_EVENTS });
-  return { [name]: await load(deployment, [workload], measureMs) };
+    ));
 }
 
 /** Lists no streams, again and again, while another client replays segments. */
@@ -207,19 +186,15 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
 
 /** Measures how fast the service seals in the background while clients append. */
 function sealingRate(side: Side, { measureMs }: CompareOptions): Promise<Values> {
-  const measure = (deployment: Deployment) =>
-    withServer(deployment, async (server) => {
+  return withDeployment(side, (deployment) =>
+    withServer(deployment, async ({ pid: serverPid }) => {
+      const { socketPath } = deployment;
+      const workloads = ingestWorkloads(INGEST_LOADS["batch-1000-4"]!);
       const startMs = Date.now();
-      await runLoad({
-        socketPath: deployment.socketPath,
-        serverPid: server.pid,
-        workloads: ingestWorkloads(INGEST_LOADS["batch-1000-4"]!),
-        measureMs: SEALED_WINDOWS * measureMs,
-      });
-      const rate = await sealedPerSecond(deployment, startMs);
-      return { "sealing beside 4 clients with batches of 1,000": rate };
-    }, SEALED_ROTATE_BYTES);
-  return fresh(side, measure);
+      const options = { socketPath, serverPid, workloads, measureMs: SEALED_WINDOWS * measureMs };
+      await runLoad(options);
+      return await sealedPerSecond(deployment, startMs);
+    }, SEALED_ROTATE_BYTES));
 }
 
 /** Returns the rate until the last segment was listed, since the next one may be half written. */
@@ -232,7 +207,7 @@ async function sealedPerSecond({ folder }: Deployment, startMs: number): Promise
 }
 
 function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
-  return fresh(side, (deployment) =>
+  return withDeployment(side, (deployment) =>
     withServer(deployment, async (server) => {
       const { fromAck, fromSend } = await measureDelivery({
         socketPath: deployment.socketPath,
@@ -252,26 +227,9 @@ function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Value
 }
 
 /** Seals a copy, so that each round seals the same log. */
-async function sealRate(side: Side, { events }: CompareOptions): Promise<Values> {
-  const folder = `${side.unsealed.folder}-copy`;
-  await copyLog(side.unsealed.folder, folder);
-  try {
-    const copy = await Deployment.at(folder, side.runtime, side.checkout);
-    const { tookMs } = await copy.run(["seal"], () => null);
-    return { "seal": Math.round(events / tookMs * 1000) };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-async function verifyRate(
-  name: string,
-  command: string[],
-  { sealed }: Side,
-  { events }: CompareOptions,
-): Promise<Values> {
-  const { tookMs } = await sealed.run(command, () => null);
-  return { [name]: Math.round(events / tookMs * 1000) };
+async function sealRate(side: Side, options: CompareOptions): Promise<Values> {
+  const copy = await copyLog(side, side.unsealed, "copy");
+  return await commandRate(["seal"], copy, options).finally(() => copy.remove());
 }
 
 function keyTimes({ sealed }: Side, { events }: CompareOptions): Promise<Values> {
@@ -294,20 +252,24 @@ async function startTimes({ unsealed }: Side): Promise<Values> {
 
 /** Fills a log whose events stay in the tail, and seals a copy. */
 async function prepareSide(checkout: string, options: CompareOptions): Promise<Side> {
-  const { serverRuntime: runtime, events, parent } = options;
+  const { events, parent, serverRuntime } = options;
   progress(`filling ${events} events: ${checkout}`);
-  const unsealed = await Deployment.create(runtime, parent, checkout);
-  const batches = events / BATCH_EVENTS;
-  await appendKeyed(unsealed, { batches, batchEvents: BATCH_EVENTS });
-  const folder = `${unsealed.folder}-sealed`;
-  await copyLog(unsealed.folder, folder);
-  const sealed = await Deployment.at(folder, runtime, checkout);
-  await sealed.run(["seal"], () => null);
-  return { checkout, runtime, parent, unsealed, sealed };
+  const unsealed = await Deployment.create(serverRuntime, parent, checkout);
+  await appendKeyed(unsealed, { batches: events / BATCH_EVENTS, batchEvents: BATCH_EVENTS });
+  const side = { checkout, parent, serverRuntime };
+  const sealed = await copyLog(side, unsealed, "sealed");
+  await sealed.run(["seal"]);
+  return { ...side, unsealed, sealed };
 }
 
-async function copyLog(from: string, to: string): Promise<void> {
-  await cp(from, to, { recursive: true, filter: (path) => !path.endsWith(".sock") });
+async function copyLog(
+  { serverRuntime, checkout }: DeploymentOptions,
+  { folder }: Deployment,
+  name: string,
+): Promise<Deployment> {
+  const copy = `${folder}-${name}`;
+  await cp(folder, copy, { recursive: true, filter: (path) => !path.endsWith(".sock") });
+  return await Deployment.at(copy, serverRuntime, checkout);
 }
 
 /** The values of each row, by checkout and by round. */
@@ -323,9 +285,9 @@ async function measureRound(
   for (const name of options.rows) {
     progress(name);
     for (const place of order) {
-      for (
-        const [row, value] of Object.entries(await MEASUREMENTS[name]!(sides[place]!, options))
-      ) {
+      const values = await MEASUREMENTS[name]!(sides[place]!, options);
+      const byRow = typeof values === "number" ? { [name]: values } : values;
+      for (const [row, value] of Object.entries(byRow)) {
         if (!rounds.has(row)) rounds.set(row, sides.map(() => []));
         rounds.get(row)![place]!.push(value);
       }

@@ -6,8 +6,7 @@ import { mkdir } from "node:fs/promises";
 import process from "node:process";
 import { askLog, PARTS } from "./scale/ask.ts";
 import { buildLog, fillTail } from "./scale/build.ts";
-import { keptDeployment, readFacts } from "./scale/built_log.ts";
-import { type Figures, sideBySide } from "./scale/figures.ts";
+import { type Figures, keptDeployment, readFacts } from "./scale/built_log.ts";
 import { shapeNamed } from "./scale/history.ts";
 import type { Deployment } from "./support/deployment.ts";
 import {
@@ -17,7 +16,7 @@ import {
   progress,
   runBench,
 } from "./support/options.ts";
-import { publish } from "./support/report.ts";
+import { publish, rounded, type Row } from "./support/report.ts";
 import { withDeployment } from "./support/with_deployment.ts";
 
 const DEFAULT_ARGS = ["--events", "1e5,1e6,1e7"];
@@ -38,6 +37,16 @@ async function measureSize(events: number, options: BenchOptions): Promise<Figur
   };
   if (keep === undefined) return await withDeployment(options, measureIn);
   return await measureIn(await keptDeployment(keep, `${shape}-${events}`, serverRuntime));
+}
+
+/** Returns a row per figure with a column per log, and the last log's figure over the first's. */
+function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
+  const [first, last] = [columns[0]!.figures, columns.at(-1)!.figures];
+  return Object.keys(first).map((row) => ({
+    row,
+    ...Object.fromEntries(columns.map(({ name, figures }) => [name, figures[row] ?? null])),
+    "last/first": first[row] && last[row] ? rounded(last[row] / first[row], 2) : null,
+  }));
 }
 
 await runBench(async () => {

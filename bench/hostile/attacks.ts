@@ -126,7 +126,7 @@ function together(count: number, begin: (n: number) => Promise<unknown>): Promis
 }
 
 /** The slowest bodies of the largest size. Each ends in an invalid event. */
-export function slowBody(form: number): string {
+function slowBody(form: number): string {
   const payload = [
     () => `[${fill((n) => (n === 0 ? "" : ",") + "1e20")}]`,
     () => `[${fill((n) => (n === 0 ? "" : ",") + '"\\n"')}]`,

@@ -40,7 +40,7 @@ export async function measureSealed(
   const events = batches * PAGE_EVENTS * rounds;
   return await withDeployment({ serverRuntime, parent: context.folder }, async (deployment) => {
     const command = (name: string, count: number) => () =>
-      measureWork(count, () => deployment.run([name], () => null));
+      measureWork(count, () => deployment.run([name]));
     const served = (workload: Workload) => () => measureWorkloads([workload], deployment, context);
     let firstBatch = 0;
     const copy = async () => {

@@ -5,9 +5,8 @@ import { type BenchOptions, progress } from "../support/options.ts";
 import { peakMemoryBytes } from "../support/process_stats.ts";
 import { RawClient } from "../support/raw_client.ts";
 import { megabytes, rounded } from "../support/report.ts";
-import { withDeployment, withServer } from "../support/with_deployment.ts";
-import { type BuiltLog, type LogFacts, writeFacts } from "./built_log.ts";
-import type { Figures } from "./figures.ts";
+import { withServer } from "../support/with_deployment.ts";
+import { type BuiltLog, type Figures, writeFacts } from "./built_log.ts";
 import {
   askDuplicates,
   askKeys,
@@ -63,61 +62,26 @@ async function measureStarts(deployment: Deployment, starts: number): Promise<Fi
   };
 }
 
-async function askServer(log: BuiltLog, options: BenchOptions): Promise<Figures> {
+/** Measures each kind of request, and the server's memory. */
+async function askServer(log: BuiltLog, { measureMs }: BenchOptions): Promise<Figures> {
   const { deployment, facts } = log;
   facts.askings++;
   await writeFacts(log);
-  return await withEmptyLog(options, (emptyLog) =>
-    withServer(deployment, async ({ pid }) => {
-      const client = await RawClient.connect(deployment.socketPath);
-      const figures = await askAllKinds({ client, emptyLog, facts }, options.measureMs);
-      client.close();
-      await writeFacts(log);
-      return { ...figures, "serve peak MB": megabytes(peakMemoryBytes(pid)) };
-    }));
-}
-
-interface Asked {
-  client: RawClient;
-  emptyLog: RawClient;
-  facts: LogFacts;
-}
-
-/** Measures each kind of request. */
-async function askAllKinds(
-  { client, emptyLog, facts }: Asked,
-  replayMs: number,
-): Promise<Figures> {
-  const kinds: [string, () => Promise<Figures>][] = [
-    ["pages", () => askPages(client, facts)],
-    ["keys", () => askKeys(client, facts)],
-    ["new batches", () => askNewBatches(client, emptyLog, facts.askings)],
-    ["duplicates", () => askDuplicates(client, facts)],
-    ["preconditions", () => askPreconditions(client, facts)],
-    ["streams", () => askStreams(client, facts)],
-    ["replay", () => askReplay(client, replayMs)],
-  ];
-  let figures: Figures = {};
-  for (const [name, askKind] of kinds) {
-    progress(name);
-    figures = { ...figures, ...await askKind() };
-  }
-  return figures;
-}
-
-async function withEmptyLog<T>(
-  options: BenchOptions,
-  use: (client: RawClient) => Promise<T>,
-): Promise<T> {
-  return await withDeployment(options, (deployment) =>
-    withServer(deployment, async () => {
-      const client = await RawClient.connect(deployment.socketPath);
-      try {
-        return await use(client);
-      } finally {
-        client.close();
-      }
-    }));
+  return await withServer(deployment, async ({ pid }) => {
+    const client = await RawClient.connect(deployment.socketPath);
+    const figures = {
+      ...await askPages(client, facts),
+      ...await askKeys(client, facts),
+      ...await askNewBatches(client, facts),
+      ...await askDuplicates(client, facts),
+      ...await askPreconditions(client, facts),
+      ...await askStreams(client, facts),
+      ...await askReplay(client, measureMs),
+    };
+    client.close();
+    await writeFacts(log);
+    return { ...figures, "serve peak MB": megabytes(peakMemoryBytes(pid)) };
+  });
 }
 
 /** Measures the command, which reports how many events it has checked. */
@@ -128,7 +92,7 @@ async function measureVerify(
 ): Promise<Figures> {
   progress(name);
   const { events } = await sealedPart(deployment);
-  const { tookMs, peakBytes } = await deployment.run(command, peakMemoryBytes);
+  const { tookMs, peakBytes } = await deployment.run(command);
   return {
     [`${name} s`]: rounded(tookMs / 1000, 2),
     [`${name} sealed events/s`]: Math.round(events / tookMs * 1000),

@@ -13,10 +13,8 @@ import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import type { Deployment } from "../support/deployment.ts";
 import { sealedPart, tailBytes } from "../support/log_files.ts";
 import { progress } from "../support/options.ts";
-import { peakMemoryBytes } from "../support/process_stats.ts";
 import { megabytes, rounded } from "../support/report.ts";
-import { type BuiltLog, writeFacts } from "./built_log.ts";
-import type { Figures } from "./figures.ts";
+import { type BuiltLog, type Figures, writeFacts } from "./built_log.ts";
 import {
   batchEventsOf,
   BulkBatches,
@@ -111,7 +109,7 @@ export async function buildLog(
 /** Runs `service seal` on the part that is not sealed yet. */
 async function sealRest(deployment: Deployment): Promise<Figures> {
   const before = await sealedPart(deployment);
-  const { tookMs, peakBytes } = await deployment.run(["seal"], peakMemoryBytes);
+  const { tookMs, peakBytes } = await deployment.run(["seal"]);
   const sealed = (await sealedPart(deployment)).events - before.events;
   return {
     "seal: events": sealed,

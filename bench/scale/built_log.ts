@@ -5,8 +5,10 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Deployment, type RuntimeName } from "../support/deployment.ts";
-import type { Figures } from "./figures.ts";
 import type { Shape } from "./history.ts";
+
+/** Figures by name, in print order; null if unavailable on this system. */
+export type Figures = Record<string, number | null>;
 
 /** All ids are event ids. */
 export interface LogFacts {

@@ -7,8 +7,7 @@ import type { RawClient } from "../support/raw_client.ts";
 import { rounded } from "../support/report.ts";
 import { pageRequest, postRequest } from "../support/requests.ts";
 import { pagePosition } from "../support/workloads.ts";
-import { type LogFacts, positionAt } from "./built_log.ts";
-import type { Figures } from "./figures.ts";
+import { type Figures, type LogFacts, positionAt } from "./built_log.ts";
 import {
   BulkBatches,
   bulkKeyRequest,
@@ -114,46 +113,22 @@ export async function askDuplicates(client: RawClient, facts: LogFacts): Promise
 }
 
 /**
- * Sends new batches of one event, alternating between this log and an empty one, so that other load
- * on the machine affects both equally. Some are committed; others fail their precondition, which
- * requires the same checks but writes nothing.
+ * Sends new batches of one event. Some are committed; others fail their precondition, which requires
+ * the same checks but writes nothing.
  */
-export async function askNewBatches(
-  client: RawClient,
-  emptyLog: RawClient,
-  asking: number,
-): Promise<Figures> {
-  const question = (kind: string, number: number, expectedFrontier?: string): Question => {
-    const batchId = `${kind}-${asking}-${number}`;
-    const batch = singleBatch({ batchId, source: "new", stream: "new", expectedFrontier });
-    const request = postRequest(batch);
-    return expectedFrontier === undefined
-      ? { request, expected: COMMITTED }
-      : { request, expected: CONFLICT, status: 409 };
+export async function askNewBatches(client: RawClient, { askings }: LogFacts): Promise<Figures> {
+  const batchOf = (kind: string, number: number, expectedFrontier?: string) => {
+    const batchId = `${kind}-${askings}-${number}`;
+    return postRequest(singleBatch({ batchId, source: "new", stream: "new", expectedFrontier }));
   };
-  const append = await inTurns([client, emptyLog], (number) => question("append", number));
+  const appends = await askAll(client, APPENDS, (number) => {
+    return { request: batchOf("append", number), expected: COMMITTED };
+  });
   const nowhere = "00000000-0000-7000-8000-000000000000";
-  const refuse = await inTurns([client, emptyLog], (n) => question("refused", n, nowhere));
-  return {
-    "append of a new batch ms": rounded(append[0]!.p50Ms, 3),
-    "append of a new batch, empty log ms": rounded(append[1]!.p50Ms, 3),
-    "check of a new batch ms": rounded(refuse[0]!.p50Ms, 3),
-    "check of a new batch, empty log ms": rounded(refuse[1]!.p50Ms, 3),
-    "check of a new batch: first ms": rounded(append[0]!.firstMs, 2),
-  };
-}
-
-async function inTurns(
-  clients: RawClient[],
-  questionOf: (number: number) => Question,
-): Promise<AnswerTimes[]> {
-  const tookMs: number[][] = clients.map(() => []);
-  for (let number = 0; number < APPENDS; number++) {
-    for (const [place, client] of clients.entries()) {
-      tookMs[place]!.push((await ask(client, questionOf(number))).tookMs);
-    }
-  }
-  return tookMs.map(answerTimes);
+  const checks = await askAll(client, APPENDS, (number) => {
+    return { request: batchOf("refused", number, nowhere), expected: CONFLICT, status: 409 };
+  });
+  return { ...told("append of a new batch", appends), ...told("check of a new batch", checks) };
 }
 
 /** Appends with a precondition on a stream whose only event is among the oldest in the log. */

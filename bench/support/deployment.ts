@@ -16,6 +16,7 @@ import {
 } from "../../tools/support/program.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 import { RawClient } from "./raw_client.ts";
+import { peakMemoryBytes } from "./process_stats.ts";
 import { pageRequest } from "./requests.ts";
 
 /** The checkout that contains this file. */
@@ -61,7 +62,7 @@ function executableOf(runtime: RuntimeName): string {
 export interface CommandRun {
   /** Duration of the process. */
   tookMs: number;
-  /** Null if unavailable, or if the process exited too early. */
+  /** Peak memory; null if unavailable, or if the process exited too early. */
   peakBytes: number | null;
 }
 
@@ -121,15 +122,14 @@ export class Deployment {
 
   /**
    * Runs one of the program's commands to completion.
-   * @param memoryOf peak memory of a process so far.
    * @throws {Error} if the exit status is not 0.
    */
-  async run(command: string[], memoryOf: (pid: number) => number | null): Promise<CommandRun> {
+  async run(command: string[]): Promise<CommandRun> {
     const startMs = performance.now();
     const spawned = this.#spawn(["--config", join(this.folder, "service.toml"), ...command]);
     let peakBytes: number | null = null;
     const look = setInterval(() => {
-      peakBytes = memoryOf(spawned.child.pid!) ?? peakBytes;
+      peakBytes = peakMemoryBytes(spawned.child.pid!) ?? peakBytes;
     }, SAMPLE_MS);
     await succeeds(command[0]!, spawned).finally(() => clearInterval(look));
     return { tookMs: performance.now() - startMs, peakBytes };
@@ -140,24 +140,21 @@ export class Deployment {
   }
 
   #spawn(args: string[], script: string = CLI, v8Flags: string[] = []): Spawned {
-    const isProgram = script === CLI || this.#runtime !== "executable";
-    const runtime = isProgram ? this.#runtime : THIS_RUNTIME;
-    const program = [executableOf(runtime), ...this.#programArgs(runtime, script, v8Flags)];
     // Runs inside the checkout, so that both runtimes find its packages.
     const options: CliOptions = { cwd: this.#checkout, timeoutMs: null };
-    if (runtime !== "executable") options.wrapper = ["env", "MALLOC_ARENA_MAX=1"];
-    return spawnCommand([...program, ...args], options);
-  }
-
-  /** Returns the arguments that run a script. */
-  #programArgs(runtime: RuntimeName, script: string, v8Flags: string[]): string[] {
-    if (runtime === "executable") return [];
-    const path = join(this.#checkout, script);
+    if (this.#runtime === "executable" && script === CLI) {
+      return spawnCommand([executableOf("executable"), ...args], options);
+    }
+    const runtime = this.#runtime === "executable" ? THIS_RUNTIME : this.#runtime;
     const flags = [...v8FlagsOf(this.#checkout), ...v8Flags];
-    if (runtime === "node") return [...flags, path];
-    const permissions = ["--allow-read", "--allow-write", "--allow-sys"];
-    permissions.push(`--allow-net=unix:${this.socketPath}`);
-    return ["run", "--no-prompt", `--v8-flags=${flags.join(",")}`, ...permissions, path];
+    const net = `--allow-net=unix:${this.socketPath}`;
+    const denoFlags = ["--allow-read", "--allow-write", "--allow-sys", net];
+    const runtimeFlags = runtime === "node"
+      ? flags
+      : ["run", "--no-prompt", `--v8-flags=${flags.join(",")}`, ...denoFlags];
+    const path = join(this.#checkout, script);
+    const command = [executableOf(runtime), ...runtimeFlags, path, ...args];
+    return spawnCommand(command, { ...options, wrapper: ["env", "MALLOC_ARENA_MAX=1"] });
   }
 }
 
@@ -198,16 +195,10 @@ export class Server {
   }
 
   /**
-   * Starts a command that serves.
+   * Waits until a process that was started at `startMs` serves.
    * @param isReady tries a request.
-   * @throws {Error} if the command exits or takes too long.
+   * @throws {Error} if the process exits or takes too long.
    */
-  static start(command: string[], isReady: () => Promise<boolean>): Promise<Server> {
-    const startMs = performance.now();
-    return Server.ready(spawnCommand(command, { timeoutMs: null }), startMs, isReady);
-  }
-
-  /** Waits until a process that was started at `startMs` is ready; see `start()`. */
   static async ready(
     spawned: Spawned,
     startMs: number,

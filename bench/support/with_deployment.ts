@@ -7,14 +7,16 @@ import { keyedBatch } from "./requests.ts";
 export interface DeploymentOptions {
   serverRuntime: RuntimeName;
   parent: string | undefined;
+  /** Default: this one. */
+  checkout?: string;
 }
 
 /** Runs `use` with a new deployment, then removes it. */
 export async function withDeployment<T>(
-  { serverRuntime, parent }: DeploymentOptions,
+  { serverRuntime, parent, checkout }: DeploymentOptions,
   use: (deployment: Deployment) => Promise<T> | T,
 ): Promise<T> {
-  const deployment = await Deployment.create(serverRuntime, parent);
+  const deployment = await Deployment.create(serverRuntime, parent, checkout);
   try {
     return await use(deployment);
   } finally {

@@ -64,7 +64,7 @@ function sampleOf(pid: number): number[] {
     const kib = Number(/^VmRSS:\s*([0-9]+) kB$/m.exec(status)?.[1]);
     return [kib * 1024, targets.filter((path) => !path.endsWith(".parquet")).length];
   } catch {
-    // There is no /proc, a descriptor was closed, or the process, whose owner detects that, is gone.
+    // There is no /proc, a descriptor was just closed, or the process has exited.
     return [];
   }
 }

@@ -17,8 +17,8 @@ export interface Mutation {
 
 /**
  * Bugs by the file in `src/` that they are in, and by name: the tests, the text that is replaced,
- * its replacement (default: none), and edits to other places. A test is named like its file, without
- * `tests/` and `_test.ts`.
+ * its replacement (default: none), and edits to other places. A test is named like its file,
+ * without `tests/` and `_test.ts`.
  */
 export type Bugs = Record<
   string,
