@@ -3,15 +3,12 @@
  * the responses, and how long sealing takes to catch up. See README.md in this directory.
  */
 import type { Buffer } from "node:buffer";
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { sumOf } from "../src/sum.ts";
 import { median } from "../tools/support/median.ts";
 import type { Deployment } from "./support/deployment.ts";
 import { ask } from "./support/exchange.ts";
-import { nothingPending } from "./support/log_files.ts";
+import { backlogBytes, nothingPending } from "./support/log_files.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
@@ -55,16 +52,6 @@ class OwnStreamsRequest {
     }
     return this.#template.bytes;
   }
-}
-
-/** Size of the tail and the pending files. */
-function backlogBytes({ folder }: Deployment): number {
-  const log = join(folder, "data", "log");
-  const pending = readdirSync(join(log, "pending")).map((name) => join(log, "pending", name));
-  const sizes = [join(log, "tail.ndjson"), ...pending].map((path) =>
-    statSync(path, { throwIfNoEntry: false })?.size ?? 0
-  );
-  return sumOf(sizes, (size) => size);
 }
 
 /** Appends until all events are acknowledged or, to be killed, until an append has waited. */

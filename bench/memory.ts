@@ -6,7 +6,7 @@ import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { type Kind, KINDS, loadOf } from "./memory/loads.ts";
+import { KINDS, loadOf } from "./memory/loads.ts";
 import { buildLog } from "./scale/build.ts";
 import { type BuiltLog, keptDeployment, readFacts } from "./scale/built_log.ts";
 import { shapeNamed } from "./scale/history.ts";
@@ -30,7 +30,7 @@ async function measureRow(
   const { socketPath } = deployment;
   return await withServer(deployment, async ({ pid }) => {
     const startBytes = memoryBytes(pid);
-    const { workloads, followFrom } = loadOf(row, row === ALL ? KINDS : [row as Kind], facts);
+    const { workloads, followFrom } = loadOf(row, row === ALL ? KINDS : [row], facts);
     const load = await Promise.race([
       runLoad({ socketPath, serverPid: pid, workloads, measureMs }),
       ...followFrom.map((after) => followUntilFailure(socketPath, after)),

@@ -14,16 +14,12 @@ export const LARGE_KIND = "large";
 /** Milliseconds until an abandoned replay is closed. */
 const ABANDONED_MS = 2;
 const ABANDONED = 400;
-const UNREAD_EVENTS = 150;
-const UNREAD_ERRORS = 300;
-const UNREAD_STREAMS = 1500;
 const BODY_BYTES = 32 * 1024 * 1024;
 const HEAD_LINES = 16_000;
 const ERRORS = 9_900;
 const RETRY_MS = 5;
 const PIPELINED = 4096;
 const CHURN_PER_SECOND = 1000;
-const HALF_HEADS = 2000;
 
 /** A running attack: where to attack, and the token that authorizes requests. */
 export interface Target {
@@ -43,6 +39,8 @@ function tellBegun(): void {
 
 /** Opens a connection that reads nothing, and retries while the backlog is full. */
 async function open({ socketPath }: Target): Promise<Socket> {
+  // The requests of all clients are prepared first.
+  await delay(0);
   tellBegun();
   for (;;) {
     const socket = connect({ path: socketPath, allowHalfOpen: true });
@@ -109,20 +107,11 @@ async function abandon(target: Target): Promise<void> {
 }
 
 async function churn(target: Target): Promise<never> {
-  for (;;) {
+  for (;; await delay(10)) {
     for (let count = 0; count < CHURN_PER_SECOND / 100; count++) {
       void open(target).then((socket) => socket.destroy());
     }
-    await delay(10);
   }
-}
-
-async function times(count: number, begin: () => Promise<unknown>): Promise<void> {
-  for (let n = 0; n < count; n++) await begin();
-}
-
-function together(count: number, begin: (n: number) => Promise<unknown>): Promise<unknown> {
-  return Promise.all(Array.from({ length: count }, (_, n) => begin(n)));
 }
 
 /** The slowest bodies of the largest size. Each ends in an invalid event. */
@@ -155,48 +144,41 @@ function posted(target: Target, body: string): Buffer {
   return Buffer.concat([Buffer.from(post(target, `Content-Length: ${bytes.length}`)), bytes]);
 }
 
-/** Every attack resolves once it is under way. */
-const ATTACKS: Record<string, (target: Target) => Promise<unknown>> = {
-  "alone": () => Promise.resolve(),
-  "abandoned-400": (target) => times(ABANDONED, () => abandon(target)),
-  "pipeline-16": (target) => begun(together(16, () => flood(target, "", pipelined()))),
-  "heads-8": (target) => begun(together(8, () => flood(target, "", longHead()))),
-  "chunks-8": (target) => {
+/** All clients send the same. */
+let faulty: Buffer | undefined;
+
+/** What each of a number of clients does. */
+type Attack = [clients: number, act: (target: Target, client: number) => Promise<unknown>];
+
+const ATTACKS: Record<string, Attack> = {
+  "alone": [0, () => Promise.resolve()],
+  "abandoned-400": [1, async (target) => {
+    for (let count = 0; count < ABANDONED; count++) await abandon(target);
+  }],
+  "pipeline-16": [16, (target) => flood(target, "", pipelined())],
+  "heads-8": [8, (target) => flood(target, "", longHead())],
+  "chunks-8": [8, (target) => {
     const begin = post(target, "Transfer-Encoding: chunked");
-    return begun(together(8, () => flood(target, begin, "1\r\n \r\n".repeat(PIPELINED))));
-  },
-  "no-match-64": (target) => begun(together(64, () => repeat(target, get(target, NO_MATCH)))),
-  "replays-16": (target) => {
+    return flood(target, begin, "1\r\n \r\n".repeat(PIPELINED));
+  }],
+  "no-match-64": [64, (target) => repeat(target, get(target, NO_MATCH))],
+  "replays-16": [16, (target) => {
     const page = get(target, "/v1/events?limit=100000").replace("1.1", "1.0");
-    return begun(together(16, () => repeat(target, page)));
-  },
-  "follows-32": (target) =>
-    begun(together(32, () => repeat(target, get(target, `${NO_MATCH}&follow=true`)))),
-  "bodies-4": (target) => {
-    const bodies = [0, 1, 2, 3].map((form) => posted(target, slowBody(form)));
-    return begun(together(4, (n) => repeat(target, bodies[n]!)));
-  },
-  "half-heads-2000": (target) => together(HALF_HEADS, () => unread(target, "GET / HT")),
-  "churn-1000": (target) => begun(churn(target)),
-  "unread-events-150": (target) => {
-    const request = get(target, `/v1/events?kind=${LARGE_KIND}&limit=1`);
-    return together(UNREAD_EVENTS, () => unread(target, request));
-  },
-  "unread-errors-300": (target) => {
-    const request = posted(target, faultyBatch());
-    return together(UNREAD_ERRORS, () => unread(target, request));
-  },
-  "unread-streams-1500": (target) =>
-    together(UNREAD_STREAMS, () => unread(target, get(target, "/v1/streams?limit=1000"))),
+    return repeat(target, page);
+  }],
+  "follows-32": [32, (target) => repeat(target, get(target, `${NO_MATCH}&follow=true`))],
+  "bodies-4": [4, (target, client) => repeat(target, posted(target, slowBody(client)))],
+  "half-heads-2000": [2000, (target) => unread(target, "GET / HT")],
+  "churn-1000": [1, churn],
+  "unread-events-150": [
+    150,
+    (target) => unread(target, get(target, `/v1/events?kind=${LARGE_KIND}&limit=1`)),
+  ],
+  "unread-errors-300": [300, (target) => unread(target, faulty ??= posted(target, faultyBatch()))],
+  "unread-streams-1500": [1500, (target) => unread(target, get(target, "/v1/streams?limit=1000"))],
 };
 
 export const ATTACK_NAMES: string[] = Object.keys(ATTACKS);
-
-/** Does not wait for an attack that never ends. */
-function begun(attack: Promise<unknown>): Promise<void> {
-  void attack;
-  return Promise.resolve();
-}
 
 function pipelined(): string {
   return "A / HTTP/1.1\r\n\r\n".repeat(PIPELINED);
@@ -211,6 +193,7 @@ if (!isMainThread && workerData?.attack !== undefined) {
     for (const end of ended) end();
     parentPort!.postMessage("ended");
   });
-  await ATTACKS[workerData.attack]!(workerData);
+  const [clients, act] = ATTACKS[workerData.attack]!;
+  await Promise.all(Array.from({ length: clients }, (_, client) => act(workerData, client)));
   tellBegun();
 }

@@ -1,6 +1,7 @@
 /** This service, for the rows that need a running server. */
 import { measureDelivery } from "../support/delivery.ts";
-import type { Deployment, RuntimeName } from "../support/deployment.ts";
+import type { RuntimeName } from "../../tools/support/runtimes.ts";
+import type { Deployment } from "../support/deployment.ts";
 import { runLoad, type Workload } from "../support/load.ts";
 import { appendKeyed, withDeployment, withServer } from "../support/with_deployment.ts";
 import { INGEST_LOADS, ingestWorkloads, replayWorkload } from "../support/workloads.ts";

@@ -35,7 +35,7 @@ export async function askLog(log: BuiltLog, options: BenchOptions): Promise<Figu
 
 async function describeLog({ deployment }: BuiltLog): Promise<Figures> {
   const { segments, events } = await sealedPart(deployment);
-  const tail = await tailBytes(deployment);
+  const tail = tailBytes(deployment);
   return {
     "events sealed": events,
     "segments": segments,

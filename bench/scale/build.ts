@@ -121,7 +121,7 @@ async function sealRest(deployment: Deployment): Promise<Figures> {
 /** Appends until the tail has the given size, one batch per commit. */
 export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void> {
   const { deployment, facts } = log;
-  if (await tailBytes(deployment) >= wantedBytes) return;
+  if (tailBytes(deployment) >= wantedBytes) return;
   progress(`filling the tail to ${rounded(wantedBytes / 1e6, 1)} MB`);
   const bulk = new BulkBatches(facts.shape);
   const lastIds: string[] = [];
@@ -129,7 +129,7 @@ export async function fillTail(log: BuiltLog, wantedBytes: number): Promise<void
   facts.nextBatch += TAIL_BATCHES_MAX;
   await writeFacts(log);
   await withLog(deployment, async (opened) => {
-    while (await tailBytes(deployment) < wantedBytes) {
+    while (tailBytes(deployment) < wantedBytes) {
       const [id] = await append(opened, [bulk.body(first + lastIds.length)]);
       lastIds.push(id!);
     }

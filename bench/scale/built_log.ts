@@ -4,7 +4,8 @@
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Deployment, type RuntimeName } from "../support/deployment.ts";
+import type { RuntimeName } from "../../tools/support/runtimes.ts";
+import { Deployment } from "../support/deployment.ts";
 import type { Shape } from "./history.ts";
 
 /** Figures by name, in print order; null if unavailable on this system. */

@@ -3,18 +3,21 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import {
-  type CliOptions,
   describeExit,
   isRunning,
   signalChild,
   spawnCommand,
   type Spawned,
 } from "../../tools/support/program.ts";
-import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
+import {
+  absenceOf,
+  executableOf,
+  runtimeArgs,
+  type RuntimeName,
+} from "../../tools/support/runtimes.ts";
 import { RawClient } from "./raw_client.ts";
 import { peakMemoryBytes } from "./process_stats.ts";
 import { pageRequest } from "./requests.ts";
@@ -34,29 +37,6 @@ const POLL_MS = 2;
 /** Interval of memory samples. */
 const SAMPLE_MS = 20;
 const COMPLAINT_CHARS_MAX = 4096;
-
-/** Kinds of server: the program under a runtime, or as a compiled executable. */
-export const RUNTIMES = ["deno", "node", "executable"] as const;
-export type RuntimeName = typeof RUNTIMES[number];
-
-/** Environment variables with the runtimes' paths. Only `executable` requires its variable. */
-const VARIABLES: Record<RuntimeName, string> = {
-  deno: "SERVICE_DENO",
-  node: "SERVICE_NODE",
-  executable: "SERVICE_EXECUTABLE",
-};
-
-/**
- * Returns the path in the runtime's variable. By default, returns the path of the current
- * executable, or the runtime's name for a lookup in PATH.
- * @throws {Error} if the compiled executable has no path.
- */
-function executableOf(runtime: RuntimeName): string {
-  const named = process.env[VARIABLES[runtime]];
-  if (named !== undefined) return named;
-  if (runtime === "executable") throw new Error("SERVICE_EXECUTABLE must name the executable");
-  return runtime === THIS_RUNTIME ? process.execPath : runtime;
-}
 
 /** Figures for a command. */
 export interface CommandRun {
@@ -107,9 +87,8 @@ export class Deployment {
 
   /**
    * Starts the server and waits for the first response.
-   * @param rotateBytes size at which the server seals its tail; default: the program's own. Since a
-   *   compiled executable does not support this, the current runtime replaces it.
-   * @param v8Flags more flags, such as `--trace-gc`; not for a compiled executable.
+   * @param rotateBytes size at which the server seals its tail; default: the program's own.
+   * @param v8Flags more flags, such as `--trace-gc`.
    */
   async serve(rotateBytes?: number, v8Flags: string[] = []): Promise<Server> {
     const config = join(this.folder, "service.toml");
@@ -140,20 +119,15 @@ export class Deployment {
   }
 
   #spawn(args: string[], script: string = CLI, v8Flags: string[] = []): Spawned {
-    // Runs inside the checkout, so that both runtimes find its packages.
-    const options: CliOptions = { cwd: this.#checkout, timeoutMs: null };
-    if (this.#runtime === "executable" && script === CLI) {
-      return spawnCommand([executableOf("executable"), ...args], options);
-    }
-    const runtime = this.#runtime === "executable" ? THIS_RUNTIME : this.#runtime;
+    const executable = executableOf(this.#runtime);
+    if (executable === null) throw new Error(absenceOf(this.#runtime));
     const flags = [...v8FlagsOf(this.#checkout), ...v8Flags];
     const net = `--allow-net=unix:${this.socketPath}`;
-    const denoFlags = ["--allow-read", "--allow-write", "--allow-sys", net];
-    const runtimeFlags = runtime === "node"
-      ? flags
-      : ["run", "--no-prompt", `--v8-flags=${flags.join(",")}`, ...denoFlags];
-    const path = join(this.#checkout, script);
-    const command = [executableOf(runtime), ...runtimeFlags, path, ...args];
+    const denoFlags = [`--v8-flags=${flags.join(",")}`, "--allow-read", "--allow-write", net];
+    const runtimeFlags = runtimeArgs(this.#runtime, [...denoFlags, "--allow-sys"], flags);
+    const command = [executable, ...runtimeFlags, join(this.#checkout, script), ...args];
+    // Runs inside the checkout, so that both runtimes find its packages.
+    const options = { cwd: this.#checkout, timeoutMs: null };
     return spawnCommand(command, { ...options, wrapper: ["env", "MALLOC_ARENA_MAX=1"] });
   }
 }

@@ -1,5 +1,6 @@
 /** Runs functions with a temporary deployment, and appends to logs. */
-import { Deployment, ROTATE_NEVER_BYTES, type RuntimeName, type Server } from "./deployment.ts";
+import type { RuntimeName } from "../../tools/support/runtimes.ts";
+import { Deployment, ROTATE_NEVER_BYTES, type Server } from "./deployment.ts";
 import { ask } from "./exchange.ts";
 import { RawClient } from "./raw_client.ts";
 import { keyedBatch } from "./requests.ts";
