@@ -106,8 +106,8 @@ export function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figur
 }
 
 /**
- * Sends new batches of one event. Some are committed; others fail their precondition, which requires
- * the same checks but writes nothing.
+ * Sends new batches of one event. Some are committed; others fail their precondition, which
+ * requires the same checks but writes nothing.
  */
 export async function askNewBatches(client: RawClient, { askings }: LogFacts): Promise<Figures> {
   const batchOf = (kind: string, number: number, expectedFrontier?: string) => {

@@ -108,7 +108,8 @@ export class Deployment {
     const spawned = this.#spawn(["--config", join(this.folder, "service.toml"), ...command]);
     let peakBytes: number | null = null;
     const look = setInterval(() => {
-      peakBytes = peakMemoryBytes(spawned.child.pid!) ?? peakBytes;
+      const bytes = peakMemoryBytes(spawned.child.pid!);
+      if (bytes !== null) peakBytes = Math.max(peakBytes ?? 0, bytes);
     }, SAMPLE_MS);
     await succeeds(command[0]!, spawned).finally(() => clearInterval(look));
     return { tookMs: performance.now() - startMs, peakBytes };

@@ -1,11 +1,11 @@
 /**
  * The log under test, on the disk of a virtual machine that is power-cycled while clients use the
- * log. Clients wait while the machine is down.
+ * log. Clients retry while the machine is down.
  */
 import { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { Fetch } from "../../src/client/unix_fetch.ts";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
-import { type Gate, gatedClient } from "../soak/gate.ts";
+import { patientClient } from "../soak/patient_client.ts";
 import type { Tally } from "../soak/tally.ts";
 import { claim } from "../soak/violation.ts";
 import {
@@ -44,7 +44,6 @@ export class PoweredLog {
   readonly #saved: SavedMachine;
   readonly #disk: DiskOptions;
   #machine: Machine | null = null;
-  readonly #gate: Gate = { isOpen: false };
 
   constructor(saved: SavedMachine, disk: DiskOptions) {
     this.#saved = saved;
@@ -53,7 +52,7 @@ export class PoweredLog {
       const { pathname, search } = new URL(`${input}`, "http://localhost");
       return fetch(`http://127.0.0.1:${this.#machine?.servicePort}${pathname}${search}`, init);
     };
-    this.client = gatedClient(fetchHere, this.#gate, RETRY_MS_MAX, {
+    this.client = patientClient(fetchHere, RETRY_MS_MAX, {
       writeTimeoutMs: WRITE_TIMEOUT_MS,
     });
     this.impatient = new EventLogClient(fetchHere, {
@@ -66,13 +65,11 @@ export class PoweredLog {
   async start(): Promise<void> {
     this.#machine = await resume(this.#saved, this.#disk);
     await this.#machine.untilPrinted(READY_TEXT);
-    this.#gate.isOpen = true;
   }
 
   /** Cuts the power. @throws {Violation} if the machine or the service has already exited. */
   async cutPower(): Promise<void> {
     const machine = this.#machine!;
-    this.#gate.isOpen = false;
     claim(machine.isRunning, `the machine exited unexpectedly: ${machine.console}`);
     await machine.cutPower();
   }

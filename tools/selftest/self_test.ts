@@ -16,12 +16,7 @@ import { ProbeError, probeLock, probeRename, probeWrites } from "./probes.ts";
 const { kill, killStart, killSeal, seal, stop, verify } = DISTURBANCES;
 /** At least eight kills, and one each of the other faults that involve files. */
 export const SELFTEST_DECK: readonly Disturbance[] = [
-  ...Array.from({ length: 5 }, () => kill),
-  killStart,
-  killSeal,
-  seal,
-  stop,
-  verify,
+  ...[kill, kill, kill, kill, kill, killStart, killSeal, seal, stop, verify],
 ];
 
 /** Duration of the load between two faults. It is short, because the operator is waiting. */
@@ -84,13 +79,8 @@ async function testFolder(options: SelfTestOptions): Promise<Verdict> {
     report(`probing ${fileSystem.name} in ${folder}`);
     const latency = await probe(folder);
     report(`running a short soak test with kills`);
-    const runtimes = [THIS_RUNTIME];
-    const result = await runSoak({
-      ...options,
-      dir: folder,
-      runtimes,
-      loadMsMax: LOAD_MS_MAX,
-    });
+    const soak = { dir: folder, runtimes: [THIS_RUNTIME], loadMsMax: LOAD_MS_MAX };
+    const result = await runSoak({ ...options, ...soak });
     return { isTrusted: true, reason: summarize(fileSystem, latency, result) };
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -41,7 +41,7 @@ export const OBSERVED_EVENTS_MAX = 10_000;
 
 /** Time limit for a startup or a response, far above any delay from a slow disk or a freeze. */
 export const ANSWER_TIMEOUT_MS = 300_000;
-/** Maximum delay before a client retries once the service is up. */
+/** Maximum delay before a client retries. */
 export const RETRY_MS_MAX = 250;
 /** Duration of the load between two faults. */
 export const LOAD_MS_MIN = 300;

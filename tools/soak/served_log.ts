@@ -1,7 +1,6 @@
 /**
  * The log under test: its directory, and the process that serves it. The process is stopped, killed
- * and restarted while clients use it. Clients wait at a gate that closes before each fault
- * and opens when the service responds again.
+ * and restarted while clients use it, which retry until the service responds again.
  */
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,7 +23,7 @@ import {
   spawnServe,
   untilReady,
 } from "../support/program.ts";
-import { type Gate, gatedClient } from "./gate.ts";
+import { patientClient } from "./patient_client.ts";
 import { claim, claimInTime, Violation } from "./violation.ts";
 
 /** The root of the repository. */
@@ -51,8 +50,6 @@ export class ServedLog {
   #process: Serving | null = null;
   /** All running processes. */
   readonly #running = new Set<Spawned>();
-  #runtime: RuntimeName;
-  readonly #gate: Gate = { isOpen: false };
 
   /**
    * Initializes a log. Its socket is in the system's temporary directory because socket paths must
@@ -74,8 +71,7 @@ export class ServedLog {
     this.#options = options;
     this.dir = options.dir;
     this.#socketFolder = socketFolder;
-    this.#runtime = randomItem(options.random, options.runtimes);
-    this.client = gatedClient(unixFetch(this.socketPath), this.#gate, RETRY_MS_MAX, {
+    this.client = patientClient(unixFetch(this.socketPath), RETRY_MS_MAX, {
       writeTimeoutMs: ANSWER_TIMEOUT_MS,
     });
   }
@@ -90,11 +86,6 @@ export class ServedLog {
     return this.#process!.output;
   }
 
-  /** The runtime of the current or most recent serving process. */
-  get runtime(): RuntimeName {
-    return this.#runtime;
-  }
-
   /** The directory with the log's files. */
   get logDir(): string {
     return join(this.dir, "data", "log");
@@ -105,7 +96,6 @@ export class ServedLog {
     const starting = this.launch();
     await this.#untilReady(starting);
     this.#process = starting;
-    this.#gate.isOpen = true;
     starting.exited.then((exit) => {
       if (this.#process !== starting) return;
       this.#options.onFailure(new Violation(`serve exited unexpectedly: ${describeExit(exit)}`));
@@ -189,10 +179,9 @@ export class ServedLog {
 
   /** Returns options that run the program under a random runtime with minimal permissions. */
   #programOptions() {
-    this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
     const folders = `${this.dir},${this.#socketFolder}`;
     return {
-      runtime: this.#runtime,
+      runtime: randomItem(this.#options.random, this.#options.runtimes),
       timeoutMs: null,
       permissions: [
         // A worker needs to read its module.
@@ -214,7 +203,6 @@ export class ServedLog {
   async #end(signal: "SIGTERM" | "SIGKILL"): Promise<CliExit> {
     const ending = this.#process!;
     this.#process = null;
-    this.#gate.isOpen = false;
     if (!isRunning(ending)) {
       throw new Violation(`serve exited unexpectedly: ${describeExit(await ending.exited)}`);
     }
