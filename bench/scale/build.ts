@@ -4,17 +4,19 @@
  */
 import { Buffer } from "node:buffer";
 import { randomFillSync } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { prepareBatch } from "../../src/event/batch_reader.ts";
 import { COMMIT_BATCHES_MAX, TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { type Log, openLog } from "../../src/log/log.ts";
 import { indexThread, sealThread } from "../../src/log/sealing/seal_thread.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import type { Deployment } from "../support/deployment.ts";
+import { Deployment } from "../support/deployment.ts";
 import { sealedPart, tailBytes } from "../support/log_files.ts";
-import { progress } from "../support/options.ts";
+import { type BenchOptions, oneOf, progress } from "../support/options.ts";
 import { megabytes, rounded } from "../support/report.ts";
-import { type BuiltLog, type Figures, writeFacts } from "./built_log.ts";
+import { withDeployment } from "../support/with_deployment.ts";
+import { type BuiltLog, type Figures, readFacts, writeFacts } from "./built_log.ts";
 import {
   batchEventsOf,
   BulkBatches,
@@ -23,6 +25,7 @@ import {
   oldStreamName,
   PAGE_EVENTS,
   type Shape,
+  SHAPES,
 } from "./history.ts";
 
 /** Number of remembered positions in the history. */
@@ -55,8 +58,26 @@ async function append(log: Log, bodies: Iterable<Uint8Array>): Promise<string[]>
   return (await log.append(prepared)).map(({ last_event_id }) => last_event_id);
 }
 
+/** Runs `use` with a log, which is built if it was not kept. Without `--keep`, it is removed. */
+export async function withBuiltLog<T>(
+  options: BenchOptions,
+  events: number,
+  use: (log: BuiltLog) => Promise<T>,
+): Promise<T> {
+  const { own: { keep, shape = "batch" }, serverRuntime } = options;
+  const run = async (deployment: Deployment) => {
+    const facts = await readFacts(deployment);
+    if (facts !== null) return await use({ deployment, facts });
+    return await use(await buildLog(deployment, oneOf("--shape", SHAPES, shape), events));
+  };
+  if (keep === undefined) return await withDeployment(options, run);
+  const folder = join(keep, `${shape}-${events}`);
+  await mkdir(folder, { recursive: true });
+  return await run(await Deployment.at(folder, serverRuntime));
+}
+
 /** Builds a log of `events` events, nearly all of them sealed. */
-export async function buildLog(
+async function buildLog(
   deployment: Deployment,
   shape: Shape,
   events: number,

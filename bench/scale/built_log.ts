@@ -2,10 +2,9 @@
  * An on-disk log for the scale benchmark, with the metadata that requests need. It is stored in the
  * deployment's directory, so that a kept log can be measured again.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RuntimeName } from "../../tools/support/runtimes.ts";
-import { Deployment } from "../support/deployment.ts";
+import type { Deployment } from "../support/deployment.ts";
 import type { Shape } from "./history.ts";
 
 /** Figures by name, in print order; null if unavailable on this system. */
@@ -41,17 +40,6 @@ export function positionAt({ positions }: LogFacts, share: number): string {
 }
 
 const FACTS_FILE = "scale.json";
-
-/** Returns the deployment in a subdirectory of `keep`, which is created if missing. */
-export async function keptDeployment(
-  keep: string,
-  name: string,
-  runtime: RuntimeName,
-): Promise<Deployment> {
-  const folder = join(keep, name);
-  await mkdir(folder, { recursive: true });
-  return await Deployment.at(folder, runtime);
-}
 
 /** Loads a built log; null if no complete one exists. */
 export async function readFacts({ folder }: Deployment): Promise<LogFacts | null> {

@@ -5,7 +5,6 @@
  * each. Every event has a unique record key.
  */
 import type { Buffer } from "node:buffer";
-import { oneOf } from "../support/options.ts";
 import {
   customerEvent,
   digits,
@@ -16,8 +15,8 @@ import {
 } from "../support/requests.ts";
 
 /** `batch`: batches of 1,000 events; `single`: of one; `tiny`: of one with a payload of a byte. */
-export type Shape = "batch" | "single" | "tiny";
-const SHAPES = ["batch", "single", "tiny"] as const;
+export const SHAPES = ["batch", "single", "tiny"] as const;
+export type Shape = typeof SHAPES[number];
 
 export const PAGE_EVENTS = 1000;
 export const OLD_STREAMS_MAX = 1000;
@@ -34,11 +33,6 @@ const BATCH_DIGITS = 10;
 const [BATCH, SOURCE, STREAM, KEY] = [0, 1, 2, 3];
 const KEY_PLACEHOLDER = 8888888888;
 const PLACEHOLDERS = ["#".repeat(BATCH_DIGITS), "$$$", "%%%", `${KEY_PLACEHOLDER}`];
-
-/** @throws {Error} if no shape has that name. */
-export function shapeNamed(text: string): Shape {
-  return oneOf("--shape", SHAPES, text);
-}
 
 export function batchEventsOf(shape: Shape): number {
   return shape === "batch" ? 1000 : 1;
