@@ -14,10 +14,8 @@ import { peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { digits, getRequest, RequestTemplate } from "./support/requests.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
-import { withDeployment } from "./support/with_deployment.ts";
+import { withDeployment, withServer } from "./support/with_deployment.ts";
 
-/** `full-speed` appends all events; `killed` kills the server once its backlog is full. */
-const ROWS = ["full-speed", "killed"];
 const EVENTS = 24_000_000;
 const CLIENTS = 3;
 const BATCH_EVENTS = 10_000;
@@ -26,8 +24,6 @@ const RETRY_MS = 1000;
 const LIST_INTERVAL_MS = 1000;
 const SAMPLE_MS = 100;
 const SEALING_TIMEOUT_MS = 1_200_000;
-/** An append that takes longer than this is waiting for sealing. */
-const WAITING_MS = 1000;
 
 /** A `POST /v1/events` whose events have streams of their own. */
 class OwnStreamsRequest {
@@ -54,22 +50,19 @@ class OwnStreamsRequest {
   }
 }
 
-/** Appends until all events are acknowledged or, to be killed, until an append has waited. */
-async function runLoad(deployment: Deployment, eventsMax: number, isKilled: boolean) {
+/** Appends until all events are acknowledged. */
+async function runLoad(deployment: Deployment, eventsMax: number) {
   const { socketPath } = deployment;
   const statuses = new Map<number, number>();
   const listMs: number[] = [];
-  let [batches, peakBacklogBytes, hasWaited, isOver] = [0, 0, false, false];
-  const isDone = () => batches * BATCH_EVENTS >= eventsMax || isKilled && hasWaited;
+  let [batches, peakBacklogBytes, isOver] = [0, 0, false];
   const append = async () => {
     const client = await RawClient.connect(socketPath);
     const requests = new OwnStreamsRequest(BATCH_EVENTS);
-    while (!isDone()) {
+    while (batches * BATCH_EVENTS < eventsMax) {
       const request = requests.of(batches++);
       for (let status = 0; status !== 200;) {
-        const startMs = performance.now();
         status = (await client.exchange(request)).status;
-        hasWaited ||= performance.now() - startMs > WAITING_MS;
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         if (status === 429) await delay(RETRY_MS);
         else if (status !== 200) throw new Error(`an append: status ${status}`);
@@ -95,50 +88,36 @@ async function runLoad(deployment: Deployment, eventsMax: number, isKilled: bool
     }
   };
   const appends = Promise.all(Array.from({ length: CLIENTS }, append));
-  const others = Promise.all(isKilled ? [watch()] : [watch(), list()]);
+  const others = Promise.all([watch(), list()]);
   await Promise.race([appends, others]).finally(() => isOver = true);
   await others;
   return { statuses, listMs, peakBacklogBytes, events: batches * BATCH_EVENTS };
 }
 
 async function measureRow(row: string, options: BenchOptions): Promise<Row> {
-  const isKilled = row === "killed";
-  return await withDeployment(options, async (deployment) => {
-    const server = await deployment.serve();
-    const startMs = performance.now();
-    const load = await runLoad(deployment, options.events ?? EVENTS, isKilled);
-    const seconds = (performance.now() - startMs) / 1000;
-    const shared = {
-      row,
-      "events": load.events,
-      "events/s": Math.round(load.events / seconds),
-      "responses": [...load.statuses].map(([status, count]) => `${status}: ${count}`).join(", "),
-      "peak backlog MB": megabytes(load.peakBacklogBytes),
-    };
-    if (isKilled) {
-      const peakMB = megabytes(peakMemoryBytes(server.pid));
-      await server.kill();
-      const next = await deployment.serve();
-      const nextMB = megabytes(peakMemoryBytes(next.pid));
-      await next.kill();
-      return { ...shared, "peak MB": peakMB, "start ms": rounded(next.startMs, 0), "MB": nextMB };
-    }
-    const sealingMs = performance.now();
-    await nothingPending(deployment, SEALING_TIMEOUT_MS);
-    const sealedSeconds = (performance.now() - sealingMs) / 1000;
-    const peakMB = megabytes(peakMemoryBytes(server.pid));
-    await server.stop();
-    return {
-      ...shared,
-      "peak MB": peakMB,
-      "sealed after s": rounded(sealedSeconds, 1),
-      "page of one p50 ms": rounded(median(load.listMs), 1),
-      "slowest ms": rounded(Math.max(...load.listMs), 1),
-    };
-  });
+  return await withDeployment(options, (deployment) =>
+    withServer(deployment, async ({ pid }) => {
+      const startMs = performance.now();
+      const load = await runLoad(deployment, options.events ?? EVENTS);
+      const seconds = (performance.now() - startMs) / 1000;
+      const sealingMs = performance.now();
+      await nothingPending(deployment, SEALING_TIMEOUT_MS);
+      const sealedSeconds = (performance.now() - sealingMs) / 1000;
+      return {
+        row,
+        "events": load.events,
+        "events/s": Math.round(load.events / seconds),
+        "responses": [...load.statuses].map(([status, count]) => `${status}: ${count}`).join(", "),
+        "peak backlog MB": megabytes(load.peakBacklogBytes),
+        "peak MB": megabytes(peakMemoryBytes(pid)),
+        "sealed after s": rounded(sealedSeconds, 1),
+        "page of one p50 ms": rounded(median(load.listMs), 1),
+        "slowest ms": rounded(Math.max(...load.listMs), 1),
+      };
+    }));
 }
 
 await runBench(async () => {
-  const options = parseBenchOptions(process.argv.slice(2), ROWS);
+  const options = parseBenchOptions(process.argv.slice(2), ["full-speed"]);
   await publishRows("backlog", options, (row) => measureRow(row, options));
 });

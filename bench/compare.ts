@@ -4,14 +4,12 @@
  * across the rounds. See README.md in this directory.
  */
 import { once } from "node:events";
-import { cp, readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { cp } from "node:fs/promises";
+import { resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
-import type { Manifest } from "../src/log/segment/manifest.ts";
-import { sumOf } from "../src/sum.ts";
 import { Deployment, ROTATE_NEVER_BYTES } from "./support/deployment.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { ask } from "./support/exchange.ts";
@@ -24,6 +22,7 @@ import {
   progress,
   runBench,
 } from "./support/options.ts";
+import { sealedPart } from "./support/log_files.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { publish, rounded, type Row } from "./support/report.ts";
 import { getRequest, keyRequest } from "./support/requests.ts";
@@ -198,12 +197,10 @@ function sealingRate(side: Side, { measureMs }: CompareOptions): Promise<Values>
 }
 
 /** Returns the rate until the last segment was listed, since the next one may be half written. */
-async function sealedPerSecond({ folder }: Deployment, startMs: number): Promise<number> {
-  const path = join(folder, "data", "log", "manifest.json");
-  const { segments }: Manifest = JSON.parse(await readFile(path, "utf8"));
-  if (segments.length === 0) throw new Error("nothing was sealed; raise --seconds");
-  const tookMs = Date.parse(segments.at(-1)!.sealed_at) - startMs;
-  return Math.round(sumOf(segments, ({ events }) => events) / tookMs * 1000);
+async function sealedPerSecond(deployment: Deployment, startMs: number): Promise<number> {
+  const { events, lastMs } = await sealedPart(deployment);
+  if (events === 0) throw new Error("nothing was sealed; raise --seconds");
+  return Math.round(events / (lastMs - startMs) * 1000);
 }
 
 function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Values> {

@@ -38,7 +38,6 @@ async function measureRow(
       "after start MB": megabytes(startBytes),
       "at the end MB": megabytes(memoryBytes(pid)),
       "peak MB": megabytes(peakMemoryBytes(pid)),
-      "server CPU s": load.serverCpuSeconds === null ? null : rounded(load.serverCpuSeconds, 1),
     };
   });
 }

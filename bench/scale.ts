@@ -38,6 +38,5 @@ await runBench(async () => {
     });
     columns.push({ name, figures });
   }
-  const name = `scale, shape ${shape}`;
-  await publish(name, options, sideBySide(columns));
+  await publish(`scale, shape ${shape}`, options, sideBySide(columns));
 });

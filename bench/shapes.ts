@@ -175,8 +175,6 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
         "ratio": rounded(middle((pair) => perSecond(pair.shaped) / perSecond(pair.plain)), 2),
         "plain p99 ms": rounded(middle((pair) => pair.plain.latencies.quantileMs(0.99)), 2),
         "shaped p99 ms": rounded(middle((pair) => pair.shaped.latencies.quantileMs(0.99)), 2),
-        "plain µs CPU/event": rounded(middle((pair) => cpuPerEvent(pair.plain)), 1),
-        "shaped µs CPU/event": rounded(middle((pair) => cpuPerEvent(pair.shaped)), 1),
         "peak MB": megabytes(peakMemoryBytes(pid)),
       };
     }));
@@ -184,11 +182,6 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
 
 function perSecond({ events, seconds }: LoadResult): number {
   return events / seconds;
-}
-
-/** Includes the CPU time that the server spends on what is not counted. */
-function cpuPerEvent({ serverCpuSeconds, events }: LoadResult): number {
-  return (serverCpuSeconds ?? 0) / Math.max(events, 1) * 1e6;
 }
 
 await runBench(async () => {

@@ -24,10 +24,6 @@ const ADD_NUMBERED = `for i = 1, tonumber(ARGV[1]) do ` +
   `redis.call('XADD', KEYS[1], '0-' .. i, '${FIELD}', ARGV[2]) end`;
 const PAGE_END = "\r\n+PONG\r\n";
 
-interface Stream {
-  messages: { id: string }[];
-}
-
 interface Redis {
   socketPath: string;
   pid: number;
@@ -124,7 +120,9 @@ const measureDelivery: Measure = async ({ socketPath, pid: serverPid }, context)
   const received = times.receiver();
   const follow = async (): Promise<never> => {
     for (let id = "0";;) {
-      const [stream] = await follower.xRead({ key: STREAM, id }, { BLOCK: 0 }) as Stream[];
+      const [stream] = await follower.xRead({ key: STREAM, id }, { BLOCK: 0 }) as {
+        messages: { id: string }[];
+      }[];
       received(stream!.messages.length);
       id = stream!.messages.at(-1)!.id;
     }

@@ -2,7 +2,6 @@
 import type { Buffer } from "node:buffer";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
-import type { RawResponse } from "./response_parser.ts";
 import { pagePosition } from "./workloads.ts";
 
 export interface Question {
@@ -13,13 +12,8 @@ export interface Question {
   status?: number;
 }
 
-export interface Answer {
-  response: RawResponse;
-  tookMs: number;
-}
-
 /** @throws {Error} if the response is not the expected one. */
-export async function ask(client: RawClient, question: Question): Promise<Answer> {
+export async function ask(client: RawClient, question: Question) {
   const { request, expected, status = 200 } = question;
   const startMs = performance.now();
   const response = await client.exchange(request);

@@ -46,7 +46,11 @@ export interface LoadResult extends Usage {
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { socketPath, workloads } = options;
   const clients = await Promise.all(workloads.map(() => RawClient.connect(socketPath)));
-  const exchanges = clients.map((client, index) => exchangeOf(client, workloads[index]!));
+  const exchanges = clients.map((client, index): Exchange => {
+    const { next, accept } = workloads[index]!;
+    // What `accept` throws is a failure of the client.
+    return (done, failed) => client.send(next(), (response) => done(accept(response)), failed);
+  });
   try {
     return await runLoops(exchanges, options);
   } finally {
@@ -115,17 +119,4 @@ function drive(
     };
     sendNext();
   });
-}
-
-function exchangeOf(client: RawClient, { next, accept }: Workload): Exchange {
-  return (done, failed) =>
-    client.send(next(), (response) => {
-      let events: number;
-      try {
-        events = accept(response);
-      } catch (error) {
-        return failed(error);
-      }
-      done(events);
-    }, failed);
 }

@@ -3,12 +3,15 @@ import { readdirSync, statSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Manifest } from "../../src/log/segment/manifest.ts";
 import { sumOf } from "../../src/sum.ts";
 import type { Deployment } from "./deployment.ts";
 
 export interface SealedPart {
   segments: number;
   events: number;
+  /** When the last segment was sealed. */
+  lastMs: number;
 }
 
 const POLL_MS = 100;
@@ -39,8 +42,9 @@ export function backlogBytes(deployment: Deployment): number {
 /** Reads the size of the sealed part of the log from the manifest. */
 export async function sealedPart(deployment: Deployment): Promise<SealedPart> {
   const text = await readFile(join(logFolder(deployment), "manifest.json"), "utf8");
-  const { segments } = JSON.parse(text) as { segments: { events: number }[] };
-  return { segments: segments.length, events: sumOf(segments, ({ events }) => events) };
+  const { segments }: Manifest = JSON.parse(text);
+  const lastMs = Date.parse(segments.at(-1)?.sealed_at ?? "");
+  return { segments: segments.length, events: sumOf(segments, ({ events }) => events), lastMs };
 }
 
 /** Waits until no pending files are left. @throws {Error} after `timeoutMs`. */

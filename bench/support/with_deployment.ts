@@ -18,11 +18,8 @@ export async function withDeployment<T>(
   use: (deployment: Deployment) => Promise<T> | T,
 ): Promise<T> {
   const deployment = await Deployment.create(serverRuntime, parent, checkout);
-  try {
-    return await use(deployment);
-  } finally {
-    await deployment.remove();
-  }
+  const using = async () => await use(deployment);
+  return await using().finally(() => deployment.remove());
 }
 
 /**
