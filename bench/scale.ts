@@ -10,8 +10,6 @@ import { parseBenchOptions, positive, progress, runBench } from "./support/optio
 import { publish, rounded, type Row } from "./support/report.ts";
 
 const DEFAULT_ARGS = ["--events", "1e5,1e6,1e7"];
-/** Nearly full. */
-const TAIL_MB = "56";
 
 /** Returns a row per figure with a column per log, and the last log's figure over the first's. */
 function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
@@ -26,7 +24,7 @@ function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
 await runBench(async () => {
   const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
   const options = parseBenchOptions(args, PARTS, ["shape", "keep", "tail-mb"]);
-  const { sizes, own: { shape = "batch", "tail-mb": tailMb = TAIL_MB } } = options;
+  const { sizes, own: { shape = "batch", "tail-mb": tailMb = "56" } } = options;
   const columns: { name: string; figures: Figures }[] = [];
   for (const events of sizes) {
     // The key is not a bare number, because objects list integer-like keys first.
