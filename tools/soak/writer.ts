@@ -52,7 +52,7 @@ export class Writer {
       case "again":
         return await this.#appendAgain();
       case "twin":
-        return await this.#appendTwins();
+        return await this.#append(this.#nextBatch("small"), 2);
       case "conflict":
         return await this.#appendConflict();
       case "abort":
@@ -72,9 +72,10 @@ export class Writer {
     return makeBatch(this.#load.seed, this.#source, batchIdOf(this.#batches++, shape));
   }
 
-  async #append(batch: Batch): Promise<number> {
+  /** Sends a new batch, `count` times concurrently. It must be committed once. */
+  async #append(batch: Batch, count = 1): Promise<number> {
     const entry = this.#load.ledger.submit(batch);
-    await this.#send(batch, entry);
+    await Promise.all(Array.from({ length: count }, () => this.#send(batch, entry)));
     this.#acknowledged.push(entry);
     return entry.payloadBytes;
   }
@@ -93,17 +94,16 @@ export class Writer {
     return receipt;
   }
 
+  #guarded(expectedFrontier: string | null): Batch {
+    const precondition = { stream: GUARDED_STREAM, expectedFrontier };
+    return { ...this.#nextBatch("guarded"), precondition };
+  }
+
   /** Appends a batch whose precondition holds, because no other client writes to the stream. */
   async #appendGuarded(): Promise<number> {
-    const batch: Batch = {
-      ...this.#nextBatch("guarded"),
-      precondition: { stream: GUARDED_STREAM, expectedFrontier: this.#guardedFrontier },
-    };
-    const entry = this.#load.ledger.submit(batch);
-    const receipt = await this.#send(batch, entry);
-    this.#guardedFrontier = receipt.last_event_id;
-    this.#acknowledged.push(entry);
-    return entry.payloadBytes;
+    const payloadBytes = await this.#append(this.#guarded(this.#guardedFrontier));
+    this.#guardedFrontier = this.#acknowledged.at(-1)!.receipt!.last_event_id;
+    return payloadBytes;
   }
 
   /** Sends a batch whose precondition names an event in another stream, or none. */
@@ -111,11 +111,7 @@ export class Writer {
     const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.first_event_id;
     const expectedFrontier = this.#guardedFrontier === null ? other : null;
     if (expectedFrontier === undefined) return 0;
-    const batch: Batch = {
-      ...this.#nextBatch("guarded"),
-      precondition: { stream: GUARDED_STREAM, expectedFrontier },
-    };
-    const error = await this.#refuse(batch, "stream_frontier_conflict");
+    const error = await this.#refuse(this.#guarded(expectedFrontier), "stream_frontier_conflict");
     const { actual_frontier: actual } = error.body as { actual_frontier: string | null };
     const told = `${this.#source}: the frontier was reported as ${actual}`;
     claim(actual === this.#guardedFrontier, `${told}, not ${this.#guardedFrontier}`);
@@ -149,15 +145,6 @@ export class Writer {
   async #sendAgain(batch: Batch, entry: LedgerEntry): Promise<void> {
     const { status } = await this.#send(batch, entry);
     claim(status === "duplicate", `${batch.source}/${batch.batchId} was committed twice`);
-  }
-
-  /** Sends the same batch twice concurrently. It must be committed once. */
-  async #appendTwins(): Promise<number> {
-    const batch = this.#nextBatch("small");
-    const entry = this.#load.ledger.submit(batch);
-    await Promise.all([this.#send(batch, entry), this.#send(batch, entry)]);
-    this.#acknowledged.push(entry);
-    return entry.payloadBytes;
   }
 
   /** Sends different events under a committed batch id; they must be rejected. */
