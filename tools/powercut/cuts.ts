@@ -32,7 +32,7 @@ export async function cutPowerRepeatedly(options: CampaignOptions): Promise<void
   const { count, folder, saved, seed, tally } = options;
   for (let number = 0; tally.of("kills") < count; number++) {
     const disk = join(folder, `disk-${seed}-${number}.img`);
-    await makeDisk(disk, saved.options.fileSystem);
+    await makeDisk(disk, saved.fileSystem);
     await wearDisk(options, number, disk);
     await rm(disk);
     await rm(`${disk}.copy`);
@@ -41,7 +41,7 @@ export async function cutPowerRepeatedly(options: CampaignOptions): Promise<void
 
 async function wearDisk(options: CampaignOptions, number: number, disk: string): Promise<void> {
   const { saved, seed, count, tally, report } = options;
-  const { fileSystem } = saved.options;
+  const { fileSystem } = saved;
   const random = randomOf(seed, `disk ${number}`);
   const log = new PoweredLog(saved, { disk });
   const ledger = new Ledger();

@@ -47,7 +47,7 @@ async function failDisk(
   disk: string,
   kind: FailingRequest,
 ): Promise<void> {
-  const { fileSystem } = saved.options;
+  const { fileSystem } = saved;
   await makeDisk(disk, fileSystem);
   const log = new PoweredLog(saved, { disk });
   const appending = new Appending(log.impatient, seed, number);

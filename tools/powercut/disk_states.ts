@@ -41,7 +41,7 @@ export async function checkDiskStates(options: CampaignOptions): Promise<void> {
     const [disk, before, record] = ["recorded", "before", "record"].map((kind) =>
       join(folder, `${kind}-${seed}-${number}.img`)
     ) as [string, string, string];
-    await makeDisk(disk, saved.options.fileSystem);
+    await makeDisk(disk, saved.fileSystem);
     await copyDisk(disk, before);
     await (await open(record, "w")).close();
     const ledger = new Ledger();
@@ -102,7 +102,7 @@ async function replayStates(
     await applyWrites(state, log, lost);
     await state.close();
     const audit = new Audit(ledger, new Map());
-    await checkDisk(scratch, saved.options.fileSystem, audit, dueAt(endBytes)).catch(
+    await checkDisk(scratch, saved.fileSystem, audit, dueAt(endBytes)).catch(
       (error) => {
         const where = `disk state at byte ${endBytes} of ${record}`;
         throw new Violation(`${where}: ${error.message}`, { cause: error });

@@ -38,8 +38,7 @@ export interface MachineOptions {
 }
 
 /** A booted machine that is waiting for its disk. */
-export interface SavedMachine {
-  options: MachineOptions;
+export interface SavedMachine extends MachineOptions {
   memory: string;
   /** CPU and device state. */
   state: string;
@@ -54,11 +53,8 @@ export interface DiskOptions {
 
 /** Boots a machine and saves it once it is waiting for its disk. */
 export async function bootAndSave(options: MachineOptions): Promise<SavedMachine> {
-  const saved = {
-    options,
-    memory: join(options.folder, "memory"),
-    state: join(options.folder, "state"),
-  };
+  const { folder } = options;
+  const saved = { ...options, memory: join(folder, "memory"), state: join(folder, "state") };
   await rm(saved.memory, { force: true });
   const machine = await Machine.start(saved, null);
   try {
@@ -97,14 +93,13 @@ export class Machine {
   }
 
   private constructor(
-    { options, memory }: SavedMachine,
+    { folder, memory, images, fileSystem, rotateBytes, preload = "" }: SavedMachine,
     disk: DiskOptions | null,
     servicePort: number,
   ) {
     this.servicePort = servicePort;
-    this.#monitorPath = join(options.folder, `monitor-${servicePort}`);
-    const { kernel, initramfs, programDisk } = options.images;
-    const { fileSystem, rotateBytes, preload = "" } = options;
+    this.#monitorPath = join(folder, `monitor-${servicePort}`);
+    const { kernel, initramfs, programDisk } = images;
     const forward = `hostfwd=tcp:127.0.0.1:${servicePort}-10.0.2.15:7000`;
     const parameters = [
       ...["console=ttyS0", "quiet", "panic=-1", "random.trust_cpu=on", "mitigations=off"],
