@@ -4,30 +4,34 @@
  * across the rounds. See README.md in this directory.
  */
 import { once } from "node:events";
-import { cp, readFile, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { cp } from "node:fs/promises";
+import { resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
-import type { Manifest } from "../src/log/segment/manifest.ts";
-import { sumOf } from "../src/sum.ts";
-import {
-  Deployment,
-  ownRuntime,
-  ROTATE_NEVER_BYTES,
-  type RuntimeName,
-} from "./support/deployment.ts";
+import { Deployment, ROTATE_NEVER_BYTES } from "./support/deployment.ts";
 import { measureDelivery } from "./support/delivery.ts";
-import { answerTimes, ask } from "./support/exchange.ts";
+import { ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
 import { runLoad, type Workload } from "./support/load.ts";
-import { positive, progress, runBench, runtimeNamed } from "./support/options.ts";
+import {
+  type BenchOptions,
+  parseBenchOptions,
+  positive,
+  progress,
+  runBench,
+} from "./support/options.ts";
+import { sealedPart } from "./support/log_files.ts";
 import { RawClient } from "./support/raw_client.ts";
-import { formatTable, rounded, type Row } from "./support/report.ts";
-import { keyRequest, NO_STREAMS_REQUEST } from "./support/requests.ts";
-import { appendKeyed, withServer } from "./support/with_deployment.ts";
+import { publish, rounded, type Row } from "./support/report.ts";
+import { getRequest, keyRequest } from "./support/requests.ts";
+import {
+  appendKeyed,
+  type DeploymentOptions,
+  withDeployment,
+  withServer,
+} from "./support/with_deployment.ts";
 import {
   INGEST_LOADS,
   type IngestLoad,
@@ -37,6 +41,8 @@ import {
 } from "./support/workloads.ts";
 import { median } from "../tools/support/median.ts";
 
+const DEFAULT_ARGS = ["--seconds", "3", "--events", "200000"];
+const ROUNDS = "5";
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 const KEYS_ASKED = 50;
@@ -49,28 +55,19 @@ const SEALED_WINDOWS = 5;
 /** Tail size at which the server seals, small enough for several seals per measurement. */
 const SEALED_ROTATE_BYTES = TAIL_ROTATE_BYTES / 8;
 
-interface CompareOptions {
-  /** The other checkout, if there is one. */
-  base: string | undefined;
-  serverRuntime: RuntimeName;
-  rounds: number;
-  measureMs: number;
+interface CompareOptions extends BenchOptions {
   /** Number of events in the log that is replayed, sealed and verified. */
   events: number;
-  /** Substrings of row names to measure; empty for all. */
-  rows: string[];
 }
 
 /** One of the two checkouts, with its own log, which is never modified. */
-interface Side {
-  checkout: string;
-  runtime: RuntimeName;
+interface Side extends DeploymentOptions {
   unsealed: Deployment;
   sealed: Deployment;
 }
 
-/** Values from one measurement, by row. */
-type Values = Record<string, number>;
+/** Values from one measurement: of its row, or by row. */
+type Values = number | Record<string, number>;
 
 /** Rows for which lower is better. All other rows report rates. */
 const isCost = (row: string) => row.endsWith(" ms") || row.startsWith("bytes");
@@ -79,84 +76,49 @@ type Measurement = (side: Side, options: CompareOptions) => Promise<Values>;
 
 const MEASUREMENTS: Record<string, Measurement> = {
   ...Object.fromEntries(
-    Object.values(INGEST_LOADS).map((ingest) => [
-      ingest.label,
-      (side, options) => measureIngest(side, options, ingest),
-    ]),
+    Object.values(INGEST_LOADS).map((ingest) => [ingest.label, appends(ingest)]),
   ),
   "bytes allocated": allocatedBytes,
-  "replay of the tail": (side, options) =>
-    measureReplay("replay of the tail", side.unsealed, options),
+  "replay of the tail": ({ unsealed }, options) => replayRate(unsealed, options),
   "delivery": deliveryTimes,
   "seal": sealRate,
-  "verify of segments": (side, options) =>
-    verifyRate("verify of segments", ["verify"], side, options),
-  "verify --chain of segments": (side, options) =>
-    verifyRate("verify --chain of segments", ["verify", "--chain"], side, options),
-  "replay of segments": (side, options) =>
-    measureReplay("replay of segments", side.sealed, options),
+  "verify of segments": ({ sealed }, options) => commandRate(["verify"], sealed, options),
+  "verify --chain of segments": ({ sealed }, options) =>
+    commandRate(["verify", "--chain"], sealed, options),
+  "replay of segments": ({ sealed }, options) => replayRate(sealed, options),
   "streams beside a replay of segments": streamsBesideReplay,
   "sealing beside 4 clients with batches of 1,000": sealingRate,
   "key lookup": keyTimes,
   "start": startTimes,
 };
 
-function parseOptions(args: string[]): CompareOptions {
-  const { values } = parseArgs({
-    args,
-    options: {
-      "base": { type: "string" },
-      "server-runtime": { type: "string", default: ownRuntime() },
-      "rounds": { type: "string", default: "5" },
-      "seconds": { type: "string", default: "3" },
-      "events": { type: "string", default: "200000" },
-      "rows": { type: "string", default: "" },
-    },
-  });
-  return {
-    base: values.base === undefined ? undefined : resolve(values.base),
-    serverRuntime: runtimeNamed(values["server-runtime"]),
-    rounds: positive("--rounds", values.rounds),
-    measureMs: positive("--seconds", values.seconds) * 1000,
-    events: Math.ceil(positive("--events", values.events) / BATCH_EVENTS) * BATCH_EVENTS,
-    rows: values.rows === "" ? [] : values.rows.split(","),
-  };
-}
-
-async function fresh<Result>(
-  side: Side,
-  use: (deployment: Deployment) => Promise<Result>,
-): Promise<Result> {
-  const deployment = await Deployment.create(side.runtime, undefined, side.checkout);
-  try {
-    return await use(deployment);
-  } finally {
-    await deployment.remove();
-  }
-}
-
-async function load(
+/** Returns the rate of a load after a warm-up. */
+async function rateOf(
   deployment: Deployment,
   workloads: Workload[],
   measureMs: number,
 ): Promise<number> {
-  return await withServer(deployment, async (server) => {
+  return await withServer(deployment, async ({ pid: serverPid }) => {
+    const times = { warmupMs: measureMs * WARMUP_SHARE, measureMs };
     const { socketPath } = deployment;
-    const warmupMs = measureMs * WARMUP_SHARE;
-    const load = { socketPath, serverPid: server.pid, workloads, warmupMs, measureMs };
-    const { events, seconds } = await runLoad(load);
+    const { events, seconds } = await runLoad({ socketPath, serverPid, workloads, ...times });
     return Math.round(events / seconds);
   });
 }
 
-async function measureIngest(
-  side: Side,
-  { measureMs }: CompareOptions,
-  ingest: IngestLoad,
-): Promise<Values> {
-  const workloads = ingestWorkloads(ingest);
-  const rate = await fresh(side, (deployment) => load(deployment, workloads, measureMs));
-  return { [ingest.label]: rate };
+function appends(ingest: IngestLoad): Measurement {
+  return (side, { measureMs }) =>
+    withDeployment(side, (deployment) => rateOf(deployment, ingestWorkloads(ingest), measureMs));
+}
+
+function replayRate(deployment: Deployment, { events, measureMs }: CompareOptions) {
+  const workload = replayWorkload({ events, pageEvents: PAGE_EVENTS });
+  return rateOf(deployment, [workload], measureMs);
+}
+
+async function commandRate(command: string[], deployment: Deployment, { events }: CompareOptions) {
+  const { tookMs } = await deployment.run(command);
+  return Math.round(events / tookMs * 1000);
 }
 
 /** What V8 prints about a collection: the sizes of the heap before and after, in MB. */
@@ -175,8 +137,8 @@ function heapGrowthMb(printed: string): number {
 
 /** Deno prints no collections to a pipe. */
 async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
-  if (side.runtime !== "node") return {};
-  const measure = (deployment: Deployment) =>
+  if (side.serverRuntime !== "node") return {};
+  return await withDeployment(side, (deployment) =>
     withServer(
       deployment,
       async (server) => {
@@ -191,22 +153,16 @@ async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promis
       },
       ROTATE_NEVER_BYTES,
       ["--trace-gc"],
-    );
-  return await fresh(side, measure);
-}
-
-async function measureReplay(
-  name: string,
-  deployment: Deployment,
-  { events, measureMs }: CompareOptions,
-): Promise<Values> {
-  const workload = replayWorkload({ events, pageEvents: PAGE_EVENTS });
-  return { [name]: await load(deployment, [workload], measureMs) };
+    ));
 }
 
 /** Lists no streams, again and again, while another client replays segments. */
 function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise<Values> {
   const { events, measureMs } = options;
+  const question = {
+    request: getRequest("/v1/streams?source=none"),
+    expected: '"streams":[]',
+  };
   return withServer(sealed, async ({ pid: serverPid }) => {
     const { socketPath } = sealed;
     const client = await RawClient.connect(socketPath);
@@ -218,7 +174,6 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
     let isDone = false;
     const load = once(replay, "exit").finally(() => isDone = true);
     while (!isDone) {
-      const question = { request: NO_STREAMS_REQUEST, expected: '"streams":[]' };
       latencies.record((await ask(client, question)).tookMs);
       await delay(STREAMS_PAUSE_MS);
     }
@@ -230,32 +185,26 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
 
 /** Measures how fast the service seals in the background while clients append. */
 function sealingRate(side: Side, { measureMs }: CompareOptions): Promise<Values> {
-  const measure = (deployment: Deployment) =>
-    withServer(deployment, async (server) => {
+  return withDeployment(side, (deployment) =>
+    withServer(deployment, async ({ pid: serverPid }) => {
+      const { socketPath } = deployment;
+      const workloads = ingestWorkloads(INGEST_LOADS["batch-1000-4"]!);
       const startMs = Date.now();
-      await runLoad({
-        socketPath: deployment.socketPath,
-        serverPid: server.pid,
-        workloads: ingestWorkloads(INGEST_LOADS["batch-1000-4"]!),
-        measureMs: SEALED_WINDOWS * measureMs,
-      });
-      const rate = await sealedPerSecond(deployment, startMs);
-      return { "sealing beside 4 clients with batches of 1,000": rate };
-    }, SEALED_ROTATE_BYTES);
-  return fresh(side, measure);
+      const options = { socketPath, serverPid, workloads, measureMs: SEALED_WINDOWS * measureMs };
+      await runLoad(options);
+      return await sealedPerSecond(deployment, startMs);
+    }, SEALED_ROTATE_BYTES));
 }
 
 /** Returns the rate until the last segment was listed, since the next one may be half written. */
-async function sealedPerSecond({ folder }: Deployment, startMs: number): Promise<number> {
-  const path = join(folder, "data", "log", "manifest.json");
-  const { segments }: Manifest = JSON.parse(await readFile(path, "utf8"));
-  if (segments.length === 0) throw new Error("nothing was sealed; raise --seconds");
-  const tookMs = Date.parse(segments.at(-1)!.sealed_at) - startMs;
-  return Math.round(sumOf(segments, ({ events }) => events) / tookMs * 1000);
+async function sealedPerSecond(deployment: Deployment, startMs: number): Promise<number> {
+  const { events, lastMs } = await sealedPart(deployment);
+  if (events === 0) throw new Error("nothing was sealed; raise --seconds");
+  return Math.round(events / (lastMs - startMs) * 1000);
 }
 
 function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
-  return fresh(side, (deployment) =>
+  return withDeployment(side, (deployment) =>
     withServer(deployment, async (server) => {
       const { fromAck, fromSend } = await measureDelivery({
         socketPath: deployment.socketPath,
@@ -275,26 +224,9 @@ function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Value
 }
 
 /** Seals a copy, so that each round seals the same log. */
-async function sealRate(side: Side, { events }: CompareOptions): Promise<Values> {
-  const folder = `${side.unsealed.folder}-copy`;
-  await copyLog(side.unsealed.folder, folder);
-  try {
-    const copy = await Deployment.at(folder, side.runtime, side.checkout);
-    const { tookMs } = await copy.run(["seal"], () => null);
-    return { "seal": Math.round(events / tookMs * 1000) };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
-
-async function verifyRate(
-  name: string,
-  command: string[],
-  { sealed }: Side,
-  { events }: CompareOptions,
-): Promise<Values> {
-  const { tookMs } = await sealed.run(command, () => null);
-  return { [name]: Math.round(events / tookMs * 1000) };
+async function sealRate(side: Side, options: CompareOptions): Promise<Values> {
+  const copy = await copyLog(side, side.unsealed, "copy");
+  return await commandRate(["seal"], copy, options).finally(() => copy.remove());
 }
 
 function keyTimes({ sealed }: Side, { events }: CompareOptions): Promise<Values> {
@@ -306,7 +238,7 @@ function keyTimes({ sealed }: Side, { events }: CompareOptions): Promise<Values>
       tookMs.push((await ask(client, { request, expected: '"last_event_id"' })).tookMs);
     }
     client.close();
-    return { "key lookup p50 ms": rounded(answerTimes(tookMs).p50Ms, 3) };
+    return { "key lookup p50 ms": rounded(median(tookMs.slice(1)), 3) };
   });
 }
 
@@ -317,20 +249,24 @@ async function startTimes({ unsealed }: Side): Promise<Values> {
 
 /** Fills a log whose events stay in the tail, and seals a copy. */
 async function prepareSide(checkout: string, options: CompareOptions): Promise<Side> {
-  const { serverRuntime: runtime, events } = options;
+  const { events, parent, serverRuntime } = options;
   progress(`filling ${events} events: ${checkout}`);
-  const unsealed = await Deployment.create(runtime, undefined, checkout);
-  const batches = events / BATCH_EVENTS;
-  await appendKeyed(unsealed, { batches, batchEvents: BATCH_EVENTS });
-  const folder = `${unsealed.folder}-sealed`;
-  await copyLog(unsealed.folder, folder);
-  const sealed = await Deployment.at(folder, runtime, checkout);
-  await sealed.run(["seal"], () => null);
-  return { checkout, runtime, unsealed, sealed };
+  const unsealed = await Deployment.create(serverRuntime, parent, checkout);
+  await appendKeyed(unsealed, { batches: events / BATCH_EVENTS, batchEvents: BATCH_EVENTS });
+  const side = { checkout, parent, serverRuntime };
+  const sealed = await copyLog(side, unsealed, "sealed");
+  await sealed.run(["seal"]);
+  return { ...side, unsealed, sealed };
 }
 
-async function copyLog(from: string, to: string): Promise<void> {
-  await cp(from, to, { recursive: true, filter: (path) => !path.endsWith(".sock") });
+async function copyLog(
+  { serverRuntime, checkout }: DeploymentOptions,
+  { folder }: Deployment,
+  name: string,
+): Promise<Deployment> {
+  const copy = `${folder}-${name}`;
+  await cp(folder, copy, { recursive: true, filter: (path) => !path.endsWith(".sock") });
+  return await Deployment.at(copy, serverRuntime, checkout);
 }
 
 /** The values of each row, by checkout and by round. */
@@ -343,13 +279,12 @@ async function measureRound(
   rounds: Rounds,
   order: number[],
 ): Promise<void> {
-  const isWanted = (name: string) =>
-    options.rows.length === 0 || options.rows.some((row) => name.includes(row));
-  for (const [name, measure] of Object.entries(MEASUREMENTS)) {
-    if (!isWanted(name)) continue;
+  for (const name of options.rows) {
     progress(name);
     for (const place of order) {
-      for (const [row, value] of Object.entries(await measure(sides[place]!, options))) {
+      const values = await MEASUREMENTS[name]!(sides[place]!, options);
+      const byRow = typeof values === "number" ? { [name]: values } : values;
+      for (const [row, value] of Object.entries(byRow)) {
         if (!rounds.has(row)) rounds.set(row, sides.map(() => []));
         rounds.get(row)![place]!.push(value);
       }
@@ -376,21 +311,26 @@ function rowOf(row: string, [ours, base]: number[][]): Row {
 }
 
 await runBench(async () => {
-  const options = parseOptions(process.argv.slice(2));
+  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
+  const given = parseBenchOptions(args, Object.keys(MEASUREMENTS), ["base", "rounds"]);
+  const events = Math.ceil(given.events! / BATCH_EVENTS) * BATCH_EVENTS;
+  const options: CompareOptions = { ...given, events };
+  const { base, rounds: roundsText = ROUNDS } = options.own;
+  const roundsMax = positive("--rounds", roundsText);
   const sides: Side[] = [];
   try {
     sides.push(await prepareSide(resolve(import.meta.dirname!, ".."), options));
-    if (options.base !== undefined) sides.push(await prepareSide(options.base, options));
+    if (base !== undefined) sides.push(await prepareSide(resolve(base), options));
     const rounds: Rounds = new Map();
-    for (let round = 1; round <= options.rounds; round++) {
-      progress(`round ${round} of ${options.rounds}`);
+    for (let round = 1; round <= roundsMax; round++) {
+      progress(`round ${round} of ${roundsMax}`);
       // The order alternates, because going first may be an advantage.
       const order = [...sides.keys()];
       await measureRound(sides, options, rounds, round % 2 === 0 ? order.reverse() : order);
     }
     const rows = [...rounds].map(([row, values]) => rowOf(row, values));
-    const base = options.base === undefined ? "" : `, base ${options.base}`;
-    process.stdout.write(`server on ${options.serverRuntime}${base}\n\n${formatTable(rows)}`);
+    const name = base === undefined ? "compare" : `compare with ${base}`;
+    await publish(name, options, rows);
   } finally {
     for (const { unsealed, sealed } of sides) {
       await unsealed.remove();

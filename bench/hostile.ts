@@ -4,6 +4,7 @@
  * clients. See README.md in this directory.
  */
 import { Buffer } from "node:buffer";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,21 +13,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ATTACK_NAMES, LARGE_KIND, type Target } from "./hostile/attacks.ts";
 import { Deployment } from "./support/deployment.ts";
-import { probeDisk } from "./support/disk_probe.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
 import { nothingPending } from "./support/log_files.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { typicalPayload } from "./support/requests.ts";
-import {
-  formatTable,
-  makeReport,
-  megabytes,
-  publish,
-  rounded,
-  type Row,
-} from "./support/report.ts";
+import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
 import { withServer } from "./support/with_deployment.ts";
 
 const TOKEN = "bench-token";
@@ -104,35 +97,24 @@ async function setToken(folder: string, token: string): Promise<void> {
   if (text !== null) await writeFile(path, text.replace(/^token = .*$/m, `token = "${token}"`));
 }
 
-/** The innocent client's measurements. */
-class Innocent {
-  readonly latencies = new LatencyHistogram();
-  slowestMs = 0;
-  refusals = 0;
-  readonly #client: RawClient;
-  readonly #events: number;
-
-  constructor(client: RawClient, events: number) {
-    this.#client = client;
-    this.#events = events;
-  }
-
-  /** Appends and lists for `durationMs`, and at least once. */
-  async run(durationMs: number): Promise<void> {
-    const listing = Buffer.from(`${head("GET /v1/streams?source=innocent")}\r\n`);
-    const endMs = performance.now() + durationMs;
-    do {
-      for (const request of [typicalBatch(this.#events), listing]) {
-        const startMs = performance.now();
-        const status = await exchange(this.#client, request);
-        const tookMs = performance.now() - startMs;
-        this.latencies.record(tookMs);
-        this.slowestMs = Math.max(this.slowestMs, tookMs);
-        if (status === 429) this.refusals += 1;
-        await delay(PAUSE_MS);
-      }
-    } while (performance.now() < endMs);
-  }
+/** Appends and lists for `durationMs`, and at least once. */
+async function beInnocent(client: RawClient, events: number, durationMs: number) {
+  const listing = Buffer.from(`${head("GET /v1/streams?source=innocent")}\r\n`);
+  const latencies = new LatencyHistogram();
+  let [slowestMs, refusals] = [0, 0];
+  const endMs = performance.now() + durationMs;
+  do {
+    for (const request of [typicalBatch(events), listing]) {
+      const startMs = performance.now();
+      const status = await exchange(client, request);
+      const tookMs = performance.now() - startMs;
+      latencies.record(tookMs);
+      slowestMs = Math.max(slowestMs, tookMs);
+      if (status === 429) refusals += 1;
+      await delay(PAUSE_MS);
+    }
+  } while (performance.now() < endMs);
+  return { latencies, slowestMs, refusals };
 }
 
 async function measureRow(
@@ -140,30 +122,26 @@ async function measureRow(
   deployment: Deployment,
   { measureMs, warmupMs }: BenchOptions,
 ): Promise<Row> {
-  progress(row);
   const { socketPath } = deployment;
   return await withServer(deployment, async ({ pid }) => {
     const client = await RawClient.connect(socketPath);
     const events = row.startsWith("bodies") ? LARGE_BATCH_EVENTS : 1;
     if (row.startsWith("unread")) await appendLarge(client);
-    await new Innocent(client, events).run(warmupMs);
+    await beInnocent(client, events, warmupMs);
     const startBytes = memoryBytes(pid);
     const workerData: Target = { attack: row, socketPath, token: TOKEN };
     const worker = new Worker(new URL("./hostile/attacks.ts", import.meta.url), { workerData });
     const failed = new Promise<never>((_, reject) => worker.once("error", reject));
     failed.catch(() => {});
-    const begun = new Promise((resolve) => worker.once("message", resolve));
-    await Promise.race([begun, failed]);
-    const innocent = new Innocent(client, events);
-    await Promise.race([innocent.run(measureMs), failed]);
+    await Promise.race([once(worker, "message"), failed]);
+    const innocent = beInnocent(client, events, measureMs);
+    const { latencies, slowestMs, refusals } = await Promise.race([innocent, failed]);
     const peakBytes = peakMemoryBytes(pid);
-    const ended = new Promise((resolve) => worker.once("message", resolve));
     worker.postMessage("end");
-    await ended;
+    await once(worker, "message");
     await worker.terminate();
     await delay(Math.min(SETTLE_MS, 2 * measureMs));
     client.close();
-    const { latencies, slowestMs, refusals } = innocent;
     return {
       row,
       "requests": latencies.count,
@@ -178,17 +156,9 @@ async function measureRow(
   });
 }
 
-/** Removes an option with a value from the arguments. @returns the value, if it was given. */
-function takeOption(name: string): string | undefined {
-  const at = process.argv.indexOf(name);
-  return at < 0 ? undefined : process.argv.splice(at, 2)[1];
-}
-
 await runBench(async () => {
-  const keep = takeOption("--keep");
-  const checkout = takeOption("--checkout");
-  const options = parseBenchOptions(process.argv.slice(2), ATTACK_NAMES);
-  const { parent, serverRuntime, events = EVENTS, jsonPath } = options;
+  const options = parseBenchOptions(process.argv.slice(2), ATTACK_NAMES, ["keep", "checkout"]);
+  const { parent, serverRuntime, events = EVENTS, own: { keep, checkout } } = options;
   const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
   const deploy = async (name: string) => {
     // init refuses a changed configuration.
@@ -205,16 +175,11 @@ await runBench(async () => {
       await build(deployment, events);
       await writeFile(builtPath, `${events}`);
     }
-    const disk = probeDisk(parent ?? tmpdir());
-    const rows: Row[] = [];
-    for (const row of options.rows) {
+    await publishRows(`hostile, ${events} events`, options, async (row) => {
       // Memory of clients that read nothing is measured on a small log, which others don't share.
       const isSmall = row.startsWith("unread");
-      const measured = isSmall ? await deploy(join(folder, row)) : deployment;
-      rows.push(await measureRow(row, measured, options));
-      progress(formatTable(rows.slice(-1)));
-    }
-    await publish(makeReport(`hostile, ${events} events`, serverRuntime, disk, rows), jsonPath);
+      return await measureRow(row, isSmall ? await deploy(join(folder, row)) : deployment, options);
+    });
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -1,56 +1,40 @@
 /**
- * Measures which costs grow with the log. Builds logs of several sizes through the HTTP API, seals
- * them and sends each the same requests. The table shows the results side by side. See README.md
- * in this directory.
+ * Measures which costs grow with the log. Builds logs of several sizes, seals them and sends each
+ * the same requests. The table shows the results side by side. See README.md in this directory.
  */
-import { mkdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import process from "node:process";
-import { askLog } from "./scale/ask.ts";
-import { buildLog, fillTail } from "./scale/build.ts";
-import { keptDeployment, readFacts } from "./scale/built_log.ts";
-import { type Figures, sideBySide } from "./scale/figures.ts";
-import { parseScaleOptions, type ScaleOptions } from "./scale/options.ts";
-import type { Deployment } from "./support/deployment.ts";
-import { probeDisk } from "./support/disk_probe.ts";
-import { progress, runBench } from "./support/options.ts";
-import { makeReport, publish } from "./support/report.ts";
-import { withDeployment } from "./support/with_deployment.ts";
+import { askLog, PARTS } from "./scale/ask.ts";
+import { fillTail, withBuiltLog } from "./scale/build.ts";
+import type { Figures } from "./scale/built_log.ts";
+import { parseBenchOptions, positive, progress, runBench } from "./support/options.ts";
+import { publish, rounded, type Row } from "./support/report.ts";
 
-/** Builds the log if it does not exist; keeps it if requested. */
-async function measureSize(events: number, options: ScaleOptions): Promise<Figures> {
-  const { keep, shape, serverRuntime } = options;
-  if (keep === undefined) {
-    return await withDeployment(options, (deployment) => measureIn(deployment, events, options));
-  }
-  const deployment = await keptDeployment(keep, `${shape}-${events}`, serverRuntime);
-  return await measureIn(deployment, events, options);
-}
+const DEFAULT_ARGS = ["--events", "1e5,1e6,1e7"];
 
-async function measureIn(
-  deployment: Deployment,
-  events: number,
-  options: ScaleOptions,
-): Promise<Figures> {
-  const { shape, tailBytes } = options;
-  const facts = await readFacts(deployment);
-  const log = facts === null ? await buildLog(deployment, shape, events) : { deployment, facts };
-  await fillTail(log, tailBytes);
-  progress(`measuring the log of ${events} events`);
-  return await askLog(log, options);
+/** Returns a row per figure with a column per log, and the last log's figure over the first's. */
+function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
+  const [first, last] = [columns[0]!.figures, columns.at(-1)!.figures];
+  return Object.keys(first).map((row) => ({
+    row,
+    ...Object.fromEntries(columns.map(({ name, figures }) => [name, figures[row] ?? null])),
+    "last/first": first[row] && last[row] ? rounded(last[row] / first[row], 2) : null,
+  }));
 }
 
 await runBench(async () => {
-  const options = parseScaleOptions(process.argv.slice(2));
-  const { serverRuntime, sizes, shape, jsonPath, keep, parent } = options;
-  if (keep !== undefined) await mkdir(keep, { recursive: true });
-  const disk = probeDisk(keep ?? parent ?? tmpdir());
+  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
+  const options = parseBenchOptions(args, PARTS, ["shape", "keep", "tail-mb"]);
+  const { sizes, own: { shape = "batch", "tail-mb": tailMb = "56" } } = options;
   const columns: { name: string; figures: Figures }[] = [];
   for (const events of sizes) {
     // The key is not a bare number, because objects list integer-like keys first.
     const name = `${events.toLocaleString("en")} events`;
-    columns.push({ name, figures: await measureSize(events, options) });
+    const figures = await withBuiltLog(options, events, async (log) => {
+      await fillTail(log, positive("--tail-mb", tailMb) * 1e6);
+      progress(`measuring the log of ${events} events`);
+      return await askLog(log, options);
+    });
+    columns.push({ name, figures });
   }
-  const name = `scale, shape ${shape}`;
-  await publish(makeReport(name, serverRuntime, disk, sideBySide(columns)), jsonPath);
+  await publish(`scale, shape ${shape}`, options, sideBySide(columns));
 });

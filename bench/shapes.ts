@@ -15,10 +15,11 @@ import {
   conditionalWorkload,
   ingestWorkload,
   requireOk,
+  type StreamEvents,
   streamWorkload,
   zipfWorkload,
 } from "./support/workloads.ts";
-import { eventsRequest, type StreamEvents } from "./support/requests.ts";
+import { getRequest } from "./support/requests.ts";
 import type { RawResponse } from "./support/response_parser.ts";
 import { median } from "../tools/support/median.ts";
 
@@ -77,13 +78,12 @@ function clientsWith(bytes: number, count: number): Form {
 
 /** One client that requests the same page again and again. */
 function pages(query: string): Form {
-  const request = eventsRequest(`${query}limit=${PAGE_EVENTS}`);
+  const request = getRequest(`/v1/events?${query}limit=${PAGE_EVENTS}`);
   const accept = (response: RawResponse) => {
     requireOk(response);
     return PAGE_EVENTS;
   };
-  return (window) =>
-    runLoad({ ...window, workloads: [{ next: () => request, accept, bytes: () => 0 }] });
+  return (window) => runLoad({ ...window, workloads: [{ next: () => request, accept }] });
 }
 
 /** The first form, while the other one also runs. */
@@ -140,7 +140,7 @@ const SHAPES: Record<string, Shape> = {
         ...window,
         measureMs: FILL_MS,
         eventsMax: 1e6,
-        workloads: [ingestWorkload("fill", PAGE_EVENTS, () => ONE_KEY)],
+        workloads: [ingestWorkload("fill", PAGE_EVENTS, ONE_KEY)],
       }),
     plain: pages(""),
     shaped: pages(`record_key=${ONE_KEY}&`),
@@ -175,8 +175,6 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
         "ratio": rounded(middle((pair) => perSecond(pair.shaped) / perSecond(pair.plain)), 2),
         "plain p99 ms": rounded(middle((pair) => pair.plain.latencies.quantileMs(0.99)), 2),
         "shaped p99 ms": rounded(middle((pair) => pair.shaped.latencies.quantileMs(0.99)), 2),
-        "plain µs CPU/event": rounded(middle((pair) => cpuPerEvent(pair.plain)), 1),
-        "shaped µs CPU/event": rounded(middle((pair) => cpuPerEvent(pair.shaped)), 1),
         "peak MB": megabytes(peakMemoryBytes(pid)),
       };
     }));
@@ -184,11 +182,6 @@ async function measureRow(name: string, options: BenchOptions): Promise<Row> {
 
 function perSecond({ events, seconds }: LoadResult): number {
   return events / seconds;
-}
-
-/** Includes the CPU time that the server spends on what is not counted. */
-function cpuPerEvent({ serverCpuSeconds, events }: LoadResult): number {
-  return (serverCpuSeconds ?? 0) / Math.max(events, 1) * 1e6;
 }
 
 await runBench(async () => {

@@ -11,7 +11,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { cpuSeconds, peakMemoryBytes } from "../bench/support/process_stats.ts";
+import { peakMemoryBytes, treeCpuSeconds } from "../bench/support/process_stats.ts";
 import { EventLogClient } from "../mod.ts";
 import { withServing } from "../tests/support/deployment.ts";
 import { isRunning, type Spawned } from "../tools/support/program.ts";
@@ -46,7 +46,7 @@ async function report(name: string, command: Spawned): Promise<void> {
   let cpu = 0;
   while (isRunning(command)) {
     peakBytes = Math.max(peakBytes, peakMemoryBytes(pid) ?? 0);
-    cpu = Math.max(cpu, cpuSeconds(pid) ?? 0);
+    cpu = Math.max(cpu, treeCpuSeconds(pid) ?? 0);
     await delay(POLL_MS);
   }
   const { code, stderr } = await command.exited;

@@ -19,15 +19,14 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { parseArgs, promisify } from "node:util";
 import { endProcess } from "../src/runtime/end_process.ts";
-import { ROTATE_BYTES } from "./powercut/campaign.ts";
+import { cutPowerRepeatedly } from "./powercut/cuts.ts";
 import { checkDiskStates } from "./powercut/disk_states.ts";
 import { checkDiskErrors } from "./powercut/disk_errors.ts";
-import { withMounted } from "./powercut/disk_check.ts";
-import { FILE_SYSTEMS, type FileSystemName, makeDisk } from "./powercut/file_systems.ts";
+import { FILE_SYSTEMS, makeDisk, withMounted } from "./powercut/disks.ts";
 import { buildImages } from "./powercut/images.ts";
 import { bootAndSave } from "./powercut/machine.ts";
 import { fetchPackages, missingPrograms, type Packages } from "./powercut/packages.ts";
-import { cutPowerRepeatedly } from "./powercut/run.ts";
+import { Tally } from "./soak/tally.ts";
 import { Violation } from "./soak/violation.ts";
 import { absenceOf, executableOf } from "./support/runtimes.ts";
 
@@ -43,11 +42,14 @@ const CUTS_DEFAULT = 3;
 const EXIT_LOST = 1;
 const EXIT_USAGE = 2;
 const SEED_MAX = 2 ** 31;
+/** Tail size that triggers rotation and sealing, small enough that power cuts interrupt both. */
+const ROTATE_BYTES = 64 * 1024;
 /** Path inside the virtual machine. */
 const LIBEATMYDATA = "/lib/eatmydata.so";
 
 interface Arguments {
-  fileSystem: FileSystemName;
+  /** Its `--fs` name. */
+  fileSystem: string;
   campaign: CampaignName;
   /** Number of cuts, states or errors. */
   count: number;
@@ -74,26 +76,18 @@ function readArguments(args: string[]): Arguments {
   const [campaign = "cuts"] = chosen;
   const count = Number(values[campaign] ?? CUTS_DEFAULT);
   const seed = Number(values.seed);
-  if (!(values.fs in FILE_SYSTEMS)) {
-    throw new Error(
-      `--fs must be one of ${Object.keys(FILE_SYSTEMS).join(", ")}, got ${values.fs}`,
-    );
+  const fileSystem = FILE_SYSTEMS[values.fs];
+  if (fileSystem === undefined) {
+    throw new Error(`--fs must be one of ${Object.keys(FILE_SYSTEMS).join()}, got ${values.fs}`);
   }
   if (chosen.length > 1 || !Number.isSafeInteger(count) || count < 1) {
     throw new Error("one of --cuts, --states and --errors must be an integer above 0");
   }
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
-  const missing = missingPrograms(FILE_SYSTEMS[values.fs as FileSystemName]);
+  const missing = missingPrograms(fileSystem);
   if (missing !== null) throw new Error(`cannot start a virtual machine: ${missing}`);
-  const fileSystem = values.fs as FileSystemName;
-  return {
-    fileSystem,
-    campaign,
-    count,
-    seed,
-    folder: resolve(values.dir),
-    isSynced: !values["no-fsync"],
-  };
+  const [folder, isSynced] = [resolve(values.dir), !values["no-fsync"]];
+  return { fileSystem: values.fs, campaign, count, seed, folder, isSynced };
 }
 
 /** @throws {Error} if no Node executable is known, or it does not run. */
@@ -108,20 +102,19 @@ async function powercut(given: Arguments, packages: Packages): Promise<void> {
   const { count, seed, folder, isSynced } = given;
   const { unit, run } = CAMPAIGNS[given.campaign];
   const report = (line: string) => void process.stderr.write(`${line}\n`);
-  const name = `${count} ${unit}, ${given.fileSystem}, seed ${seed}${
-    isSynced ? "" : ", without fsync"
-  }`;
-  const images = await buildImages(folder, packages, await nodePath());
+  const synced = isSynced ? "" : ", without fsync";
+  const name = `${count} ${unit}, ${given.fileSystem}, seed ${seed}${synced}`;
   const saved = await bootAndSave({
-    images,
-    fileSystem: FILE_SYSTEMS[given.fileSystem],
+    images: await buildImages(folder, packages, await nodePath()),
+    fileSystem: FILE_SYSTEMS[given.fileSystem]!,
     rotateBytes: ROTATE_BYTES,
     preload: isSynced ? undefined : LIBEATMYDATA,
     folder,
   });
   report(name);
+  const tally = new Tally();
   try {
-    const tally = await run({ saved, count, seed, folder, report });
+    await run({ saved, count, seed, folder, tally, report });
     process.stdout.write(`${name}: nothing lost. ${tally}\n`);
   } catch (error) {
     if (!(error instanceof Violation)) throw error;
@@ -134,8 +127,8 @@ async function powercut(given: Arguments, packages: Packages): Promise<void> {
 async function prepare({ folder, fileSystem }: Arguments): Promise<Packages> {
   await mkdir(folder, { recursive: true });
   const probe = join(folder, "probe.img");
-  await makeDisk(probe, FILE_SYSTEMS[fileSystem]);
-  await withMounted(probe, FILE_SYSTEMS[fileSystem], async () => {});
+  await makeDisk(probe, FILE_SYSTEMS[fileSystem]!);
+  await withMounted(probe, FILE_SYSTEMS[fileSystem]!, async () => {});
   await rm(probe);
   return await fetchPackages(folder);
 }

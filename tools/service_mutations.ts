@@ -1,157 +1,188 @@
-/** Deliberate bugs in the writer's queue, its checks and the followers (see `mutate.ts`). */
-import { edit, type Mutation } from "./support/mutation.ts";
+/** Deliberate bugs outside `src/log/` (see `mutations.ts`). */
+import type { Bugs } from "./support/mutation.ts";
 
-const CRASHES = "tests/faults/crash_sequences_test.ts";
-const FAULTS = "tests/faults/fault_points_test.ts";
-const HISTORIES = "tests/faults/histories_test.ts";
-const FOLLOW_RANDOM = "tests/service/follow_random_test.ts";
-const FOLLOW = "tests/service/follow_test.ts";
+const REPLAY = "client/replay";
+const BACKLOG = "contract/backlog";
+const CRASH_SEQUENCES = "faults/crash_sequences";
+const FAULT_POINTS = "faults/fault_points";
+const HISTORIES = "faults/histories";
+const SWAPPED_FOLDER = "faults/swapped_folder";
+const OWNED_STORAGE = "log/storage/owned_storage";
+const FOLLOW_RANDOM = "service/follow_random";
+const FOLLOW = "service/follow";
+const LIFECYCLE = "service/lifecycle";
+const LINEAGE = "service/lineage";
+const PRECONDITION = "service/precondition";
 
-const MATCH_SKIPPED = "this.#matchAfter = this.#hub.changes.frontier;";
-
-export const SERVICE_MUTATIONS: readonly Mutation[] = [
-  {
-    name: "the identities of sealed batches are not looked up",
-    edits: [
-      edit(
-        "service/log_state.ts",
-        "this.#files.sealed.findBatch(source, batchId);",
-        "null;",
-      ),
+export const SERVICE_BUGS: Bugs = {
+  "client/follow.ts": {
+    "a follow continues from a position that the log has lost": [
+      "client/follow",
+      "if (this.#nextAfter !== null) await checkPosition(",
+      "if (this.#nextAfter === null) await checkPosition(",
     ],
-    tests: [CRASHES],
   },
-  {
-    name: "a retirement in a segment is not found",
-    edits: [edit(
-      "service/log_state.ts",
-      "(entry) => entry && {",
-      "(entry) => entry && null && {",
-    )],
-    tests: [CRASHES],
-  },
-  {
-    name: "a conflict is detected by batch id alone, not by source",
-    edits: [edit(
-      "service/mutation.ts",
-      "batch.batchDigest === known.batch_digest",
-      "batch.batchId === known.batch_id",
-    )],
-    tests: [CRASHES],
-  },
-  {
-    name: "a batch does not wait for another one with the same identity",
-    edits: [
-      edit("service/mutation.ts", "reads = [FACT.batch(source, batchId), ", "reads = ["),
+  "client/position.ts": {
+    "a position whose event is missing is accepted": [
+      REPLAY,
+      "if (event === null || !isSame) throw",
+      "if (!isSame) throw",
     ],
-    tests: [HISTORIES],
-  },
-  {
-    name: "a precondition does not wait for a batch in its stream",
-    edits: [edit("service/mutation.ts", "if (precondition) reads", "if (false) reads")],
-    tests: [HISTORIES],
-  },
-  {
-    name: "a precondition waits only for the first stream of a batch",
-    edits: [
-      edit("service/mutation.ts", "...events.streams.map(", "...events.streams.slice(0, 1).map("),
+    "the hash of a position's event is ignored": [
+      REPLAY,
+      "event?.event_hash === afterHash",
+      "true",
     ],
-    tests: [HISTORIES],
   },
-  {
-    name: "a batch does not wait for the retirement of its source",
-    edits: [edit("service/mutation.ts", "batchId), FACT.lifecycle(source)];", "batchId)];")],
-    tests: [HISTORIES, "tests/service/lifecycle_test.ts"],
-  },
-  {
-    name: "a retirement does not wait for the batches of its source",
-    edits: [edit("service/mutation.ts", "reads: [FACT.source(source), ", "reads: [")],
-    tests: [HISTORIES, "tests/service/lifecycle_test.ts"],
-  },
-  {
-    name: "a lineage marker does not wait for the retirement of its predecessor",
-    edits: [
-      edit("service/mutation.ts", ", FACT.lifecycle(lineage.predecessorSource));", ");"),
+  "client/replay.ts": {
+    "a replay continues from a position that the log has lost": [
+      REPLAY,
+      "    if (after !== null && isDue) await checkPosition(read, after, options);\n",
     ],
-    tests: ["tests/service/lineage_test.ts"],
   },
-  {
-    name: "a lineage marker does not wait for the batches of its source",
-    edits: [edit("service/mutation.ts", "reads.push(FACT.source(source), ", "reads.push(")],
-    tests: ["tests/service/lineage_test.ts"],
+  "client/unix_fetch.ts": {
+    "a request with a token is sent to TCP port 80 if the socket's path is empty": [
+      "client/unix_fetch",
+      "  refuseImpossible(socketPath);\n",
+    ],
   },
-  {
-    name: "a batch overtakes one on which it depends and that waits",
-    edits: [edit(
-      "service/writer_queue.ts",
-      "        waiting.push(queued);\n        unlisted.push(queued);\n",
-      "        waiting.push(queued);\n",
-    )],
-    tests: ["tests/service/lifecycle_test.ts", "tests/service/precondition_test.ts"],
+  "commands/serve.ts": {
+    "a service without requests does not look at its files": [
+      SWAPPED_FOLDER,
+      "void findLoss().catch(() => {}), OWN",
+      "{}, OWN",
+    ],
   },
-  {
-    name: "what waits is rejected with the commit that fails",
-    edits: [edit(
-      "service/writer_queue.ts",
-      "      for (const { queued } of committing) queued.reject(failure);\n",
-      "      for (const { queued } of committing) queued.reject(failure);\n" +
-        "      for (const { reject } of this.#queue.splice(0)) reject(failure);\n",
-    )],
-    tests: ["tests/service/precondition_test.ts"],
+  "event/event_id.ts": {
+    "an id is reused when the counter restarts in a new millisecond": [
+      "event/event_id",
+      "if (nowMs > this.#timestampMs)",
+      "if (true)",
+    ],
   },
-  {
-    name: "a follower misses commits during its snapshot",
-    edits: [edit(
-      "service/follow.ts",
+  "http/server.ts": {
+    "a service whose files are gone puts a socket into their place": [
+      SWAPPED_FOLDER,
+      "    await options.mayReopen?.();\n",
+    ],
+  },
+  "runtime/file_lock.ts": {
+    "the lock is not taken": [
+      "runtime/file_lock",
+      '  return "Deno" in globalThis ? await lockFileOnDeno(path) : lockFileOnNode(path);\n',
+      "  void [lockFileOnDeno, lockFileOnNode];\n  return await Promise.resolve(() => {});\n",
+    ],
+  },
+  "service/change_signal.ts": {
+    "only the first event of a batch wakes followers of its key": [
+      ["service/change_signal", FOLLOW_RANDOM],
+      "index < events.count",
+      "index < 1",
+    ],
+  },
+  "service/event_log.ts": {
+    "a retry of a committed batch waits for sealing": [
+      BACKLOG,
+      "return known === null ? null",
+      "return known !== null ? null",
+    ],
+  },
+  "service/follow.ts": {
+    "a follower misses commits during its snapshot": [
+      [FOLLOW_RANDOM, FOLLOW],
       '    this.#phase = "live";\n',
       '    this.#phase = "live";\n    this.#after = this.#hub.snapshot().frontier;\n',
-    )],
-    tests: [FOLLOW_RANDOM, FOLLOW],
-  },
-  {
-    name: "followers are not notified that the writer stopped",
-    edits: [edit(
-      "service/writer_queue.ts",
-      "    this.#changes.fire();\n    return",
-      "    return",
-    )],
-    tests: [FAULTS, "tests/contract/follow_end_test.ts"],
-  },
-  {
-    name: "a commit that matches during a read is missed",
-    edits: [edit(
-      "service/follow.ts",
+    ],
+    "a commit that matches during a read is missed": [
+      [FOLLOW_RANDOM, FOLLOW],
       "    if (!page.exhausted) this.#matchAfter = null;\n",
       "    this.#matchAfter = page.exhausted ? undefined : null;\n",
-    )],
-    tests: [FOLLOW_RANDOM, FOLLOW],
-  },
-  {
-    name: "a follower skips the commit that matches",
-    edits: [edit("service/follow.ts", "this.#matchAfter = before;", MATCH_SKIPPED)],
-    tests: [FOLLOW_RANDOM, FOLLOW],
-  },
-  {
-    name: "a follower skips what is left of a full page",
-    edits: [
-      edit("service/follow.ts", "    if (!page.exhausted) this.#matchAfter = null;\n", ""),
     ],
-    tests: [FOLLOW_RANDOM, FOLLOW],
-  },
-  {
-    name: "only the first event of a batch wakes followers of its key",
-    edits: [
-      edit("service/change_signal.ts", "index < events.count", "index < 1"),
+    "a follower skips the commit that matches": [
+      [FOLLOW_RANDOM, FOLLOW],
+      "this.#matchAfter = before;",
+      "this.#matchAfter = this.#hub.changes.frontier;",
     ],
-    tests: ["tests/service/change_signal_test.ts", FOLLOW_RANDOM],
+    "a follower skips what is left of a full page": [
+      [FOLLOW_RANDOM, FOLLOW],
+      "    if (!page.exhausted) this.#matchAfter = null;\n",
+    ],
   },
-  {
-    name: "a scan that takes long ends before the file whose end it reports",
-    edits: [edit(
-      "log/read/snapshot.ts",
-      "    yield* file.lines(wanted);\n    if (await endsAfter(file)) return;\n",
-      "    if (await endsAfter(file)) return;\n    yield* file.lines(wanted);\n",
-    )],
-    tests: [FOLLOW],
+  "service/log_state.ts": {
+    "the identities of sealed batches are not looked up": [
+      CRASH_SEQUENCES,
+      "this.#files.sealed.findBatch(source, batchId);",
+      "null;",
+    ],
+    "a retirement in a segment is not found": [
+      CRASH_SEQUENCES,
+      "(entry) => entry && {",
+      "(entry) => entry && null && {",
+    ],
   },
-];
+  "service/mutation.ts": {
+    "a conflict is detected by batch id alone, not by source": [
+      CRASH_SEQUENCES,
+      "batch.batchDigest === known.batch_digest",
+      "batch.batchId === known.batch_id",
+    ],
+    "a batch does not wait for another one with the same identity": [
+      HISTORIES,
+      "reads = [FACT.batch(source, batchId), ",
+      "reads = [",
+    ],
+    "a precondition does not wait for a batch in its stream": [
+      HISTORIES,
+      "if (precondition) reads",
+      "if (false) reads",
+    ],
+    "a precondition waits only for the first stream of a batch": [
+      HISTORIES,
+      "...events.streams.map(",
+      "...events.streams.slice(0, 1).map(",
+    ],
+    "a batch does not wait for the retirement of its source": [
+      [HISTORIES, LIFECYCLE],
+      "batchId), FACT.lifecycle(source)];",
+      "batchId)];",
+    ],
+    "a retirement does not wait for the batches of its source": [
+      [HISTORIES, LIFECYCLE],
+      "reads: [FACT.source(source), ",
+      "reads: [",
+    ],
+    "a lineage marker does not wait for the retirement of its predecessor": [
+      LINEAGE,
+      ", FACT.lifecycle(lineage.predecessorSource));",
+      ");",
+    ],
+    "a lineage marker does not wait for the batches of its source": [
+      LINEAGE,
+      "reads.push(FACT.source(source), ",
+      "reads.push(",
+    ],
+  },
+  "service/writer_queue.ts": {
+    "a receipt after a rest does not look at the files": [
+      OWNED_STORAGE,
+      "if (!storage.isDue) return null;",
+      "if (true) return null;",
+    ],
+    "a batch overtakes one on which it depends and that waits": [
+      [LIFECYCLE, PRECONDITION],
+      "        waiting.push(queued);\n        unlisted.push(queued);\n",
+      "        waiting.push(queued);\n",
+    ],
+    "what waits is rejected with the commit that fails": [
+      PRECONDITION,
+      "      for (const { queued } of committing) queued.reject(failure);\n",
+      "      for (const { queued } of committing) queued.reject(failure);\n" +
+      "      for (const { reject } of this.#queue.splice(0)) reject(failure);\n",
+    ],
+    "followers are not notified that the writer stopped": [
+      [FAULT_POINTS, "contract/follow_end"],
+      "    this.#changes.fire();\n    return",
+      "    return",
+    ],
+  },
+};

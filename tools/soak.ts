@@ -61,9 +61,8 @@ function chooseRuntimes(named: string | undefined): RuntimeName[] {
 
 function describe({ tally, vitals, elapsedMs }: SoakResult): string {
   const mib = Math.round(tally.of("payloadBytes") / 2 ** 20);
-  return `${
-    (elapsedMs / MINUTE_MS).toFixed(1)
-  } minutes, ${tally}, ${mib} MiB of payloads, ${vitals}`;
+  const minutes = (elapsedMs / MINUTE_MS).toFixed(1);
+  return `${minutes} minutes, ${tally}, ${mib} MiB of payloads, ${vitals}`;
 }
 
 async function soak({ minutes, seed, runtimes, dir }: Arguments): Promise<void> {

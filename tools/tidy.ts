@@ -19,23 +19,17 @@ const LINE_WIDTH = 100;
 const FILE_LINES_MAX = 450;
 const SKIPPED = new Set([".git", "node_modules", "demo", "dist"]);
 
-/** Layers, from bottom to top. A file may import only from its own layer and lower ones. */
-const LAYERS = ["event", "log", "service", "api", "commands"];
-
-/** The directories that each directory in `src/` outside the layers may import from. */
-const OUTSIDE: Record<string, string[]> = {
-  client: ["event", "client"],
-  http: ["http"],
-  runtime: ["runtime"],
-  threads: ["threads"],
-};
-
-/** Directories outside the layers that a layer may import from. */
-const USED: Record<string, string[]> = {
-  log: ["threads"],
-  service: ["threads"],
-  api: ["http"],
-  commands: ["client", "http", "runtime"],
+/** The other directories that each directory in `src/` may import from. */
+const IMPORTED: Record<string, string[]> = {
+  event: [],
+  log: ["event", "threads"],
+  service: ["event", "log", "threads"],
+  api: ["event", "log", "service", "http"],
+  commands: ["event", "log", "service", "api", "client", "http", "runtime"],
+  client: ["event"],
+  http: [],
+  runtime: [],
+  threads: [],
 };
 
 /** Files that may end the process through the runtime. Examples are standalone. */
@@ -90,8 +84,7 @@ function checkSource(path: string, text: string): string[] {
   if (folder !== "runtime" && /\b(Deno|Bun)\.|process\.versions|\bin globalThis\b/.test(text)) {
     faults.push(`${path}: names a runtime, which is allowed only in src/runtime/`);
   }
-  const allowed = OUTSIDE[folder] ??
-    [...LAYERS.slice(0, LAYERS.indexOf(folder) + 1), ...USED[folder] ?? []];
+  const allowed = [folder, ...IMPORTED[folder] ?? []];
   for (const specifier of importsOf(text)) {
     const target = join(path, "..", specifier).split("/");
     if (target[0] === "src" && target.length > 2 && !allowed.includes(target[1]!)) {

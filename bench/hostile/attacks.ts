@@ -14,16 +14,12 @@ export const LARGE_KIND = "large";
 /** Milliseconds until an abandoned replay is closed. */
 const ABANDONED_MS = 2;
 const ABANDONED = 400;
-const UNREAD_EVENTS = 150;
-const UNREAD_ERRORS = 300;
-const UNREAD_STREAMS = 1500;
 const BODY_BYTES = 32 * 1024 * 1024;
 const HEAD_LINES = 16_000;
 const ERRORS = 9_900;
 const RETRY_MS = 5;
 const PIPELINED = 4096;
 const CHURN_PER_SECOND = 1000;
-const HALF_HEADS = 2000;
 
 /** A running attack: where to attack, and the token that authorizes requests. */
 export interface Target {
@@ -43,6 +39,8 @@ function tellBegun(): void {
 
 /** Opens a connection that reads nothing, and retries while the backlog is full. */
 async function open({ socketPath }: Target): Promise<Socket> {
+  // The requests of all clients are prepared first.
+  await delay(0);
   tellBegun();
   for (;;) {
     const socket = connect({ path: socketPath, allowHalfOpen: true });
@@ -62,36 +60,32 @@ function post({ token }: Target, framing: string): string {
   return `POST /v1/events HTTP/1.1\r\nHost: x\r\n${authorization}\r\n${framing}\r\n\r\n`;
 }
 
+/** Resolves when the server has closed a connection. */
+function over(socket: Socket): Promise<unknown> {
+  return new Promise((resolve) => socket.once("close", resolve).once("end", resolve));
+}
+
 /** Sends `bytes` repeatedly, as fast as the server accepts them, on a new connection if it ends. */
 async function flood(target: Target, begin: string, bytes: Buffer | string): Promise<never> {
   for (;;) {
     const socket = await open(target);
+    const end = over(socket).then(() => "over");
     socket.resume();
     socket.write(begin);
-    let isOpen = true;
-    socket.once("close", () => isOpen = false).once("end", () => isOpen = false);
-    while (isOpen) {
-      await new Promise<void>((resolve) => {
-        socket.once("close", resolve).once("end", resolve);
-        socket.write(bytes, () => resolve());
-      });
-      socket.removeAllListeners("close").removeAllListeners("end");
-      socket.once("close", () => isOpen = false).once("end", () => isOpen = false);
-      if (socket.destroyed || socket.readableEnded) isOpen = false;
-    }
+    const write = () => new Promise((resolve) => socket.write(bytes, resolve));
+    while (await Promise.race([end, write()]) !== "over");
     socket.destroy();
     await delay(RETRY_MS);
   }
 }
 
 /** Sends a request again as soon as its response has ended. */
-async function repeat(target: Target, request: string | Buffer, reads = true): Promise<never> {
+async function repeat(target: Target, request: string | Buffer): Promise<never> {
   for (;;) {
     const socket = await open(target);
-    if (reads) socket.resume();
-    const over = new Promise((resolve) => socket.once("close", resolve).once("end", resolve));
+    socket.resume();
     socket.write(request);
-    await over;
+    await over(socket);
     socket.destroy();
     await delay(RETRY_MS);
   }
@@ -113,24 +107,15 @@ async function abandon(target: Target): Promise<void> {
 }
 
 async function churn(target: Target): Promise<never> {
-  for (;;) {
+  for (;; await delay(10)) {
     for (let count = 0; count < CHURN_PER_SECOND / 100; count++) {
       void open(target).then((socket) => socket.destroy());
     }
-    await delay(10);
   }
 }
 
-async function times(count: number, begin: () => Promise<unknown>): Promise<void> {
-  for (let n = 0; n < count; n++) await begin();
-}
-
-function together(count: number, begin: (n: number) => Promise<unknown>): Promise<unknown> {
-  return Promise.all(Array.from({ length: count }, (_, n) => begin(n)));
-}
-
 /** The slowest bodies of the largest size. Each ends in an invalid event. */
-export function slowBody(form: number): string {
+function slowBody(form: number): string {
   const payload = [
     () => `[${fill((n) => (n === 0 ? "" : ",") + "1e20")}]`,
     () => `[${fill((n) => (n === 0 ? "" : ",") + '"\\n"')}]`,
@@ -159,48 +144,41 @@ function posted(target: Target, body: string): Buffer {
   return Buffer.concat([Buffer.from(post(target, `Content-Length: ${bytes.length}`)), bytes]);
 }
 
-/** Every attack resolves once it is under way. */
-const ATTACKS: Record<string, (target: Target) => Promise<unknown>> = {
-  "alone": () => Promise.resolve(),
-  "abandoned-400": (target) => times(ABANDONED, () => abandon(target)),
-  "pipeline-16": (target) => begun(together(16, () => flood(target, "", pipelined()))),
-  "heads-8": (target) => begun(together(8, () => flood(target, "", longHead()))),
-  "chunks-8": (target) => {
+/** All clients send the same. */
+let faulty: Buffer | undefined;
+
+/** What each of a number of clients does. */
+type Attack = [clients: number, act: (target: Target, client: number) => Promise<unknown>];
+
+const ATTACKS: Record<string, Attack> = {
+  "alone": [0, () => Promise.resolve()],
+  "abandoned-400": [1, async (target) => {
+    for (let count = 0; count < ABANDONED; count++) await abandon(target);
+  }],
+  "pipeline-16": [16, (target) => flood(target, "", pipelined())],
+  "heads-8": [8, (target) => flood(target, "", longHead())],
+  "chunks-8": [8, (target) => {
     const begin = post(target, "Transfer-Encoding: chunked");
-    return begun(together(8, () => flood(target, begin, "1\r\n \r\n".repeat(PIPELINED))));
-  },
-  "no-match-64": (target) => begun(together(64, () => repeat(target, get(target, NO_MATCH)))),
-  "replays-16": (target) => {
+    return flood(target, begin, "1\r\n \r\n".repeat(PIPELINED));
+  }],
+  "no-match-64": [64, (target) => repeat(target, get(target, NO_MATCH))],
+  "replays-16": [16, (target) => {
     const page = get(target, "/v1/events?limit=100000").replace("1.1", "1.0");
-    return begun(together(16, () => repeat(target, page)));
-  },
-  "follows-32": (target) =>
-    begun(together(32, () => repeat(target, get(target, `${NO_MATCH}&follow=true`)))),
-  "bodies-4": (target) => {
-    const bodies = [0, 1, 2, 3].map((form) => posted(target, slowBody(form)));
-    return begun(together(4, (n) => repeat(target, bodies[n]!)));
-  },
-  "half-heads-2000": (target) => together(HALF_HEADS, () => unread(target, "GET / HT")),
-  "churn-1000": (target) => begun(churn(target)),
-  "unread-events-150": (target) => {
-    const request = get(target, `/v1/events?kind=${LARGE_KIND}&limit=1`);
-    return together(UNREAD_EVENTS, () => unread(target, request));
-  },
-  "unread-errors-300": (target) => {
-    const request = posted(target, faultyBatch());
-    return together(UNREAD_ERRORS, () => unread(target, request));
-  },
-  "unread-streams-1500": (target) =>
-    together(UNREAD_STREAMS, () => unread(target, get(target, "/v1/streams?limit=1000"))),
+    return repeat(target, page);
+  }],
+  "follows-32": [32, (target) => repeat(target, get(target, `${NO_MATCH}&follow=true`))],
+  "bodies-4": [4, (target, client) => repeat(target, posted(target, slowBody(client)))],
+  "half-heads-2000": [2000, (target) => unread(target, "GET / HT")],
+  "churn-1000": [1, churn],
+  "unread-events-150": [
+    150,
+    (target) => unread(target, get(target, `/v1/events?kind=${LARGE_KIND}&limit=1`)),
+  ],
+  "unread-errors-300": [300, (target) => unread(target, faulty ??= posted(target, faultyBatch()))],
+  "unread-streams-1500": [1500, (target) => unread(target, get(target, "/v1/streams?limit=1000"))],
 };
 
 export const ATTACK_NAMES: string[] = Object.keys(ATTACKS);
-
-/** Does not wait for an attack that never ends. */
-function begun(attack: Promise<unknown>): Promise<void> {
-  void attack;
-  return Promise.resolve();
-}
 
 function pipelined(): string {
   return "A / HTTP/1.1\r\n\r\n".repeat(PIPELINED);
@@ -215,6 +193,7 @@ if (!isMainThread && workerData?.attack !== undefined) {
     for (const end of ended) end();
     parentPort!.postMessage("ended");
   });
-  await ATTACKS[workerData.attack]!(workerData);
+  const [clients, act] = ATTACKS[workerData.attack]!;
+  await Promise.all(Array.from({ length: clients }, (_, client) => act(workerData, client)));
   tellBegun();
 }

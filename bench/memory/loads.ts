@@ -12,22 +12,29 @@ import type { Workload } from "../support/load.ts";
 import { pageRequest } from "../support/requests.ts";
 import { ingestWorkload, requireCommitted, requireOk } from "../support/workloads.ts";
 
-/** Number of clients for each kind of load. */
-const CLIENTS = {
-  batches: 4,
-  singles: 16,
-  "pages-1000": 8,
-  "pages-10000": 8,
-  keys: 8,
-  streams: 8,
-  followers: 8,
-};
-export type Kind = keyof typeof CLIENTS;
-export const KINDS: readonly Kind[] = Object.keys(CLIENTS) as Kind[];
-
 const LARGE_BATCH_EVENTS = 10_000;
 /** Size of the batches that followers read. */
 const FOLLOWED_BATCH_EVENTS = 100;
+/** Of this kind, one client appends, and the others follow. */
+const FOLLOWERS = "followers";
+
+type WorkloadOf = (facts: LogFacts, idPrefix: string) => Workload;
+
+/** Each kind of load: its number of clients, and what each does. */
+const LOADS: Record<string, [clients: number, WorkloadOf]> = {
+  "batches": [4, (_, idPrefix) => ingestWorkload(idPrefix, LARGE_BATCH_EVENTS)],
+  "singles": [16, singles],
+  "pages-1000": [8, (facts) => questions(() => pageRequest(anywhere(facts), 1000))],
+  "pages-10000": [8, (facts) => questions(() => pageRequest(anywhere(facts), 10_000))],
+  "keys": [8, (facts) => questions(() => bulkKeyRequest(below(facts.bulkEvents)))],
+  "streams": [8, (facts) =>
+    questions(() => {
+      const cursor = streamCursor(below(SOURCES));
+      return streamsRequest(`&after=${cursor}&through=${anywhere(facts)}`);
+    })],
+  [FOLLOWERS]: [8, (_, idPrefix) => ingestWorkload(idPrefix, FOLLOWED_BATCH_EVENTS)],
+};
+export const KINDS: readonly string[] = Object.keys(LOADS);
 
 export interface Load {
   workloads: Workload[];
@@ -40,53 +47,27 @@ export interface Load {
  * @param row makes the batch ids in this row unique.
  * @param facts describes the log. Batches of one event advance its `nextBatch`.
  */
-export function loadOf(row: string, kinds: readonly Kind[], facts: LogFacts): Load {
+export function loadOf(row: string, kinds: readonly string[], facts: LogFacts): Load {
   const load: Load = { workloads: [], followFrom: [] };
   for (const kind of kinds) {
-    for (let client = 0; client < CLIENTS[kind]; client++) {
-      const idPrefix = `${row}-${kind}-${client}`;
-      if (kind !== "followers") load.workloads.push(workloadOf(kind, idPrefix, facts));
-      else if (client > 0) load.followFrom.push(anywhere(facts));
-      else load.workloads.push(ingestWorkload(idPrefix, FOLLOWED_BATCH_EVENTS));
+    const [clients, workloadOf] = LOADS[kind]!;
+    for (let client = 0; client < clients; client++) {
+      if (kind === FOLLOWERS && client > 0) load.followFrom.push(anywhere(facts));
+      else load.workloads.push(workloadOf(facts, `${row}-${kind}-${client}`));
     }
   }
   return load;
 }
 
-function workloadOf(
-  kind: Exclude<Kind, "followers">,
-  idPrefix: string,
-  facts: LogFacts,
-): Workload {
-  switch (kind) {
-    case "batches":
-      return ingestWorkload(idPrefix, LARGE_BATCH_EVENTS);
-    case "singles":
-      return singles(facts);
-    case "pages-1000":
-      return questions(() => pageRequest(anywhere(facts), 1000));
-    case "pages-10000":
-      return questions(() => pageRequest(anywhere(facts), 10_000));
-    case "keys":
-      return questions(() => bulkKeyRequest(Math.floor(Math.random() * facts.bulkEvents)));
-    case "streams":
-      return questions(() => {
-        const cursor = streamCursor(Math.floor(Math.random() * SOURCES));
-        return streamsRequest(`&after=${cursor}&through=${anywhere(facts)}`);
-      });
-  }
-}
-
 /** Returns batches of one event, each in the next stream and with a unique key. */
 function singles(facts: LogFacts): Workload {
-  const requests = new BulkBatches(1);
+  const requests = new BulkBatches("single");
   return {
     next: () => requests.request(facts.nextBatch++),
     accept(response) {
       requireCommitted(response);
       return 1;
     },
-    bytes: (sent) => sent.length,
   };
 }
 
@@ -97,10 +78,13 @@ function questions(next: () => Buffer): Workload {
       requireOk(response);
       return 0;
     },
-    bytes: (_, response) => response.bodyBytes,
   };
 }
 
 function anywhere(facts: LogFacts): string {
   return positionAt(facts, Math.random());
+}
+
+function below(end: number): number {
+  return Math.floor(Math.random() * end);
 }

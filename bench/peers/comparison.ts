@@ -1,12 +1,12 @@
 /**
- * The comparison table: the median of each figure, and its ratios to the best peer, to the peer
- * that does the same work, and to a bare server.
+ * The comparison table: the median of each figure, and its ratios to the best peer and to the peer
+ * that does the same work.
  */
 import { progress } from "../support/options.ts";
 import { rounded, type Row } from "../support/report.ts";
 import { median } from "../../tools/support/median.ts";
 import type { Measurement } from "./measurement.ts";
-import { type Figure, FIGURES, type Subject, type Variant } from "./rows.ts";
+import { type Figure, FIGURES, type Variant } from "./rows.ts";
 
 /** All measurements of one variant of a row, one per round. */
 export interface Series extends Pick<Variant, "row" | "subject" | "variant" | "isSameWork"> {
@@ -28,16 +28,7 @@ export async function takeTurns(variants: Variant[], rounds: number): Promise<Se
   return series;
 }
 
-/** Returns a goal, since no peer has sealed history: half the service's tail replay rate. */
-export function segmentsGoal(series: Series[]): Series[] {
-  const tail = series.find(({ row, subject }) => row === "replay-tail" && subject === "ours");
-  if (tail === undefined) return [];
-  const { rounds: whole } = tail;
-  const rounds = whole.map((each) => ({ ...each, eventsPerSecond: each.eventsPerSecond / 2 }));
-  return [{ row: "replay-segments", subject: "goal", variant: "half of the tail", rounds }];
-}
-
-/** Returns a line per measured figure: the service, best peer, same-work peer and floor. */
+/** Returns a line per measured figure: the service, best peer and same-work peer. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.flatMap((figure) => {
     const all = series.filter(({ row }) => row === figure.row);
@@ -47,14 +38,13 @@ export function comparisonRows(series: Series[]): Row[] {
 
 function comparisonRow({ label, value }: Figure, series: Series[]): Row {
   const isRate = value === "eventsPerSecond";
-  const find = (name: Subject) => series.find(({ subject }) => subject === name);
   const bestOf = (peers: Series[]) => {
     const measured = peers.filter((peer) => medianOf(peer, value) !== null);
     measured.sort((a, b) => medianOf(a, value)! - medianOf(b, value)!);
     return measured.at(isRate ? -1 : 0);
   };
-  const [ours, floor] = [find("ours"), find("floor")];
-  const peers = series.filter((each) => each !== ours && each !== floor);
+  const ours = series.find(({ subject }) => subject === "ours");
+  const peers = series.filter((each) => each !== ours);
   const [best, same] = [bestOf(peers), bestOf(peers.filter(({ isSameWork }) => isSameWork))];
   const figure = (each?: Series) => cell(each, value, isRate ? 0 : 3);
   const nameOf = (each?: Series) => each === undefined ? null : `${each.subject} ${each.variant}`;
@@ -75,35 +65,11 @@ function comparisonRow({ label, value }: Figure, series: Series[]): Row {
     "same work": figure(same),
     "same by": nameOf(same),
     "x same": ratio(same),
-    "floor": figure(floor),
-    "x floor": ratio(floor),
     "CPU ms/1,000": cell(ours, "serverCpuMsPer1000", 2),
     "best CPU": cell(best, "serverCpuMsPer1000", 2),
     "same CPU": cell(same, "serverCpuMsPer1000", 2),
-    "events/fsync": cell(ours, "eventsPerSync", 1),
-    "client %": [ours, best, same].map((each) => clientCell(each) ?? "-").join(" / "),
+    "client %": [ours, best, same].map(clientCell).join(" / "),
   };
-}
-
-/** Returns a line per variant, with its resource usage. */
-export function detailRows(series: Series[]): Row[] {
-  return series.map((each) => {
-    const rates = each.rounds.map((round) => round.eventsPerSecond);
-    return {
-      "row": each.row,
-      "who": each.subject,
-      "how": each.variant,
-      "events/s": cell(each, "eventsPerSecond", 0),
-      "least": Math.round(Math.min(...rates)),
-      "most": Math.round(Math.max(...rates)),
-      "p50 ms": cell(each, "p50Ms", 3),
-      "p99 ms": cell(each, "p99Ms", 3),
-      "CPU ms/1,000": cell(each, "serverCpuMsPer1000", 2),
-      "events/fsync": cell(each, "eventsPerSync", 1),
-      "client %": clientCell(each),
-      "others %": percentCell(each, "othersShare"),
-    };
-  });
 }
 
 /** Returns the median across the rounds in which a value is known; null if there are none. */
@@ -117,12 +83,9 @@ function cell(series: Series | undefined, key: keyof Measurement, digits: number
   return value === null ? null : rounded(value, digits);
 }
 
-function percentCell(series: Series | undefined, key: keyof Measurement): number | null {
-  const share = medianOf(series, key);
-  return share === null ? null : Math.round(share * 100);
-}
-
-function clientCell(series: Series | undefined): string | null {
-  const percent = percentCell(series, "clientShare");
-  return percent === null ? null : `${percent}${percent > CLIENT_PERCENT_MAX ? "!" : ""}`;
+function clientCell(series: Series | undefined): string {
+  const share = medianOf(series, "clientShare");
+  if (share === null) return "-";
+  const percent = Math.round(share * 100);
+  return `${percent}${percent > CLIENT_PERCENT_MAX ? "!" : ""}`;
 }

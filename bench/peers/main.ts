@@ -2,14 +2,13 @@
  * Compares the service with its alternatives in one run that alternates between them: Redis Streams
  * and PostgreSQL for serving, DuckDB and sha256sum for sealed history. See ../README.md.
  */
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { probeDisk } from "../support/disk_probe.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "../support/options.ts";
-import { formatTable, makeReport, publish } from "../support/report.ts";
-import { comparisonRows, detailRows, segmentsGoal, takeTurns } from "./comparison.ts";
+import { publish } from "../support/report.ts";
+import { comparisonRows, takeTurns } from "./comparison.ts";
 import { ourVariants } from "./ours.ts";
 import { findPeer } from "./peer_process.ts";
 import { createCluster, postgresVariants } from "./postgres.ts";
@@ -40,7 +39,6 @@ async function compare(options: BenchOptions, folder: string): Promise<void> {
   const replayEvents = Math.ceil(events / PAGE_EVENTS) * PAGE_EVENTS;
   const peers = { folder, measureMs, warmupMs: measureMs * WARMUP_SHARE, replayEvents };
   const ours = { ...peers, warmupMs: measureMs * OURS_WARMUP_SHARE };
-  const disk = probeDisk(folder);
   const hasRedis = isInstalled(["redis-server", "redis-benchmark"], "redis-server");
   const cluster = isInstalled(["postgres", "initdb", "pgbench", "psql"], "postgresql")
     ? await createCluster(folder)
@@ -54,14 +52,7 @@ async function compare(options: BenchOptions, folder: string): Promise<void> {
   if (rows.some((row) => SEALED_ROWS.includes(row))) {
     series.push(...await measureSealed(options, cluster, ours));
   }
-  if (rows.includes("replay-segments")) series.push(...segmentsGoal(series));
-  const report = makeReport("peers", serverRuntime, disk, comparisonRows(series));
-  await publish(report, undefined);
-  const details = detailRows(series);
-  process.stdout.write(`\n${formatTable(details)}`);
-  if (options.jsonPath !== undefined) {
-    await writeFile(options.jsonPath, JSON.stringify({ ...report, details }, null, 2) + "\n");
-  }
+  await publish("peers", options, comparisonRows(series));
 }
 
 await runBench(async () => {

@@ -1,6 +1,6 @@
 /** The figures of one measurement. */
 import type { LatencyHistogram } from "../support/latency_histogram.ts";
-import { startUsage, type Usage, usageOfServer } from "../support/usage.ts";
+import { startUsage, type Usage } from "../support/usage.ts";
 
 /** A figure is null if it was not measured or is unknown. */
 export interface Measurement {
@@ -11,9 +11,6 @@ export interface Measurement {
   serverCpuMsPer1000: number | null;
   /** The load generator's share of a core. Near 1, it is the bottleneck. */
   clientShare: number | null;
-  /** CPU share of everything except the server and the load generator. */
-  othersShare: number | null;
-  eventsPerSync: number | null;
 }
 
 export interface LoadTimes {
@@ -21,21 +18,28 @@ export interface LoadTimes {
   measureMs: number;
 }
 
-/** @param measured what was measured; without latencies if it was not a load. */
 export function measurementOf(
   measured: Usage & { events: number; latencies?: LatencyHistogram },
 ): Measurement {
-  const { events, latencies, seconds, serverCpuSeconds: server } = measured;
-  const { clientCpuSeconds: client, machineCpuSeconds: machine } = measured;
+  const { events, latencies, seconds, serverCpuSeconds: server, clientCpuSeconds } = measured;
   return {
     eventsPerSecond: events / seconds,
     p50Ms: latencies?.quantileMs(0.5) ?? null,
     p99Ms: latencies?.quantileMs(0.99) ?? null,
     serverCpuMsPer1000: server === null || events === 0 ? null : server / events * 1e6,
-    clientShare: client / seconds,
-    othersShare: server === null ? null : Math.max(0, machine - server - client) / seconds,
-    eventsPerSync: null,
+    clientShare: clientCpuSeconds / seconds,
   };
+}
+
+/** Measures the rate of work other than a load. */
+export async function measureWork(
+  events: number,
+  work: () => Promise<unknown>,
+): Promise<Measurement> {
+  const startMs = performance.now();
+  await work();
+  const eventsPerSecond = events / (performance.now() - startMs) * 1000;
+  return { eventsPerSecond, p50Ms: null, p99Ms: null, serverCpuMsPer1000: null, clientShare: null };
 }
 
 /** Requests per client in the short run that warms up the server and determines the rate. */
@@ -52,12 +56,10 @@ export async function measureTool(
 ): Promise<Measurement> {
   const { eventsPerSecond } = await run(PILOT_REQUESTS);
   const requests = Math.ceil(eventsPerSecond * measureMs / 1000 / clients / requestEvents);
-  const usage = startUsage(usageOfServer(serverPid));
+  const usage = startUsage(serverPid);
   const report = await run(requests);
-  return {
-    ...measurementOf({ ...usage(), events: requests * clients * requestEvents }),
-    ...report,
-  };
+  const events = requests * clients * requestEvents;
+  return { ...measurementOf({ ...usage(), events }), ...report };
 }
 
 export interface ToolLoad {

@@ -47,6 +47,8 @@ export async function withPeer<T>(
   tryRequest: () => Promise<unknown>,
   use: (pid: number) => Promise<T>,
 ): Promise<T> {
-  const server = await Server.start(command, () => tryRequest().then(() => true, () => false));
+  const spawned = spawnCommand(command, { timeoutMs: null });
+  const isReady = () => tryRequest().then(() => true, () => false);
+  const server = await Server.ready(spawned, performance.now(), isReady);
   return await use(server.pid).finally(() => server.stop());
 }

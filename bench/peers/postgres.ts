@@ -51,12 +51,7 @@ type Measure = (postgres: Postgres, context: BenchContext) => Promise<Measuremen
 export function postgresVariants(row: string, folder: string, context: BenchContext): Variant[] {
   const ingest = INGEST_LOADS[row];
   const variant = (name: string, measureOne: Measure): Variant => {
-    const measure = () =>
-      withPostgres(folder, async (postgres) => {
-        const measurement = await measureOne(postgres, context);
-        if (ingest === undefined) return measurement;
-        return { ...measurement, eventsPerSync: await eventsPerSync(postgres) };
-      });
+    const measure = () => withPostgres(folder, (postgres) => measureOne(postgres, context));
     return { row, subject: "PostgreSQL", variant: name, isSameWork: true, measure };
   };
   if (row === "replay-tail") return [variant("SELECT", measureReplay)];
@@ -102,8 +97,7 @@ export async function withPostgres<T>(
   const options = ["-D", join(folder, "data"), ...settings.flatMap((setting) => ["-c", setting])];
   const command = [...AS_POSTGRES, findPeer("postgres")!, ...options];
   return await withPeer(command, () => runSql(folder, "SELECT 1"), async (pid) => {
-    const reset = "SELECT pg_stat_reset_shared('wal')";
-    await runSql(folder, "DROP TABLE IF EXISTS events", TABLE, "CHECKPOINT", reset);
+    await runSql(folder, "DROP TABLE IF EXISTS events", TABLE, "CHECKPOINT");
     return await use({ folder, pid });
   });
 }
@@ -127,19 +121,6 @@ function copyText(events: BenchEvent[]): string {
   return events.map((event) => `${valuesOf(event).join("\t").replaceAll("\\", "\\\\")}\n`).join("");
 }
 
-/** Waits until the load's sessions have ended, and thereby flushed their counters. */
-async function sessionsEnded({ folder }: Postgres): Promise<void> {
-  const others = "SELECT count(*) FROM pg_stat_activity " +
-    "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
-  while (Number(await runSql(folder, others)) > 0);
-}
-
-/** Returns the rows per sync of the write-ahead log since the server started. */
-async function eventsPerSync({ folder }: Postgres): Promise<number> {
-  const syncs = "SELECT greatest(wal_sync, 1)::float FROM pg_stat_wal";
-  return Number(await runSql(folder, `SELECT count(*) / (${syncs}) FROM events`));
-}
-
 interface PgbenchLoad extends Omit<ToolLoad, "serverPid"> {
   /** The transaction. A variable keeps its value from one to the next. */
   script: string;
@@ -160,7 +141,6 @@ function measurePgbench(
   return measureTool({ serverPid, clients, requestEvents }, times, async (requests) => {
     await writeFile(file, script);
     const output = await runPeer([...command, "-t", `${requests}`, DATABASE]);
-    await sessionsEnded(postgres);
     const rate = Number(/^tps = ([0-9.]+) /m.exec(output)?.[1]);
     if (!(rate > 0)) throw new Error(`pgbench printed no rate: ${output}`);
     const latencies = new LatencyHistogram();
@@ -191,7 +171,6 @@ function measureCopy(
     await writeFile(script, `${time}${copy.repeat(requests)}${time}`);
     const run = () => runPeer([...psqlIn(folder), "-f", script]);
     const outputs = await Promise.all(Array.from({ length: clients }, run));
-    await sessionsEnded(postgres);
     const spans = outputs.map((output) => output.split("\n").map(Number));
     const rates = spans.map(([start, end]) => requests * requestEvents / (end! - start!));
     return { eventsPerSecond: rates.reduce((sum, rate) => sum + rate, 0) };

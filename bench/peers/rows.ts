@@ -1,10 +1,9 @@
 /** The rows in the comparison: what each measures, and the figures that are compared. */
-import { BatchRequest, BENCH_SOURCE } from "../support/requests.ts";
+import { BENCH_SOURCE, typicalEvents } from "../support/requests.ts";
 import { INGEST_LOADS } from "../support/workloads.ts";
 import type { LoadTimes, Measurement } from "./measurement.ts";
 
-/** A measured subject. A floor is a bare server, and a goal is only a figure. */
-export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "floor" | "goal";
+export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum";
 
 /** One way to do the work of a row. */
 export interface Variant {
@@ -57,7 +56,5 @@ export type BenchEvent = Record<string, unknown>;
 
 /** Returns the events in a batch for the service. */
 export function eventsOf(count: number): BenchEvent[] {
-  const request = new BatchRequest("", count).next();
-  const { events } = JSON.parse(request.toString("utf8", request.indexOf("\r\n\r\n")));
-  return events.map((event: BenchEvent) => ({ source: BENCH_SOURCE, ...event }));
+  return typicalEvents(count).map((event) => ({ source: BENCH_SOURCE, ...event }));
 }

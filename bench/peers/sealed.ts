@@ -8,12 +8,11 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import type { Deployment } from "../support/deployment.ts";
 import type { Workload } from "../support/load.ts";
 import type { BenchOptions } from "../support/options.ts";
-import { startUsage, USAGE_OF_COMMANDS, USAGE_OF_THIS_PROCESS } from "../support/usage.ts";
 import { appendKeyed, withDeployment } from "../support/with_deployment.ts";
 import { keyWorkload, replayWorkload } from "../support/workloads.ts";
 import { type Series, takeTurns } from "./comparison.ts";
-import { type Measurement, measurementOf } from "./measurement.ts";
-import { measureWorkloads, withServed } from "./ours.ts";
+import { type Measurement, measureWork } from "./measurement.ts";
+import { measureWorkloads } from "./ours.ts";
 import { runPeer } from "./peer_process.ts";
 import { fillKeyed, measureLookups, withPostgres } from "./postgres.ts";
 import { type BenchContext, PAGE_EVENTS, type Variant } from "./rows.ts";
@@ -41,9 +40,8 @@ export async function measureSealed(
   const events = batches * PAGE_EVENTS * rounds;
   return await withDeployment({ serverRuntime, parent: context.folder }, async (deployment) => {
     const command = (name: string, count: number) => () =>
-      measureCommand(count, () => deployment.run([name], () => null));
-    const served = (workload: Workload) => () =>
-      withServed(deployment, (server) => measureWorkloads([workload], server, context));
+      measureWork(count, () => deployment.run([name]));
+    const served = (workload: Workload) => () => measureWorkloads([workload], deployment, context);
     let firstBatch = 0;
     const copy = async () => {
       await appendKeyed(deployment, { firstBatch, batches, batchEvents: PAGE_EVENTS });
@@ -57,7 +55,7 @@ export async function measureSealed(
     ], rounds);
     const folder = join(deployment.folder, "data", "log", "segments");
     const segments = (await readdir(folder)).map((name) => join(folder, name));
-    const checksum = () => measureCommand(events, () => runPeer(["sha256sum", ...segments]));
+    const checksum = () => measureWork(events, () => runPeer(["sha256sum", ...segments]));
     const variants: Variant[] = [
       ours("replay-segments", served(replayWorkload({ events, pageEvents: PAGE_EVENTS }))),
       ours("verify", command("verify", events)),
@@ -82,12 +80,6 @@ export async function measureSealed(
   });
 }
 
-async function measureCommand(events: number, run: () => Promise<unknown>): Promise<Measurement> {
-  const usage = startUsage(USAGE_OF_COMMANDS);
-  await run();
-  return measurementOf({ ...usage(), events });
-}
-
 /** Makes DuckDB write a tail's events to Parquet, on all cores: the same rows as sealing. */
 async function copyToParquet({ folder }: Deployment, events: number): Promise<Measurement> {
   const [tail, output] = [join(folder, "data", "log", "tail.ndjson"), join(folder, "copy.parquet")];
@@ -97,10 +89,7 @@ async function copyToParquet({ folder }: Deployment, events: number): Promise<Me
     const source = `read_json('${tail}', format = 'newline_delimited', columns = ${COLUMNS})`;
     // The lines of commits, one per 1,000 events, have none of the columns.
     const copy = `COPY (FROM ${source} WHERE event_id IS NOT NULL) TO '${output}' (FORMAT parquet)`;
-    const usage = startUsage(USAGE_OF_THIS_PROCESS);
-    const { rowsChanged } = await connection.run(copy);
-    if (rowsChanged !== events) throw new Error(`DuckDB copied ${rowsChanged} of ${events} events`);
-    return measurementOf({ ...usage(), events });
+    return await measureWork(events, () => connection.run(copy));
   } finally {
     connection.closeSync();
     instance.closeSync();

@@ -1,14 +1,12 @@
 /** All measurements of a built log: startup, requests over the socket, and `verify`. */
-import type { Deployment, RuntimeName, Server } from "../support/deployment.ts";
+import type { Deployment } from "../support/deployment.ts";
 import { logBytes, sealedPart, tailBytes } from "../support/log_files.ts";
-import { progress } from "../support/options.ts";
-import { memoryBytes, peakMemoryBytes } from "../support/process_stats.ts";
+import { type BenchOptions, progress } from "../support/options.ts";
+import { peakMemoryBytes } from "../support/process_stats.ts";
 import { RawClient } from "../support/raw_client.ts";
 import { megabytes, rounded } from "../support/report.ts";
-import { withDeployment, withServer } from "../support/with_deployment.ts";
-import { type BuiltLog, type LogFacts, writeFacts } from "./built_log.ts";
-import type { Figures } from "./figures.ts";
-import type { Part, ScaleOptions } from "./options.ts";
+import { withServer } from "../support/with_deployment.ts";
+import { type BuiltLog, type Figures, writeFacts } from "./built_log.ts";
 import {
   askDuplicates,
   askKeys,
@@ -20,22 +18,24 @@ import {
 } from "./questions.ts";
 import { median } from "../../tools/support/median.ts";
 
-export async function askLog(log: BuiltLog, options: ScaleOptions): Promise<Figures> {
+export const PARTS = ["starts", "questions", "verify", "chain"] as const;
+
+export async function askLog(log: BuiltLog, options: BenchOptions): Promise<Figures> {
   const { deployment } = log;
-  const measurements: Record<Part, () => Promise<Figures>> = {
+  const measurements: Record<string, () => Promise<Figures>> = {
     starts: () => measureStarts(deployment, options.starts),
     questions: () => askServer(log, options),
     verify: () => measureVerify("verify", ["verify"], deployment),
     chain: () => measureVerify("verify --chain", ["verify", "--chain"], deployment),
   };
   let figures: Figures = { ...await describeLog(log), ...log.facts.figures };
-  for (const part of options.parts) figures = { ...figures, ...await measurements[part]() };
+  for (const part of options.rows) figures = { ...figures, ...await measurements[part]!() };
   return figures;
 }
 
 async function describeLog({ deployment }: BuiltLog): Promise<Figures> {
   const { segments, events } = await sealedPart(deployment);
-  const tail = await tailBytes(deployment);
+  const tail = tailBytes(deployment);
   return {
     "events sealed": events,
     "segments": segments,
@@ -62,65 +62,26 @@ async function measureStarts(deployment: Deployment, starts: number): Promise<Fi
   };
 }
 
-async function askServer(log: BuiltLog, options: ScaleOptions): Promise<Figures> {
+/** Measures each kind of request, and the server's memory. */
+async function askServer(log: BuiltLog, { measureMs }: BenchOptions): Promise<Figures> {
   const { deployment, facts } = log;
   facts.askings++;
   await writeFacts(log);
-  return await withEmptyLog(options, (emptyLog) =>
-    withServer(deployment, async (server) => {
-      const client = await RawClient.connect(deployment.socketPath);
-      const figures = await askAllKinds({ client, emptyLog, server, facts }, options.replayMs);
-      client.close();
-      await writeFacts(log);
-      return figures;
-    }));
-}
-
-interface Asked {
-  client: RawClient;
-  emptyLog: RawClient;
-  server: Server;
-  facts: LogFacts;
-}
-
-/** Measures each kind of request, and the server's memory after it. */
-async function askAllKinds(
-  { client, emptyLog, server: { pid }, facts }: Asked,
-  replayMs: number,
-): Promise<Figures> {
-  const kinds: [string, () => Promise<Figures>][] = [
-    ["the start", () => Promise.resolve({})],
-    ["pages", () => askPages(client, facts)],
-    ["keys", () => askKeys(client, facts)],
-    ["new batches", () => askNewBatches(client, emptyLog, facts.askings)],
-    ["duplicates", () => askDuplicates(client, facts)],
-    ["preconditions", () => askPreconditions(client, facts)],
-    ["streams", () => askStreams(client, facts)],
-    ["replay", () => askReplay(client, replayMs)],
-  ];
-  let figures: Figures = {};
-  const memory: Figures = {};
-  for (const [name, askKind] of kinds) {
-    progress(name);
-    figures = { ...figures, ...await askKind() };
-    memory[`serve after ${name} MB`] = megabytes(memoryBytes(pid));
-  }
-  return { ...figures, ...memory, "serve peak MB": megabytes(peakMemoryBytes(pid)) };
-}
-
-async function withEmptyLog<T>(
-  options: { serverRuntime: RuntimeName; parent: string | undefined },
-  use: (client: RawClient) => Promise<T>,
-): Promise<T> {
-  return await withDeployment(options, (deployment) =>
-    withServer(deployment, async () => {
-      const client = await RawClient.connect(deployment.socketPath);
-      try {
-        return await use(client);
-      } finally {
-        client.close();
-      }
-    }));
+  return await withServer(deployment, async ({ pid }) => {
+    const client = await RawClient.connect(deployment.socketPath);
+    const figures = {
+      ...await askPages(client, facts),
+      ...await askKeys(client, facts),
+      ...await askNewBatches(client, facts),
+      ...await askDuplicates(client, facts),
+      ...await askPreconditions(client, facts),
+      ...await askStreams(client, facts),
+      ...await askReplay(client, measureMs),
+    };
+    client.close();
+    await writeFacts(log);
+    return { ...figures, "serve peak MB": megabytes(peakMemoryBytes(pid)) };
+  });
 }
 
 /** Measures the command, which reports how many events it has checked. */
@@ -131,7 +92,7 @@ async function measureVerify(
 ): Promise<Figures> {
   progress(name);
   const { events } = await sealedPart(deployment);
-  const { tookMs, peakBytes } = await deployment.run(command, peakMemoryBytes);
+  const { tookMs, peakBytes } = await deployment.run(command);
   return {
     [`${name} s`]: rounded(tookMs / 1000, 2),
     [`${name} sealed events/s`]: Math.round(events / tookMs * 1000),

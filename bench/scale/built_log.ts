@@ -2,11 +2,13 @@
  * An on-disk log for the scale benchmark, with the metadata that requests need. It is stored in the
  * deployment's directory, so that a kept log can be measured again.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { Deployment, type RuntimeName } from "../support/deployment.ts";
-import type { Figures } from "./figures.ts";
+import type { Deployment } from "../support/deployment.ts";
 import type { Shape } from "./history.ts";
+
+/** Figures by name, in print order; null if unavailable on this system. */
+export type Figures = Record<string, number | null>;
 
 /** All ids are event ids. */
 export interface LogFacts {
@@ -32,40 +34,12 @@ export interface BuiltLog {
   facts: LogFacts;
 }
 
-/** What a builder appended. */
-export interface BuiltHistory {
-  old: LogFacts["oldStreams"];
-  /** Batches in the bulk. */
-  batches: number;
-  positions: string[];
-  figures: Figures;
-}
-
-/** Number of remembered positions in the history. */
-const POSITIONS = 1000;
-
-/** Returns the distance between batches whose positions are remembered. */
-export function batchesPerPosition(batches: number): number {
-  return Math.max(1, Math.floor(batches / POSITIONS));
-}
-
 /** Returns the event at a given share of the bulk. */
 export function positionAt({ positions }: LogFacts, share: number): string {
   return positions[Math.floor(positions.length * share)]!;
 }
 
 const FACTS_FILE = "scale.json";
-
-/** Returns the deployment in a subdirectory of `keep`, which is created if missing. */
-export async function keptDeployment(
-  keep: string,
-  name: string,
-  runtime: RuntimeName,
-): Promise<Deployment> {
-  const folder = join(keep, name);
-  await mkdir(folder, { recursive: true });
-  return await Deployment.at(folder, runtime);
-}
 
 /** Loads a built log; null if no complete one exists. */
 export async function readFacts({ folder }: Deployment): Promise<LogFacts | null> {

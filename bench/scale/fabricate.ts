@@ -44,7 +44,7 @@ function stubEntry(number: number, batches: number): SegmentEntry {
 }
 
 /** Returns the largest aligned runs that cover `count` segments. */
-export function wholeRuns(segments: readonly SegmentEntry[], count: number): Run[] {
+function wholeRuns(segments: readonly SegmentEntry[], count: number): Run[] {
   const runs: Run[] = [];
   for (let first = 0; first < count;) {
     let level = LEVELS_MAX;
@@ -57,7 +57,7 @@ export function wholeRuns(segments: readonly SegmentEntry[], count: number): Run
 }
 
 /** Yields sorted entries of `count` random keys in `segments` segments. */
-export function* randomEntries(count: number, segments: number): Generator<BigUint64Array, void> {
+function* randomEntries(count: number, segments: number): Generator<BigUint64Array, void> {
   for (let start = 0; start < count; start += CHUNK_ENTRIES) {
     const entries = new BigUint64Array(Math.min(CHUNK_ENTRIES, count - start));
     const words = new Uint32Array(entries.buffer);
@@ -71,7 +71,7 @@ export function* randomEntries(count: number, segments: number): Generator<BigUi
 }
 
 /** Writes the index of a run whose segments have `batches` batches and record keys each. */
-export async function fabricateIndex(path: string, run: Run, batches: number): Promise<void> {
+async function fabricateIndex(path: string, run: Run, batches: number): Promise<void> {
   const file = await open(path, "w");
   const keys = run.count * batches;
   const lastEventId = stubId(2 * (run.first + run.count) - 1);

@@ -2,13 +2,13 @@
  * The requests to a served log: pages, keys, appends, preconditions, streams. Requests are sent one
  * at a time, kind by kind. The first of each kind is reported separately, because caches are cold.
  */
-import { type AnswerTimes, answerTimes, ask, type Question } from "../support/exchange.ts";
+import { median } from "../../tools/support/median.ts";
+import { ask, type Question } from "../support/exchange.ts";
 import type { RawClient } from "../support/raw_client.ts";
 import { rounded } from "../support/report.ts";
-import { pageRequest } from "../support/requests.ts";
+import { pageRequest, postRequest } from "../support/requests.ts";
 import { pagePosition } from "../support/workloads.ts";
-import { type LogFacts, positionAt } from "./built_log.ts";
-import type { Figures } from "./figures.ts";
+import { type Figures, type LogFacts, positionAt } from "./built_log.ts";
 import {
   BulkBatches,
   bulkKeyRequest,
@@ -34,24 +34,22 @@ const STEP = 7919;
 const COMMITTED = '"status":"committed"';
 const CONFLICT = '"error":"stream_frontier_conflict"';
 
+/** Sends requests of one kind. @returns the first latency, and the median and maximum of others. */
 async function askAll(
   client: RawClient,
+  name: string,
   count: number,
   questionOf: (number: number) => Question,
-): Promise<AnswerTimes> {
+): Promise<Figures> {
   const tookMs: number[] = [];
   for (let number = 0; number < count; number++) {
     tookMs.push((await ask(client, questionOf(number))).tookMs);
   }
-  return answerTimes(tookMs);
-}
-
-/** Returns the three figures for one kind of request. */
-function told(name: string, { firstMs, p50Ms, slowestMs }: AnswerTimes): Figures {
+  const [firstMs, ...laterMs] = tookMs;
   return {
-    [`${name}: first ms`]: rounded(firstMs, 2),
-    [`${name}: p50 ms`]: rounded(p50Ms, 3),
-    [`${name}: slowest ms`]: rounded(slowestMs, 2),
+    [`${name}: first ms`]: rounded(firstMs!, 2),
+    [`${name}: p50 ms`]: rounded(median(laterMs), 3),
+    [`${name}: slowest ms`]: rounded(Math.max(...laterMs), 2),
   };
 }
 
@@ -65,15 +63,11 @@ export async function askPages(client: RawClient, facts: LogFacts): Promise<Figu
   const places = { beginning: null, middle: positionAt(facts, 0.5), end: endAfter };
   let figures: Figures = {};
   for (const [name, after] of Object.entries(places)) {
-    const times = await askAll(client, QUESTIONS, () => pageAfter(after));
-    figures = { ...figures, ...told(`page, ${name}`, times) };
+    const page = () => pageAfter(after);
+    figures = { ...figures, ...await askAll(client, `page, ${name}`, QUESTIONS, page) };
   }
-  const anywhere = await askAll(
-    client,
-    QUESTIONS,
-    (number) => pageAfter(positions[number * STEP % positions.length]!),
-  );
-  return { ...figures, ...told("page, anywhere", anywhere) };
+  const anywhere = (number: number) => pageAfter(positions[number * STEP % positions.length]!);
+  return { ...figures, ...await askAll(client, "page, anywhere", QUESTIONS, anywhere) };
 }
 
 /** Reads from the beginning for a given time. */
@@ -95,83 +89,53 @@ export async function askReplay(client: RawClient, replayMs: number): Promise<Fi
 }
 
 /** Looks up record keys, a different one each time. */
-export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const times = await askAll(client, QUESTIONS, (number) => ({
+export function askKeys(client: RawClient, facts: LogFacts): Promise<Figures> {
+  return askAll(client, "record key", QUESTIONS, (number) => ({
     request: bulkKeyRequest(number * STEP % facts.bulkEvents),
     expected: '"last_event_id"',
   }));
-  return told("record key", times);
 }
 
 /** Sends duplicates of batches in the bulk. */
-export async function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const requests = BulkBatches.of(facts.shape);
-  const times = await askAll(client, QUESTIONS, (number) => ({
+export function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
+  const requests = new BulkBatches(facts.shape);
+  return askAll(client, "duplicate", QUESTIONS, (number) => ({
     request: requests.request(number * STEP % facts.bulkBatches),
     expected: '"status":"duplicate"',
   }));
-  return told("duplicate", times);
 }
 
 /**
- * Sends new batches of one event, alternating between this log and an empty one, so that other load
- * on the machine affects both equally. Some are committed; others fail their precondition, which
+ * Sends new batches of one event. Some are committed; others fail their precondition, which
  * requires the same checks but writes nothing.
  */
-export async function askNewBatches(
-  client: RawClient,
-  emptyLog: RawClient,
-  asking: number,
-): Promise<Figures> {
-  const question = (kind: string, number: number, expectedFrontier?: string): Question => {
-    const batchId = `${kind}-${asking}-${number}`;
-    const request = singleBatch({
-      batchId,
-      source: "new",
-      stream: "new",
-      ...expectedFrontier === undefined ? {} : { expectedFrontier },
-    });
-    return expectedFrontier === undefined
-      ? { request, expected: COMMITTED }
-      : { request, expected: CONFLICT, status: 409 };
+export async function askNewBatches(client: RawClient, { askings }: LogFacts): Promise<Figures> {
+  const batchOf = (kind: string, number: number, expectedFrontier?: string) => {
+    const batchId = `${kind}-${askings}-${number}`;
+    return postRequest(singleBatch({ batchId, source: "new", stream: "new", expectedFrontier }));
   };
-  const append = await inTurns([client, emptyLog], (number) => question("append", number));
   const nowhere = "00000000-0000-7000-8000-000000000000";
-  const refuse = await inTurns([client, emptyLog], (n) => question("refused", n, nowhere));
   return {
-    "append of a new batch ms": rounded(append[0]!.p50Ms, 3),
-    "append of a new batch, empty log ms": rounded(append[1]!.p50Ms, 3),
-    "check of a new batch ms": rounded(refuse[0]!.p50Ms, 3),
-    "check of a new batch, empty log ms": rounded(refuse[1]!.p50Ms, 3),
-    "check of a new batch: first ms": rounded(append[0]!.firstMs, 2),
+    ...await askAll(client, "append of a new batch", APPENDS, (number) => (
+      { request: batchOf("append", number), expected: COMMITTED }
+    )),
+    ...await askAll(client, "check of a new batch", APPENDS, (number) => (
+      { request: batchOf("refused", number, nowhere), expected: CONFLICT, status: 409 }
+    )),
   };
-}
-
-async function inTurns(
-  clients: RawClient[],
-  questionOf: (number: number) => Question,
-): Promise<AnswerTimes[]> {
-  const tookMs: number[][] = clients.map(() => []);
-  for (let number = 0; number < APPENDS; number++) {
-    for (const [place, client] of clients.entries()) {
-      tookMs[place]!.push((await ask(client, questionOf(number))).tookMs);
-    }
-  }
-  return tookMs.map(answerTimes);
 }
 
 /** Appends with a precondition on a stream whose only event is among the oldest in the log. */
-export async function askPreconditions(client: RawClient, facts: LogFacts): Promise<Figures> {
+export function askPreconditions(client: RawClient, facts: LogFacts): Promise<Figures> {
   const old = Object.entries(facts.oldStreams).slice(0, OLD_ASKED);
   if (old.length < 2) throw new Error("no old streams are left; rebuild the log");
-  const times = await askAll(client, old.length, (number) => {
+  return askAll(client, "precondition, old stream", old.length, (number) => {
     const [stream, expectedFrontier] = old[number]!;
     const batchId = `${stream}-${facts.askings}`;
     delete facts.oldStreams[stream];
-    const request = singleBatch({ batchId, source: OLD_SOURCE, stream, expectedFrontier });
-    return { request, expected: COMMITTED };
+    const batch = singleBatch({ batchId, source: OLD_SOURCE, stream, expectedFrontier });
+    return { request: postRequest(batch), expected: COMMITTED };
   });
-  return told("precondition, old stream", times);
 }
 
 /** Reads pages of 100 streams: from the latest snapshot, and as of events in the middle. */
@@ -180,20 +144,15 @@ export async function askStreams(client: RawClient, facts: LogFacts): Promise<Fi
     request: streamsRequest(parameters),
     expected: '"snapshot_through_event_id"',
   });
-  const first = await askAll(client, QUESTIONS, () => question(""));
   const newest = pagePosition((await client.exchange(pageRequest(null, 1))).bodyEnd);
-  const middle = await askAll(
-    client,
-    QUESTIONS,
-    () => question(`&after=${streamCursor(SOURCES / 2)}&through=${newest.snapshotThrough}`),
-  );
-  const anchored = await askAll(client, ANCHORS, (number) => {
+  const middle = `&after=${streamCursor(SOURCES / 2)}&through=${newest.snapshotThrough}`;
+  const anchored = (number: number) => {
     const through = positionAt(facts, 0.4 + 0.2 * number / ANCHORS);
     return question(`&after=${streamCursor(0)}&through=${through}`);
-  });
+  };
   return {
-    ...told("streams page, first", first),
-    ...told("streams page, middle", middle),
-    ...told("streams page, anchored", anchored),
+    ...await askAll(client, "streams page, first", QUESTIONS, () => question("")),
+    ...await askAll(client, "streams page, middle", QUESTIONS, () => question(middle)),
+    ...await askAll(client, "streams page, anchored", ANCHORS, anchored),
   };
 }

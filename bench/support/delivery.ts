@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Followers } from "./followers.ts";
 import { LatencyHistogram } from "./latency_histogram.ts";
 import { RawClient } from "./raw_client.ts";
-import { startUsage, type Usage, usageOfServer } from "./usage.ts";
+import { startUsage, type Usage } from "./usage.ts";
 import { ingestWorkload } from "./workloads.ts";
 
 export interface SendOptions {
@@ -41,15 +41,10 @@ export async function measureDelivery(options: DeliveryOptions): Promise<Deliver
   const followers = await Followers.open({ socketPath, count, after: null, receiver });
   try {
     const client = await RawClient.connect(socketPath);
-    try {
-      const workload = ingestWorkload("follow", 1);
-      const send = async () => {
-        workload.accept(await client.exchange(workload.next()));
-      };
-      return await Promise.race([followers.failed, sendAndMeasure(send, times, options)]);
-    } finally {
-      client.close();
-    }
+    const workload = ingestWorkload("follow", 1);
+    const send = async () => workload.accept(await client.exchange(workload.next()));
+    const sending = sendAndMeasure(send, times, options).finally(() => client.close());
+    return await Promise.race([followers.failed, sending]);
   } finally {
     followers.close();
   }
@@ -63,66 +58,46 @@ export async function measureDelivery(options: DeliveryOptions): Promise<Deliver
 export async function sendAndMeasure(
   sendOne: () => Promise<unknown>,
   times: DeliveryTimes,
-  options: SendOptions,
+  { serverPid, followers, eventsPerSecond, warmupMs, measureMs }: SendOptions,
 ): Promise<DeliveryResult> {
-  const { serverPid, eventsPerSecond } = options;
-  const events = (ms: number) => Math.max(1, Math.round(ms / 1000 * eventsPerSecond));
   const send = async (count: number) => {
     const startMs = performance.now();
     for (let number = 0; number < count; number++) {
       const waitMs = startMs + number * 1000 / eventsPerSecond - performance.now();
       if (waitMs > 0) await delay(waitMs);
-      times.sent(performance.now());
+      times.sentMs.push(performance.now());
       await sendOne();
-      times.acknowledged(performance.now());
+      times.acknowledgedMs.push(performance.now());
     }
-    await allReceived(times, options.followers);
+    await allReceived(times, followers);
   };
-  if (options.warmupMs > 0) await send(events(options.warmupMs));
-  times.openWindow();
-  const usage = startUsage(usageOfServer(serverPid));
-  const measured = events(options.measureMs);
-  await send(measured);
-  return { ...usage(), events: measured, fromAck: times.fromAck, fromSend: times.fromSend };
+  const eventsIn = (ms: number) => Math.max(1, Math.round(ms / 1000 * eventsPerSecond));
+  if (warmupMs > 0) await send(eventsIn(warmupMs));
+  const fromAck = times.fromAck = new LatencyHistogram();
+  const fromSend = times.fromSend = new LatencyHistogram();
+  const usage = startUsage(serverPid);
+  const events = eventsIn(measureMs);
+  await send(events);
+  return { ...usage(), events, fromAck, fromSend };
 }
 
 async function allReceived(times: DeliveryTimes, followers: number): Promise<void> {
   const deadlineMs = performance.now() + DELIVERY_TIMEOUT_MS;
-  while (times.received < times.events * followers) {
-    if (performance.now() > deadlineMs) {
-      const missing = times.events * followers - times.received;
-      throw new Error(`${missing} lines did not arrive in ${DELIVERY_TIMEOUT_MS} ms`);
-    }
-    await delay(1);
+  const missing = () => times.sentMs.length * followers - times.received;
+  for (; missing() > 0; await delay(1)) {
+    if (performance.now() < deadlineMs) continue;
+    throw new Error(`${missing()} lines did not arrive in ${DELIVERY_TIMEOUT_MS} ms`);
   }
 }
 
 /** Records when each event was sent and acknowledged. Followers get events in order. */
 export class DeliveryTimes {
-  readonly #sentMs: number[] = [];
-  readonly #acknowledgedMs: number[] = [];
+  readonly sentMs: number[] = [];
+  readonly acknowledgedMs: number[] = [];
   fromAck: LatencyHistogram = new LatencyHistogram();
   fromSend: LatencyHistogram = new LatencyHistogram();
   /** Lines received by all followers. */
   received = 0;
-
-  get events(): number {
-    return this.#sentMs.length;
-  }
-
-  sent(ms: number): void {
-    this.#sentMs.push(ms);
-  }
-
-  acknowledged(ms: number): void {
-    this.#acknowledgedMs.push(ms);
-  }
-
-  /** Discards the measurements so far. Must be called when everything sent has arrived. */
-  openWindow(): void {
-    this.fromAck = new LatencyHistogram();
-    this.fromSend = new LatencyHistogram();
-  }
 
   /** Creates the receiver of one follower's events. */
   receiver(): (events: number) => void {
@@ -130,8 +105,8 @@ export class DeliveryTimes {
     return (events) => {
       const nowMs = performance.now();
       for (const end = next + events; next < end; next++) {
-        this.fromAck.record(nowMs - (this.#acknowledgedMs[next] ?? nowMs));
-        this.fromSend.record(nowMs - this.#sentMs[next]!);
+        this.fromAck.record(nowMs - (this.acknowledgedMs[next] ?? nowMs));
+        this.fromSend.record(nowMs - this.sentMs[next]!);
       }
       this.received += events;
     };

@@ -3,19 +3,23 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import {
-  type CliOptions,
   describeExit,
   isRunning,
   signalChild,
   spawnCommand,
   type Spawned,
 } from "../../tools/support/program.ts";
-import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
+import {
+  absenceOf,
+  executableOf,
+  runtimeArgs,
+  type RuntimeName,
+} from "../../tools/support/runtimes.ts";
 import { RawClient } from "./raw_client.ts";
+import { peakMemoryBytes } from "./process_stats.ts";
 import { pageRequest } from "./requests.ts";
 
 /** The checkout that contains this file. */
@@ -34,39 +38,11 @@ const POLL_MS = 2;
 const SAMPLE_MS = 20;
 const COMPLAINT_CHARS_MAX = 4096;
 
-/** Kinds of server: the program under a runtime, or as a compiled executable. */
-export const RUNTIMES = ["deno", "node", "executable"] as const;
-export type RuntimeName = typeof RUNTIMES[number];
-
-/** Environment variables with the runtimes' paths. Only `executable` requires its variable. */
-const VARIABLES: Record<RuntimeName, string> = {
-  deno: "SERVICE_DENO",
-  node: "SERVICE_NODE",
-  executable: "SERVICE_EXECUTABLE",
-};
-
-/** Returns the current runtime. */
-export function ownRuntime(): RuntimeName {
-  return THIS_RUNTIME;
-}
-
-/**
- * Returns the path in the runtime's variable. By default, returns the path of the current
- * executable, or the runtime's name for a lookup in PATH.
- * @throws {Error} if the compiled executable has no path.
- */
-export function executableOf(runtime: RuntimeName): string {
-  const named = process.env[VARIABLES[runtime]];
-  if (named !== undefined) return named;
-  if (runtime === "executable") throw new Error("SERVICE_EXECUTABLE must name the executable");
-  return runtime === ownRuntime() ? process.execPath : runtime;
-}
-
 /** Figures for a command. */
 export interface CommandRun {
   /** Duration of the process. */
   tookMs: number;
-  /** Null if unavailable, or if the process exited too early. */
+  /** Peak memory; null if unavailable, or if the process exited too early. */
   peakBytes: number | null;
 }
 
@@ -111,9 +87,8 @@ export class Deployment {
 
   /**
    * Starts the server and waits for the first response.
-   * @param rotateBytes size at which the server seals its tail; default: the program's own. Since a
-   *   compiled executable does not support this, the current runtime replaces it.
-   * @param v8Flags more flags, such as `--trace-gc`; not for a compiled executable.
+   * @param rotateBytes size at which the server seals its tail; default: the program's own.
+   * @param v8Flags more flags, such as `--trace-gc`.
    */
   async serve(rotateBytes?: number, v8Flags: string[] = []): Promise<Server> {
     const config = join(this.folder, "service.toml");
@@ -126,15 +101,15 @@ export class Deployment {
 
   /**
    * Runs one of the program's commands to completion.
-   * @param memoryOf peak memory of a process so far.
    * @throws {Error} if the exit status is not 0.
    */
-  async run(command: string[], memoryOf: (pid: number) => number | null): Promise<CommandRun> {
+  async run(command: string[]): Promise<CommandRun> {
     const startMs = performance.now();
     const spawned = this.#spawn(["--config", join(this.folder, "service.toml"), ...command]);
     let peakBytes: number | null = null;
     const look = setInterval(() => {
-      peakBytes = memoryOf(spawned.child.pid!) ?? peakBytes;
+      const bytes = peakMemoryBytes(spawned.child.pid!);
+      if (bytes !== null) peakBytes = Math.max(peakBytes ?? 0, bytes);
     }, SAMPLE_MS);
     await succeeds(command[0]!, spawned).finally(() => clearInterval(look));
     return { tookMs: performance.now() - startMs, peakBytes };
@@ -145,24 +120,16 @@ export class Deployment {
   }
 
   #spawn(args: string[], script: string = CLI, v8Flags: string[] = []): Spawned {
-    const isProgram = script === CLI || this.#runtime !== "executable";
-    const runtime = isProgram ? this.#runtime : ownRuntime();
-    const program = [executableOf(runtime), ...this.#programArgs(runtime, script, v8Flags)];
-    // Runs inside the checkout, so that both runtimes find its packages.
-    const options: CliOptions = { cwd: this.#checkout, timeoutMs: null };
-    if (runtime !== "executable") options.wrapper = ["env", "MALLOC_ARENA_MAX=1"];
-    return spawnCommand([...program, ...args], options);
-  }
-
-  /** Returns the arguments that run a script. */
-  #programArgs(runtime: RuntimeName, script: string, v8Flags: string[]): string[] {
-    if (runtime === "executable") return [];
-    const path = join(this.#checkout, script);
+    const executable = executableOf(this.#runtime);
+    if (executable === null) throw new Error(absenceOf(this.#runtime));
     const flags = [...v8FlagsOf(this.#checkout), ...v8Flags];
-    if (runtime === "node") return [...flags, path];
-    const permissions = ["--allow-read", "--allow-write", "--allow-sys"];
-    permissions.push(`--allow-net=unix:${this.socketPath}`);
-    return ["run", "--no-prompt", `--v8-flags=${flags.join(",")}`, ...permissions, path];
+    const net = `--allow-net=unix:${this.socketPath}`;
+    const denoFlags = [`--v8-flags=${flags.join(",")}`, "--allow-read", "--allow-write", net];
+    const runtimeFlags = runtimeArgs(this.#runtime, [...denoFlags, "--allow-sys"], flags);
+    const command = [executable, ...runtimeFlags, join(this.#checkout, script), ...args];
+    // Runs inside the checkout, so that both runtimes find its packages.
+    const options = { cwd: this.#checkout, timeoutMs: null };
+    return spawnCommand(command, { ...options, wrapper: ["env", "MALLOC_ARENA_MAX=1"] });
   }
 }
 
@@ -181,7 +148,7 @@ function v8FlagsOf(checkout: string): string[] {
 }
 
 /** Whether a service answers on a socket. */
-export async function answers(socketPath: string): Promise<boolean> {
+async function answers(socketPath: string): Promise<boolean> {
   try {
     const client = await RawClient.connect(socketPath);
     const { status } = await client.exchange(pageRequest(null, 1)).finally(() => client.close());
@@ -203,16 +170,10 @@ export class Server {
   }
 
   /**
-   * Starts a command that serves.
+   * Waits until a process that was started at `startMs` serves.
    * @param isReady tries a request.
-   * @throws {Error} if the command exits or takes too long.
+   * @throws {Error} if the process exits or takes too long.
    */
-  static start(command: string[], isReady: () => Promise<boolean>): Promise<Server> {
-    const startMs = performance.now();
-    return Server.ready(spawnCommand(command, { timeoutMs: null }), startMs, isReady);
-  }
-
-  /** Waits until a process that was started at `startMs` is ready; see `start()`. */
   static async ready(
     spawned: Spawned,
     startMs: number,

@@ -2,9 +2,7 @@
 import type { Buffer } from "node:buffer";
 import { RawClient } from "./raw_client.ts";
 import { pageRequest } from "./requests.ts";
-import type { RawResponse } from "./response_parser.ts";
 import { pagePosition } from "./workloads.ts";
-import { median } from "../../tools/support/median.ts";
 
 export interface Question {
   request: Buffer;
@@ -14,13 +12,8 @@ export interface Question {
   status?: number;
 }
 
-export interface Answer {
-  response: RawResponse;
-  tookMs: number;
-}
-
 /** @throws {Error} if the response is not the expected one. */
-export async function ask(client: RawClient, question: Question): Promise<Answer> {
+export async function ask(client: RawClient, question: Question) {
   const { request, expected, status = 200 } = question;
   const startMs = performance.now();
   const response = await client.exchange(request);
@@ -29,20 +22,6 @@ export async function ask(client: RawClient, question: Question): Promise<Answer
     throw new Error(`status ${response.status}: ${response.bodyEnd}`);
   }
   return { response, tookMs };
-}
-
-/** Latencies for requests of one kind. */
-export interface AnswerTimes {
-  firstMs: number;
-  /** Median of all but the first. */
-  p50Ms: number;
-  /** Maximum of all but the first. */
-  slowestMs: number;
-}
-
-/** Summarizes at least two latencies, in the order of the requests. */
-export function answerTimes([firstMs, ...laterMs]: number[]): AnswerTimes {
-  return { firstMs: firstMs!, p50Ms: median(laterMs), slowestMs: Math.max(...laterMs) };
 }
 
 /** Returns the last event of a log that is not empty. */

@@ -7,22 +7,17 @@ import { setTimeout as delay } from "node:timers/promises";
 import { LatencyHistogram } from "./latency_histogram.ts";
 import { RawClient } from "./raw_client.ts";
 import type { RawResponse } from "./response_parser.ts";
-import { startUsage, type Usage, usageOfServer } from "./usage.ts";
+import { startUsage, type Usage } from "./usage.ts";
 
 /** The requests from one client, and checks of the responses. */
 export interface Workload {
   next(): Buffer;
   /** Checks a response, and ends the run if it is wrong. @returns the number of its events. */
   accept(response: RawResponse): number;
-  /** Returns the size in bytes of whichever is measured, the request or the response. */
-  bytes(request: Buffer, response: RawResponse): number;
 }
 
 /** Sends a client's next request, and calls back when its response has arrived. */
-export type Exchange = (
-  done: (events: number, bytes: number) => void,
-  failed: (error: unknown) => void,
-) => void;
+export type Exchange = (done: (events: number) => void, failed: (error: unknown) => void) => void;
 
 export interface LoopOptions {
   serverPid: number;
@@ -40,9 +35,7 @@ export interface LoadOptions extends LoopOptions {
 }
 
 export interface LoadResult extends Usage {
-  requests: number;
   events: number;
-  bytes: number;
   latencies: LatencyHistogram;
 }
 
@@ -53,7 +46,11 @@ export interface LoadResult extends Usage {
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { socketPath, workloads } = options;
   const clients = await Promise.all(workloads.map(() => RawClient.connect(socketPath)));
-  const exchanges = clients.map((client, index) => exchangeOf(client, workloads[index]!));
+  const exchanges = clients.map((client, index): Exchange => {
+    const { next, accept } = workloads[index]!;
+    // What `accept` throws is a failure of the client.
+    return (done, failed) => client.send(next(), (response) => done(accept(response)), failed);
+  });
   try {
     return await runLoops(exchanges, options);
   } finally {
@@ -62,126 +59,64 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
 }
 
 /** Runs clients of any protocol concurrently. @throws {Error} if an exchange failed. */
-export async function runLoops(exchanges: Exchange[], options: LoopOptions): Promise<LoadResult> {
-  const run = new Run(options.eventsMax ?? Infinity);
+export async function runLoops(
+  exchanges: Exchange[],
+  { serverPid, warmupMs = 0, measureMs, eventsMax = Infinity }: LoopOptions,
+): Promise<LoadResult> {
+  const stop = new AbortController();
+  const newWindow = () => ({ events: 0, latencies: new LatencyHistogram() });
+  let window = newWindow();
+  let eventsInAll = 0;
+  const count = (events: number, latencyMs: number) => {
+    eventsInAll += events;
+    window.events += events;
+    window.latencies.record(latencyMs);
+    if (eventsInAll >= eventsMax) stop.abort();
+  };
+  const measure = async () => {
+    if (warmupMs > 0) await pause(warmupMs, stop.signal);
+    const measured = window = newWindow();
+    const usage = startUsage(serverPid);
+    await pause(measureMs, stop.signal);
+    const used = usage();
+    // Clients stop one by one, so later responses do not count.
+    window = newWindow();
+    stop.abort();
+    return { ...used, ...measured };
+  };
   try {
-    const measuring = measure(run, options);
-    await Promise.all(exchanges.map((exchange) => drive(exchange, run)));
+    const measuring = measure();
+    await Promise.all(exchanges.map((exchange) => drive(exchange, stop.signal, count)));
     return await measuring;
   } finally {
-    run.stop();
+    stop.abort();
   }
 }
 
-/** State shared by all clients in a run. */
-class Run {
-  readonly #eventsMax: number;
-  readonly #stop = new AbortController();
-  #window: Window | null = null;
-  #eventsInAll = 0;
-
-  constructor(eventsMax: number) {
-    this.#eventsMax = eventsMax;
-  }
-
-  get isStopped(): boolean {
-    return this.#stop.signal.aborted;
-  }
-
-  stop(): void {
-    this.#stop.abort();
-  }
-
-  count(events: number, bytes: number, latencyMs: number): void {
-    this.#eventsInAll += events;
-    this.#window?.count(events, bytes, latencyMs);
-    if (this.#eventsInAll >= this.#eventsMax) this.stop();
-  }
-
-  openWindow(serverPid: number): void {
-    this.#window = new Window(serverPid);
-  }
-
-  closeWindow(): LoadResult {
-    const window = this.#window!;
-    this.#window = null;
-    return window.close();
-  }
-
-  /** Waits for `ms`, or until the run ends. */
-  async pause(ms: number): Promise<void> {
-    const { signal } = this.#stop;
-    await delay(ms, undefined, { signal }).catch((error) => {
-      if (!signal.aborted) throw error;
-    });
-  }
+/** Waits for `ms`, or until the run ends. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch((error) => {
+    if (!signal.aborted) throw error;
+  });
 }
 
-/** The measured window, with its counts and resource usage. */
-class Window {
-  readonly #usage: () => Usage;
-  readonly #latencies = new LatencyHistogram();
-  #events = 0;
-  #bytes = 0;
-
-  constructor(serverPid: number) {
-    this.#usage = startUsage(usageOfServer(serverPid));
-  }
-
-  count(events: number, bytes: number, latencyMs: number): void {
-    this.#events += events;
-    this.#bytes += bytes;
-    this.#latencies.record(latencyMs);
-  }
-
-  close(): LoadResult {
-    return {
-      ...this.#usage(),
-      requests: this.#latencies.count,
-      events: this.#events,
-      bytes: this.#bytes,
-      latencies: this.#latencies,
-    };
-  }
-}
-
-/** Measures a window. Afterwards, clients stop one by one, so later responses do not count. */
-async function measure(run: Run, options: LoopOptions) {
-  if (options.warmupMs !== undefined) await run.pause(options.warmupMs);
-  run.openWindow(options.serverPid);
-  await run.pause(options.measureMs);
-  const result = run.closeWindow();
-  run.stop();
-  return result;
-}
-
-function drive(exchange: Exchange, run: Run): Promise<void> {
+/** Repeats an exchange until the run ends. */
+function drive(
+  exchange: Exchange,
+  stop: AbortSignal,
+  count: (events: number, latencyMs: number) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let sentMs = 0;
     const sendNext = () => {
-      if (run.isStopped) return resolve();
+      if (stop.aborted) return resolve();
       sentMs = performance.now();
       exchange(done, reject);
     };
-    const done = (events: number, bytes: number) => {
-      run.count(events, bytes, performance.now() - sentMs);
+    const done = (events: number) => {
+      count(events, performance.now() - sentMs);
       sendNext();
     };
     sendNext();
   });
-}
-
-function exchangeOf(client: RawClient, workload: Workload): Exchange {
-  return (done, failed) => {
-    const request = workload.next();
-    client.send(request, (response) => {
-      let events: number;
-      try {
-        events = workload.accept(response);
-      } catch (error) {
-        return failed(error);
-      }
-      done(events, workload.bytes(request, response));
-    }, failed);
-  };
 }

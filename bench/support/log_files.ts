@@ -1,17 +1,20 @@
 /** Inspects a log's files: their sizes, the segments and the sealing backlog. */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdirSync, statSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Manifest } from "../../src/log/segment/manifest.ts";
+import { sumOf } from "../../src/sum.ts";
 import type { Deployment } from "./deployment.ts";
 
 export interface SealedPart {
   segments: number;
   events: number;
+  /** When the last segment was sealed. */
+  lastMs: number;
 }
 
 const POLL_MS = 100;
-/** Files can disappear while a writer changes the directory. */
-const GONE = "ENOENT";
 
 function logFolder({ folder }: Deployment): string {
   return join(folder, "data", "log");
@@ -20,24 +23,28 @@ function logFolder({ folder }: Deployment): string {
 /** Returns the total size of the log's files. */
 export async function logBytes(deployment: Deployment): Promise<number> {
   const folder = logFolder(deployment);
-  let sizeBytes = 0;
-  for (const name of await readdir(folder, { recursive: true })) {
-    sizeBytes += await fileBytes(join(folder, name));
-  }
-  return sizeBytes;
+  const names = await readdir(folder, { recursive: true });
+  return sumOf(names, (name) => fileBytes(join(folder, name)));
 }
 
 /** Returns the size of the tail. */
-export function tailBytes(deployment: Deployment): Promise<number> {
+export function tailBytes(deployment: Deployment): number {
   return fileBytes(join(logFolder(deployment), "tail.ndjson"));
+}
+
+/** Returns the size of the tail and the pending files. */
+export function backlogBytes(deployment: Deployment): number {
+  const folder = join(logFolder(deployment), "pending");
+  const pendingBytes = sumOf(readdirSync(folder), (name) => fileBytes(join(folder, name)));
+  return tailBytes(deployment) + pendingBytes;
 }
 
 /** Reads the size of the sealed part of the log from the manifest. */
 export async function sealedPart(deployment: Deployment): Promise<SealedPart> {
   const text = await readFile(join(logFolder(deployment), "manifest.json"), "utf8");
-  const { segments } = JSON.parse(text) as { segments: { events: number }[] };
-  const events = segments.reduce((total, segment) => total + segment.events, 0);
-  return { segments: segments.length, events };
+  const { segments }: Manifest = JSON.parse(text);
+  const lastMs = Date.parse(segments.at(-1)?.sealed_at ?? "");
+  return { segments: segments.length, events: sumOf(segments, ({ events }) => events), lastMs };
 }
 
 /** Waits until no pending files are left. @throws {Error} after `timeoutMs`. */
@@ -53,12 +60,7 @@ export async function nothingPending(deployment: Deployment, timeoutMs: number):
 }
 
 /** Returns the size of a file; 0 if it is not a file or no longer exists. */
-async function fileBytes(path: string): Promise<number> {
-  try {
-    const entry = await stat(path);
-    return entry.isFile() ? entry.size : 0;
-  } catch (error) {
-    if ((error as { code?: string }).code === GONE) return 0;
-    throw error;
-  }
+function fileBytes(path: string): number {
+  const entry = statSync(path, { throwIfNoEntry: false });
+  return entry?.isFile() === true ? entry.size : 0;
 }

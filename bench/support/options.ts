@@ -1,7 +1,7 @@
 /** The common command line for the benchmarks. */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { ownRuntime, type RuntimeName, RUNTIMES } from "./deployment.ts";
+import { type RuntimeName, THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 
 export interface BenchOptions {
   serverRuntime: RuntimeName;
@@ -10,6 +10,8 @@ export interface BenchOptions {
   warmupMs: number;
   /** Maximum number of events in one row, or log size; undefined for the benchmark's default. */
   events: number | undefined;
+  /** All sizes, if several are given. */
+  sizes: number[];
   /** Number of starts or rounds. Their median is reported. */
   starts: number;
   /** Names of the rows to run. */
@@ -33,46 +35,44 @@ export function parseBenchOptions(
   allRows: readonly string[],
   ownOptions: readonly string[] = [],
 ): BenchOptions {
-  const defaults: Record<string, string | undefined> = {
-    "server-runtime": ownRuntime(),
-    seconds: "5",
-    events: undefined,
-    starts: "3",
-    rows: allRows.join(","),
-    json: undefined,
-    dir: undefined,
-  };
-  const names = [...Object.keys(defaults), ...ownOptions];
-  const options = names.map((name) => [name, { type: "string" }] as const);
+  const names = ["server-runtime", "seconds", "events", "starts", "rows", "json", "dir"];
+  const options = [...names, ...ownOptions].map((name) => [name, { type: "string" }] as const);
   const { values } = parseArgs({ args, options: Object.fromEntries(options) });
-  const valueOf = (name: string) => values[name] as string | undefined ?? defaults[name];
-  const rows = valueOf("rows")!.split(",");
-  const unknownRow = rows.find((row) => !allRows.includes(row));
-  if (unknownRow !== undefined) {
-    throw new Error(`unknown row ${unknownRow}; use ${allRows.join(", ")}`);
-  }
-  const measureMs = positive("--seconds", valueOf("seconds")!) * 1000;
-  const events = valueOf("events");
+  const valueOf = (name: string) => values[name] as string | undefined;
+  const measureMs = positive("--seconds", valueOf("seconds") ?? "5") * 1000;
+  const sizes = valueOf("events")?.split(",").map((text) => positive("--events", text)) ?? [];
+  const serverRuntime = valueOf("server-runtime") ?? THIS_RUNTIME;
   return {
-    serverRuntime: runtimeNamed(valueOf("server-runtime")!),
+    serverRuntime: oneOf("--server-runtime", ["deno", "node"], serverRuntime),
     measureMs,
     warmupMs: measureMs * WARMUP_SHARE,
-    events: events === undefined ? undefined : positive("--events", events),
-    starts: positive("--starts", valueOf("starts")!),
-    rows,
+    events: sizes[0],
+    sizes,
+    starts: positive("--starts", valueOf("starts") ?? "3"),
+    rows: chosenRows(allRows, valueOf("rows")?.split(",") ?? allRows),
     jsonPath: valueOf("json"),
     parent: valueOf("dir"),
     own: Object.fromEntries(ownOptions.map((name) => [name, valueOf(name)])),
   };
 }
 
-/** @throws {Error} if no runtime has that name. */
-export function runtimeNamed(text: string): RuntimeName {
-  const runtime = RUNTIMES.find((name) => name === text);
-  if (runtime === undefined) {
-    throw new Error(`--server-runtime must be one of ${RUNTIMES.join(", ")}`);
+/** Returns the rows with these names, or, for what is no name, those that contain it. */
+function chosenRows(allRows: readonly string[], wanted: readonly string[]): string[] {
+  const matching = (text: string) =>
+    allRows.includes(text) ? [text] : allRows.filter((row) => row.includes(text));
+  const unknown = wanted.find((text) => matching(text).length === 0);
+  if (unknown !== undefined) {
+    throw new Error(`unknown row ${unknown}; use ${allRows.join(", ")}`);
   }
-  return runtime;
+  const chosen = new Set(wanted.flatMap(matching));
+  return allRows.filter((row) => chosen.has(row));
+}
+
+/** @throws {Error} if the string is none of the names. */
+export function oneOf<T extends string>(option: string, names: readonly T[], text: string): T {
+  const found = names.find((name) => name === text);
+  if (found === undefined) throw new Error(`${option} must be one of ${names.join(", ")}`);
+  return found;
 }
 
 /** @throws {Error} if the string is not a number above 0. */

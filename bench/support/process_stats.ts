@@ -9,11 +9,6 @@ const OWN_TIMES = [11, 12] as const;
 /** The times of children that have exited and been waited for. */
 const CHILD_TIMES = [13, 14] as const;
 
-/** Returns the user and system CPU time of a process so far; null without /proc. */
-export function cpuSeconds(pid: number): number | null {
-  return secondsIn(pid, OWN_TIMES);
-}
-
 /** Returns the CPU time of a process's exited children so far; null without /proc. */
 export function childrenCpuSeconds(pid: number): number | null {
   return secondsIn(pid, CHILD_TIMES);

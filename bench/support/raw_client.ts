@@ -61,17 +61,15 @@ export class RawClient {
   }
 
   #take(data: Buffer): void {
-    let response: RawResponse | null;
     try {
-      response = this.#parser.push(data);
+      const response = this.#parser.push(data);
+      if (response === null) return;
+      const onResponse = this.#onResponse;
+      this.#onResponse = null;
+      if (onResponse === null) throw new Error("received an unexpected response");
+      onResponse(response);
     } catch (error) {
       this.#onFailure(error as Error);
-      return;
     }
-    if (response === null) return;
-    const onResponse = this.#onResponse;
-    this.#onResponse = null;
-    if (onResponse === null) this.#onFailure(new Error("received an unexpected response"));
-    else onResponse(response);
   }
 }

@@ -2,9 +2,8 @@
 import { writeFile } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import process from "node:process";
-import type { LatencyHistogram } from "./latency_histogram.ts";
-import { probeDisk } from "./disk_probe.ts";
-import type { BenchOptions } from "./options.ts";
+import { probeDisk } from "../../tools/support/disk_probe.ts";
+import { type BenchOptions, progress } from "./options.ts";
 
 /** A measured row: maps column names, in print order, to values. Null means not measured. */
 export type Row = Record<string, string | number | null>;
@@ -22,50 +21,41 @@ export interface Report {
   rows: Row[];
 }
 
-export function makeReport(
-  benchmark: string,
-  server: string,
-  disk: LatencyHistogram,
-  rows: Row[],
-): Report {
-  return {
-    benchmark,
-    server,
-    client: process.execPath.split("/").at(-1) ?? "",
-    processors: availableParallelism(),
-    diskP50Ms: rounded(disk.quantileMs(0.5), 3),
-    diskP99Ms: rounded(disk.quantileMs(0.99), 3),
-    rows,
-  };
-}
-
 /** Prints the table to standard output and optionally writes the report to a file. */
-export async function publish(report: Report, jsonPath: string | undefined): Promise<void> {
-  const { benchmark, server, client, processors, diskP50Ms, diskP99Ms, rows } = report;
+export async function publish(
+  benchmark: string,
+  { serverRuntime: server, parent, jsonPath }: BenchOptions,
+  rows: Row[],
+): Promise<void> {
+  const { p50Ms, p99Ms } = probeDisk(parent ?? tmpdir());
+  const [diskP50Ms, diskP99Ms] = [rounded(p50Ms, 3), rounded(p99Ms, 3)];
+  const client = process.execPath.split("/").at(-1) ?? "";
+  const processors = availableParallelism();
   const head = `${benchmark}: server on ${server}, load from ${client}, ${processors} vCPUs; ` +
     `append + fdatasync without a server p50 ${diskP50Ms} ms, p99 ${diskP99Ms} ms`;
   process.stdout.write(`${head}\n\n${formatTable(rows)}\n`);
+  const report: Report = { benchmark, server, client, processors, diskP50Ms, diskP99Ms, rows };
   if (jsonPath !== undefined) await writeFile(jsonPath, JSON.stringify(report, null, 2) + "\n");
 }
 
 /** Measures rows one after another, and publishes them. */
 export async function publishRows(
   benchmark: string,
-  { rows, serverRuntime, parent, jsonPath }: BenchOptions,
+  options: BenchOptions,
   measureRow: (row: string) => Promise<Row>,
 ): Promise<void> {
-  const disk = probeDisk(parent ?? tmpdir());
   const measured: Row[] = [];
-  for (const row of rows) {
-    process.stderr.write(`${row}\n`);
+  for (const row of options.rows) {
+    progress(row);
     measured.push(await measureRow(row));
+    progress(formatTable(measured.slice(-1)));
   }
-  await publish(makeReport(benchmark, serverRuntime, disk, measured), jsonPath);
+  await publish(benchmark, options, measured);
 }
 
 /** Pads columns to their widest cell. The first is left-aligned, and numbers are right-aligned. */
 export function formatTable(rows: Row[]): string {
-  const columns = Object.keys(rows[0] ?? {});
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const cells = [columns, ...rows.map((row) => columns.map((column) => formatCell(row[column])))];
   const widths = columns.map((_, at) => Math.max(...cells.map((line) => line[at]!.length)));
   const lines = cells.map((line) =>

@@ -1,14 +1,18 @@
 /**
- * Requests as bytes. They are built once, and only the batch id is changed in place. The typical
- * event has a 300-byte payload, whose members are not in canonical order.
+ * Requests as bytes. They are built once, and only parts of a fixed size are changed in place. The
+ * typical event has a 300-byte payload, whose members are not in canonical order.
  */
 import { Buffer } from "node:buffer";
 
-export const PAYLOAD_BYTES = 300;
+const PAYLOAD_BYTES = 300;
 export const BENCH_SOURCE = "bench";
 
 /** Number of digits in the number in a batch id, enough for any run. */
 const NUMBER_DIGITS = 12;
+const NUMBER_PLACEHOLDER = "#".repeat(NUMBER_DIGITS);
+export const ID_CHARS = 36;
+const ID_PLACEHOLDER = "0".repeat(ID_CHARS);
+const HEAD_END = "\r\n\r\n";
 
 /** Returns a typical payload, with numbers, nesting and unsorted members. */
 export function typicalPayload(key: number): Record<string, unknown> {
@@ -27,135 +31,124 @@ export function typicalPayload(key: number): Record<string, unknown> {
   return payload;
 }
 
+/** Returns an event of the customer `key`. */
+export function customerEvent(stream: string, key: number | string, payload: unknown) {
+  const occurred_at = "2026-01-31T12:34:56.789Z";
+  return { stream, record_key: `customer-${key}`, kind: "upserted", occurred_at, payload };
+}
+
+/** Returns typical events with distinct keys. */
+export function typicalEvents(count: number, firstKey = 0): { record_key: string }[] {
+  return Array.from({ length: count }, (_, index) => {
+    const key = firstKey + index;
+    return customerEvent("customers", key, typicalPayload(key));
+  });
+}
+
+/** A `POST /v1/events` in which texts of a fixed size change. */
+export class RequestTemplate {
+  readonly bytes: Buffer;
+  readonly #places: number[][];
+  readonly #bodyAt: number;
+
+  /** @param placeholders texts that are replaced; they occur nowhere else in the batch. */
+  constructor(batch: object, placeholders: readonly string[]) {
+    this.bytes = postRequest(batch);
+    this.#places = placeholders.map((text) => placesOf(this.bytes, text));
+    this.#bodyAt = this.bytes.indexOf(HEAD_END) + HEAD_END.length;
+  }
+
+  /** Returns how often a placeholder occurs. */
+  count(placeholder: number): number {
+    return this.#places[placeholder]!.length;
+  }
+
+  /** Replaces the occurrences of a placeholder from `start` to `end`, exclusive. */
+  write(placeholder: number, text: string, start = 0, end = this.count(placeholder)): void {
+    const places = this.#places[placeholder]!;
+    for (let place = start; place < end; place++) this.bytes.write(text, places[place]!, "latin1");
+  }
+
+  /** The body, as it is now. */
+  get body(): Buffer {
+    return this.bytes.subarray(this.#bodyAt);
+  }
+}
+
+function placesOf(bytes: Buffer, text: string): number[] {
+  const places: number[] = [];
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + text.length)) {
+    places.push(at);
+  }
+  return places;
+}
+
+export interface RepeatedBatch {
+  /** Makes a client's batch ids unique. */
+  idPrefix: string;
+  source?: string;
+  events: readonly object[];
+  /** The stream of the precondition; undefined for none. */
+  guarded?: string | undefined;
+}
+
 /** A `POST /v1/events` with a new batch id each time. */
 export class BatchRequest {
-  readonly #bytes: Buffer;
-  readonly #numberAt: number;
+  readonly #template: RequestTemplate;
   #number = 0;
 
-  /**
-   * @param idPrefix makes a client's ids unique.
-   * @param events events per batch.
-   * @param keyOf returns the record key of an event.
-   */
-  constructor(idPrefix: string, events: number, keyOf: (event: number) => string = keyName) {
-    const placeholder = "0".repeat(NUMBER_DIGITS);
-    this.#bytes = postRequest({
-      batch_id: `${idPrefix}-${placeholder}`,
-      source: BENCH_SOURCE,
-      events: Array.from({ length: events }, (_, index) => ({
-        stream: "customers",
-        record_key: keyOf(index),
-        kind: "upserted",
-        occurred_at: "2026-01-31T12:34:56.789Z",
-        payload: typicalPayload(index),
-      })),
-    });
-    this.#numberAt = this.#bytes.indexOf(placeholder);
-  }
-
-  /** Returns the next request. The buffer is reused, so send it before the next call. */
-  next(): Buffer {
-    const digits = String(this.#number++).padStart(NUMBER_DIGITS, "0");
-    this.#bytes.write(digits, this.#numberAt, "latin1");
-    return this.#bytes;
-  }
-}
-
-export interface StreamEvents {
-  source: string;
-  stream: string;
-  /** Makes a client's ids unique; default: the stream. */
-  idPrefix?: string;
-  /** The expected frontier of the first request; undefined for no precondition. */
-  frontier?: string | null;
-  /** Default: a typical one. */
-  payload?: unknown;
-}
-
-/** A `POST /v1/events` of one event for one stream, with a new batch id each time. */
-export class StreamRequest {
-  readonly #bytes: Buffer;
-  readonly #numberAt: number;
-  readonly #frontierAt: number;
-  #number = 0;
-
-  constructor({ source, stream, idPrefix = stream, frontier, payload }: StreamEvents) {
-    const placeholder = "0".repeat(NUMBER_DIGITS);
-    const condition = '"expected_frontier":';
-    this.#bytes = postRequest({
-      batch_id: `${idPrefix}-${placeholder}`,
+  constructor({ idPrefix, source = BENCH_SOURCE, events, guarded }: RepeatedBatch) {
+    const precondition = { stream: guarded, expected_frontier: ID_PLACEHOLDER };
+    const batch = {
+      batch_id: `${idPrefix}-${NUMBER_PLACEHOLDER}`,
       source,
-      ...(frontier !== undefined &&
-        { stream_precondition: { stream, expected_frontier: frontier } }),
-      events: [{
-        stream,
-        record_key: "1",
-        kind: "upserted",
-        payload: payload ?? typicalPayload(1),
-      }],
-    });
-    this.#numberAt = this.#bytes.indexOf(placeholder);
-    this.#frontierAt = this.#bytes.indexOf(condition) + condition.length + 1;
+      ...(guarded !== undefined && { stream_precondition: precondition }),
+      events,
+    };
+    this.#template = new RequestTemplate(batch, [NUMBER_PLACEHOLDER, ID_PLACEHOLDER]);
   }
 
   /**
    * Returns the next request. The buffer is reused, so send it before the next call.
-   * @param frontier the expected frontier, if the first request expected one.
+   * @param frontier what a guarded batch expects.
    */
   next(frontier?: string): Buffer {
-    const digits = String(this.#number++).padStart(NUMBER_DIGITS, "0");
-    this.#bytes.write(digits, this.#numberAt, "latin1");
-    if (frontier !== undefined) this.#bytes.write(frontier, this.#frontierAt, "latin1");
-    return this.#bytes;
+    this.#template.write(0, digits(this.#number++, NUMBER_DIGITS));
+    if (frontier !== undefined) this.#template.write(1, frontier);
+    return this.#template.bytes;
   }
 }
 
 /** Builds a `POST /v1/events`. */
-export function postRequest(batch: unknown): Buffer {
+export function postRequest(batch: object): Buffer {
   const body = JSON.stringify(batch);
   const head = "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
-    `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    `Content-Length: ${Buffer.byteLength(body)}${HEAD_END}`;
   return Buffer.from(head + body);
+}
+
+/** Builds a GET. */
+export function getRequest(target: string): Buffer {
+  return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench${HEAD_END}`);
 }
 
 /** Builds a reproducible `POST /v1/events` whose events have distinct keys. */
 export function keyedBatch(number: number, events: number): Buffer {
-  const firstKey = number * events;
-  return postRequest({
-    batch_id: `keyed-${number}`,
-    source: BENCH_SOURCE,
-    events: Array.from({ length: events }, (_, index) => ({
-      stream: "customers",
-      record_key: keyName(firstKey + index),
-      kind: "upserted",
-      occurred_at: "2026-01-31T12:34:56.789Z",
-      payload: typicalPayload(firstKey + index),
-    })),
-  });
-}
-
-function keyName(key: number): string {
-  return `customer-${key}`;
+  const batch = { batch_id: `keyed-${number}`, source: BENCH_SOURCE };
+  return postRequest({ ...batch, events: typicalEvents(events, number * events) });
 }
 
 /** Builds a `GET /v1/events` for the events with one key. */
 export function keyRequest(key: number): Buffer {
-  return eventsRequest(`record_key=${keyName(key)}`);
-}
-
-/** Builds a `GET /v1/events` with a query. */
-export function eventsRequest(query: string): Buffer {
-  return Buffer.from(`GET /v1/events?${query} HTTP/1.1\r\nHost: bench\r\n\r\n`);
+  return getRequest(`/v1/events?record_key=customer-${key}`);
 }
 
 /** Builds a `GET /v1/events` for the page after an event; null for the beginning. */
 export function pageRequest(after: string | null, limit: number): Buffer {
-  const from = after === null ? "" : `&after=${after}`;
-  return eventsRequest(`limit=${limit}${from}`);
+  return getRequest(`/v1/events?limit=${limit}${after === null ? "" : `&after=${after}`}`);
 }
 
-/** A `GET /v1/streams` whose response has no streams. */
-export const NO_STREAMS_REQUEST: Buffer = Buffer.from(
-  "GET /v1/streams?source=none HTTP/1.1\r\nHost: bench\r\n\r\n",
-);
+/** Pads a number with zeros. */
+export function digits(number: number, count: number): string {
+  return String(number).padStart(count, "0");
+}

@@ -1,63 +1,30 @@
-/** CPU time that a server, the load generator and the whole machine use during a measurement. */
-import { cpus } from "node:os";
+/** CPU time that a server and its load generator use during a measurement. */
 import process from "node:process";
 import { childrenCpuSeconds, treeCpuSeconds } from "./process_stats.ts";
 
 export interface Usage {
   seconds: number;
-  /** Null without /proc. */
+  /** Of the server with its descendants. Null without /proc. */
   serverCpuSeconds: number | null;
+  /** Of this process and its exited children. */
   clientCpuSeconds: number;
-  machineCpuSeconds: number;
 }
-
-/** The measured processes; each function returns CPU seconds so far. */
-export interface UsageOf {
-  server: () => number | null;
-  client: () => number;
-}
-
-/** A running server with its descendants. The client is this process and its exited children. */
-export function usageOfServer(pid: number): UsageOf {
-  return {
-    server: () => treeCpuSeconds(pid),
-    client: () => ownCpuSeconds() + (childrenCpuSeconds(process.pid) ?? 0),
-  };
-}
-
-/** Commands that this process runs to completion. */
-export const USAGE_OF_COMMANDS: UsageOf = {
-  server: () => childrenCpuSeconds(process.pid),
-  client: ownCpuSeconds,
-};
-
-/** Work in this process. */
-export const USAGE_OF_THIS_PROCESS: UsageOf = { server: ownCpuSeconds, client: () => 0 };
 
 /** Starts to measure. @returns a function that reports the usage so far. */
-export function startUsage({ server, client }: UsageOf): () => Usage {
-  const read = () => ({ server: server(), client: client(), machine: machineCpuSeconds() });
-  const start = read();
+export function startUsage(serverPid: number): () => Usage {
+  const [serverStart, clientStart] = [treeCpuSeconds(serverPid), clientCpuSeconds()];
   const startMs = performance.now();
   return () => {
-    const seconds = (performance.now() - startMs) / 1000;
-    const end = read();
+    const server = treeCpuSeconds(serverPid);
     return {
-      seconds,
-      serverCpuSeconds: end.server === null ? null : end.server - (start.server ?? 0),
-      clientCpuSeconds: end.client - start.client,
-      machineCpuSeconds: end.machine - start.machine,
+      seconds: (performance.now() - startMs) / 1000,
+      serverCpuSeconds: server === null ? null : server - (serverStart ?? 0),
+      clientCpuSeconds: clientCpuSeconds() - clientStart,
     };
   };
 }
 
-function ownCpuSeconds(): number {
+function clientCpuSeconds(): number {
   const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6;
-}
-
-/** Returns the busy time of all cores together. */
-function machineCpuSeconds(): number {
-  const times = cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq);
-  return times.reduce((sum, each) => sum + each, 0) / 1000;
+  return (user + system) / 1e6 + (childrenCpuSeconds(process.pid) ?? 0);
 }

@@ -1,5 +1,6 @@
 /** Runs functions with a temporary deployment, and appends to logs. */
-import { Deployment, ROTATE_NEVER_BYTES, type RuntimeName, type Server } from "./deployment.ts";
+import type { RuntimeName } from "../../tools/support/runtimes.ts";
+import { Deployment, ROTATE_NEVER_BYTES, type Server } from "./deployment.ts";
 import { ask } from "./exchange.ts";
 import { RawClient } from "./raw_client.ts";
 import { keyedBatch } from "./requests.ts";
@@ -7,19 +8,18 @@ import { keyedBatch } from "./requests.ts";
 export interface DeploymentOptions {
   serverRuntime: RuntimeName;
   parent: string | undefined;
+  /** Default: this one. */
+  checkout?: string;
 }
 
 /** Runs `use` with a new deployment, then removes it. */
 export async function withDeployment<T>(
-  { serverRuntime, parent }: DeploymentOptions,
+  { serverRuntime, parent, checkout }: DeploymentOptions,
   use: (deployment: Deployment) => Promise<T> | T,
 ): Promise<T> {
-  const deployment = await Deployment.create(serverRuntime, parent);
-  try {
-    return await use(deployment);
-  } finally {
-    await deployment.remove();
-  }
+  const deployment = await Deployment.create(serverRuntime, parent, checkout);
+  const using = async () => await use(deployment);
+  return await using().finally(() => deployment.remove());
 }
 
 /**

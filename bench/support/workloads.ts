@@ -3,11 +3,14 @@ import type { Buffer } from "node:buffer";
 import type { Workload } from "./load.ts";
 import {
   BatchRequest,
-  eventsRequest,
+  customerEvent,
+  getRequest,
+  ID_CHARS,
   keyRequest,
   pageRequest,
-  type StreamEvents,
-  StreamRequest,
+  postRequest,
+  typicalEvents,
+  typicalPayload,
 } from "./requests.ts";
 import type { RawResponse } from "./response_parser.ts";
 
@@ -41,40 +44,47 @@ export function ingestWorkloads({ clients, batchEvents }: Omit<IngestLoad, "labe
 export function ingestWorkload(
   idPrefix: string,
   events: number,
-  keyOf?: (event: number) => string,
+  record_key?: string,
 ): Workload {
-  const request = new BatchRequest(idPrefix, events, keyOf);
+  const typical = typicalEvents(events);
+  const keyed = record_key === undefined
+    ? typical
+    : typical.map((event) => ({ ...event, record_key }));
+  return appending(new BatchRequest({ idPrefix, events: keyed }), events);
+}
+
+function appending(request: BatchRequest, events: number): Workload {
   return {
     next: () => request.next(),
     accept(response) {
       requireCommitted(response);
       return events;
     },
-    bytes: (sent) => sent.length,
   };
+}
+
+/** Appends to one stream. */
+export interface StreamEvents {
+  source: string;
+  stream: string;
+  /** Default: a typical one. */
+  payload?: unknown;
 }
 
 /** Appends single events to a stream of its own, without a precondition. */
-export function streamWorkload(events: StreamEvents): Workload {
-  const request = new StreamRequest(events);
-  return {
-    next: () => request.next(),
-    accept(response) {
-      requireCommitted(response);
-      return 1;
-    },
-    bytes: (sent) => sent.length,
-  };
+export function streamWorkload({ source, stream, payload }: StreamEvents): Workload {
+  const events = [customerEvent(stream, 1, payload ?? typicalPayload(1))];
+  return appending(new BatchRequest({ idPrefix: stream, source, events }), 1);
 }
 
 const LAST_EVENT_ID = '"last_event_id":"';
-const ID_CHARS = 36;
 
 /** Like `streamWorkload()`, and each event expects the frontier that the one before it left. */
-export function conditionalWorkload(events: StreamEvents): Workload {
-  const first = new StreamRequest({ ...events, frontier: null }).next();
-  const request = new StreamRequest({ ...events, frontier: "0".repeat(ID_CHARS) });
-  request.next(); // Its batch id is the first one.
+export function conditionalWorkload({ source, stream }: StreamEvents): Workload {
+  const events = [customerEvent(stream, 1, typicalPayload(1))];
+  const stream_precondition = { stream, expected_frontier: null };
+  const first = postRequest({ batch_id: stream, source, stream_precondition, events });
+  const request = new BatchRequest({ idPrefix: stream, source, events, guarded: stream });
   let frontier: string | undefined;
   return {
     next: () => frontier === undefined ? first : request.next(frontier),
@@ -85,7 +95,6 @@ export function conditionalWorkload(events: StreamEvents): Workload {
       frontier = bodyEnd.toString("latin1", start, start + ID_CHARS);
       return 1;
     },
-    bytes: (sent) => sent.length,
   };
 }
 
@@ -116,20 +125,6 @@ export function replayWorkload({ events, pageEvents }: ReplayedLog): Workload {
       readEvents = isLast ? 0 : readEvents + pageCount;
       return pageCount;
     },
-    bytes: (_, response) => response.bodyBytes,
-  };
-}
-
-/** Reads the same full page repeatedly. */
-export function pageWorkload(after: string | null, pageEvents: number): Workload {
-  const request: Buffer = pageRequest(after, pageEvents);
-  return {
-    next: () => request,
-    accept(response) {
-      requireOk(response);
-      return pageEvents;
-    },
-    bytes: (_, response) => response.bodyBytes,
   };
 }
 
@@ -148,7 +143,6 @@ export function keyWorkload(keys: number): Workload {
       }
       return 1;
     },
-    bytes: (_, response) => response.bodyBytes,
   };
 }
 
@@ -163,16 +157,17 @@ export function zipfWorkload({ source, stream: idPrefix }: StreamEvents): Worklo
     next() {
       const stream = `zipf-${Math.floor(ZIPF_STREAMS ** Math.random())}`;
       isRead = Math.random() < ZIPF_READ_SHARE;
-      return isRead
-        ? eventsRequest(`source=${source}&stream=${stream}`)
-        : new StreamRequest({ source, stream, idPrefix: `${idPrefix}-${number++}` }).next();
+      return isRead ? getRequest(`/v1/events?source=${source}&stream=${stream}`) : postRequest({
+        batch_id: `${idPrefix}-${number++}`,
+        source,
+        events: [customerEvent(stream, 1, typicalPayload(1))],
+      });
     },
     accept(response) {
       if (isRead) requireOk(response);
       else requireCommitted(response);
       return 1;
     },
-    bytes: (sent) => sent.length,
   };
 }
 

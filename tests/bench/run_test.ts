@@ -39,7 +39,7 @@ test("bench/compare measures one checkout alone", async () => {
   const small = ["--rounds", "1", "--seconds", "0.1", "--events", "1000"];
   const run = await startBench("compare", [...small, "--rows", "1 client,lookup,start"]);
   assert.equal(run.code, 0, run.stderr);
-  assert.match(run.stdout, /^server on \w+\n\nrow .*ours .*\n.*1 client .*\n/);
+  assert.match(run.stdout, /^compare: server on .*\n\nrow .*ours .*\n.*1 client .*\n/);
   assert.match(run.stdout, /\nkey lookup p50 ms .*\nstart with the log in the tail ms /);
 });
 

@@ -9,11 +9,7 @@ import type { LoggedBatch } from "./history.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Mutation, SubmittedBatch } from "./submitted.ts";
 
-interface Stored {
-  /** The source and the submitted events, as JSON. */
-  content: string;
-  receipt: Record<string, unknown>;
-}
+type Append = Extract<Mutation, { kind: "append" }>;
 
 interface Retirement {
   final_frontier: string;
@@ -21,7 +17,8 @@ interface Retirement {
 }
 
 export class SequentialModel {
-  #batches = new Map<string, Stored>();
+  /** Receipts of all batches. */
+  #batches = new Map<string, Record<string, unknown>>();
   /** The id of each source's last event. */
   #sources = new Map<string, string>();
   #streams = new Map<string, StreamSummary>();
@@ -40,7 +37,7 @@ export class SequentialModel {
   /** The response to a mutation that commits nothing, or null if it commits. */
   answer(mutation: Mutation): Outcome | null {
     return mutation.kind === "append"
-      ? this.#answerAppend(mutation.batch)
+      ? this.#answerAppend(mutation)
       : this.#answerRetire(mutation.source);
   }
 
@@ -49,7 +46,7 @@ export class SequentialModel {
     const first = logged.events[0]!.event_id;
     const last = logged.events.at(-1)!.event_id;
     const outcome = mutation.kind === "append"
-      ? this.#commitAppend(mutation.batch, logged, first, last)
+      ? this.#commitAppend(mutation, logged, first, last)
       : this.#commitRetire(mutation.source, first);
     this.#sources.set(logged.source, last);
     for (const { event_id, source, stream } of logged.events) {
@@ -65,12 +62,12 @@ export class SequentialModel {
     return [...this.#streams].sort(([a], [b]) => a < b ? -1 : 1).map(([, row]) => row);
   }
 
-  #answerAppend(batch: SubmittedBatch): Outcome | null {
-    const { source, batch_id } = batch;
-    const stored = this.#batches.get(`${source} ${batch_id}`);
-    if (stored !== undefined) {
-      return stored.content === contentOf(batch)
-        ? ok({ ...stored.receipt, status: "duplicate" })
+  #answerAppend(mutation: Append): Outcome | null {
+    const { batch, batch: { source, batch_id } } = mutation;
+    const receipt = this.#batches.get(`${source} ${batch_id}`);
+    if (receipt !== undefined) {
+      return receipt["batch_digest"] === digestOf(mutation)
+        ? ok({ ...receipt, status: "duplicate" })
         : refused(409, "batch_id_conflict", { source, batch_id });
     }
     const retirement = this.#retirements.get(source);
@@ -112,15 +109,15 @@ export class SequentialModel {
     return this.#sources.has(source) ? null : refused(404, "source_not_found", { source });
   }
 
-  #commitAppend(batch: SubmittedBatch, logged: LoggedBatch, first: string, last: string): Outcome {
+  #commitAppend(mutation: Append, logged: LoggedBatch, first: string, last: string): Outcome {
     const receipt = {
       status: "committed",
-      batch_digest: prepareBatch(Buffer.from(JSON.stringify(batch))).batchDigest,
+      batch_digest: digestOf(mutation),
       events: logged.events.length,
       first_event_id: first,
       last_event_id: last,
     };
-    this.#batches.set(`${batch.source} ${batch.batch_id}`, { content: contentOf(batch), receipt });
+    this.#batches.set(`${logged.source} ${logged.batchId}`, receipt);
     return ok(receipt);
   }
 
@@ -134,8 +131,8 @@ export class SequentialModel {
   }
 }
 
-function contentOf({ source, events }: SubmittedBatch): string {
-  return JSON.stringify([source, events]);
+function digestOf({ batch, digest }: Append): string {
+  return digest ?? prepareBatch(Buffer.from(JSON.stringify(batch))).batchDigest;
 }
 
 function ok(body: Record<string, unknown>): Outcome {

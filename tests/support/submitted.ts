@@ -18,9 +18,9 @@ export interface SubmittedBatch {
   stream_precondition?: { stream: string; expected_frontier: string | null };
 }
 
-/** A mutation requested by a client. */
+/** A mutation requested by a client. The digest is computed from the batch if it is not known. */
 export type Mutation =
-  | { kind: "append"; batch: SubmittedBatch }
+  | { kind: "append"; batch: SubmittedBatch; digest?: string }
   | { kind: "retire"; source: string };
 
 export function submittedEvent(stream = "orders", payload: unknown = null): SubmittedEvent {

@@ -1,4 +1,6 @@
-/** The platforms that executables are built for. */
+/** The platforms that executables are built for, and how their headers tell them apart. */
+import { Buffer } from "node:buffer";
+import { closeSync, openSync, readSync } from "node:fs";
 
 export interface Target {
   /** Name used in the output file name. */
@@ -26,4 +28,21 @@ export function targetsNamed(name: string): readonly Target[] {
     `unknown target ${JSON.stringify(name)}; use all, ` +
       TARGETS.map((target) => `${target.name} (${target.triple})`).join(", "),
   );
+}
+
+const ELF_MAGIC = 0x7f454c46;
+const ELF_MACHINES: Record<number, string> = { 0x3e: "linux-x64", 0xb7: "linux-arm64" };
+const MACH_MAGIC = 0xfeedfacf;
+const MACH_CPUS: Record<number, string> = { 0x01000007: "macos-x64", 0x0100000c: "macos-arm64" };
+const HEADER_BYTES = 64;
+
+/** Returns the target of an executable; undefined if it is not supported. */
+export function targetOf(path: string): string | undefined {
+  const file = openSync(path, "r");
+  const header = Buffer.alloc(HEADER_BYTES);
+  readSync(file, header);
+  closeSync(file);
+  if (header.readUInt32BE(0) === ELF_MAGIC) return ELF_MACHINES[header.readUInt16LE(0x12)];
+  if (header.readUInt32LE(0) === MACH_MAGIC) return MACH_CPUS[header.readUInt32LE(4)];
+  return undefined;
 }

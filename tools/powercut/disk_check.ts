@@ -1,11 +1,8 @@
 /**
- * Checks the log on a disk image that was left by a power failure. Mounts the image on the host,
- * which requires root, so that the host's kernel and then the log recover.
+ * Checks the log on a disk image that was left by a power failure. Mounts the image on the host, so
+ * that the host's kernel and then the log recover.
  */
-import { execFile } from "node:child_process";
-import { mkdtemp, rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { openLog } from "../../src/log/log.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
@@ -14,9 +11,7 @@ import { verifyLog } from "../../src/log/verify/verify.ts";
 import type { Audit } from "../soak/audit.ts";
 import type { Due } from "../soak/ledger.ts";
 import { claim } from "../soak/violation.ts";
-import type { FileSystem } from "./file_systems.ts";
-
-const run = promisify(execFile);
+import { type FileSystem, withMounted } from "./disks.ts";
 
 const PAGE_BYTES = 1024 * 1024;
 
@@ -25,56 +20,30 @@ const PAGE_BYTES = 1024 * 1024;
  * number of its segments.
  * @throws {Violation} if the log lacks something that it must contain, or `verify --chain` fails.
  */
-export async function checkDisk(
+export function checkDisk(
   disk: string,
   fileSystem: FileSystem,
   audit: Audit,
   due: Due,
 ): Promise<number> {
-  return await withMounted(
-    disk,
-    fileSystem,
-    async (folder) => await checkLog(join(folder, "deployment", "data", "log"), audit, due),
-  );
-}
-
-/** Mounts a disk image on the host while the function runs. */
-export async function withMounted<T>(
-  disk: string,
-  { type, options }: FileSystem,
-  use: (folder: string) => Promise<T>,
-): Promise<T> {
-  const folder = await mkdtemp(`${disk}-`);
-  try {
-    await run("mount", ["-t", type, "-o", `loop,${options}`, disk, folder]);
+  return withMounted(disk, fileSystem, async (folder) => {
+    const storage = fileStorage(join(folder, "deployment", "data", "log"));
+    const log = await openLog({
+      storage,
+      clockMs: Date.now,
+      randomBytes: (into) => void crypto.getRandomValues(into as Uint8Array<ArrayBuffer>),
+      report: () => {},
+    });
     try {
-      return await use(folder);
+      await readInto(audit, log.snapshot);
+      audit.settle(due);
     } finally {
-      await run("umount", [folder]);
+      await log.close();
     }
-  } finally {
-    await rmdir(folder);
-  }
-}
-
-/** Recovers a log and checks it against what was acknowledged. */
-async function checkLog(folder: string, audit: Audit, due: Due): Promise<number> {
-  const storage = fileStorage(folder);
-  const log = await openLog({
-    storage,
-    clockMs: Date.now,
-    randomBytes: (into) => void crypto.getRandomValues(into as Uint8Array<ArrayBuffer>),
-    report: () => {},
+    const { report, failure } = await verifyLog(storage, { chain: true });
+    claim(failure === null, `verify --chain: ${failure?.message}`);
+    return report.segments_checked;
   });
-  try {
-    await readInto(audit, log.snapshot);
-    audit.settle(due);
-  } finally {
-    await log.close();
-  }
-  const { report, failure } = await verifyLog(storage, { chain: true });
-  claim(failure === null, `verify --chain: ${failure?.message}`);
-  return report.segments_checked;
 }
 
 async function readInto(audit: Audit, snapshot: LogSnapshot): Promise<void> {

@@ -10,15 +10,14 @@ import { ConnectionError, EventLogError } from "../../src/client/errors.ts";
 import { Audit } from "../soak/audit.ts";
 import { Ledger } from "../soak/ledger.ts";
 import { refusalOf } from "../soak/load.ts";
-import { Tally } from "../soak/tally.ts";
+import type { Tally } from "../soak/tally.ts";
 import { claim, Violation } from "../soak/violation.ts";
 import { batchIdOf, makeBatch, randomOf } from "../soak/workload.ts";
 import { randomInteger } from "../support/random.ts";
-import { type CampaignOptions, WRITERS } from "./campaign.ts";
 import { checkDisk } from "./disk_check.ts";
-import { makeDisk } from "./file_systems.ts";
+import { makeDisk } from "./disks.ts";
 import type { FailingRequest } from "./machine.ts";
-import { PoweredLog } from "./powered_log.ts";
+import { type CampaignOptions, PoweredLog, WRITERS } from "./powered_log.ts";
 
 const KINDS: readonly FailingRequest[] = ["write", "flush", "read"];
 /** Maximum number of receipts before the disk fails. */
@@ -26,33 +25,31 @@ const RECEIPTS_MAX = 60;
 const POLL_MS = 5;
 
 /** Makes disks fail in turn. @throws {Violation} if a response or the recovered log is wrong. */
-export async function checkDiskErrors(options: CampaignOptions): Promise<Tally> {
-  const tally = new Tally();
-  for (let number = 0; number < options.count; number++) {
-    const disk = join(options.folder, `failing-${options.seed}-${number}.img`);
+export async function checkDiskErrors(options: CampaignOptions): Promise<void> {
+  const { count, folder, seed, tally, report } = options;
+  for (let number = 0; number < count; number++) {
+    const disk = join(folder, `failing-${seed}-${number}.img`);
     const kind = KINDS[number % KINDS.length]!;
     const name = `disk ${number} with ${kind} errors`;
     try {
-      await failDisk(options, number, disk, kind, tally);
+      await failDisk(options, number, disk, kind);
     } catch (error) {
       throw new Violation(`${name}: ${(error as Error).message}`, { cause: error });
     }
-    options.report(`${name}: ${tally}`);
+    report(`${name}: ${tally}`);
     await rm(disk);
   }
-  return tally;
 }
 
 async function failDisk(
-  { saved, seed }: CampaignOptions,
+  { saved, seed, tally }: CampaignOptions,
   number: number,
   disk: string,
   kind: FailingRequest,
-  tally: Tally,
 ): Promise<void> {
-  const { fileSystem } = saved.options;
+  const { fileSystem } = saved;
   await makeDisk(disk, fileSystem);
-  const log = await PoweredLog.create(saved, { disk });
+  const log = new PoweredLog(saved, { disk });
   const appending = new Appending(log.impatient, seed, number);
   const { ledger } = appending;
   const receipts = randomInteger(randomOf(seed, `failing ${number}`), 1, RECEIPTS_MAX);
@@ -94,7 +91,7 @@ async function failDisk(
     await log.start();
     const audit = new Audit(ledger, new Map());
     await audit.catchUp(log.client, new AbortController().signal);
-    tally.add("audited", audit.history.length);
+    tally.add("audited", audit.length);
     tally.add("batches", ledger.acknowledged.length);
     await log.cutPower();
     await checkDisk(disk, fileSystem, new Audit(ledger, new Map()), ledger.due());

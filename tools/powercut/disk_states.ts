@@ -8,18 +8,15 @@ import { open, rm } from "node:fs/promises";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
 import { Audit } from "../soak/audit.ts";
-import { type Due, Ledger, type LedgerEntry } from "../soak/ledger.ts";
-import { Tally } from "../soak/tally.ts";
+import { Clients } from "../soak/clients.ts";
+import { type Due, Ledger } from "../soak/ledger.ts";
 import { Violation } from "../soak/violation.ts";
-import { randomOf } from "../soak/workload.ts";
+import { LIGHT_STEPS, randomOf } from "../soak/workload.ts";
 import { type Random, randomInteger } from "../support/random.ts";
-import { type CampaignOptions, WRITERS } from "./campaign.ts";
-import { Clients } from "./clients.ts";
 import { checkDisk } from "./disk_check.ts";
-import { copyDisk, makeDisk } from "./file_systems.ts";
-import { PoweredLog } from "./powered_log.ts";
+import { copyDisk, makeDisk } from "./disks.ts";
+import { type CampaignOptions, PoweredLog, WRITERS } from "./powered_log.ts";
 import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
 /** Receipts per recording. Each state is read completely, so short logs are checked faster. */
@@ -27,90 +24,61 @@ const RECEIPTS = 40;
 const POLL_MS = 20;
 /** Number of states per flush that contain only a subset of the writes since the last flush. */
 const PARTIAL_STATES = 4;
+const NOTHING_DUE: Due = { batches: 0, retirements: [] };
 
-/** A ledger that also stores the length of the write recording at each receipt. */
-class RecordedLedger extends Ledger {
-  readonly #recordPath: string;
-  /** Indexed like `acknowledged`. */
-  readonly batchesAtBytes: number[] = [];
-  readonly retirementsAtBytes: { atBytes: number; receipt: RetirementReceipt }[] = [];
-
-  constructor(recordPath: string) {
-    super();
-    this.#recordPath = recordPath;
-  }
-
-  override acknowledge(entry: LedgerEntry, receipt: Receipt): void {
-    super.acknowledge(entry, receipt);
-    const { length } = this.acknowledged;
-    if (length > this.batchesAtBytes.length) this.batchesAtBytes.push(this.#recordBytes);
-  }
-
-  override retire(receipt: RetirementReceipt): void {
-    super.retire(receipt);
-    this.retirementsAtBytes.push({ atBytes: this.#recordBytes, receipt });
-  }
-
-  /** Returns everything acknowledged by the time the recording reached this size. */
-  dueAt(recordBytes: number): Due {
-    const isDue = (atBytes: number) => atBytes <= recordBytes;
-    return {
-      batches: this.batchesAtBytes.filter(isDue).length,
-      retirements: this.retirementsAtBytes.filter(({ atBytes }) => isDue(atBytes))
-        .map(({ receipt }) => receipt),
-    };
-  }
-
-  get #recordBytes(): number {
-    return statSync(this.#recordPath).size;
-  }
+/** What was acknowledged when the recording of writes had some size. */
+interface Acknowledged {
+  atBytes: number;
+  due: Due;
 }
 
 /**
  * Records a load and checks its disk states. @throws {Violation} if acknowledged data is missing.
  */
-export async function checkDiskStates(options: CampaignOptions): Promise<Tally> {
-  const { saved, folder, seed } = options;
-  const tally = new Tally();
-  for (let number = 0; tally.of("states") < options.count; number++) {
-    const name = (kind: string) => join(folder, `${kind}-${seed}-${number}.img`);
-    const disk = name("recorded");
-    const before = name("before");
-    await makeDisk(disk, saved.options.fileSystem);
+export async function checkDiskStates(options: CampaignOptions): Promise<void> {
+  const { saved, folder, seed, count, tally } = options;
+  for (let number = 0; tally.of("states") < count; number++) {
+    const [disk, before, record] = ["recorded", "before", "record"].map((kind) =>
+      join(folder, `${kind}-${seed}-${number}.img`)
+    ) as [string, string, string];
+    await makeDisk(disk, saved.fileSystem);
     await copyDisk(disk, before);
-    const record = name("record");
     await (await open(record, "w")).close();
-    const ledger = new RecordedLedger(record);
-    await recordLoad(options, number, disk, record, ledger, tally);
-    await replayStates(options, number, before, record, ledger, tally);
+    const ledger = new Ledger();
+    const acknowledged = await recordLoad(options, number, { disk, record }, ledger);
+    await replayStates(options, number, before, record, ledger, acknowledged);
     for (const path of [disk, before, record]) await rm(path);
   }
-  return tally;
 }
 
+/** Runs a load on a disk. @returns what it acknowledged, in order. */
 async function recordLoad(
-  { saved, seed }: CampaignOptions,
+  { saved, seed, tally }: CampaignOptions,
   number: number,
-  disk: string,
-  record: string,
+  disk: { disk: string; record: string },
   ledger: Ledger,
-  tally: Tally,
-): Promise<void> {
-  const log = await PoweredLog.create(saved, { disk, record });
-  const clients = new Clients({ seed, number, client: log.client, ledger, tally });
+): Promise<Acknowledged[]> {
+  const acknowledged: Acknowledged[] = [];
+  ledger.onReceipt = () => {
+    acknowledged.push({ atBytes: statSync(disk.record).size, due: ledger.due() });
+  };
+  const log = new PoweredLog(saved, disk);
+  const failing = new AbortController();
+  const { signal } = failing;
+  const shared = { seed, number, client: log.client, ledger, tally, steps: LIGHT_STEPS };
+  const clients = new Clients(shared, failing);
   try {
     await log.start();
-    clients.start(WRITERS, 0);
-    while (ledger.acknowledged.length < RECEIPTS) {
-      await delay(POLL_MS, undefined, { signal: clients.load.failing });
-    }
+    clients.start({ writers: WRITERS, readers: 0, followers: 0 });
+    while (ledger.acknowledged.length < RECEIPTS) await delay(POLL_MS, undefined, { signal });
     await clients.end();
   } catch (error) {
-    throw clients.firstError ?? error;
+    throw signal.aborted ? signal.reason : error;
   } finally {
-    clients.abandon();
+    failing.abort(new Error("the load is over"));
     await log.dispose();
   }
+  return acknowledged;
 }
 
 async function replayStates(
@@ -118,10 +86,12 @@ async function replayStates(
   number: number,
   base: string,
   record: string,
-  ledger: RecordedLedger,
-  tally: Tally,
+  ledger: Ledger,
+  acknowledged: readonly Acknowledged[],
 ): Promise<void> {
-  const { saved, folder, count, seed, report } = options;
+  const { saved, folder, count, seed, tally, report } = options;
+  const dueAt = (bytes: number) =>
+    acknowledged.findLast(({ atBytes }) => atBytes <= bytes)?.due ?? NOTHING_DUE;
   const random = randomOf(seed, `states ${number}`);
   const scratch = join(folder, `state-${seed}.img`);
   const [log, disk] = [await open(record, "r"), await open(base, "r+")];
@@ -132,7 +102,7 @@ async function replayStates(
     await applyWrites(state, log, lost);
     await state.close();
     const audit = new Audit(ledger, new Map());
-    await checkDisk(scratch, saved.options.fileSystem, audit, ledger.dueAt(endBytes)).catch(
+    await checkDisk(scratch, saved.fileSystem, audit, dueAt(endBytes)).catch(
       (error) => {
         const where = `disk state at byte ${endBytes} of ${record}`;
         throw new Violation(`${where}: ${error.message}`, { cause: error });
@@ -146,8 +116,7 @@ async function replayStates(
     for (const write of await readWriteLog(log)) {
       since.push(write);
       if (!write.isFlush) continue;
-      const { batches } = ledger.dueAt(write.endBytes);
-      const isServing = batches > 0;
+      const isServing = dueAt(write.endBytes).batches > 0;
       for (let partial = 0; isServing && partial < PARTIAL_STATES; partial++) {
         const place = randomInteger(random, 0, since.length - 1);
         const kept = someOf(since.slice(0, place), random);

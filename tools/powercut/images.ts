@@ -3,8 +3,7 @@
  * read-only disk with Node, the service and the shared libraries they need.
  */
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { Buffer } from "node:buffer";
+import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -43,56 +42,36 @@ export async function buildImages(
   const scratch = await mkdtemp(join(folder, "images-"));
   try {
     const initramfs = join(folder, "initramfs.cpio");
-    await writeFile(initramfs, await makeInitramfs(packages.modules));
+    await makeInitramfs(join(scratch, "initramfs"), packages.modules, initramfs);
     const programDisk = join(folder, "program.img");
-    await makeProgramTree(scratch, packages, node);
+    const tree = join(scratch, "program");
+    await makeProgramTree(tree, packages, node);
     await rm(programDisk, { force: true });
     const mkfs = findProgram("mkfs.ext4")!;
-    await run(mkfs, ["-q", "-F", "-d", scratch, programDisk, `${PROGRAM_DISK_MIB}M`]);
+    await run(mkfs, ["-q", "-F", "-d", tree, programDisk, `${PROGRAM_DISK_MIB}M`]);
     return { kernel: packages.kernel, initramfs, programDisk };
   } finally {
     await rm(scratch, { recursive: true });
   }
 }
 
-async function makeInitramfs(modulesFolder: string): Promise<Buffer> {
-  const busybox = await readFile(findProgram("busybox")!);
-  const entries: CpioEntry[] = ["bin", "dev", "proc", "root", "modules"].map((name) => ({ name }));
-  entries.push({ name: "init", bytes: await readFile(join(ROOT, GUEST, "init")) });
-  entries.push({ name: "bin/busybox", bytes: busybox });
-  entries.push({ name: "modules/order", bytes: Buffer.from(MODULES.join("\n")) });
+/** Builds a cpio(5) archive with what the guest needs until it has mounted the program disk. */
+async function makeInitramfs(tree: string, modulesFolder: string, archive: string): Promise<void> {
+  for (const name of ["bin", "dev", "proc", "root", "modules"]) {
+    await mkdir(join(tree, name), { recursive: true });
+  }
+  await copyFile(join(ROOT, GUEST, "init"), join(tree, "init"));
+  await chmod(join(tree, "init"), 0o755);
+  await copyFile(findProgram("busybox")!, join(tree, "bin/busybox"));
+  await writeFile(join(tree, "modules/order"), MODULES.join("\n"));
   const paths = await readdir(modulesFolder, { recursive: true });
   for (const module of MODULES) {
     const path = paths.find((path) => basename(path) === `${module}.ko`);
     if (path === undefined) throw new Error(`the kernel package does not contain module ${module}`);
-    const bytes = await readFile(join(modulesFolder, path));
-    entries.push({ name: `modules/${module}.ko`, bytes });
+    await copyFile(join(modulesFolder, path), join(tree, `modules/${module}.ko`));
   }
-  return Buffer.concat([...entries, { name: "TRAILER!!!" }].map(cpioEntry));
-}
-
-interface CpioEntry {
-  name: string;
-  /** Contents of a file; undefined for a directory. */
-  bytes?: Buffer;
-}
-
-const FOLDER_MODE = 0o040755;
-const FILE_MODE = 0o100755;
-
-/** Formats a cpio(5) newc entry: a hexadecimal header and the data, each padded to 4 bytes. */
-function cpioEntry({ name, bytes }: CpioEntry): Buffer {
-  const mode = bytes === undefined ? FOLDER_MODE : FILE_MODE;
-  const nameBytes = Buffer.from(`${name}\0`);
-  const [links, dataBytes] = [1, bytes?.length ?? 0];
-  const fields = [0, mode, 0, 0, links, 0, dataBytes, 0, 0, 0, 0, nameBytes.length, 0];
-  const hex = fields.map((field) => field.toString(16).padStart(8, "0"));
-  const header = padded(Buffer.concat([Buffer.from(`070701${hex.join("")}`), nameBytes]));
-  return bytes === undefined ? header : Buffer.concat([header, padded(bytes)]);
-}
-
-function padded(bytes: Buffer): Buffer {
-  return Buffer.concat([bytes, Buffer.alloc((4 - bytes.length % 4) % 4)]);
+  const command = `find . | busybox cpio -o -H newc > '${archive}'`;
+  await run("sh", ["-c", command], { cwd: tree });
 }
 
 async function makeProgramTree(tree: string, packages: Packages, node: string): Promise<void> {

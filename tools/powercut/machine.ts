@@ -11,7 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { claim } from "../soak/violation.ts";
 import { freePort } from "../support/free_port.ts";
-import { DISK_BYTES, type FileSystem } from "./file_systems.ts";
+import { DISK_BYTES, type FileSystem } from "./disks.ts";
 import type { Images } from "./images.ts";
 import { Monitor } from "./monitor.ts";
 
@@ -38,8 +38,7 @@ export interface MachineOptions {
 }
 
 /** A booted machine that is waiting for its disk. */
-export interface SavedMachine {
-  options: MachineOptions;
+export interface SavedMachine extends MachineOptions {
   memory: string;
   /** CPU and device state. */
   state: string;
@@ -54,11 +53,8 @@ export interface DiskOptions {
 
 /** Boots a machine and saves it once it is waiting for its disk. */
 export async function bootAndSave(options: MachineOptions): Promise<SavedMachine> {
-  const saved = {
-    options,
-    memory: join(options.folder, "memory"),
-    state: join(options.folder, "state"),
-  };
+  const { folder } = options;
+  const saved = { ...options, memory: join(folder, "memory"), state: join(folder, "state") };
   await rm(saved.memory, { force: true });
   const machine = await Machine.start(saved, null);
   try {
@@ -86,8 +82,6 @@ export async function resume(saved: SavedMachine, disk: DiskOptions): Promise<Ma
 export class Machine {
   /** Loopback port that is forwarded to the service's socket. */
   readonly servicePort: number;
-  /** Loopback port: each connection runs `verify --chain` and receives its output. */
-  readonly verifyPort: number;
   readonly #child: ChildProcess;
   readonly #monitorPath: string;
   #console = "";
@@ -95,23 +89,18 @@ export class Machine {
 
   /** Starts the machine from the saved state, or boots it if it has no disk yet. */
   static async start(saved: SavedMachine, disk: DiskOptions | null): Promise<Machine> {
-    return new Machine(saved, disk, await freePort(), await freePort());
+    return new Machine(saved, disk, await freePort());
   }
 
   private constructor(
-    { options, memory }: SavedMachine,
+    { folder, memory, images, fileSystem, rotateBytes, preload = "" }: SavedMachine,
     disk: DiskOptions | null,
     servicePort: number,
-    verifyPort: number,
   ) {
     this.servicePort = servicePort;
-    this.verifyPort = verifyPort;
-    this.#monitorPath = join(options.folder, `monitor-${servicePort}`);
-    const { kernel, initramfs, programDisk } = options.images;
-    const { fileSystem, rotateBytes, preload = "" } = options;
-    const forward = [[servicePort, 7000], [verifyPort, 7001]].map(([host, guest]) =>
-      `,hostfwd=tcp:127.0.0.1:${host}-10.0.2.15:${guest}`
-    );
+    this.#monitorPath = join(folder, `monitor-${servicePort}`);
+    const { kernel, initramfs, programDisk } = images;
+    const forward = `hostfwd=tcp:127.0.0.1:${servicePort}-10.0.2.15:7000`;
     const parameters = [
       ...["console=ttyS0", "quiet", "panic=-1", "random.trust_cpu=on", "mitigations=off"],
       `fs_type=${fileSystem.type} fs_options=${fileSystem.options}`,
@@ -130,7 +119,7 @@ export class Machine {
       ...["-blockdev", `driver=file,filename=${programDisk},node-name=program,read-only=on`],
       ...["-device", "virtio-blk-pci,drive=program"],
       ...diskArguments(disk),
-      ...["-netdev", `user,id=net,restrict=on${forward.join("")}`],
+      ...["-netdev", `user,id=net,restrict=on,${forward}`],
       ...["-device", "virtio-net-pci,netdev=net,romfile="],
     ], { stdio: "pipe" });
     for (const output of [this.#child.stdout!, this.#child.stderr!]) {

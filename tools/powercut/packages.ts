@@ -8,7 +8,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { promisify } from "node:util";
 import { findProgram } from "../support/find_program.ts";
-import type { FileSystem } from "./file_systems.ts";
+import type { FileSystem } from "./disks.ts";
 
 const run = promisify(execFile);
 

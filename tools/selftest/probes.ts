@@ -14,11 +14,6 @@ import { runtimeArgs, THIS_RUNTIME } from "../support/runtimes.ts";
 
 const TRY_LOCK = fileURLToPath(new URL("./try_lock.ts", import.meta.url));
 
-/** Approximate size of a commit with one typical event. */
-const APPEND_BYTES = 1100;
-/** Maximum number of appends, enough for a p99. On a slow disk, the time limit comes first. */
-const APPENDS_MAX = 500;
-const APPENDING_MS_MAX = 3000;
 const RENAMES = 200;
 const RENAMED_BYTES = 64 * 1024;
 
@@ -145,31 +140,4 @@ function tryElsewhere(path: string): string {
     throw new ProbeError(`a second process could not test the lock: ${stderr.trim()}`);
   }
   return stdout;
-}
-
-/** Latency of a durable append, in milliseconds. */
-export interface SyncLatency {
-  p50Ms: number;
-  p99Ms: number;
-}
-
-/** Measures appends, each with an fdatasync. */
-export async function measureSync(storage: Storage): Promise<SyncLatency> {
-  const file = await storage.open("synced", "create");
-  const latenciesMs: number[] = [];
-  try {
-    const bytes = Buffer.alloc(APPEND_BYTES, "x");
-    const endMs = performance.now() + APPENDING_MS_MAX;
-    while (latenciesMs.length < APPENDS_MAX && performance.now() < endMs) {
-      const startMs = performance.now();
-      await file.write(bytes, latenciesMs.length * APPEND_BYTES);
-      await file.sync();
-      latenciesMs.push(performance.now() - startMs);
-    }
-  } finally {
-    await file.close();
-  }
-  latenciesMs.sort((a, b) => a - b);
-  const at = (share: number) => latenciesMs[Math.floor(latenciesMs.length * share)]!;
-  return { p50Ms: at(0.5), p99Ms: at(0.99) };
 }

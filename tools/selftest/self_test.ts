@@ -6,28 +6,17 @@ import { mkdir, mkdtemp, realpath, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
+import { probeDisk, type SyncLatency } from "../support/disk_probe.ts";
 import { THIS_RUNTIME } from "../support/runtimes.ts";
 import { type Disturbance, DISTURBANCES } from "../soak/disturbances.ts";
 import { runSoak, type SoakResult } from "../soak/run.ts";
 import { type FileSystem, judgeFileSystem } from "./file_system.ts";
-import {
-  measureSync,
-  ProbeError,
-  probeLock,
-  probeRename,
-  probeWrites,
-  type SyncLatency,
-} from "./probes.ts";
+import { ProbeError, probeLock, probeRename, probeWrites } from "./probes.ts";
 
 const { kill, killStart, killSeal, seal, stop, verify } = DISTURBANCES;
 /** At least eight kills, and one each of the other faults that involve files. */
 export const SELFTEST_DECK: readonly Disturbance[] = [
-  ...Array.from({ length: 5 }, () => kill),
-  killStart,
-  killSeal,
-  seal,
-  stop,
-  verify,
+  ...[kill, kill, kill, kill, kill, killStart, killSeal, seal, stop, verify],
 ];
 
 /** Duration of the load between two faults. It is short, because the operator is waiting. */
@@ -90,13 +79,8 @@ async function testFolder(options: SelfTestOptions): Promise<Verdict> {
     report(`probing ${fileSystem.name} in ${folder}`);
     const latency = await probe(folder);
     report(`running a short soak test with kills`);
-    const runtimes = [THIS_RUNTIME];
-    const result = await runSoak({
-      ...options,
-      dir: folder,
-      runtimes,
-      loadMsMax: LOAD_MS_MAX,
-    });
+    const soak = { dir: folder, runtimes: [THIS_RUNTIME], loadMsMax: LOAD_MS_MAX };
+    const result = await runSoak({ ...options, ...soak });
     return { isTrusted: true, reason: summarize(fileSystem, latency, result) };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -110,7 +94,7 @@ async function probe(folder: string): Promise<SyncLatency> {
   await probeWrites(storage);
   await probeRename(root, storage);
   await probeLock(root);
-  return await measureSync(storage);
+  return probeDisk(root);
 }
 
 function summarize({ name }: FileSystem, latency: SyncLatency, { tally }: SoakResult): string {

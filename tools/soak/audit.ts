@@ -1,19 +1,25 @@
 /**
- * Checks the log against the ledger. Every acknowledged batch exists once, complete, with the ids
- * in its receipt. Every other batch is absent or complete, and the log contains nothing else. Each
- * event is rehashed, and the history chain is recomputed from genesis.
+ * Checks the log against the ledger and a sequential model of the service. Every acknowledged batch
+ * exists once, complete, with its receipt. Every other batch is absent or complete, and the log
+ * contains nothing else. Each event is rehashed, and the history chain is recomputed from genesis.
+ * Every replay, follow and stream listing must exactly match the part of the log that it covers.
  *
  * Audits are incremental. During a soak, one audit follows the log. At the end, a second one reads
  * the whole log again.
  */
-import { canonicalize } from "../../src/event/json/canonical_json.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import type { ReplayFilter } from "../../src/client/replay.ts";
 import { HistoryChain } from "../../src/event/chain.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
-import type { EventLogClient } from "../../src/client/event_log_client.ts";
-import type { CommittedEvent } from "../../src/event/types.ts";
-import { History } from "./history.ts";
-import { digestOf, type Due, type Ledger, type LedgerEntry, nameOf } from "./ledger.ts";
-import { claim } from "./violation.ts";
+import { canonicalize } from "../../src/event/json/canonical_json.ts";
+import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
+import { firstIndex } from "../../src/first_index.ts";
+import { isBatchOf, type LoggedBatch, loggedBatches } from "../../tests/support/history.ts";
+import { SequentialModel } from "../../tests/support/sequential_model.ts";
+import type { Mutation } from "../../tests/support/submitted.ts";
+import { digestOf, type Due, type Ledger, markerOf, nameOf } from "./ledger.ts";
+import { claim, Violation } from "./violation.ts";
 
 const PAGE_EVENTS = 2000;
 
@@ -23,33 +29,63 @@ export type KnownHeads = Map<string, string>;
 /** The part of a client that an audit needs. */
 export type Pages = Pick<EventLogClient, "replayPages">;
 
-interface Range {
-  firstEventId: string;
-  lastEventId: string;
+/** What a client has seen of the log. */
+export interface Observation {
+  /** Name of the observer, for messages. */
+  observer: string;
+  /** The last event that was covered. */
+  through: string;
+  seen: Events | Streams;
+}
+
+/** Hashes of the events after a position (null: from the beginning) that match a filter. */
+export interface Events {
+  /** Any filter except `recordKey`. */
+  filter: ReplayFilter;
+  after: string | null;
+  hashes: string[];
+}
+
+/** A listing of all streams. */
+export interface Streams {
+  streams: StreamSummary[];
+}
+
+/** The source, stream and kind of an event. Few combinations exist. */
+type Label = Pick<CommittedEvent, "source" | "stream" | "kind">;
+
+interface KnownEvent {
+  id: string;
+  hash: string;
+  label: Label;
 }
 
 export class Audit {
-  readonly history = new History();
   readonly #ledger: Ledger;
   readonly #heads: KnownHeads;
   readonly #chain = new HistoryChain();
-  /** Positions of the ledger's batches in the log. */
-  readonly #found = new Map<LedgerEntry, Range>();
-  /** Names of batches submitted by clients other than the soak's writers. */
-  readonly #ofOthers = new Set<string>();
+  readonly #model = new SequentialModel();
+  readonly #events: KnownEvent[] = [];
+  readonly #labels = new Map<string, Label>();
   /** The events in the newest batch, until it is complete. */
   #open: CommittedEvent[] = [];
   /** Number of acknowledged batches that were found. */
   #settled = 0;
-  readonly #lastOfSource = new Map<string, string>();
-  readonly #retired = new Map<string, string>();
-  /** The newest event, which the next read must return again, and the id of the preceding event. */
-  #anchor: { after: string | null; eventId: string; eventHash: string } | null = null;
 
   /** @param heads expected chain heads, to which computed ones are added. */
   constructor(ledger: Ledger, heads: KnownHeads) {
     this.#ledger = ledger;
     this.#heads = heads;
+  }
+
+  /** Number of events. */
+  get length(): number {
+    return this.#events.length;
+  }
+
+  /** The newest event; undefined if there is none. */
+  get #frontier(): string | undefined {
+    return this.#events.at(-1)?.id;
   }
 
   /**
@@ -58,13 +94,14 @@ export class Audit {
    */
   async catchUp(client: Pages, signal: AbortSignal): Promise<void> {
     const due = this.#ledger.due();
-    let anchor = this.#anchor;
-    const after = anchor?.after ?? null;
+    // The newest event, which this read must return again.
+    let anchor = this.#events.at(-1);
+    const after = this.#events.at(-2)?.id ?? null;
     for await (const { events } of client.replayPages({ after, limit: PAGE_EVENTS, signal })) {
-      if (anchor !== null) {
-        const isThere = anchor.eventHash === events.shift()?.event_hash;
-        claim(isThere, `event ${anchor.eventId} was in the log but is lost`);
-        anchor = null;
+      if (anchor !== undefined) {
+        const isThere = anchor.hash === events.shift()?.event_hash;
+        claim(isThere, `event ${anchor.id} was in the log but is lost`);
+        anchor = undefined;
       }
       this.takeAll(events);
     }
@@ -73,102 +110,146 @@ export class Audit {
 
   /** Adds the next events in the log. */
   takeAll(events: readonly CommittedEvent[]): void {
-    for (const event of events) this.#take(event);
+    const batches = loggedBatches([...this.#open, ...events], this.#frontier);
+    // The last one may continue in the next events.
+    this.#open = batches.pop()?.events ?? [];
+    for (const batch of batches) this.#take(batch);
   }
 
   /** Completes the newest batch, and checks that the log contains everything acknowledged. */
   settle({ batches, retirements }: Due): void {
-    this.#closeBatch();
-    for (const { source, retirement_event_id } of retirements) {
-      const found = this.#retired.get(source);
-      claim(
-        found === retirement_event_id,
-        `the retirement of ${source} is lost: expected ${retirement_event_id}, found ${
-          found ?? "none"
-        }`,
-      );
-    }
+    for (const batch of loggedBatches(this.#open, this.#frontier)) this.#take(batch);
+    this.#open = [];
     for (; this.#settled < batches; this.#settled++) {
       const entry = this.#ledger.acknowledged[this.#settled]!;
-      const found = this.#found.get(entry);
-      claim(found !== undefined, `${nameOf(entry)} was acknowledged, but is lost`);
-      const { firstEventId, lastEventId } = entry.receipt!;
-      const isSame = found.firstEventId === firstEventId && found.lastEventId === lastEventId;
-      const ids = `${found.firstEventId} to ${found.lastEventId}`;
-      const expected = `${firstEventId} to ${lastEventId}`;
-      claim(isSame, `${nameOf(entry)} has event ids ${ids}, not ${expected}`);
+      this.#checkReceipt(nameOf(entry), entry.mutation, entry.receipt!);
     }
-    const { lastEventId } = this.history;
-    if (lastEventId !== null) this.#heads.set(lastEventId, this.#chain.head);
+    for (const receipt of retirements) {
+      const { source } = receipt;
+      this.#checkReceipt(`the retirement of ${source}`, { kind: "retire", source }, receipt);
+    }
+    if (this.#frontier !== undefined) this.#heads.set(this.#frontier, this.#chain.head);
   }
 
   /** @throws {Violation} if a known head belongs to an event that the log does not contain. */
   checkHeads(): void {
     for (const eventId of this.#heads.keys()) {
-      const isThere = this.history.has(eventId);
+      const isThere = this.#events[this.#countThrough(eventId) - 1]?.id === eventId;
       claim(isThere, `the log does not contain event ${eventId}, whose chain head is known`);
     }
   }
 
-  #take(event: CommittedEvent): void {
-    const before = this.#open.at(-1);
-    const isSameBatch = before?.source === event.source && before.batch_id === event.batch_id;
-    if (!isSameBatch) this.#closeBatch();
+  /**
+   * Checks the observations that the log covers, and removes them. @returns how many it checked.
+   * @throws {Violation} if an observation contradicts the log.
+   */
+  check(observations: Observation[]): number {
+    const all = observations.splice(0);
+    const isCovered = ({ through }: Observation) => through <= (this.#frontier ?? "");
+    observations.push(...all.filter((observation) => !isCovered(observation)));
+    for (const { observer, through, seen } of all.filter(isCovered)) {
+      if ("streams" in seen) this.#checkStreams(observer, through, seen);
+      else this.#checkEvents(observer, through, seen);
+    }
+    return all.length - observations.length;
+  }
+
+  #checkEvents(observer: string, through: string, { filter, after, hashes }: Events): void {
+    const start = after === null ? 0 : this.#countThrough(after);
+    const isWanted = ({ label }: KnownEvent) =>
+      (["source", "stream", "kind"] as const).every((name) =>
+        filter[name] === undefined || filter[name] === label[name]
+      );
+    const expected = this.#events.slice(start, this.#countThrough(through)).filter(isWanted);
+    const length = Math.max(expected.length, hashes.length);
+    for (let place = 0; place < length; place++) {
+      const [event, hash] = [expected[place], hashes[place]];
+      if (event?.hash === hash) continue;
+      const range = `after ${after ?? "the beginning"} through ${through}`;
+      const counts = `${hashes.length} of ${expected.length} events ${range}`;
+      const difference = `position ${place} has hash ${hash}, not event ${event?.id}`;
+      throw new Violation(`${observer} saw ${counts}: ${difference}`);
+    }
+  }
+
+  #checkStreams(observer: string, through: string, { streams }: Streams): void {
+    const expected = new Map<string, StreamSummary>();
+    for (const { id, label } of this.#events.slice(0, this.#countThrough(through))) {
+      const { source, stream } = label;
+      const event_count = (expected.get(`${source}/${stream}`)?.event_count ?? 0) + 1;
+      const row = { source, stream, frontier_event_id: id, event_count };
+      expected.set(`${source}/${stream}`, row);
+    }
+    for (const row of streams) {
+      const name = `${row.source}/${row.stream}`;
+      const wanted = expected.get(name);
+      const told = `${JSON.stringify(row)}, expected ${JSON.stringify(wanted)}`;
+      claim(isDeepStrictEqual({ ...row }, wanted), `${observer} listed ${told}`);
+      expected.delete(name);
+    }
+    claim(expected.size === 0, `${observer} did not list ${[...expected.keys()].join(", ")}`);
+  }
+
+  /** Returns the number of events up to an id, inclusive. */
+  #countThrough(eventId: string): number {
+    return firstIndex(this.#events.length, (place) => this.#events[place]!.id > eventId);
+  }
+
+  #take(batch: LoggedBatch): void {
+    for (const event of batch.events) this.#add(event);
+    const mutation = this.#mutationOf(batch);
+    const answer = this.#model.answer(mutation);
+    const told = JSON.stringify(answer?.body);
+    claim(answer === null, `${nameOf(batch)} is in the log twice, or against the rules: ${told}`);
+    const { body } = this.#model.commit(mutation, batch);
+    if (mutation.kind === "append") return;
+    const { final_frontier } = batch.events[0]!.payload as Record<string, unknown>;
+    const expected = body["final_frontier"];
+    const name = `the retirement of ${mutation.source}`;
+    claim(final_frontier === expected, `${name} names ${final_frontier}, not ${expected}`);
+  }
+
+  #add(event: CommittedEvent): void {
     checkHashes(event);
-    const after = this.history.lastEventId;
-    this.history.add(event);
-    this.#anchor = { after, eventId: event.event_id, eventHash: event.event_hash };
-    this.#chain.append(event.event_hash);
-    const known = this.#heads.get(event.event_id) ?? this.#chain.head;
-    claim(known === this.#chain.head, `the chain head after event ${event.event_id} has changed`);
-    this.#open.push(event);
+    const { event_id: id, event_hash: hash, source, stream, kind } = event;
+    const name = `${source}\n${stream}\n${kind}`;
+    const label = this.#labels.get(name) ?? { source, stream, kind };
+    this.#labels.set(name, label);
+    this.#events.push({ id, hash, label });
+    this.#chain.append(hash);
+    const known = this.#heads.get(id) ?? this.#chain.head;
+    claim(known === this.#chain.head, `the chain head after event ${id} has changed`);
   }
 
-  #closeBatch(): void {
-    const [first] = this.#open;
-    if (first === undefined) return;
-    const events = this.#open;
-    this.#open = [];
-    if (first.source === "system") this.#checkRetirement(events);
-    else this.#checkBatch(events);
-    this.#lastOfSource.set(first.source, events.at(-1)!.event_id);
-  }
-
-  #checkBatch(events: CommittedEvent[]): void {
-    const { source, batch_id: batchId, event_id: firstEventId } = events[0]!;
-    const name = nameOf({ source, batchId });
-    claim(!this.#retired.has(source), `${name} was committed after its source was retired`);
-    const isAtOnce = events.every(({ observed_at }) => observed_at === events[0]!.observed_at);
-    claim(isAtOnce, `${name} has several commit times`);
+  /** Returns what committed a batch. */
+  #mutationOf(batch: LoggedBatch): Mutation {
+    const { source, batchId, events } = batch;
+    if (source === "system") {
+      const retirement: Mutation = { kind: "retire", source: events[0]!.record_key };
+      const isOne = events[0]!.kind === "source_retired" && isBatchOf(retirement, batch);
+      claim(isOne, `${nameOf(batch)} is no retirement of ${retirement.source}`);
+      return retirement;
+    }
+    const digest = digestOf(source, events.map(digested));
     const entry = this.#ledger.find(source, batchId);
     if (entry === undefined) {
       const isOfOthers = this.#ledger.mayHold(events);
-      claim(isOfOthers, `${name} is in the log, but no client submitted it`);
-      claim(!this.#ofOthers.has(name), `${name} is in the log twice, or in parts`);
-      this.#ofOthers.add(name);
-      return;
+      claim(isOfOthers, `${nameOf(batch)} is in the log, but no client submitted it`);
+      const submitted = { source, batch_id: batchId, events: markerOf(events) };
+      return { kind: "append", batch: submitted, digest };
     }
-    claim(!entry.isRefused, `${name} is in the log, but was rejected`);
-    claim(!this.#found.has(entry), `${name} is in the log twice, or in parts`);
-    const { length } = events;
-    claim(length === entry.events, `${name} has ${length} of ${entry.events} events in the log`);
-    const digest = digestOf(source, events.map(digested));
-    claim(digest === entry.digest, `${name} in the log differs from the submitted batch`);
-    this.#found.set(entry, { firstEventId, lastEventId: events.at(-1)!.event_id });
+    const isSame = digest === entry.mutation.digest;
+    const counts = `${events.length} of ${entry.events} events`;
+    claim(isSame, `${nameOf(batch)} in the log differs from the submitted batch: ${counts}`);
+    return entry.mutation;
   }
 
-  #checkRetirement(events: readonly CommittedEvent[]): void {
-    const [{ kind, record_key: source, payload, event_id }, ...others] = events as [CommittedEvent];
-    const name = `the retirement of ${source}`;
-    claim(
-      kind === "source_retired" && others.length === 0,
-      `${name} is not a single source_retired event`,
-    );
-    claim(!this.#retired.has(source), `${name} is in the log twice`);
-    const frontier = this.#lastOfSource.get(source);
-    const { final_frontier: told } = payload as { final_frontier: string };
-    claim(told === frontier, `${name} names ${told} as its last event, not ${frontier}`);
-    this.#retired.set(source, event_id);
+  #checkReceipt(name: string, mutation: Mutation, receipt: object): void {
+    const { status, body } = this.#model.answer(mutation) ?? { status: 0, body: {} };
+    claim(status === 200, `${name} was acknowledged, but is lost`);
+    const isRight = isDeepStrictEqual({ ...receipt, status: body["status"] }, body);
+    const told = `${JSON.stringify(receipt)}, not ${JSON.stringify(body)}`;
+    claim(isRight, `${name} has receipt ${told}`);
   }
 }
 
@@ -182,8 +263,6 @@ function checkHashes({ payload, event_hash, ...envelope }: CommittedEvent): void
   const { event_id, content_hash } = envelope;
   const contentHash = sha256Hex(canonicalize(payload));
   claim(contentHash === content_hash, `the payload of event ${event_id} does not match its hash`);
-  claim(
-    sha256Hex(canonicalize(envelope)) === event_hash,
-    `event ${event_id} does not match its hash`,
-  );
+  const isRight = sha256Hex(canonicalize(envelope)) === event_hash;
+  claim(isRight, `event ${event_id} does not match its hash`);
 }

@@ -24,28 +24,24 @@ export const WRITER_PAUSE_MS_MAX = 10;
 // Limits for one log. When a log reaches a limit, it is checked from the beginning and removed, and
 // the soak continues with a new log. A soak of any length thus uses bounded memory and disk space.
 
-/** Maximum number of batches. Each takes about 500 bytes of memory. */
-export const ROUND_BATCHES_MAX = 200_000;
-/** Maximum number of events. Each takes 26 bytes of memory. */
-export const ROUND_EVENTS_MAX = 2_000_000;
+/** Maximum number of batches. Each takes about a kilobyte of memory. */
+export const ROUND_BATCHES_MAX = 100_000;
+/** Maximum number of events. Each takes about 200 bytes of memory in each of two audits. */
+export const ROUND_EVENTS_MAX = 500_000;
 /** Maximum total size of payloads. A log takes up to twice that, or three times during a seal. */
 export const ROUND_PAYLOAD_BYTES_MAX = 512 * MIB;
 
 /** Size at which the service seals its tail, small enough for faults to interrupt seals. */
 export const ROTATE_BYTES = 4 * MIB;
 
-// Memory between two audits.
-
 /** An observer submits its observation after this many events. */
 export const OBSERVED_EVENTS_MAX = 10_000;
-/** Maximum number of unchecked observations. Beyond it, observers wait for the next check. */
-export const OBSERVATIONS_MAX = 20_000;
 
 // Timeouts and delays.
 
 /** Time limit for a startup or a response, far above any delay from a slow disk or a freeze. */
 export const ANSWER_TIMEOUT_MS = 300_000;
-/** Maximum delay before a client retries once the service is up. */
+/** Maximum delay before a client retries. */
 export const RETRY_MS_MAX = 250;
 /** Duration of the load between two faults. */
 export const LOAD_MS_MIN = 300;
@@ -54,9 +50,7 @@ export const LOAD_MS_MAX = 4_000;
 // The service's resources.
 
 /** Interval between samples. */
-export const SAMPLE_MS = 500;
-/** Maximum number of samples kept. At this number, every second sample is dropped. */
-export const SAMPLES_MAX = 20_000;
+export const SAMPLE_MS = 1000;
 /** Memory of a runtime with the program loaded and one second's worth of garbage. */
 const RUNTIME_BYTES = 256 * MIB;
 /** Total size of the service's caches when full. */

@@ -3,10 +3,8 @@
  * slow. Occasionally it disconnects and then follows from a different position.
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
-import type { FollowEnd, FollowEvents } from "../../src/client/wire.ts";
 import { type Random, randomInteger } from "../support/random.ts";
 import { OBSERVED_EVENTS_MAX } from "./bounds.ts";
-import { EventTrace } from "./event_trace.ts";
 import { type Load, pause } from "./load.ts";
 import { randomFilter, randomPosition } from "./reader.ts";
 import { Violation } from "./violation.ts";
@@ -31,75 +29,56 @@ export class LogFollower {
 
   /** Runs until the load ends. @throws {Violation} or any other error that occurs. */
   async run(): Promise<void> {
-    const { ending, failing } = this.#load;
+    const { ending, failing, tally } = this.#load;
     while (!ending.aborted) {
-      const stay = new AbortController();
-      const timer = setTimeout(() => stay.abort(), this.#random() * STAY_MS_MAX);
+      const over = AbortSignal.any([AbortSignal.timeout(this.#stayMs()), ending]);
       try {
-        await this.#follow(AbortSignal.any([stay.signal, ending, failing]));
+        await this.#follow(AbortSignal.any([over, failing]));
       } catch (error) {
-        if (failing.aborted || !(stay.signal.aborted || ending.aborted)) throw error;
-      } finally {
-        clearTimeout(timer);
+        if (failing.aborted || !over.aborted) throw error;
       }
-      this.#load.tally.add("follows");
+      tally.add("follows");
     }
+  }
+
+  #stayMs(): number {
+    return randomInteger(this.#random, 0, STAY_MS_MAX);
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
     const filter = randomFilter(this.#load, this.#random);
     const slownessMs = this.#random() < 0.3 ? this.#random() * SLOWNESS_MS_MAX : 0;
     const limit = randomInteger(this.#random, 1, PAGE_EVENTS_MAX);
-    const after = randomPosition(this.#load, this.#random);
-    const watch = new Watch(this.#load, this.#name, filter, after);
+    const start = randomPosition(this.#load, this.#random);
+    let [after, through, hashes] = [start, start, [] as string[]];
+    const handIn = () => {
+      if (through !== null) this.#handIn(through, { filter, after, hashes });
+      [after, hashes] = [through, []];
+    };
     try {
       const options = { ...filter, after, limit, signal };
       for await (const record of this.#load.client.followRecords(options)) {
-        if (record.type === "end") throw endedBy(this.#name, record);
-        if (record.type === "events") await watch.see(record);
+        if (record.type === "end") {
+          const { reason, detail = "no detail" } = record;
+          throw new Violation(`${this.#name} ended with ${reason}: ${detail}`);
+        }
+        if (record.type === "events") {
+          hashes.push(...record.events.map(({ event_hash }) => event_hash));
+          through = record.nextAfter;
+          this.#load.tally.add("followed", record.events.length);
+          if (hashes.length >= OBSERVED_EVENTS_MAX) handIn();
+        }
         if (slownessMs > 0) await pause(this.#load, slownessMs);
       }
     } finally {
-      await watch.handIn();
+      handIn();
     }
   }
-}
 
-function endedBy(name: string, { reason, detail }: FollowEnd): Violation {
-  return new Violation(`${name} ended with ${reason}: ${detail ?? "no detail"}`);
-}
-
-/** The observation from a follow, before it is submitted. */
-class Watch {
-  readonly #load: Load;
-  readonly #name: string;
-  readonly #filter: ReplayFilter;
-  #after: string | null;
-  #through: string | null;
-  #seen = new EventTrace();
-
-  constructor(load: Load, name: string, filter: ReplayFilter, after: string | null) {
-    this.#load = load;
-    this.#name = name;
-    this.#filter = filter;
-    this.#after = after;
-    this.#through = after;
-  }
-
-  async see({ events, nextAfter }: FollowEvents): Promise<void> {
-    for (const event of events) this.#seen.add(event);
-    this.#through = nextAfter;
-    this.#load.tally.add("followed", events.length);
-    if (this.#seen.length >= OBSERVED_EVENTS_MAX) await this.handIn();
-  }
-
-  async handIn(): Promise<void> {
-    const { observations, failing } = this.#load;
-    const [through, seen] = [this.#through, this.#seen];
-    if (through === null || failing.aborted) return;
-    const observation = { observer: this.#name, filter: this.#filter, after: this.#after };
-    await observations.add({ ...observation, through, seen }, failing);
-    this.#after = through;
-    this.#seen = new EventTrace();
+  #handIn(
+    through: string,
+    seen: { filter: ReplayFilter; after: string | null; hashes: string[] },
+  ): void {
+    this.#load.observations.push({ observer: this.#name, through, seen });
   }
 }

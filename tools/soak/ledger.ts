@@ -5,37 +5,33 @@
  * Memory is bounded because a round ends soon after `isFull` becomes true.
  */
 import { Buffer } from "node:buffer";
+import { isDeepStrictEqual } from "node:util";
 import type { Batch } from "../../src/client/event_log_client.ts";
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../src/event/types.ts";
+import type { Mutation, SubmittedBatch } from "../../tests/support/submitted.ts";
 import { ROUND_BATCHES_MAX, ROUND_EVENTS_MAX, ROUND_PAYLOAD_BYTES_MAX } from "./bounds.ts";
 import { claim } from "./violation.ts";
 
 /** The members of an event that the batch digest covers. */
-export interface DigestedEvent {
-  stream: string;
-  record_key: string;
-  kind: string;
-  content_hash: string;
-  occurred_at?: string;
-}
+export type DigestedEvent =
+  & Pick<CommittedEvent, "stream" | "record_key" | "kind" | "content_hash">
+  & Partial<Pick<CommittedEvent, "occurred_at">>;
 
 /** A submitted batch. */
 export interface LedgerEntry {
   readonly source: string;
   readonly batchId: string;
-  /** The digest that the receipt and the events in the log must match. */
-  readonly digest: string;
+  /** The batch, with its digest instead of its events. */
+  readonly mutation: Extract<Mutation, { kind: "append" }>;
   readonly events: number;
   /** Total size of the canonical payloads. */
   readonly payloadBytes: number;
-  /** The ids in the receipt; null if there is none yet. */
-  receipt: { firstEventId: string; lastEventId: string } | null;
+  /** The first receipt; null if there is none yet. */
+  receipt: Receipt | null;
   /** Whether a receipt had the status `committed`. At most one receipt may have it. */
   isCommitted: boolean;
-  /** Whether the service rejected the batch. The log must then contain none of it. */
-  isRefused: boolean;
 }
 
 /** Everything acknowledged up to some moment, which the log must contain from then on. */
@@ -62,6 +58,8 @@ export class Ledger {
    * which other clients also write. By default, no such batch is allowed.
    */
   mayHold: (events: readonly CommittedEvent[]) => boolean = () => false;
+  /** Called after each receipt. */
+  onReceipt: () => void = () => {};
   #events = 0;
   #payloadBytes = 0;
 
@@ -87,8 +85,8 @@ export class Ledger {
     return this.#entries.get(`${source} ${batchId}`);
   }
 
-  /** Must be called before a batch is first sent. */
-  submit({ source, batchId, events }: Batch): LedgerEntry {
+  /** Must be called before a batch is first sent. Batches that are rejected need not be known. */
+  submit({ source, batchId, events, precondition }: Batch): LedgerEntry {
     let payloadBytes = 0;
     const digested = events.map(({ payload, ...event }) => {
       const text = canonicalize(payload);
@@ -96,15 +94,19 @@ export class Ledger {
       return { ...event, content_hash: sha256Hex(text) };
     });
     const digest = digestOf(source, digested);
+    const batch: SubmittedBatch = { source, batch_id: batchId, events: markerOf(events) };
+    if (precondition) {
+      const { stream, expectedFrontier } = precondition;
+      batch.stream_precondition = { stream, expected_frontier: expectedFrontier };
+    }
     const entry: LedgerEntry = {
       source,
       batchId,
-      digest,
+      mutation: { kind: "append", batch, digest },
       events: events.length,
       payloadBytes,
       receipt: null,
       isCommitted: false,
-      isRefused: false,
     };
     this.#entries.set(`${source} ${batchId}`, entry);
     this.#events += entry.events;
@@ -114,44 +116,43 @@ export class Ledger {
 
   /**
    * Records a receipt.
-   * @throws {Violation} if the receipt contradicts the batch or an earlier receipt.
+   * @throws {Violation} if the receipt contradicts an earlier one.
    */
   acknowledge(entry: LedgerEntry, receipt: Receipt): void {
-    const { status, batch_digest, events, first_event_id, last_event_id } = receipt;
     const name = nameOf(entry);
-    claim(batch_digest === entry.digest, `${name} was acknowledged with a different digest`);
-    claim(events === entry.events, `${name} was acknowledged with ${events} events`);
-    claim(!entry.isRefused, `${name} was rejected, then acknowledged`);
-    claim(first_event_id <= last_event_id, `${name} was acknowledged with ids out of order`);
-    if (status === "committed") {
-      claim(!entry.isCommitted, `${name} was committed twice`);
-      entry.isCommitted = true;
-    }
+    const isCommitted = receipt.status === "committed";
+    claim(!isCommitted || !entry.isCommitted, `${name} was committed twice`);
+    entry.isCommitted ||= isCommitted;
     if (entry.receipt === null) {
-      entry.receipt = { firstEventId: first_event_id, lastEventId: last_event_id };
+      entry.receipt = receipt;
       this.acknowledged.push(entry);
-      return;
     }
-    const { firstEventId, lastEventId } = entry.receipt;
-    const isSame = firstEventId === first_event_id && lastEventId === last_event_id;
-    claim(isSame, `${name} has two receipts: ${firstEventId} and ${first_event_id}`);
-  }
-
-  /** Records that a batch was rejected. */
-  refuse(entry: LedgerEntry): void {
-    claim(entry.receipt === null, `${nameOf(entry)} was acknowledged, then rejected`);
-    entry.isRefused = true;
+    assertSame(name, entry.receipt, receipt);
+    this.onReceipt();
   }
 
   /** Records a retirement. @throws {Violation} if the receipt contradicts an earlier one. */
   retire(receipt: RetirementReceipt): void {
-    const { source, final_frontier, retirement_event_id } = receipt;
+    const { source } = receipt;
     const known = this.#retirements.get(source) ?? receipt;
-    const isSame = known.final_frontier === final_frontier &&
-      known.retirement_event_id === retirement_event_id;
-    claim(isSame, `${source} was retired twice`);
+    assertSame(source, known, receipt);
     this.#retirements.set(source, known);
+    this.onReceipt();
   }
+}
+
+/** @throws {Violation} if two receipts differ in more than their status. */
+function assertSame(name: string, first: object, second: object): void {
+  const isSame = isDeepStrictEqual({ ...first, status: "" }, { ...second, status: "" });
+  const told = `${JSON.stringify(first)} and ${JSON.stringify(second)}`;
+  claim(isSame, `${name} has two receipts: ${told}`);
+}
+
+/** Returns the first event, without its payload unless it is a lineage marker. */
+export function markerOf([first]: readonly SubmittedBatch["events"][number][]) {
+  const { stream, record_key, kind, payload } = first!;
+  const isMarker = stream === "service.source_lineage";
+  return [{ stream, record_key, kind, payload: isMarker ? payload : null }];
 }
 
 /** Returns the name of a batch, for messages. */

@@ -1,10 +1,10 @@
-/** State shared by all clients in a round, and their pauses. */
+/** State shared by all clients of a log, and their pauses. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { EventLogError } from "../../src/client/errors.ts";
+import type { Observation } from "./audit.ts";
 import { ANSWER_TIMEOUT_MS } from "./bounds.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Observations } from "./observations.ts";
 import type { Tally } from "./tally.ts";
 import type { Step } from "./workload.ts";
 
@@ -12,7 +12,8 @@ export interface Load {
   seed: number;
   client: EventLogClient;
   ledger: Ledger;
-  observations: Observations;
+  /** What the audit has not reached yet. */
+  observations: Observation[];
   tally: Tally;
   /** Actions for writers; default: all. */
   steps?: readonly Step[];
@@ -23,17 +24,36 @@ export interface Load {
 }
 
 /** Waits for `durationMs`, or until clients should end. */
-export async function pause(load: Load, durationMs: number): Promise<void> {
+export async function pause({ ending }: Load, durationMs: number): Promise<void> {
   try {
-    await delay(durationMs, undefined, { signal: load.ending });
+    await delay(durationMs, undefined, { signal: ending });
   } catch (error) {
-    if (!load.ending.aborted) throw error;
+    if (!ending.aborted) throw error;
   }
 }
 
 /** Aborts a read on a violation, or after the time limit for a response. */
 export function readSignal({ failing }: Load): AbortSignal {
   return AbortSignal.any([failing, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+}
+
+/**
+ * Runs `work`, which is aborted after `durationMs`. @returns null if it was.
+ * @throws any other error.
+ */
+export async function giveUpAfter<T>(
+  { failing, tally }: Load,
+  durationMs: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T | null> {
+  const givenUp = AbortSignal.timeout(Math.ceil(durationMs));
+  try {
+    return await work(AbortSignal.any([givenUp, failing]));
+  } catch (error) {
+    if (!givenUp.aborted || failing.aborted) throw error;
+    tally.add("aborts");
+    return null;
+  }
 }
 
 /**

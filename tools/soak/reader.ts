@@ -4,8 +4,7 @@
  */
 import type { ReplayFilter } from "../../src/client/replay.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
-import { EventTrace } from "./event_trace.ts";
-import { type Load, pause, readSignal } from "./load.ts";
+import { giveUpAfter, type Load, pause, readSignal } from "./load.ts";
 import { claim } from "./violation.ts";
 import { KINDS, makeBatch, randomOf, recordKeyOf, STREAMS } from "./workload.ts";
 
@@ -37,7 +36,7 @@ export function randomPosition(load: Load, random: Random): string | null {
   const { acknowledged } = load.ledger;
   if (acknowledged.length === 0 || random() < 0.05) return null;
   const known = random() < 0.7 ? acknowledged.slice(-RECENT_BATCHES) : acknowledged;
-  return randomItem(random, known).receipt!.firstEventId;
+  return randomItem(random, known).receipt!.first_event_id;
 }
 
 export class Reader {
@@ -73,22 +72,18 @@ export class Reader {
   }
 
   async #readPages(): Promise<void> {
-    const { client, observations, tally, failing } = this.#load;
+    const { client, observations, tally } = this.#load;
     const filter = randomFilter(this.#load, this.#random);
     const limit = randomInteger(this.#random, 1, PAGE_EVENTS_MAX);
     let pagesLeft = randomInteger(this.#random, 1, PAGES_MAX);
     let after = randomPosition(this.#load, this.#random);
     const options = { ...filter, after, limit, signal: readSignal(this.#load) };
     for await (const { events, nextAfter } of client.replayPages(options)) {
-      claim(
-        events.length <= limit,
-        `${this.#name} got ${events.length} events, more than its limit of ${limit}`,
-      );
-      const seen = new EventTrace();
-      for (const event of events) seen.add(event);
+      const { length } = events;
+      claim(length <= limit, `${this.#name} got ${length} events, its limit is ${limit}`);
       if (nextAfter === null) return;
-      const observation = { observer: this.#name, filter, after, through: nextAfter, seen };
-      await observations.add(observation, failing);
+      const seen = { filter, after, hashes: events.map(({ event_hash }) => event_hash) };
+      observations.push({ observer: this.#name, through: nextAfter, seen });
       tally.add("pages");
       after = nextAfter;
       pagesLeft -= 1;
@@ -108,39 +103,28 @@ export class Reader {
     const options = { source, recordKey, signal: readSignal(this.#load) };
     for await (const event of client.replay(options)) found.push(event.event_id);
     const [id] = found;
-    const { firstEventId, lastEventId } = receipt!;
-    const isIt = found.length === 1 && firstEventId <= id! && id! <= lastEventId;
-    claim(
-      isIt,
-      `${source}/${recordKey} was found ${found.length} times, at [${found}], expected once`,
-    );
+    const { first_event_id, last_event_id } = receipt!;
+    const isIt = found.length === 1 && first_event_id <= id! && id! <= last_event_id;
+    claim(isIt, `${source}/${recordKey} was found ${found.length} times, at [${found}]`);
     tally.add("lookups");
   }
 
   async #listStreams(): Promise<void> {
-    const { client, observations, tally, failing } = this.#load;
+    const { client, observations, tally } = this.#load;
     const { streams, snapshotThroughEventId: through } = await client.streams({
       signal: readSignal(this.#load),
     });
     if (through === null) return;
-    await observations.addListing({ observer: this.#name, through, streams }, failing);
+    observations.push({ observer: this.#name, through, seen: { streams } });
     tally.add("listings");
   }
 
   /** Disconnects before the response is complete. */
   async #readAndGiveUp(): Promise<void> {
-    const { client, tally, failing } = this.#load;
-    const givenUp = new AbortController();
-    const timer = setTimeout(() => givenUp.abort(), this.#random() * ABORT_MS_MAX);
-    try {
-      const signal = AbortSignal.any([givenUp.signal, failing]);
-      const after = randomPosition(this.#load, this.#random);
+    const { client } = this.#load;
+    const after = randomPosition(this.#load, this.#random);
+    await giveUpAfter(this.#load, this.#random() * ABORT_MS_MAX, async (signal) => {
       for await (const _ of client.replayPages({ after, limit: 10_000, signal })) break;
-    } catch (error) {
-      if (!givenUp.signal.aborted || failing.aborted) throw error;
-      tally.add("aborts");
-    } finally {
-      clearTimeout(timer);
-    }
+    });
   }
 }

@@ -5,17 +5,22 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { RuntimeName } from "../support/runtimes.ts";
 import { type Random, randomInteger } from "../support/random.ts";
+import { describeExit } from "../support/program.ts";
 import { Audit, type KnownHeads } from "./audit.ts";
-import { ANSWER_TIMEOUT_MS, type ClientCounts, LOAD_MS_MIN, SAMPLE_MS } from "./bounds.ts";
-import { runClients } from "./clients.ts";
+import {
+  ANSWER_TIMEOUT_MS,
+  type ClientCounts,
+  LOAD_MS_MAX,
+  LOAD_MS_MIN,
+  SAMPLE_MS,
+  SOAK_CLIENTS,
+} from "./bounds.ts";
+import { Clients } from "./clients.ts";
 import type { Disturbance, Scene } from "./disturbances.ts";
 import { Ledger } from "./ledger.ts";
-import type { Load } from "./load.ts";
-import { Observations } from "./observations.ts";
 import { ServedLog } from "./served_log.ts";
-import { describeExit } from "../support/program.ts";
 import type { Tally } from "./tally.ts";
-import { claim } from "./violation.ts";
+import { claim, claimInTime } from "./violation.ts";
 import type { Vitals } from "./vitals.ts";
 import { makeBatch, randomOf } from "./workload.ts";
 
@@ -31,13 +36,9 @@ export interface RoundOptions {
   runtimes: readonly RuntimeName[];
   /** Returns the next fault; null when the soak is over. */
   nextDisturbance: () => Disturbance | null;
-  clients: ClientCounts;
-  /** Maximum duration of the load between two faults. */
-  loadMsMax: number;
-  /** The round ends at this number of batches. */
-  roundBatchesMax: number;
-  /** Size at which the service seals its tail; default ROTATE_BYTES. */
-  rotateBytes?: number | undefined;
+  clients?: ClientCounts;
+  loadMsMax?: number;
+  rotateBytes?: number;
   tally: Tally;
   vitals: Vitals;
   /** Aborts the round. */
@@ -46,38 +47,33 @@ export interface RoundOptions {
 
 /** Runs one round. @throws {Violation} or any other error, whichever occurs first. */
 export async function runRound(options: RoundOptions): Promise<void> {
+  const { signal, vitals, tally } = options;
   const failing = new AbortController();
   const fail = (error: unknown) => failing.abort(error);
-  const giveUp = () => fail(options.signal.reason);
-  options.signal.addEventListener("abort", giveUp, { once: true });
+  const giveUp = () => fail(signal.reason);
+  signal.addEventListener("abort", giveUp, { once: true });
   const random = randomOf(options.seed, `round ${options.number}`);
-  const { dir, runtimes, rotateBytes, tally } = options;
-  const served = await ServedLog.create({ dir, runtimes, random, rotateBytes, onFailure: fail });
-  const stopLooking = keepLooking(served, options.vitals, fail);
-  try {
-    options.signal.throwIfAborted();
-    await new Round(options, served, random, failing).run();
-  } catch (error) {
-    // The first error is the cause. Later failures are consequences of it.
-    throw failing.signal.aborted ? failing.signal.reason : error;
-  } finally {
-    failing.abort(new Error("the round is over"));
-    stopLooking();
-    options.signal.removeEventListener("abort", giveUp);
-    await served.dispose();
-  }
-  tally.add("rounds");
-}
-
-function keepLooking(served: ServedLog, vitals: Vitals, fail: (error: unknown) => void) {
-  const timer = setInterval(() => {
+  const served = await ServedLog.create({ ...options, random, onFailure: fail });
+  const looking = setInterval(() => {
     try {
       if (served.pid !== null) vitals.look(served.pid);
     } catch (error) {
       fail(error);
     }
   }, SAMPLE_MS);
-  return () => clearInterval(timer);
+  try {
+    signal.throwIfAborted();
+    await new Round(options, served, random, failing).run();
+  } catch (error) {
+    // The first error is the cause. Later failures are consequences of it.
+    throw failing.signal.aborted ? failing.signal.reason : error;
+  } finally {
+    fail(new Error("the round is over"));
+    clearInterval(looking);
+    signal.removeEventListener("abort", giveUp);
+    await served.dispose();
+  }
+  tally.add("rounds");
 }
 
 class Round {
@@ -85,9 +81,8 @@ class Round {
   readonly #served: ServedLog;
   readonly #random: Random;
   readonly #failing: AbortController;
-  readonly #ending = new AbortController();
-  readonly #ledger: Ledger;
-  readonly #observations = new Observations();
+  readonly #ledger = new Ledger();
+  readonly #clients: Clients;
   readonly #heads: KnownHeads = new Map();
   readonly #audit: Audit;
 
@@ -96,51 +91,25 @@ class Round {
     this.#served = served;
     this.#random = random;
     this.#failing = failing;
-    this.#ledger = new Ledger(options.roundBatchesMax);
     this.#audit = new Audit(this.#ledger, this.#heads);
+    const { seed, number, tally } = options;
+    const shared = { seed, number, tally, client: served.client, ledger: this.#ledger };
+    this.#clients = new Clients(shared, failing);
   }
 
   async run(): Promise<void> {
     await this.#served.start();
-    const clients = this.#startClients();
+    this.#clients.start(this.#options.clients ?? SOAK_CLIENTS);
     // On failure, abort the clients, which would otherwise wait for a dead service.
     await this.#disturb().catch((error) => this.#failing.abort(error));
-    this.#ending.abort();
-    await this.#orHanging(clients);
-    this.#failing.signal.throwIfAborted();
+    await claimInTime(this.#clients.end(), ANSWER_TIMEOUT_MS, "a client did not end");
     await this.#checkAll();
-  }
-
-  /** @throws {Violation} if the clients do not stop. */
-  async #orHanging(clients: Promise<void>): Promise<void> {
-    const over = new AbortController();
-    const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: over.signal }).catch(() =>
-      "over"
-    );
-    const outcome = await Promise.race([clients, hanging]);
-    over.abort();
-    claim(outcome !== "hanging", `a client did not end within ${ANSWER_TIMEOUT_MS} ms`);
-  }
-
-  /** Resolves when all clients have ended. */
-  #startClients(): Promise<void> {
-    const { seed, number, clients, tally } = this.#options;
-    const load: Load = {
-      seed,
-      client: this.#served.client,
-      ledger: this.#ledger,
-      observations: this.#observations,
-      tally,
-      ending: this.#ending.signal,
-      failing: this.#failing.signal,
-    };
-    return runClients(load, number, clients, (error) => this.#failing.abort(error));
   }
 
   /** Runs until the faults end or the log reaches its maximum size. */
   async #disturb(): Promise<void> {
     const failing = this.#failing.signal;
-    const { tally, nextDisturbance, loadMsMax } = this.#options;
+    const { tally, nextDisturbance, loadMsMax = LOAD_MS_MAX } = this.#options;
     const scene: Scene = {
       served: this.#served,
       random: this.#random,
@@ -161,11 +130,11 @@ class Round {
 
   /** Audits new commits, then checks observations. */
   async #check(audit: Audit): Promise<void> {
-    const before = audit.history.length;
-    await audit.catchUp(this.#served.client, this.#failing.signal);
     const { tally } = this.#options;
-    tally.add("audited", audit.history.length - before);
-    tally.add("checked", this.#observations.check(audit.history));
+    const before = audit.length;
+    await audit.catchUp(this.#served.client, this.#failing.signal);
+    tally.add("audited", audit.length - before);
+    tally.add("checked", audit.check(this.#clients.load.observations));
   }
 
   /** Audits the whole log again from the beginning, after the clients have stopped. */
@@ -174,18 +143,16 @@ class Round {
     await this.#served.stop();
     await this.#served.start();
     await this.#check(this.#audit);
-    claim(this.#observations.length === 0, "some observations extend past the end of the log");
+    const { length: left } = this.#clients.load.observations;
+    claim(left === 0, "some observations extend past the end of the log");
     await this.#repeatSome();
     await this.#served.stop();
-    await this.#verifyChain(this.#audit.history.length);
+    await this.#verifyChain(this.#audit.length);
     await this.#served.start();
     const audit = new Audit(this.#ledger, this.#heads);
     await this.#check(audit);
     audit.checkHeads();
-    claim(
-      audit.history.length === this.#audit.history.length,
-      "the log changed while it was idle",
-    );
+    claim(audit.length === this.#audit.length, "the log changed while it was idle");
     await this.#served.stop();
   }
 

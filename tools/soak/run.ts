@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RuntimeName } from "../support/runtimes.ts";
 import { randomInteger } from "../support/random.ts";
-import { type ClientCounts, LOAD_MS_MAX, ROUND_BATCHES_MAX, SOAK_CLIENTS } from "./bounds.ts";
+import type { ClientCounts } from "./bounds.ts";
 import type { Disturbance } from "./disturbances.ts";
 import { runRound } from "./round.ts";
 import { Tally } from "./tally.ts";
@@ -30,8 +30,6 @@ export interface SoakOptions {
   clients?: ClientCounts;
   /** Maximum duration of the load between two faults; default LOAD_MS_MAX. */
   loadMsMax?: number;
-  /** Maximum number of batches in one log; default ROUND_BATCHES_MAX. */
-  roundBatchesMax?: number;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
   rotateBytes?: number;
   /** Called with each progress line. */
@@ -62,44 +60,35 @@ export class SoakError extends Error {
 
 /** @throws {SoakError} on a violation, any other failure, or an abort. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
-  const { seed, runtimes, rotateBytes, report, signal } = options;
-  const { clients = SOAK_CLIENTS, loadMsMax = LOAD_MS_MAX } = options;
-  const { roundBatchesMax = ROUND_BATCHES_MAX } = options;
+  const { report } = options;
   const [tally, vitals, startMs] = [new Tally(), new Vitals(), performance.now()];
   const elapsedMs = () => performance.now() - startMs;
   const timer = setInterval(() => {
     report(`${Math.round(elapsedMs() / 1000)} s: ${tally}; ${vitals.latest}`);
   }, PROGRESS_MS);
-  const nextDisturbance = dealFrom(options, elapsedMs);
-  const limits = { rotateBytes, loadMsMax, roundBatchesMax };
-  const shared = { seed, runtimes, clients, ...limits, tally, vitals, signal };
+  const deal = dealFrom(options, elapsedMs);
   let isOver = false;
   let summary = "";
-  const next = () => {
-    const disturbance = nextDisturbance();
+  const nextDisturbance = () => {
+    const disturbance = deal();
     isOver = disturbance === null;
     return disturbance;
   };
   try {
     for (let number = 0; !isOver; number++) {
       const dir = await mkdtemp(join(options.dir, "soak-"));
-      const round = { ...shared, number, dir, nextDisturbance: next };
-      await orSoakError(dir, () => runRound(round));
-      if (isOver) summary = await orSoakError(dir, () => vitals.conclude());
+      try {
+        await runRound({ ...options, number, dir, nextDisturbance, tally, vitals });
+        if (isOver) summary = vitals.conclude();
+      } catch (error) {
+        throw new SoakError(dir, error);
+      }
       await rm(dir, { recursive: true });
     }
   } finally {
     clearInterval(timer);
   }
   return { tally, vitals: summary, elapsedMs: elapsedMs() };
-}
-
-async function orSoakError<T>(dir: string, work: () => Promise<T> | T): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw new SoakError(dir, error);
-  }
 }
 
 /** Deals a deck in random order, reshuffled for each pass. */

@@ -1,7 +1,6 @@
 /**
  * The log under test: its directory, and the process that serves it. The process is stopped, killed
- * and restarted while clients use it. Clients wait at a gate that closes before each fault
- * and opens when the service responds again.
+ * and restarted while clients use it, which retry until the service responds again.
  */
 import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
+import { unixFetch } from "../../src/client/unix_fetch.ts";
 import type { RuntimeName } from "../support/runtimes.ts";
 import { type Random, randomItem } from "../support/random.ts";
 import { ANSWER_TIMEOUT_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./bounds.ts";
@@ -23,8 +23,8 @@ import {
   spawnServe,
   untilReady,
 } from "../support/program.ts";
-import { Gate, gatedClient } from "./gate.ts";
-import { claim, Violation } from "./violation.ts";
+import { patientClient } from "./patient_client.ts";
+import { claim, claimInTime, Violation } from "./violation.ts";
 
 /** The root of the repository. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -36,7 +36,7 @@ export interface ServedLogOptions {
   runtimes: readonly RuntimeName[];
   random: Random;
   /** Size at which the service seals its tail; default ROTATE_BYTES. */
-  rotateBytes?: number | undefined;
+  rotateBytes?: number;
   /** Called when the process exits unexpectedly. */
   onFailure: (error: Error) => void;
 }
@@ -50,8 +50,6 @@ export class ServedLog {
   #process: Serving | null = null;
   /** All running processes. */
   readonly #running = new Set<Spawned>();
-  #runtime: RuntimeName;
-  readonly #gate = new Gate();
 
   /**
    * Initializes a log. Its socket is in the system's temporary directory because socket paths must
@@ -73,8 +71,7 @@ export class ServedLog {
     this.#options = options;
     this.dir = options.dir;
     this.#socketFolder = socketFolder;
-    this.#runtime = randomItem(options.random, options.runtimes);
-    this.client = gatedClient(this.socketPath, this.#gate, RETRY_MS_MAX, {
+    this.client = patientClient(unixFetch(this.socketPath), RETRY_MS_MAX, {
       writeTimeoutMs: ANSWER_TIMEOUT_MS,
     });
   }
@@ -89,11 +86,6 @@ export class ServedLog {
     return this.#process!.output;
   }
 
-  /** The runtime of the current or most recent serving process. */
-  get runtime(): RuntimeName {
-    return this.#runtime;
-  }
-
   /** The directory with the log's files. */
   get logDir(): string {
     return join(this.dir, "data", "log");
@@ -104,7 +96,6 @@ export class ServedLog {
     const starting = this.launch();
     await this.#untilReady(starting);
     this.#process = starting;
-    this.#gate.open();
     starting.exited.then((exit) => {
       if (this.#process !== starting) return;
       this.#options.onFailure(new Violation(`serve exited unexpectedly: ${describeExit(exit)}`));
@@ -188,10 +179,9 @@ export class ServedLog {
 
   /** Returns options that run the program under a random runtime with minimal permissions. */
   #programOptions() {
-    this.#runtime = randomItem(this.#options.random, this.#options.runtimes);
     const folders = `${this.dir},${this.#socketFolder}`;
     return {
-      runtime: this.#runtime,
+      runtime: randomItem(this.#options.random, this.#options.runtimes),
       timeoutMs: null,
       permissions: [
         // A worker needs to read its module.
@@ -213,7 +203,6 @@ export class ServedLog {
   async #end(signal: "SIGTERM" | "SIGKILL"): Promise<CliExit> {
     const ending = this.#process!;
     this.#process = null;
-    this.#gate.close();
     if (!isRunning(ending)) {
       throw new Violation(`serve exited unexpectedly: ${describeExit(await ending.exited)}`);
     }
@@ -221,19 +210,12 @@ export class ServedLog {
   }
 
   async #untilReady(starting: Serving): Promise<void> {
-    const waiting = new AbortController();
-    const hanging = delay(ANSWER_TIMEOUT_MS, "hanging", { signal: waiting.signal })
-      .catch(() => "over");
-    let outcome: string | void;
     try {
-      outcome = await Promise.race([untilReady(starting), hanging]);
+      const message = "serve did not respond to its startup";
+      await claimInTime(untilReady(starting), ANSWER_TIMEOUT_MS, message);
     } catch (error) {
+      signalChild(starting.child, "SIGKILL");
       throw new Violation((error as Error).message, { cause: error });
-    } finally {
-      waiting.abort();
     }
-    if (outcome !== "hanging") return;
-    signalChild(starting.child, "SIGKILL");
-    throw new Violation(`serve did not respond within ${ANSWER_TIMEOUT_MS} ms of startup`);
   }
 }

@@ -141,3 +141,6 @@ export const STEPS = [
   "succeed" as const,
 ];
 export type Step = typeof STEPS[number];
+
+/** Excludes bulk appends, which take seconds in an emulated machine. */
+export const LIGHT_STEPS: readonly Step[] = STEPS.filter((step) => step !== "bulk");

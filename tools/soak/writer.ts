@@ -7,7 +7,7 @@ import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
 import { type Random, randomInteger, randomItem } from "../support/random.ts";
 import { WRITER_BYTES_PER_SECOND, WRITER_PAUSE_MS_MAX } from "./bounds.ts";
 import type { LedgerEntry } from "./ledger.ts";
-import { type Load, pause, refusalOf } from "./load.ts";
+import { giveUpAfter, type Load, pause, refusalOf } from "./load.ts";
 import { claim } from "./violation.ts";
 import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape, STEPS } from "./workload.ts";
 
@@ -52,7 +52,7 @@ export class Writer {
       case "again":
         return await this.#appendAgain();
       case "twin":
-        return await this.#appendTwins();
+        return await this.#append(this.#nextBatch("small"), 2);
       case "conflict":
         return await this.#appendConflict();
       case "abort":
@@ -72,9 +72,10 @@ export class Writer {
     return makeBatch(this.#load.seed, this.#source, batchIdOf(this.#batches++, shape));
   }
 
-  async #append(batch: Batch): Promise<number> {
+  /** Sends a new batch, `count` times concurrently. It must be committed once. */
+  async #append(batch: Batch, count = 1): Promise<number> {
     const entry = this.#load.ledger.submit(batch);
-    await this.#send(batch, entry);
+    await Promise.all(Array.from({ length: count }, () => this.#send(batch, entry)));
     this.#acknowledged.push(entry);
     return entry.payloadBytes;
   }
@@ -93,29 +94,24 @@ export class Writer {
     return receipt;
   }
 
+  #guarded(expectedFrontier: string | null): Batch {
+    const precondition = { stream: GUARDED_STREAM, expectedFrontier };
+    return { ...this.#nextBatch("guarded"), precondition };
+  }
+
   /** Appends a batch whose precondition holds, because no other client writes to the stream. */
   async #appendGuarded(): Promise<number> {
-    const batch: Batch = {
-      ...this.#nextBatch("guarded"),
-      precondition: { stream: GUARDED_STREAM, expectedFrontier: this.#guardedFrontier },
-    };
-    const entry = this.#load.ledger.submit(batch);
-    const receipt = await this.#send(batch, entry);
-    this.#guardedFrontier = receipt.last_event_id;
-    this.#acknowledged.push(entry);
-    return entry.payloadBytes;
+    const payloadBytes = await this.#append(this.#guarded(this.#guardedFrontier));
+    this.#guardedFrontier = this.#acknowledged.at(-1)!.receipt!.last_event_id;
+    return payloadBytes;
   }
 
   /** Sends a batch whose precondition names an event in another stream, or none. */
   async #appendMisguarded(): Promise<number> {
-    const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.firstEventId;
+    const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.first_event_id;
     const expectedFrontier = this.#guardedFrontier === null ? other : null;
     if (expectedFrontier === undefined) return 0;
-    const batch: Batch = {
-      ...this.#nextBatch("guarded"),
-      precondition: { stream: GUARDED_STREAM, expectedFrontier },
-    };
-    const error = await this.#refuse(batch, "stream_frontier_conflict");
+    const error = await this.#refuse(this.#guarded(expectedFrontier), "stream_frontier_conflict");
     const { actual_frontier: actual } = error.body as { actual_frontier: string | null };
     const told = `${this.#source}: the frontier was reported as ${actual}`;
     claim(actual === this.#guardedFrontier, `${told}, not ${this.#guardedFrontier}`);
@@ -124,10 +120,8 @@ export class Writer {
 
   /** Sends a batch that must be rejected and leave nothing in the log. */
   async #refuse(batch: Batch, code: string) {
-    const { client, ledger, tally, failing } = this.#load;
-    const entry = ledger.submit(batch);
+    const { client, tally, failing } = this.#load;
     const error = await refusalOf(client.append(batch, { signal: failing }), code);
-    ledger.refuse(entry);
     tally.add("refusals");
     return error;
   }
@@ -153,15 +147,6 @@ export class Writer {
     claim(status === "duplicate", `${batch.source}/${batch.batchId} was committed twice`);
   }
 
-  /** Sends the same batch twice concurrently. It must be committed once. */
-  async #appendTwins(): Promise<number> {
-    const batch = this.#nextBatch("small");
-    const entry = this.#load.ledger.submit(batch);
-    await Promise.all([this.#send(batch, entry), this.#send(batch, entry)]);
-    this.#acknowledged.push(entry);
-    return entry.payloadBytes;
-  }
-
   /** Sends different events under a committed batch id; they must be rejected. */
   async #appendConflict(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
@@ -173,28 +158,18 @@ export class Writer {
       kind: "upserted",
       payload: 0,
     }].slice(-1000);
-    const { client, tally, failing } = this.#load;
-    await refusalOf(client.append(batch, { signal: failing }), "batch_id_conflict");
-    tally.add("refusals");
+    await this.#refuse(batch, "batch_id_conflict");
     return entry.payloadBytes;
   }
 
   /** Aborts a request before its response, then either retries it or leaves its outcome unknown. */
   async #appendAndGiveUp(): Promise<number> {
-    const { client, ledger, tally, failing } = this.#load;
+    const { client, ledger } = this.#load;
     const batch = this.#nextBatch(randomItem(this.#random, ["single", "bulk"]));
     const entry = ledger.submit(batch);
-    const givenUp = new AbortController();
-    const timer = setTimeout(() => givenUp.abort(), this.#random() * ABORT_MS_MAX);
-    try {
-      const signal = AbortSignal.any([givenUp.signal, failing]);
+    await giveUpAfter(this.#load, this.#random() * ABORT_MS_MAX, async (signal) => {
       ledger.acknowledge(entry, await client.append(batch, { signal }));
-    } catch (error) {
-      if (!givenUp.signal.aborted || failing.aborted) throw error;
-      tally.add("aborts");
-    } finally {
-      clearTimeout(timer);
-    }
+    });
     if (this.#random() < 0.5) await this.#send(batch, entry);
     return entry.payloadBytes;
   }

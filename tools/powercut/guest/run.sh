@@ -5,7 +5,7 @@ export PATH=/bin:/usr/bin HOME=/tmp
 cd /product/tools/powercut/guest
 deployment=/disk/deployment
 config=$deployment/service.toml
-node gateway.js "$config" "$deployment/data/ground.sock" &
+node gateway.js "$deployment/data/ground.sock" &
 mkfifo /tmp/start
 LD_PRELOAD=$serve_preload node serve.js "$config" "$rotate_bytes" < /tmp/start &
 server=$!
