@@ -3,9 +3,11 @@ import { Buffer } from "node:buffer";
 import { KEY_HASHES } from "../../src/log/index/key_hash.ts";
 import { mergeIndexes } from "../../src/log/index/index_merge.ts";
 import { NO_COVERAGE } from "../../src/log/index/index_format.ts";
-import { IndexCaches, IndexReader } from "../../src/log/index/index_reader.ts";
+import { type IndexReader, runIndex } from "../../src/log/index/index_reader.ts";
+import { TableCache } from "../../src/log/index/table_cache.ts";
 import { type IndexContents, writeIndex } from "../../src/log/index/index_writer.ts";
 import type { StreamEntry } from "../../src/log/read/stream_counts.ts";
+import { SimulatedDisk } from "./simulated_disk.ts";
 import { readEntries } from "./stream_entries.ts";
 
 export interface IndexChange {
@@ -15,12 +17,8 @@ export interface IndexChange {
 }
 
 export function indexIn(bytes: Buffer, coverage: string = NO_COVERAGE): IndexReader {
-  const file = {
-    read: (into: Uint8Array, position: number) =>
-      Promise.resolve(bytes.copy(into, 0, position, position + into.length)),
-  };
-  const place = { file, start: 0, end: bytes.length };
-  return new IndexReader("index", () => Promise.resolve(place), new IndexCaches(), coverage);
+  const storage = new SimulatedDisk(new Map([["index", bytes]]));
+  return runIndex(new TableCache(storage), "index", coverage);
 }
 
 /** Reads all of an index. @throws {IndexError} if any part does not match its CRC-32. */

@@ -94,8 +94,8 @@ export async function sealPending(
 }
 
 /** Reads the lines in a row group. */
-export function readRowGroup(segment: Segment, number: number): Promise<Buffer> {
-  return segment.useRowGroup(number, (lines) => Buffer.from(lines));
+export async function readRowGroup(segment: Segment, number: number): Promise<Buffer> {
+  return Buffer.from(await segment.cachedLines(number));
 }
 
 /** The manifest entry for a segment. */

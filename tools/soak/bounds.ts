@@ -1,7 +1,7 @@
 /** All limits for the soak, with units and reasons. */
 import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { PREPARED_BYTES_MAX } from "../../src/service/batch_preparer.ts";
-import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/segment_caches.ts";
+import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/row_group_cache.ts";
 import { FILTERS_BYTES_MAX } from "../../src/log/segment/sealed_history.ts";
 import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
 

@@ -6,11 +6,9 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { firstIndex } from "../../first_index.ts";
-import { LruCache } from "../../lru_cache.ts";
 import { KeyFilter } from "../line/key_filter.ts";
 import type { StreamEntry, StreamSource } from "../read/stream_counts.ts";
-import type { FileReader } from "../storage/storage.ts";
-import { CachedReads } from "../wal/cached_reads.ts";
+import type { FileRange } from "../storage/storage.ts";
 import { ENTRY_BYTES, highWord, joined, ORDINALS_MAX } from "./entries.ts";
 import {
   CRC_BYTES,
@@ -26,92 +24,75 @@ import {
 } from "./index_format.ts";
 import { KEY_HASHES, type KeyHash } from "./key_hash.ts";
 import {
-  type ChildRow,
   decodeChildren,
   decodeStreams,
   STREAM_BLOCK_BYTES_MAX,
   type StreamBlock,
 } from "./stream_blocks.ts";
+import type { TableCache, TableFile } from "./table_cache.ts";
 
 /** `identities`: batches, streams of a source and sources. `locations`: keys, streams of any. */
 export type TableName = "identities" | "locations";
 
-/** Where an index is: bytes [start, end) of a file. */
-export interface IndexPlace {
-  file: FileReader;
-  start: number;
-  end: number;
-}
-
-interface OpenIndex extends Layout {
-  place: IndexPlace;
+/** An index whose trailer and directories were read. `start` and `end` are places in the file. */
+interface OpenIndex extends Layout, FileRange {
   /** The first word of each page. */
   directories: Record<TableName, Uint32Array>;
 }
 
-/** Memory for directories: those of 10^9 keys, or of the indexes of a thousand segments. */
-const DIRECTORIES_BYTES_MAX = 32 * 1024 * 1024;
-const OPEN_INDEX_BYTES = 1024;
-/** Maximum rows of cached stream blocks: about 8 MiB. */
-const STREAM_ROWS_MAX = 40_000;
-
-/** Caches shared by the indexes of a log, keyed by name. */
-export class IndexCaches {
-  readonly reads = new CachedReads();
-  readonly open = new LruCache<OpenIndex>(
-    DIRECTORIES_BYTES_MAX,
-    ({ directories: { identities, locations } }) =>
-      OPEN_INDEX_BYTES + identities.byteLength + locations.byteLength,
-  );
-  readonly leaves = new LruCache<readonly StreamEntry[]>(STREAM_ROWS_MAX, ({ length }) => length);
-  readonly inner = new LruCache<readonly ChildRow[]>(STREAM_ROWS_MAX, ({ length }) => length);
+/** The index of a run, which is a file of its own. @param coverage see `Trailer`. */
+export function runIndex(tables: TableCache, path: string, coverage: string): IndexReader {
+  const file = tables.file({ path });
+  const locate = async () => ({ start: 0, end: await file.size() });
+  return new IndexReader(tables, path, file, locate, coverage);
 }
 
 export class IndexReader implements StreamSource {
   /** The path of the file. */
   readonly name: string;
-  readonly #find: () => Promise<IndexPlace>;
-  readonly #caches: IndexCaches;
+  /** The segments that it must cover; see `Trailer`. */
   readonly coverage: string;
+  readonly #tables: TableCache;
+  readonly #file: TableFile;
+  readonly #locate: () => Promise<FileRange>;
   #filter: KeyFilter | null = null;
   #loading: Promise<void> | null = null;
   #loadedBytes = 0;
 
-  /**
-   * @param find locates the index.
-   * @param coverage the segments that it must cover; see `Trailer`.
-   */
+  /** @param locate returns where the index is in the file. */
   constructor(
+    tables: TableCache,
     name: string,
-    find: () => Promise<IndexPlace>,
-    caches: IndexCaches,
+    file: TableFile,
+    locate: () => Promise<FileRange>,
     coverage: string = NO_COVERAGE,
   ) {
+    this.#tables = tables;
     this.name = name;
-    this.#find = find;
-    this.#caches = caches;
+    this.#file = file;
+    this.#locate = locate;
     this.coverage = coverage;
   }
 
   /** Returns the sizes and places of the parts. @throws {IndexError} */
   open(): Promise<OpenIndex> {
-    return this.#caches.open.load(this.name, async () => {
-      const place = await this.#find();
-      const bytes = await this.#read(place, place.end - place.start - TRAILER_BYTES, TRAILER_BYTES);
-      const trailerStart = place.end - TRAILER_BYTES;
-      const decode = () => decodeTrailer(bytes, place.end - place.start);
-      const layout = this.#named(decode, `the index trailer at byte ${trailerStart} `);
+    return this.#file.parsed("index", async () => {
+      const range = await this.#locate();
+      const sizeBytes = range.end - range.start;
+      const directoriesEnd = sizeBytes - TRAILER_BYTES;
+      const bytes = await this.#read(range, directoriesEnd, TRAILER_BYTES);
+      const decode = () => decodeTrailer(bytes, sizeBytes);
+      const layout = this.#named(decode, `the index trailer at byte ${range.end - TRAILER_BYTES} `);
       const { directoriesStart, identities, directoriesCrc, coverage } = layout;
       if (coverage !== this.coverage) {
         throw new IndexError(`${this.name}: covers other segments, ${coverage}`);
       }
-      const directoriesEnd = place.end - place.start - TRAILER_BYTES;
-      const words = await this.#read(place, directoriesStart, directoriesEnd - directoriesStart);
+      const words = await this.#read(range, directoriesStart, directoriesEnd - directoriesStart);
       if (crc32(words) !== directoriesCrc) throw this.#damaged("the directory", directoriesStart);
       const all = new Uint32Array(words.buffer, words.byteOffset, words.length / 4);
       const split = pagesOf(identities);
       const directories = { identities: all.subarray(0, split), locations: all.subarray(split) };
-      return { ...layout, place, directories };
+      return { ...layout, ...range, directories };
     });
   }
 
@@ -126,10 +107,11 @@ export class IndexReader implements StreamSource {
   }
 
   /** Loads the filter into memory, once. @throws {IndexError} */
-  loadFilter({ place, filterStart, filterBytes, filterCrc }: OpenIndex): Promise<void> {
+  loadFilter(open: OpenIndex): Promise<void> {
     return this.#loading ??= (async () => {
+      const { filterStart, filterBytes, filterCrc } = open;
       this.#loadedBytes = filterBytes;
-      const filter = await this.#read(place, filterStart, filterBytes);
+      const filter = await this.#read(open, filterStart, filterBytes);
       if (crc32(filter) !== filterCrc) throw this.#damaged("the filter", filterStart);
       this.#filter = new KeyFilter(filter);
     })();
@@ -155,7 +137,7 @@ export class IndexReader implements StreamSource {
     if (first >= last) return new BigUint64Array();
     const tableStart = table === "identities" ? open.identitiesStart : open.locationsStart;
     const start = tableStart + PAGE_BYTES * first;
-    const pages = await this.#read(open.place, start, PAGE_BYTES * (last - first));
+    const pages = await this.#read(open, start, PAGE_BYTES * (last - first));
     const found: BigUint64Array[] = [];
     for (let page = first; page < last; page++) {
       const at = PAGE_BYTES * (page - first);
@@ -191,37 +173,36 @@ export class IndexReader implements StreamSource {
     from: string,
   ): AsyncGenerator<readonly StreamEntry[], void> {
     if (height === 0) {
-      const rows = await this.#block(this.#caches.leaves, block, decodeStreams);
+      const rows = await this.#block(block, decodeStreams);
       const first = firstIndex(rows.length, (place) => rows[place]!.key >= from);
       if (first < rows.length) yield first === 0 ? rows : rows.slice(first);
       return;
     }
-    const rows = await this.#block(this.#caches.inner, block, decodeChildren);
+    const rows = await this.#block(block, decodeChildren);
     const first = firstIndex(rows.length, (place) => rows[place]!.key >= from);
     for (const child of rows.slice(first)) yield* this.#walk(child, height - 1, from);
   }
 
-  #block<Rows>(
-    cache: LruCache<Rows>,
+  async #block<Row extends { key: string }>(
     { start, bytes }: StreamBlock,
-    decode: (bytes: Buffer) => Rows,
-  ): Promise<Rows> {
-    return cache.load(`${this.name} ${start}`, async () => {
-      const { place, treeBytes } = await this.open();
-      if (start + bytes > treeBytes || bytes > STREAM_BLOCK_BYTES_MAX || bytes < CRC_BYTES) {
+    decode: (bytes: Buffer) => readonly Row[],
+  ): Promise<readonly Row[]> {
+    const rows = await this.#tables.blocks.load(`${this.name} ${start}`, async () => {
+      const open = await this.open();
+      if (start + bytes > open.treeBytes || bytes > STREAM_BLOCK_BYTES_MAX || bytes < CRC_BYTES) {
         throw new IndexError(`${this.name}: invalid block of streams, ${bytes} bytes at ${start}`);
       }
-      const block = await this.#read(place, start, bytes);
+      const block = await this.#read(open, start, bytes);
       return this.#named(() => decode(block), `the block of streams at byte ${start}: `);
     });
+    return rows as readonly Row[];
   }
 
-  async #read(place: IndexPlace, start: number, sizeBytes: number): Promise<Buffer> {
+  async #read(within: FileRange, start: number, sizeBytes: number): Promise<Buffer> {
     if (start < 0) throw new IndexError(`${this.name}: too short for an index`);
     const bytes = Buffer.allocUnsafeSlow(sizeBytes);
-    const readBytes = sizeBytes === 0
-      ? 0
-      : await this.#caches.reads.read(place.file, bytes, place.start + start);
+    if (sizeBytes === 0) return bytes;
+    const readBytes = await this.#tables.reads.read(this.#file, bytes, within.start + start);
     if (readBytes !== sizeBytes) throw new IndexError(`${this.name}: the file ends too early`);
     return bytes;
   }

@@ -6,12 +6,13 @@
 import type { MergePlan, SealedHistory } from "../segment/sealed_history.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../storage/file_names.ts";
-import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
+import { removeIfThere, type Storage } from "../storage/storage.ts";
 import { mergeIndexes } from "../index/index_merge.ts";
 import { NO_COVERAGE } from "../index/index_format.ts";
+import { runIndex } from "../index/index_reader.ts";
+import { TableCache } from "../index/table_cache.ts";
 import { FileWriter } from "../segment/file_writer.ts";
-import { openSegment } from "../segment/segment_reader.ts";
-import { openIndex } from "../verify/run_check.ts";
+import { Segment } from "../segment/segment_reader.ts";
 
 /** Bytes collected for a write. */
 const WRITE_BYTES = 512 * 1024;
@@ -26,18 +27,15 @@ export async function makeIndex(
   { run, inputs }: MergePlan,
   throttle?: () => void,
 ): Promise<void> {
-  const opened: Pick<StorageFile, "close">[] = [];
+  const tables = new TableCache(storage);
+  const sources = inputs.map(({ path, ordinal, coverage }) => ({
+    index: coverage === NO_COVERAGE
+      ? new Segment({ path }, tables).index
+      : runIndex(tables, path, coverage),
+    ordinal,
+  }));
+  const file = await storage.open(INDEX_TEMPORARY_FILE, "create");
   try {
-    const sources = [];
-    for (const { path, ordinal, coverage } of inputs) {
-      const source = coverage === NO_COVERAGE
-        ? await openSegment(storage, path)
-        : await openIndex(storage, path, coverage);
-      opened.push(source);
-      sources.push({ index: source.index, ordinal });
-    }
-    const file = await storage.open(INDEX_TEMPORARY_FILE, "create");
-    opened.push(file);
     const writer = new FileWriter(file);
     await mergeIndexes(sources, run.coverage, async (bytes) => {
       writer.appendBytes(bytes);
@@ -46,7 +44,8 @@ export async function makeIndex(
     await writer.writeOut();
     await file.sync();
   } finally {
-    for (const file of opened) await file.close();
+    await file.close();
+    await tables.close();
   }
 }
 

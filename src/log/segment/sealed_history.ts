@@ -10,10 +10,11 @@ import { firstIndex } from "../../first_index.ts";
 import { sumOf } from "../../sum.ts";
 import type { EventFilter } from "../line/stored_line.ts";
 import type { MergeInput } from "../index/index_merge.ts";
-import { IndexReader, type TableName } from "../index/index_reader.ts";
+import { type IndexReader, runIndex, type TableName } from "../index/index_reader.ts";
 import { batchHash, filterHashes, type KeyHash, streamHash } from "../index/key_hash.ts";
 import { chooseRuns, mergeable, type Run, runOf } from "../index/run_plan.ts";
 import { sourceKey } from "../index/stream_blocks.ts";
+import { openListedFile, TableCache } from "../index/table_cache.ts";
 import {
   mergedStreams,
   type StreamEntry,
@@ -28,7 +29,7 @@ import type { BatchEntry } from "../wal/commit_frame.ts";
 import type { RowGroupDecoder } from "./row_group_decoder.ts";
 import type { SegmentEntry } from "./manifest.ts";
 import { findBatch, Segment } from "./segment_reader.ts";
-import { OpenFiles, openListedFile, SegmentCaches } from "./segment_caches.ts";
+import { RowGroupCache } from "./row_group_cache.ts";
 
 /** Number of files whose sizes are checked concurrently. The checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;
@@ -62,8 +63,8 @@ export interface MergePlan {
 
 export class SealedHistory {
   readonly #storage: Storage;
-  readonly #openFiles: OpenFiles;
-  readonly #caches: SegmentCaches;
+  readonly #tables: TableCache;
+  readonly #rowGroups: RowGroupCache;
   readonly #report: (line: string) => void;
   readonly #filtersBytesMax: number;
   /** Oldest first, as are the arrays below, which are replaced and never changed. */
@@ -82,10 +83,10 @@ export class SealedHistory {
     { report = () => {}, filtersBytesMax = FILTERS_BYTES_MAX, openFilesMax, decoder }:
       SealedHistoryOptions = {},
   ) {
-    this.#caches = new SegmentCaches(decoder);
+    this.#tables = new TableCache(storage, openFilesMax);
+    this.#rowGroups = new RowGroupCache(decoder);
     this.#storage = storage;
     this.#report = report;
-    this.#openFiles = new OpenFiles(storage, openFilesMax);
     this.#filtersBytesMax = filtersBytesMax;
   }
 
@@ -102,9 +103,8 @@ export class SealedHistory {
   add(entries: readonly SegmentEntry[]): void {
     const first = this.#segments.length;
     const added = entries.map((entry, place) => {
-      const file = this.#openFiles.fileOf(entry);
       const mayMatch = (filter: EventFilter) => this.#mayMatch(first + place, filter);
-      return new Segment(entry, file, this.#caches, this.#report, mayMatch);
+      return new Segment(entry, this.#tables, this.#rowGroups, this.#report, mayMatch);
     });
     this.#entries = [...this.#entries, ...entries];
     this.#segments = [...this.#segments, ...added];
@@ -175,7 +175,7 @@ export class SealedHistory {
   async removeLeftover(): Promise<void> {
     const [path, ...others] = this.#leftovers;
     this.#leftovers = others;
-    this.#openFiles.forget(path!);
+    this.#tables.forget(path!);
     await removeIfThere(this.#storage, path!);
   }
 
@@ -220,8 +220,8 @@ export class SealedHistory {
   }
 
   async close(): Promise<void> {
-    await this.#openFiles.close();
-    await this.#caches.decoder.close();
+    await this.#tables.close();
+    await this.#rowGroups.decoder.close();
   }
 
   async #openRuns(): Promise<void> {
@@ -245,10 +245,7 @@ export class SealedHistory {
   }
 
   #runPart({ level, first, count, coverage, path }: Run): Part {
-    const file = this.#openFiles.fileOf({ path });
-    const place = async () => ({ file, start: 0, end: await file.size() });
-    const index = new IndexReader(path, place, this.#caches.indexes, coverage);
-    return { level, first, count, index };
+    return { level, first, count, index: runIndex(this.#tables, path, coverage) };
   }
 
   #sourcesOf(parts: readonly Part[]): StreamSource[] {

@@ -7,58 +7,57 @@ import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { IndexError } from "../index/index_format.ts";
 import { IndexReader, type TableName } from "../index/index_reader.ts";
 import { batchHash, filterHashes, type KeyHash } from "../index/key_hash.ts";
+import { type ListedFile, TableCache, type TableFile } from "../index/table_cache.ts";
 import { LF } from "../line/line_bytes.ts";
 import { type EventFilter, firstLineAfter } from "../line/stored_line.ts";
 import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
 import type { StreamSource } from "../read/stream_counts.ts";
-import { hashFile, readRange, type Storage, type StorageFile } from "../storage/storage.ts";
+import { hashFile, readRange, type Storage } from "../storage/storage.ts";
 import { SegmentError } from "../storage/errors.ts";
 import { type ColumnValues, hexAt, isValueAt, uuidAt } from "./column_values.ts";
 import { assembleLines, type LineColumns } from "./line_assembler.ts";
 import { decodeColumns } from "./row_group_decoder.ts";
-import { type ListedFile, SegmentCaches } from "./segment_caches.ts";
+import { RowGroupCache } from "./row_group_cache.ts";
 import { readFooter, type RowGroup, type SegmentFooter } from "./segment_footer.ts";
 import { checkFacts, type EventFacts, type ExpectedSegment } from "./segment_metadata.ts";
 import { type ColumnName, columnNumber } from "./segment_schema.ts";
 import type { BatchEntry } from "../wal/commit_frame.ts";
-
-/** A segment's file, opened by the caller. */
-type SegmentFile = Pick<StorageFile, "read" | "close">;
 
 /** Reads a segment's file on demand. Methods may be called concurrently. */
 export class Segment implements SealedFile {
   readonly path: string;
   readonly lastEventId: string;
   readonly index: IndexReader;
-  readonly #listed: Required<ListedFile> & Partial<EventFacts>;
-  readonly #file: SegmentFile;
-  readonly #caches: SegmentCaches;
+  readonly #listed: Partial<EventFacts>;
+  readonly #tables: TableCache;
+  readonly #file: TableFile;
+  readonly #cache: RowGroupCache;
   readonly #report: (line: string) => void;
   readonly #mayMatch: (filter: EventFilter) => Promise<boolean> | boolean;
   #hasReported = false;
 
   /**
    * @param listed expected file size and footer metadata.
-   * @param caches caches shared by the segments in a log.
    * @param report called once if the index is damaged.
    * @param mayMatch whether the segment may have lines that pass a filter.
    */
   constructor(
-    listed: Required<ListedFile> & Partial<EventFacts>,
-    file: SegmentFile,
-    caches: SegmentCaches = new SegmentCaches(),
+    listed: ListedFile & Partial<EventFacts>,
+    tables: TableCache,
+    cache: RowGroupCache = new RowGroupCache(),
     report: (line: string) => void = () => {},
     mayMatch: (filter: EventFilter) => Promise<boolean> | boolean = () => true,
   ) {
     this.path = listed.path;
     this.lastEventId = listed.last_event_id ?? "";
     this.#listed = listed;
-    this.#file = file;
-    this.#caches = caches;
+    this.#tables = tables;
+    this.#file = tables.file(listed);
+    this.#cache = cache;
     this.#report = report;
     this.#mayMatch = mayMatch;
-    const place = async () => ({ file, ...(await this.footer()).index });
-    this.index = new IndexReader(this.path, place, caches.indexes);
+    const locate = async () => (await this.footer()).index;
+    this.index = new IndexReader(tables, this.path, this.#file, locate);
   }
 
   get streams(): StreamSource {
@@ -67,9 +66,9 @@ export class Segment implements SealedFile {
 
   /** @throws {SegmentError} if the file is not a segment or not the expected one. */
   footer(): Promise<SegmentFooter> {
-    return this.#caches.footers.load(this.path, () =>
+    return this.#file.parsed("footer", () =>
       this.#named(async () => {
-        const footer = await readFooter(this.#file, this.#listed.bytes);
+        const footer = await readFooter(this.#file, await this.#file.size());
         checkFacts(footer.metadata, this.#listed);
         return footer;
       }));
@@ -93,30 +92,28 @@ export class Segment implements SealedFile {
         if (start < lines.length) yield lines.subarray(start);
         continue;
       }
-      let end = 0;
-      let sizeBytes = Infinity;
       let reservedBytes = READ_CHUNK_BYTES;
-      while (end < sizeBytes) {
-        const taken = await this.useRowGroup(number, (lines) => {
-          const start = end === 0 && after !== undefined ? firstLineAfter(lines, after) : end;
-          const next = numbers[place + 1];
-          const isFirst = end === 0;
-          const chunkBytes = chunkEnd(lines, start) - start;
-          if (chunkBytes > reservedBytes) return chunkBytes;
-          end = start + chunkBytes;
-          sizeBytes = lines.length;
-          // While this one is sent, decode the next row group, for this page or the one after.
-          if (isFirst && next !== undefined && 2 * wanted.wantedBytes() > sizeBytes - start) {
-            this.prefetchRowGroup(next);
-          }
-          const chunk = memory.take(end - start);
-          chunk.set(lines.subarray(start, end));
-          return chunk;
-        });
-        const isTaken = typeof taken !== "number";
-        reservedBytes = isTaken ? READ_CHUNK_BYTES : taken;
-        if (isTaken) yield taken;
-        else await wanted.reserve?.(taken);
+      for (let end = 0, sizeBytes = Infinity; end < sizeBytes;) {
+        const lines = await this.cachedLines(number);
+        const start = end === 0 && after !== undefined ? firstLineAfter(lines, after) : end;
+        const chunkBytes = chunkEnd(lines, start) - start;
+        if (chunkBytes > reservedBytes) {
+          await wanted.reserve?.(reservedBytes = chunkBytes);
+          continue;
+        }
+        const next = numbers[place + 1];
+        // While this one is sent, decode the next row group, for this page or the one after.
+        if (
+          end === 0 && next !== undefined && 2 * wanted.wantedBytes() > lines.length - start
+        ) {
+          this.#cache.prefetch(this.#linesKey(next), () => this.#decode(next));
+        }
+        reservedBytes = READ_CHUNK_BYTES;
+        end = start + chunkBytes;
+        sizeBytes = lines.length;
+        const chunk = memory.take(chunkBytes);
+        chunk.set(lines.subarray(start, end));
+        yield chunk;
       }
     }
   }
@@ -136,21 +133,16 @@ export class Segment implements SealedFile {
   }
 
   /**
-   * Calls `use` with the stored lines in a row group, each with its LF, in log order. The lines are
-   * read-only and valid until `use` returns. @throws {SegmentError}
+   * Returns the stored lines in a row group, each with its LF, in log order. They are read-only,
+   * and valid in this turn of the event loop. @throws {SegmentError}
    */
-  useRowGroup<Result>(number: number, use: (lines: Buffer) => Result): Promise<Result> {
-    return this.#caches.lines.use(this.#linesKey(number), () => this.#decode(number), use);
-  }
-
-  /** Starts to decode a row group that will be used soon, unless others are being decoded. */
-  prefetchRowGroup(number: number): void {
-    this.#caches.lines.prefetch(this.#linesKey(number), () => this.#decode(number));
+  cachedLines(number: number): Promise<Buffer> {
+    return this.#cache.load(this.#linesKey(number), () => this.#decode(number));
   }
 
   /** Returns the lines in a row group, or those with a `record_key`. @throws {SegmentError} */
   readLines(number: number, recordKey?: string): Promise<Buffer> {
-    return this.#caches.lines.decodeInTurn(() => this.#decode(number, recordKey));
+    return this.#cache.decodeInTurn(() => this.#decode(number, recordKey));
   }
 
   assemble(columns: LineColumns): Promise<Buffer> {
@@ -167,8 +159,8 @@ export class Segment implements SealedFile {
     names: readonly Name[],
   ): Promise<Record<Name, ColumnValues>> {
     const rowGroup = (await this.rowGroups())[number]!;
-    const places = names.map((name) => rowGroup.columns[columnNumber(name)]!);
     return await this.#named(async () => {
+      const places = names.map((name) => rowGroup.columns[columnNumber(name)]!);
       const chunks: ArrayBuffer[] = [];
       // Neighbouring chunks are read together, since each read takes as long as decoding one.
       for (let first = 0, next = 1; first < places.length; first = next++) {
@@ -179,7 +171,8 @@ export class Segment implements SealedFile {
           chunks.push((buffer as ArrayBuffer).slice(start - offset, end - offset));
         }
       }
-      return await decodeColumns(rowGroup, names, (name) => chunks[names.indexOf(name)]!);
+      const chunkOf = (name: Name) => chunks[names.indexOf(name)]!;
+      return await decodeColumns(rowGroup, names, chunkOf);
     });
   }
 
@@ -211,8 +204,9 @@ export class Segment implements SealedFile {
     return this.#named(() => readRange(this.#file, start, end));
   }
 
+  /** Closes a segment that `openSegment()` has returned. */
   async close(): Promise<void> {
-    await this.#file.close();
+    await this.#tables.close();
   }
 
   #linesKey(number: number): string {
@@ -225,7 +219,7 @@ export class Segment implements SealedFile {
       const { start } = rowGroup.columns[0]!;
       const bytes = await readRange(this.#file, start, rowGroup.columns.at(-1)!.end);
       const request = { rowGroup, bytes: bytes.buffer as ArrayBuffer, recordKey };
-      return await this.#caches.decoder.decode(request);
+      return await this.#cache.decoder.decode(request);
     });
   }
 
@@ -234,7 +228,9 @@ export class Segment implements SealedFile {
     try {
       return await read();
     } catch (error) {
-      throw nameError(this.path, error);
+      if (!(error instanceof SegmentError)) throw error;
+      const { message, code } = error;
+      throw new SegmentError(`${this.path}: ${message}`, { cause: error, code });
     }
   }
 }
@@ -246,11 +242,6 @@ function chunkEnd(lines: Buffer, start: number): number {
   return end > start ? end : lines.indexOf(LF, start) + 1;
 }
 
-function nameError(where: string, error: unknown): unknown {
-  if (!(error instanceof SegmentError)) return error;
-  return new SegmentError(`${where}: ${error.message}`, { cause: error, code: error.code });
-}
-
 /**
  * Opens the segment at `path` and reads its footer.
  * @throws {SegmentError} if the file is not a segment or not the expected one.
@@ -260,14 +251,12 @@ export async function openSegment(
   path: string,
   expected: Partial<EventFacts> = {},
 ): Promise<Segment> {
-  const file = await storage.open(path, "read");
+  const segment = new Segment({ ...expected, path }, new TableCache(storage));
   try {
-    const listed = { ...expected, path, bytes: await file.size() };
-    const segment = new Segment(listed, file);
     await segment.footer();
     return segment;
   } catch (error) {
-    await file.close();
+    await segment.close();
     throw error;
   }
 }

@@ -2,10 +2,11 @@
 import { Buffer } from "node:buffer";
 import { mergeIndexes, type MergeInput } from "../index/index_merge.ts";
 import { IndexError } from "../index/index_format.ts";
-import { IndexCaches, IndexReader } from "../index/index_reader.ts";
+import { runIndex } from "../index/index_reader.ts";
+import { TableCache, type TableFile } from "../index/table_cache.ts";
 import type { Run } from "../index/run_plan.ts";
 import type { SealedHistory } from "../segment/sealed_history.ts";
-import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
+import { isNotFound, type Storage } from "../storage/storage.ts";
 import { VerifyFailure } from "../storage/errors.ts";
 
 /**
@@ -16,13 +17,10 @@ import { VerifyFailure } from "../storage/errors.ts";
  */
 export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory) {
   const { path, coverage } = run;
-  const opened = await openIndex(storage, path, coverage).catch((error) => {
-    if (!isNotFound(error)) throw error;
-    return null;
-  });
-  if (opened === null) return true;
-  const { index, file } = opened;
+  const tables = new TableCache(storage);
+  const file = tables.file({ path });
   try {
+    const index = runIndex(tables, path, coverage);
     await index.loadFilter(await index.open());
     if (await isSame(file, run, sealed.indexesOf(run))) return true;
     // Reading all of it finds damage; otherwise it was made from something else.
@@ -30,23 +28,16 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
     const message = `${path}: tells another story than the segments that it covers`;
     throw new VerifyFailure("idempotency_invalid", message);
   } catch (error) {
+    if (isNotFound((error as Error).cause)) return true;
     if (!(error instanceof IndexError)) throw error;
     return false;
   } finally {
-    await file.close();
+    await tables.close();
   }
 }
 
-/** Opens the index of a run on its own. */
-export async function openIndex(storage: Storage, path: string, coverage: string) {
-  const file = await storage.open(path, "read");
-  const place = async () => ({ file, start: 0, end: await file.size() });
-  const index = new IndexReader(path, place, new IndexCaches(), coverage);
-  return { index, file, close: () => file.close() };
-}
-
 /** Whether a file has the index that these inputs have together. */
-async function isSame(file: StorageFile, run: Run, inputs: MergeInput[]): Promise<boolean> {
+async function isSame(file: TableFile, run: Run, inputs: MergeInput[]): Promise<boolean> {
   let end = 0;
   let isSame = true;
   await mergeIndexes(inputs, run.coverage, async (bytes) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { OpenFiles } from "../../../src/log/segment/segment_caches.ts";
+import { TableCache } from "../../../src/log/index/table_cache.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 
 const LISTED = ["a", "b", "c", "d"].map((path) => ({ path, bytes: 1 }));
@@ -10,13 +10,13 @@ function diskOf(listed = LISTED): SimulatedDisk {
   return new SimulatedDisk(new Map(listed.map(({ path }) => [path, Buffer.from(path)])));
 }
 
-test("OpenFiles stays within its limit without closing a file during a read", async () => {
+test("TableCache stays within its limit without closing a file during a read", async () => {
   const storage = diskOf();
-  const files = new OpenFiles(storage, 2);
+  const files = new TableCache(storage, 2);
   const read = async (place: number) => {
     const into = Buffer.alloc(1);
     const listed = LISTED[place % LISTED.length]!;
-    assert.equal(await files.fileOf(listed).read(into, 0), 1);
+    assert.equal(await files.file(listed).read(into, 0), 1);
     assert.equal(into.toString(), listed.path);
   };
   for (let place = 0; place < 8; place++) {
@@ -30,12 +30,12 @@ test("OpenFiles stays within its limit without closing a file during a read", as
   assert.equal(storage.openFiles, 0);
 });
 
-test("OpenFiles retries after a failed open", async () => {
+test("TableCache retries after a failed open", async () => {
   const storage = diskOf();
-  const files = new OpenFiles(storage);
+  const files = new TableCache(storage);
   let failures = 2;
   storage.hook = ({ kind }) => kind === "open" && failures-- > 0 ? { errno: "EMFILE" } : null;
-  const read = () => files.fileOf(LISTED[0]!).read(Buffer.alloc(1), 0);
+  const read = () => files.file(LISTED[0]!).read(Buffer.alloc(1), 0);
   await assert.rejects(read(), /EMFILE/);
   await assert.rejects(read(), /EMFILE/);
   assert.equal(await read(), 1);
