@@ -98,7 +98,8 @@ export class Segment implements SealedFile {
         const start = end === 0 && after !== undefined ? firstLineAfter(lines, after) : end;
         const chunkBytes = chunkEnd(lines, start) - start;
         if (chunkBytes > reservedBytes) {
-          await wanted.reserve?.(reservedBytes = chunkBytes);
+          reservedBytes = chunkBytes;
+          await wanted.reserve?.(chunkBytes);
           continue;
         }
         const next = numbers[place + 1];
