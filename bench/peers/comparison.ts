@@ -1,12 +1,12 @@
 /**
- * The comparison table: the median of each figure, and its ratios to the best peer and to the peer
- * that does the same work.
+ * The comparison table: the median of each figure, and its ratios to the best peer, to the peer
+ * that does the same work, and to a bare server.
  */
 import { progress } from "../support/options.ts";
 import { rounded, type Row } from "../support/report.ts";
 import { median } from "../../tools/support/median.ts";
 import type { Measurement } from "./measurement.ts";
-import { type Figure, FIGURES, type Variant } from "./rows.ts";
+import { type Figure, FIGURES, type Subject, type Variant } from "./rows.ts";
 
 /** All measurements of one variant of a row, one per round. */
 export interface Series extends Pick<Variant, "row" | "subject" | "variant" | "isSameWork"> {
@@ -28,7 +28,7 @@ export async function takeTurns(variants: Variant[], rounds: number): Promise<Se
   return series;
 }
 
-/** Returns a line per measured figure: the service, best peer and same-work peer. */
+/** Returns a line per measured figure: the service, best peer, same-work peer and floor. */
 export function comparisonRows(series: Series[]): Row[] {
   return FIGURES.flatMap((figure) => {
     const all = series.filter(({ row }) => row === figure.row);
@@ -38,13 +38,14 @@ export function comparisonRows(series: Series[]): Row[] {
 
 function comparisonRow({ label, value }: Figure, series: Series[]): Row {
   const isRate = value === "eventsPerSecond";
+  const find = (name: Subject) => series.find(({ subject }) => subject === name);
   const bestOf = (peers: Series[]) => {
     const measured = peers.filter((peer) => medianOf(peer, value) !== null);
     measured.sort((a, b) => medianOf(a, value)! - medianOf(b, value)!);
     return measured.at(isRate ? -1 : 0);
   };
-  const ours = series.find(({ subject }) => subject === "ours");
-  const peers = series.filter((each) => each !== ours);
+  const [ours, floor] = [find("ours"), find("floor")];
+  const peers = series.filter((each) => each !== ours && each !== floor);
   const [best, same] = [bestOf(peers), bestOf(peers.filter(({ isSameWork }) => isSameWork))];
   const figure = (each?: Series) => cell(each, value, isRate ? 0 : 3);
   const nameOf = (each?: Series) => each === undefined ? null : `${each.subject} ${each.variant}`;
@@ -65,9 +66,13 @@ function comparisonRow({ label, value }: Figure, series: Series[]): Row {
     "same work": figure(same),
     "same by": nameOf(same),
     "x same": ratio(same),
+    "Redis": figure(find("Redis")),
+    "floor": figure(floor),
+    "x floor": ratio(floor),
     "CPU ms/1,000": cell(ours, "serverCpuMsPer1000", 2),
     "best CPU": cell(best, "serverCpuMsPer1000", 2),
     "same CPU": cell(same, "serverCpuMsPer1000", 2),
+    "floor CPU": cell(floor, "serverCpuMsPer1000", 2),
     "client %": [ours, best, same].map(clientCell).join(" / "),
   };
 }

@@ -3,7 +3,8 @@ import { BENCH_SOURCE, typicalEvents } from "../support/requests.ts";
 import { INGEST_LOADS } from "../support/workloads.ts";
 import type { LoadTimes, Measurement } from "./measurement.ts";
 
-export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum";
+/** A measured subject. A floor is a bare server. */
+export type Subject = "ours" | "Redis" | "PostgreSQL" | "DuckDB" | "sha256sum" | "floor";
 
 /** One way to do the work of a row. */
 export interface Variant {

@@ -12,7 +12,7 @@ import { appendKeyed, withDeployment } from "../support/with_deployment.ts";
 import { keyWorkload, replayWorkload } from "../support/workloads.ts";
 import { type Series, takeTurns } from "./comparison.ts";
 import { type Measurement, measureWork } from "./measurement.ts";
-import { measureWorkloads } from "./ours.ts";
+import { measureWorkloads, withServed } from "./ours.ts";
 import { runPeer } from "./peer_process.ts";
 import { fillKeyed, measureLookups, withPostgres } from "./postgres.ts";
 import { type BenchContext, PAGE_EVENTS, type Variant } from "./rows.ts";
@@ -41,7 +41,8 @@ export async function measureSealed(
   return await withDeployment({ serverRuntime, parent: context.folder }, async (deployment) => {
     const command = (name: string, count: number) => () =>
       measureWork(count, () => deployment.run([name]));
-    const served = (workload: Workload) => () => measureWorkloads([workload], deployment, context);
+    const served = (workload: Workload) => () =>
+      withServed(deployment, (server) => measureWorkloads([workload], server, context));
     let firstBatch = 0;
     const copy = async () => {
       await appendKeyed(deployment, { firstBatch, batches, batchEvents: PAGE_EVENTS });
