@@ -35,6 +35,8 @@ export interface CommandEntry {
   options: readonly OptionName[];
   /** An option or operand that must be given. */
   required?: OptionName | "DIR";
+  /** Exit statuses besides 0, 1 and 2. */
+  exits?: readonly number[];
   /** Arguments of an example, without the command's name. */
   example: string;
   /** What it does in a line, without a final period. */
@@ -111,6 +113,7 @@ const COMMAND_TABLE = {
   },
   serve: {
     options: ["config", "help"],
+    exits: [4],
     example: ON_LOG,
     summary: "Serve HTTP on the configured socket as the writer of the log, until a signal",
     description:
@@ -120,6 +123,7 @@ const COMMAND_TABLE = {
   },
   seal: {
     options: ["config", "help"],
+    exits: [4],
     example: ON_LOG,
     summary: "Move the append tail into immutable Parquet segments, while serve is stopped",
     description:
@@ -129,6 +133,7 @@ const COMMAND_TABLE = {
   },
   verify: {
     options: ["config", "chain", "help"],
+    exits: [3, 4],
     example: `${ON_LOG} --chain`,
     summary: "Verify the log without changing it, even while serve runs",
     description:
@@ -169,6 +174,7 @@ const COMMAND_TABLE = {
     operand: "DIR",
     required: "DIR",
     options: ["config", "keep", "help"],
+    exits: [4],
     example: `/backup/log ${ON_LOG} --keep 7`,
     summary: "Add a verified copy of the deployment to DIR, even while serve runs",
     description:

@@ -94,12 +94,17 @@ async function printFollowed(
   { from, skipped }: Start,
   report: (line: string) => void,
 ): Promise<void> {
+  let isInterrupted = false;
   const options = {
     ...from,
-    onReconnected: () => report("reconnected"),
+    onReconnected() {
+      isInterrupted = false;
+      report("reconnected");
+    },
     onReconnect({ reason }: { reason: unknown }) {
       const why = reason instanceof Error ? describeError(reason) : "the service has ended it";
-      report(`follow interrupted: ${why}; reconnecting`);
+      if (!isInterrupted) report(`follow interrupted: ${why}; reconnecting`);
+      isInterrupted = true;
     },
   };
   for await (const record of new Follower(transport, options, parseLines).records()) {

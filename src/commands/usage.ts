@@ -13,6 +13,7 @@ import {
   SHELLS,
 } from "./command_table.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
+import { EXIT_USAGE } from "./exit.ts";
 
 /** Line width. The indentation of a manual page adds seven columns. */
 const WIDTH = 72;
@@ -62,18 +63,22 @@ function programUsage(): string {
 }
 
 function commandUsage(command: CommandName): string {
-  const { operand, options, required, example, summary, description } = COMMANDS[command];
+  const { operand, options, required, exits = [], example, summary, description } =
+    COMMANDS[command];
   const forms = options.filter((name) => name !== "help").map((name) => {
     return name === required ? optionForm(name) : `[${optionForm(name)}]`;
   });
   if (operand !== undefined) forms.push(operand === required ? operand : `[${operand}]`);
+  const statuses = Object.entries(EXITS).filter(([status]) =>
+    Number(status) <= EXIT_USAGE || exits.includes(Number(status))
+  );
   return [
     wrap(`${summary}.`),
     wrap(description),
     wrap(["Usage:", PROGRAM, command, ...forms].join(" ")),
     section("Options", optionRows(options)),
     section("Example", `${INDENT}${PROGRAM} ${command} ${example}`),
-    section("Exit status", rows(Object.entries(EXITS))),
+    section("Exit status", rows(statuses)),
   ].join("\n\n") + "\n";
 }
 

@@ -196,8 +196,9 @@ test("tail --last 0 --follow prints what is committed from now on, across a rest
     await deployment.append("after the restart");
     await untilPrinted(following, ({ stdout }) => stdout.includes("after the restart"));
     signalChild(following.child, "SIGINT");
-    const { code, stdout } = await following.exited;
+    const { code, stdout, stderr } = await following.exited;
     assert.equal(code, 0);
+    assert.equal(stderr.match(/follow interrupted/g)?.length, 1, stderr);
     const stored = await storedLines(deployment);
     const lines = ofLines(stdout);
     assert.deepEqual(lines, stored.slice(-lines.length));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
-import { COMMAND_NAMES, OPTION_NAMES } from "../../src/commands/command_table.ts";
+import { COMMAND_NAMES, type CommandName, OPTION_NAMES } from "../../src/commands/command_table.ts";
 import { usageText } from "../../src/commands/usage.ts";
 import { runCli } from "../../tools/support/program.ts";
 
@@ -24,6 +24,13 @@ test("usageText() of verify shows its synopsis, options and an example", () => {
   assert.ok(text.includes("Usage: service verify [--config <PATH>] [--chain]\n"));
   assert.match(text, /^ +-h, --help +Print this help/m);
   assert.match(text, /^ +service verify --config .* --chain$/m);
+});
+
+test("usageText() of a command lists the exit statuses that it can have", () => {
+  const statusesOf = (name: CommandName) => usageText(name).match(/^ {2}\d(?= {2})/gm)!.map(Number);
+  assert.deepEqual(statusesOf("append"), [0, 1, 2]);
+  assert.deepEqual(statusesOf("serve"), [0, 1, 2, 4]);
+  assert.deepEqual(statusesOf("verify"), [0, 1, 2, 3, 4]);
 });
 
 for (const name of COMMAND_NAMES) {
