@@ -3,7 +3,7 @@
  * The caller holds the writer lock (runtime/file_lock.ts) from before `openLog` to after `close`.
  */
 import type { Buffer } from "node:buffer";
-import { assert } from "../assert.ts";
+import { assert, AssertionError } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
 import { sumOf } from "../sum.ts";
@@ -221,6 +221,7 @@ export class Log {
     } catch (error) {
       if (!isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
       if (this.poison !== null) throw this.poison;
+      if (error instanceof AssertionError) throw error;
       const { message } = error as Error;
       if (isTooLarge) {
         throw new StorageFullError(`${TAIL_FILE}: not rotated: ${message}`, { cause: error });

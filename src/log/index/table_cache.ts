@@ -64,7 +64,9 @@ export class TableCache {
       size: () => use(({ file }) => file.size()),
       parsed: (name, parse) =>
         use(({ parsed }) => {
-          const parsing = (parsed.get(name) ?? parse()) as ReturnType<typeof parse>;
+          const known = parsed.get(name);
+          if (known !== undefined) return known as ReturnType<typeof parse>;
+          const parsing = parse();
           parsed.set(name, parsing);
           parsing.catch(() => parsed.delete(name));
           return parsing;

@@ -1,7 +1,7 @@
 /**
- * Checks a column chunk, its CRC-32 and its pages, before `hyparquet` decodes it. Accepts only what
- * the writer produces: an optional dictionary page, then one v2 data page with a value for every
- * row. After these checks, decoding takes memory and time in proportion to the chunk's bounds.
+ * Checks the CRC-32 and the pages of a column chunk before `hyparquet` decodes it. The writer emits
+ * an optional dictionary page and one v2 data page, which has a value for each row; no other layout
+ * is accepted. After these checks, decoding takes memory and time in proportion to the bounds.
  */
 import { crc32 } from "node:zlib";
 import { SegmentError } from "../storage/errors.ts";

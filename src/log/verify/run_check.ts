@@ -21,14 +21,18 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
   const file = tables.file({ path });
   try {
     const index = runIndex(tables, path, coverage);
-    await index.loadFilter(await index.open());
+    const open = await index.open().catch((error: Error) => {
+      if (!isNotFound(error.cause)) throw error;
+      return null;
+    });
+    if (open === null) return true;
+    await index.loadFilter(open);
     if (await isSame(file, run, sealed.indexesOf(run))) return true;
     // Reading all of it finds damage; otherwise it was made from something else.
     await mergeIndexes([{ index, ordinal: 0 }], coverage, () => {});
     const message = `${path}: tells another story than the segments that it covers`;
     throw new VerifyFailure("idempotency_invalid", message);
   } catch (error) {
-    if (isNotFound((error as Error).cause)) return true;
     if (!(error instanceof IndexError)) throw error;
     return false;
   } finally {

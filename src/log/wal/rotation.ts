@@ -57,7 +57,9 @@ export async function rotateTail(
     await syncNames(storage);
     return { path, pending, tail: next };
   } catch (error) {
-    await Promise.allSettled(opened.map((file) => file.close()));
+    for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
+      if (closed.status === "rejected") (error as Error).message += `; ${closed.reason}`;
+    }
     throw error;
   }
 }
