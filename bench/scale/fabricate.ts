@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
 import { KEY_HASHES } from "../../src/log/index/key_hash.ts";
 import { writeIndex } from "../../src/log/index/index_writer.ts";
-import { type Run, runOf } from "../../src/log/index/run_plan.ts";
+import { type Run, RUN_SEGMENTS, runOf } from "../../src/log/index/run_plan.ts";
 import { sourceKey } from "../../src/log/index/stream_blocks.ts";
 import { streamKey } from "../../src/log/read/stream_counts.ts";
 import {
@@ -21,8 +21,6 @@ import { INDEX_FOLDER, MANIFEST_FILE, segmentPath } from "../../src/log/storage/
 
 const STUB_BYTES = 4096;
 const CHUNK_ENTRIES = 128 * 1024;
-const FANOUT = 8;
-const LEVELS_MAX = 5;
 
 /** An id of a time long before any real event. */
 function stubId(number: number): string {
@@ -47,8 +45,8 @@ function stubEntry(number: number, batches: number): SegmentEntry {
 function wholeRuns(segments: readonly SegmentEntry[], count: number): Run[] {
   const runs: Run[] = [];
   for (let first = 0; first < count;) {
-    let level = LEVELS_MAX;
-    while (first % FANOUT ** level !== 0 || first + FANOUT ** level > count) level -= 1;
+    const fits = (size: number) => first % size === 0 && first + size <= count;
+    const level = RUN_SEGMENTS.findLastIndex(fits);
     const run = runOf(segments, level, first);
     runs.push(run);
     first += run.count;

@@ -1,6 +1,6 @@
 /**
- * The log writer's queue. Mutations are checked one at a time, in order of arrival, against the
- * durable state; those that arrive while a commit is being synced share the next commit (group
+ * The log writer's queue. Mutations are checked in order of arrival against the durable state, which
+ * no commit changes meanwhile; those that arrive while a commit is being synced share the next commit (group
  * commit). A mutation that depends on an earlier one whose outcome is not known yet stays in the
  * queue, and those behind it that don't depend on either go ahead.
  *
@@ -23,6 +23,8 @@ import type { ChangeSignal } from "./change_signal.ts";
 import { LogState } from "./log_state.ts";
 import type { Commitment, Decision, Mutation } from "./mutation.ts";
 
+/** Number of mutations whose checks may read files concurrently. */
+const CHECKED_AT_ONCE = 64;
 /** Minimum interval between reports of a full disk. */
 const FULL_REPORT_INTERVAL_MS = 10_000;
 
@@ -98,37 +100,20 @@ export class WriterQueue {
 
   /** Commits as much of the queue as fits in one commit. */
   async #commitNext(): Promise<void> {
-    /** Facts that the mutations in this commit, and those that wait for it, will change. */
-    const unsettled = new Set<string>();
-    /** Mutations whose facts are not listed yet. A batch alone in its commit lists none. */
-    let unlisted: Queued[] = [];
+    const done = new Set<Queued>();
     const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
-    const waiting: Queued[] = [];
-    let checked = 0;
     let bytes = 0;
-    for (const queued of this.#queue) {
-      if (committing.length === COMMIT_BATCHES_MAX) break;
-      for (const { mutation } of unlisted) {
-        for (const fact of mutation.changes()) unsettled.add(fact);
+    for (const [queued, decision] of this.#checkNext()) {
+      const commitment = decision instanceof Promise ? await decision : decision;
+      if (commitment !== null) {
+        bytes += sizeOf(commitment);
+        // This mutation stays in the queue and is checked again for the next commit.
+        if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) continue;
+        committing.push({ queued, commitment });
       }
-      unlisted = [];
-      if (queued.mutation.reads.some((fact) => unsettled.has(fact))) {
-        waiting.push(queued);
-        unlisted.push(queued);
-      } else {
-        const decision = this.#decide(queued);
-        const commitment = decision instanceof Promise ? await decision : decision;
-        if (commitment !== null) {
-          bytes += commitment.batch.events.lines.length;
-          // This mutation stays in the queue and is checked again for the next commit.
-          if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) break;
-          committing.push({ queued, commitment });
-          unlisted.push(queued);
-        }
-      }
-      checked += 1;
+      done.add(queued);
     }
-    this.#queue = [...waiting, ...this.#queue.slice(checked)];
+    this.#queue = this.#queue.filter((queued) => !done.has(queued));
     if (committing.length === 0) return;
     try {
       const batches = committing.map(({ commitment }) => commitment.batch);
@@ -141,6 +126,29 @@ export class WriterQueue {
       const failure = this.#failure(error, committing.length);
       for (const { queued } of committing) queued.reject(failure);
     }
+  }
+
+  /** Starts the checks of mutations that may share the next commit. Their reads run concurrently. */
+  #checkNext(): [Queued, Maybe<Commitment<unknown> | null>][] {
+    /** Facts that the mutations in this commit, and those that wait for it, may change. */
+    const unsettled = new Set<string>();
+    /** The last mutation. Its facts are not listed yet: one alone in its commit lists none. */
+    let unlisted: Queued | null = null;
+    const checks: [Queued, Maybe<Commitment<unknown> | null>][] = [];
+    let [reading, bytes] = [0, 0];
+    for (const queued of this.#queue) {
+      const isFull = checks.length === COMMIT_BATCHES_MAX || bytes > COMMIT_BYTES_SOFT_MAX;
+      if (isFull || reading === CHECKED_AT_ONCE) break;
+      for (const fact of unlisted?.mutation.changes() ?? []) unsettled.add(fact);
+      unlisted = queued;
+      if (queued.mutation.reads.some((fact) => unsettled.has(fact))) continue;
+      const decision = this.#decide(queued);
+      if (decision instanceof Promise) reading += 1;
+      else if (decision === null) unlisted = null;
+      else bytes += sizeOf(decision);
+      checks.push([queued, decision]);
+    }
+    return checks;
   }
 
   /** Checks a mutation. Responds to it and returns null if it commits nothing. */
@@ -185,6 +193,10 @@ export class WriterQueue {
     this.#refused = 0;
     this.#fullReportDueMs = nowMs + FULL_REPORT_INTERVAL_MS;
   }
+}
+
+function sizeOf({ batch }: Commitment<unknown>): number {
+  return batch.events.lines.length;
 }
 
 function writerPoisoned(): ApiError {

@@ -175,7 +175,8 @@ test("append() with a precondition waits for a segment read, as do later batches
 
 test("append() with a precondition is the only batch to fail when a segment is unreadable", async () => {
   const { log, last } = await openSealed();
-  log.storage.hook = failNth("read", 1, { errno: "EIO" });
+  // Both batches wait for the four reads before it, of the footer and the index.
+  log.storage.hook = failNth("read", 5, { errno: "EIO" });
   const failed = assert.rejects(log.submit(expecting("2", last)), { code: "EIO" });
   const behind = log.submit(submittedBatch("shop", "3", ["returns"]));
   await failed;

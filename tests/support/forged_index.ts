@@ -14,6 +14,7 @@ export interface IndexChange {
   streams?: (entries: StreamEntry[]) => StreamEntry[];
   identities?: (entries: BigUint64Array) => BigUint64Array;
   locations?: (entries: BigUint64Array) => BigUint64Array;
+  filterBytes?: number;
 }
 
 export function indexIn(bytes: Buffer, coverage: string = NO_COVERAGE): IndexReader {
@@ -41,7 +42,7 @@ export async function rewriteIndex(
 ): Promise<Buffer> {
   const index = indexIn(bytes, coverage);
   const keep = <Value>(value: Value) => value;
-  const { streams = keep, identities = keep, locations = keep } = change;
+  const { streams = keep, identities = keep, locations = keep, filterBytes } = change;
   const { batches } = await index.open();
   return await encodeIndex({
     coverage: index.coverage,
@@ -49,5 +50,6 @@ export async function rewriteIndex(
     streams: [streams(await readEntries(index))],
     identities: [identities(await index.readEntries("identities", 0, KEY_HASHES))],
     locations: [locations(await index.readEntries("locations", 0, KEY_HASHES))],
+    filterBytes,
   });
 }

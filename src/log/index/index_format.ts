@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { CorruptLogError } from "../storage/errors.ts";
+import { FILTER_BLOCK_BYTES } from "../line/key_filter.ts";
 import { ENTRY_BYTES } from "./entries.ts";
 
 /** An index is missing, damaged, or not the expected one. The segments' rows are unaffected. */
@@ -81,7 +82,8 @@ export function decodeTrailer(bytes: Buffer, sizeBytes: number): Layout {
   const locationsStart = filterStart + filterBytes;
   const directoriesStart = locationsStart + PAGE_BYTES * pagesOf(locations);
   const directoriesBytes = DIRECTORY_ENTRY_BYTES * (pagesOf(identities) + pagesOf(locations));
-  if (directoriesStart + directoriesBytes + TRAILER_BYTES !== sizeBytes) {
+  const isWhole = filterBytes % FILTER_BLOCK_BYTES === 0;
+  if (!isWhole || directoriesStart + directoriesBytes + TRAILER_BYTES !== sizeBytes) {
     throw new IndexError(`does not account for ${sizeBytes} bytes`);
   }
   return { ...trailer, identitiesStart, filterStart, locationsStart, directoriesStart };

@@ -21,16 +21,22 @@ export interface MergeInput {
   ordinal: number;
 }
 
+interface MergeOptions {
+  /** Called after each step; may block. */
+  throttle?: (() => void) | undefined;
+  /** See `IndexContents`. */
+  filterBytes?: number;
+}
+
 /**
  * @param coverage see `Trailer`.
- * @param throttle called after each step; may block.
  * @throws {IndexError} if an input is damaged.
  */
 export async function mergeIndexes(
   inputs: readonly MergeInput[],
   coverage: string,
   write: WriteBytes,
-  throttle: () => void = () => {},
+  { throttle = () => {}, filterBytes }: MergeOptions = {},
 ): Promise<void> {
   const opened = [];
   for (const { index } of inputs) opened.push(await index.open());
@@ -40,6 +46,7 @@ export async function mergeIndexes(
     streams: streamsOf(inputs, throttle),
     identities: entriesOf(inputs, "identities", throttle),
     locations: entriesOf(inputs, "locations", throttle),
+    filterBytes,
   }, write);
 }
 

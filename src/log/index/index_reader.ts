@@ -31,6 +31,9 @@ import {
 } from "./stream_blocks.ts";
 import type { TableCache, TableFile } from "./table_cache.ts";
 
+/** Filter bytes read and checked at once, so that loading a large filter lets other clients run. */
+const FILTER_READ_BYTES = 1024 * 1024;
+
 /** `identities`: batches, streams of a source and sources. `locations`: keys, streams of any. */
 export type TableName = "identities" | "locations";
 
@@ -111,10 +114,22 @@ export class IndexReader implements StreamSource {
     return this.#loading ??= (async () => {
       const { filterStart, filterBytes, filterCrc } = open;
       this.#loadedBytes = filterBytes;
-      const filter = await this.#read(open, filterStart, filterBytes);
-      if (crc32(filter) !== filterCrc) throw this.#damaged("the filter", filterStart);
-      this.#filter = new KeyFilter(filter);
+      const filter = Buffer.allocUnsafeSlow(filterBytes);
+      let crc = 0;
+      for (let at = 0; at < filterBytes; at += FILTER_READ_BYTES) {
+        const piece = filter.subarray(at, at + FILTER_READ_BYTES);
+        await this.#readInto(piece, open, filterStart + at);
+        crc = crc32(piece, crc);
+      }
+      if (crc !== filterCrc) throw this.#damaged("the filter", filterStart);
+      if (this.#loadedBytes > 0) this.#filter = new KeyFilter(filter);
     })();
+  }
+
+  unloadFilter(): void {
+    this.#filter = null;
+    this.#loading = null;
+    this.#loadedBytes = 0;
   }
 
   /** Returns the ordinals in the entries of a key, in order. @throws {IndexError} */
@@ -201,10 +216,14 @@ export class IndexReader implements StreamSource {
   async #read(within: FileRange, start: number, sizeBytes: number): Promise<Buffer> {
     if (start < 0) throw new IndexError(`${this.name}: too short for an index`);
     const bytes = Buffer.allocUnsafeSlow(sizeBytes);
-    if (sizeBytes === 0) return bytes;
-    const readBytes = await this.#tables.reads.read(this.#file, bytes, within.start + start);
-    if (readBytes !== sizeBytes) throw new IndexError(`${this.name}: the file ends too early`);
+    if (sizeBytes > 0) await this.#readInto(bytes, within, start);
     return bytes;
+  }
+
+  async #readInto(bytes: Buffer, within: FileRange, start: number): Promise<void> {
+    const readBytes = await this.#tables.reads.read(this.#file, bytes, within.start + start);
+    if (readBytes === bytes.length) return;
+    throw new IndexError(`${this.name}: the file ends too early`);
   }
 
   #damaged(what: string, start: number): IndexError {

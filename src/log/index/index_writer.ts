@@ -30,12 +30,18 @@ export interface IndexContents {
   identities: Parts<BigUint64Array>;
   /** Sorted distinct entries of record keys, and of streams of any source. */
   locations: Parts<BigUint64Array>;
+  /** Size of the filter, in whole blocks; the default has FILTER_BITS_PER_KEY. */
+  filterBytes?: number | undefined;
 }
 
-/** With so many, 1 key in 40 that is absent passes the filter. */
-const FILTER_BITS_PER_KEY = 8;
-/** Larger filters are not made: at 33 million keys, reading a page costs less than the memory. */
-const FILTER_BYTES_MAX = 32 * 1024 * 1024;
+/**
+ * Of absent keys, 1 in 180 passes a small filter, and 1 in 30 a large one. A log has up to 21 small
+ * ones, which take little memory (Dayan et al., "Monkey", SIGMOD 2017).
+ */
+const FILTER_BITS_PER_KEY = { small: 12, large: 8 };
+const SMALL_FILTER_KEYS_MAX = 16 * 1024 * 1024;
+/** Larger filters, of more than 168 million keys, are not made: they would leave no room for others. */
+const FILTER_BYTES_MAX = 160 * 1024 * 1024;
 
 /** Receives the bytes of an index in order; they don't change afterwards. */
 export type WriteBytes = (bytes: Buffer) => Promise<void> | void;
@@ -43,7 +49,8 @@ export type WriteBytes = (bytes: Buffer) => Promise<void> | void;
 export async function writeIndex(contents: IndexContents, write: WriteBytes): Promise<void> {
   const { coverage, batches } = contents;
   const tree = await writeTree(contents.streams, write);
-  const filter = new KeyFilter(Buffer.alloc(filterBytes(batches + tree.streams)));
+  const sizeBytes = contents.filterBytes ?? defaultFilterBytes(batches + tree.streams);
+  const filter = new KeyFilter(Buffer.alloc(sizeBytes));
   const identities = new PageWriter(write);
   for await (const entries of contents.identities) {
     if (filter.bytes.length > 0) addTo(filter, entries);
@@ -65,8 +72,9 @@ export async function writeIndex(contents: IndexContents, write: WriteBytes): Pr
 }
 
 /** Returns the size of a filter over so many distinct keys; 0 if it would be too large. */
-function filterBytes(keys: number): number {
-  const blocks = Math.ceil(keys * FILTER_BITS_PER_KEY / (8 * FILTER_BLOCK_BYTES));
+function defaultFilterBytes(keys: number): number {
+  const bitsPerKey = FILTER_BITS_PER_KEY[keys > SMALL_FILTER_KEYS_MAX ? "large" : "small"];
+  const blocks = Math.ceil(keys * bitsPerKey / (8 * FILTER_BLOCK_BYTES));
   const sizeBytes = FILTER_BLOCK_BYTES * blocks;
   return sizeBytes > FILTER_BYTES_MAX ? 0 : sizeBytes;
 }
@@ -228,8 +236,8 @@ export class IndexBuilder {
     this.#rowGroup += 1;
   }
 
-  /** Returns the index. Called once, after the last event. */
-  async finish(): Promise<Buffer> {
+  /** Returns the index. Called once, after the last event. @param filterBytes see `IndexContents`. */
+  async finish(filterBytes?: number): Promise<Buffer> {
     const streams = [];
     for await (const block of mergedStreams([this.#streams], "")) streams.push(...block);
     // Where in the segment a stream is, `locations` says.
@@ -241,6 +249,7 @@ export class IndexBuilder {
       streams: [streams],
       identities: [this.#identities.sorted()],
       locations: [this.#locations.sorted()],
+      filterBytes,
     }, (bytes) => void pieces.push(bytes));
     return Buffer.concat(pieces);
   }

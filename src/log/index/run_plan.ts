@@ -1,16 +1,20 @@
 /**
- * Which run indexes a log has, and which to merge next. A run of level n covers 8^n consecutive
+ * Which run indexes a log has, and which to merge next. A run covers RUN_SEGMENTS[level] consecutive
  * segments and starts at a multiple of that number in the manifest. So each segment is in one run
- * of a level, and a log of 8^n segments has at most 7n runs. The name of an index commits to the
- * segments that it covers: one of an older copy of the log, or of another log, has another name.
+ * of a level. Once all merges are done, a log has at most seven indexes each of 1, 8 and 64
+ * segments, and one of each larger size. The name of an index commits to the segments that it
+ * covers: one of an older copy of the log, or of another log, has another name.
  */
 import { createHash } from "node:crypto";
 import { indexPath } from "../storage/file_names.ts";
 
-/** Every segment is merged once a level. With 16, a log of 4,000 segments has 35 runs, not 21. */
-const RUN_FANOUT = 8;
-/** A run of 32,768 segments. Ordinals have 16 bits. */
-const LEVELS_MAX = 5;
+/**
+ * By level. Every segment is merged once a level, so small runs grow eightfold. The filters of large
+ * runs may not fit in memory, and a lookup reads a page of each run without one, so they double.
+ * Ordinals have 16 bits.
+ */
+export const RUN_SEGMENTS: readonly number[] = //
+  [1, 8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768];
 
 /** The members of a manifest entry that a run depends on. */
 export interface RunSegment {
@@ -30,7 +34,7 @@ export interface Run {
 }
 
 export function runOf(segments: readonly RunSegment[], level: number, first: number): Run {
-  const count = RUN_FANOUT ** level;
+  const count = RUN_SEGMENTS[level]!;
   const hash = createHash("sha256");
   for (let number = first; number < first + count; number++) hash.update(segments[number]!.sha256);
   const coverage = hash.digest("hex");
@@ -50,8 +54,8 @@ export function chooseRuns(segments: readonly RunSegment[], paths: ReadonlySet<s
   const runs: Run[] = [];
   let end = 0;
   for (let first = 0; first < segments.length && paths.size > 0; first++) {
-    for (let level = LEVELS_MAX; level > 0 && first >= end; level--) {
-      const count = RUN_FANOUT ** level;
+    for (let level = RUN_SEGMENTS.length - 1; level > 0 && first >= end; level--) {
+      const count = RUN_SEGMENTS[level]!;
       if (first % count !== 0 || first + count > segments.length) continue;
       const run = runOf(segments, level, first);
       if (!paths.has(run.path)) continue;
@@ -63,16 +67,18 @@ export function chooseRuns(segments: readonly RunSegment[], paths: ReadonlySet<s
 }
 
 /**
- * Yields each eight neighbors that can be merged, lowest level first.
+ * Yields the neighbors that can be merged into a run of the next level, lowest level first.
  * @param parts the indexes in use, of level 0 for a segment's own.
  */
 export function* mergeable<Part extends Pick<Run, "level" | "first">>(
   parts: readonly Part[],
 ): Generator<readonly Part[], void> {
-  for (let level = 0; level < LEVELS_MAX; level++) {
-    for (let place = 0; place + RUN_FANOUT <= parts.length; place++) {
-      const group = parts.slice(place, place + RUN_FANOUT);
-      const isAligned = group[0]!.first % RUN_FANOUT ** (level + 1) === 0;
+  for (let level = 0; level + 1 < RUN_SEGMENTS.length; level++) {
+    const runSegments = RUN_SEGMENTS[level + 1]!;
+    const fanout = runSegments / RUN_SEGMENTS[level]!;
+    for (let place = 0; place + fanout <= parts.length; place++) {
+      const group = parts.slice(place, place + fanout);
+      const isAligned = group[0]!.first % runSegments === 0;
       if (isAligned && group.every((part) => part.level === level)) yield group;
     }
   }

@@ -40,7 +40,7 @@ export async function makeIndex(
     await mergeIndexes(sources, run.coverage, async (bytes) => {
       writer.appendBytes(bytes);
       if (writer.index >= WRITE_BYTES) await writer.writeOut();
-    }, throttle);
+    }, { throttle });
     await writer.writeOut();
     await file.sync();
   } finally {

@@ -34,8 +34,8 @@ import { RowGroupCache } from "./row_group_cache.ts";
 /** Number of files whose sizes are checked concurrently. The checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;
 
-/** Memory for filters: those of 130 million keys. Without one, a lookup reads a page. */
-export const FILTERS_BYTES_MAX: number = 128 * 1024 * 1024;
+/** Memory for filters: those of 200 million keys. Without one, a lookup reads a page. */
+export const FILTERS_BYTES_MAX: number = 192 * 1024 * 1024;
 
 export interface SealedHistoryOptions {
   /** Reports each damaged index once. */
@@ -320,15 +320,26 @@ export class SealedHistory {
     try {
       const open = await index.open();
       if (index.loadedBytes > 0) return true;
-      const { filterBytes } = open;
-      const usedBytes = sumOf(this.#parts, ({ index }) => index.loadedBytes);
-      if (filterBytes === 0 || usedBytes + filterBytes > this.#filtersBytesMax) return true;
+      if (open.filterBytes === 0 || !this.#hasRoom(open.filterBytes)) return true;
       await index.loadFilter(open);
     } catch (cause) {
       if (level > 0) throw cause;
       this.#segments[first]!.reportDamage(cause);
     }
     return index.mayHold(hash) ?? true;
+  }
+
+  /** Makes room for a filter if it must and can: any filter saves a read, so the largest goes. */
+  #hasRoom(filterBytes: number): boolean {
+    const indexes = this.#parts.map(({ index }) => index);
+    const usedBytes = sumOf(indexes, ({ loadedBytes }) => loadedBytes);
+    if (usedBytes + filterBytes <= this.#filtersBytesMax) return true;
+    const largest = indexes.reduce((one, other) =>
+      one.loadedBytes < other.loadedBytes ? other : one
+    );
+    if (largest.loadedBytes <= filterBytes) return false;
+    largest.unloadFilter();
+    return true;
   }
 
   /** Returns the segments of a part that may have a key, newest first. */

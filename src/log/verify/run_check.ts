@@ -9,6 +9,9 @@ import type { SealedHistory } from "../segment/sealed_history.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
 import { VerifyFailure } from "../storage/errors.ts";
 
+/** A filter can have 160 MiB. */
+const COMPARED_BYTES = 1024 * 1024;
+
 /**
  * @param sealed the segments, which are verified.
  * @returns false if the index is damaged, so that the writer makes it again. An index that has
@@ -26,9 +29,9 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
       return null;
     });
     if (open === null) return true;
-    await index.loadFilter(open);
-    if (await isSame(file, run, sealed.indexesOf(run))) return true;
+    if (await isSame(file, run, sealed.indexesOf(run), open)) return true;
     // Reading all of it finds damage; otherwise it was made from something else.
+    await index.loadFilter(open);
     await mergeIndexes([{ index, ordinal: 0 }], coverage, () => {});
     const message = `${path}: tells another story than the segments that it covers`;
     throw new VerifyFailure("idempotency_invalid", message);
@@ -40,15 +43,27 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
   }
 }
 
-/** Whether a file has the index that these inputs have together. */
-async function isSame(file: TableFile, run: Run, inputs: MergeInput[]): Promise<boolean> {
+/**
+ * Whether a file has the index that these inputs have together.
+ * @param filterBytes the size of its filter, which the writer was free to choose.
+ */
+async function isSame(
+  file: TableFile,
+  run: Run,
+  inputs: MergeInput[],
+  { filterBytes }: { filterBytes: number },
+): Promise<boolean> {
   let end = 0;
   let isSame = true;
-  await mergeIndexes(inputs, run.coverage, async (bytes) => {
-    const found = Buffer.alloc(bytes.length);
-    await file.read(found, end);
-    isSame &&= found.equals(bytes);
-    end += bytes.length;
-  });
+  const compare = async (bytes: Buffer) => {
+    for (let at = 0; at < bytes.length; at += COMPARED_BYTES) {
+      const expected = bytes.subarray(at, at + COMPARED_BYTES);
+      const found = Buffer.alloc(expected.length);
+      await file.read(found, end);
+      isSame &&= found.equals(expected);
+      end += expected.length;
+    }
+  };
+  await mergeIndexes(inputs, run.coverage, compare, { filterBytes });
   return isSame && end === await file.size();
 }

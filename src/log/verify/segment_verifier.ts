@@ -5,6 +5,7 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { sha256Hex } from "../../event/hash.ts";
 import { HASH_BYTES } from "../line/line_bytes.ts";
+import { decodeTrailer, IndexError, TRAILER_BYTES } from "../index/index_format.ts";
 import { IndexBuilder } from "../index/index_writer.ts";
 import {
   bytesAt,
@@ -118,7 +119,8 @@ async function checkRows(segment: Segment, history: HistoryCheck): Promise<void>
     requireSame(`first and last event of row group ${number}`, ids, [firstEventId, lastEventId]);
   }
   history.endBatch();
-  if (!(await segment.readBytes(start, end)).equals(await index.finish())) {
+  const stored = await segment.readBytes(start, end);
+  if (!stored.equals(await index.finish(filterBytesIn(stored)))) {
     throw history.failure("the index of the file does not match its rows", { eventId: null });
   }
   const ends = [rowGroups[0]!.firstEventId, rowGroups.at(-1)!.lastEventId];
@@ -128,6 +130,16 @@ async function checkRows(segment: Segment, history: HistoryCheck): Promise<void>
   function requireSame(what: string, found: unknown[], expected: unknown[]): void {
     if (`${found}` === `${expected}`) return;
     throw history.failure(what, { eventId: null, expected: `${expected}`, found: `${found}` });
+  }
+}
+
+/** Returns the size of the filter in an index, which its writer chose; undefined if it is damaged. */
+function filterBytesIn(index: Buffer): number | undefined {
+  try {
+    return decodeTrailer(index.subarray(-TRAILER_BYTES), index.length).filterBytes;
+  } catch (error) {
+    if (error instanceof IndexError) return undefined;
+    throw error;
   }
 }
 

@@ -7,8 +7,8 @@ import type { FileReader } from "../storage/storage.ts";
 
 /** Reading and searching this many cached bytes takes about a millisecond. */
 export const BLOCKING_READ_BYTES_MAX: number = 1024 * 1024;
-/** Maximum duration of a read of a few hundred KiB from the page cache. */
-const CACHED_READ_MS = 1;
+/** Maximum duration of a read from the page cache. */
+const CACHED_READ_MS = { base: 0.05, perMiB: 2 };
 /** Number of reads that are pooled after a slow one. */
 const POOLED_READS_MIN = 16;
 
@@ -29,7 +29,9 @@ export class CachedReads {
     this.#blockingBytes += into.length;
     const startMs = performance.now();
     const readBytes = await file.read(into, position, "blocking");
-    if (performance.now() - startMs > CACHED_READ_MS) this.#pooledReads = POOLED_READS_MIN;
+    const tookMs = performance.now() - startMs;
+    const { base, perMiB } = CACHED_READ_MS;
+    if (tookMs > base + perMiB * into.length / 2 ** 20) this.#pooledReads = POOLED_READS_MIN;
     return readBytes;
   }
 }

@@ -18,6 +18,7 @@ import { makeIndex, mergeNext } from "../../../src/log/sealing/index_merging.ts"
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
+import { indexIn } from "../../support/forged_index.ts";
 import { mergeAll } from "../../support/merging.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { ALL_DONE, NAMES_ONLY, SYNCED_ONLY } from "../../support/simulated_crash.ts";
@@ -140,6 +141,31 @@ test("a new batch reads nothing, and a known one only its segment", async () => 
   assert.deepEqual(await opened(() => history.findBatch("a", "a-3")), [big, "3.parquet"]);
   const files = await opened(() => linesOf(history, { recordKey: "only-40" }));
   assert.deepEqual(files.filter((path) => /^(?!7[23])\d+\./.test(path)), ["40.parquet"]);
+  await history.close();
+});
+
+test("a filter for which there is no room takes that of the largest one", async () => {
+  const tree = new Map(await MERGED);
+  const run = indexPaths(tree).at(-1)!;
+  const storage = new SimulatedDisk(tree);
+  const segment = await openSegment(storage, "73.parquet");
+  const ofSegment = (await segment.index.open()).filterBytes;
+  await segment.close();
+  const index = indexIn(Buffer.from(tree.get(run)!), /_([0-9a-f]{64})\./.exec(run)![1]!);
+  const ofRun = (await index.open()).filterBytes;
+  assert.ok(ofRun > ofSegment, `${ofRun}, ${ofSegment}`);
+  const history = new SealedHistory(storage, { filtersBytesMax: ofRun });
+  await history.open((await ENTRIES).slice(0, 64));
+  const pathsRead = async () => {
+    const before = storage.operations.length;
+    assert.equal(await history.findBatch("a", "n1"), null);
+    return new Set(storage.operations.slice(before).map(({ path }) => path));
+  };
+  await pathsRead();
+  assert.deepEqual(await pathsRead(), new Set());
+  history.add((await ENTRIES).slice(64, 65));
+  await pathsRead();
+  assert.deepEqual(await pathsRead(), new Set([run]), "the segment's filter is in memory");
   await history.close();
 });
 

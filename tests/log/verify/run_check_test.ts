@@ -55,6 +55,18 @@ test(`verifyLog() lists a damaged index as a remnant (seed ${SEED})`, async () =
   }
 });
 
+test("verifyLog() accepts a filter of any size, if it has all keys", async () => {
+  const { path, bytes } = await MERGED;
+  const coverage = /_([0-9a-f]{64})\./.exec(path)![1]!;
+  for (const filterBytes of [0, 64, 4096]) {
+    const other = await rewriteIndex(bytes, { filterBytes }, coverage);
+    assert.notEqual(other.length, bytes.length);
+    assert.deepEqual(await reportOf(path, other), FINE);
+  }
+  const broken = await rewriteIndex(bytes, { filterBytes: 40 }, coverage);
+  assert.deepEqual(await reportOf(path, broken), { ...FINE, remnants: [path] });
+});
+
 test("verifyLog() fails for an intact index that tells another story", async () => {
   const { path, bytes } = await MERGED;
   const coverage = /_([0-9a-f]{64})\./.exec(path)![1]!;
