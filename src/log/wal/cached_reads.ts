@@ -1,20 +1,24 @@
 /**
  * Reads files that are likely in the page cache, such as the tail. A blocking read of cached bytes
  * costs less than a round trip to the thread pool. After BLOCKING_READ_BYTES_MAX, one pooled read
- * lets other clients run. After a slow read, which came from disk, the next reads are pooled.
+ * lets other clients run. After slow reads, which came from disk, the next ones are pooled.
  */
 import type { FileReader } from "../storage/storage.ts";
 
 /** Reading and searching this many cached bytes takes about a millisecond. */
 export const BLOCKING_READ_BYTES_MAX: number = 1024 * 1024;
-/** Maximum duration of a read from the page cache. */
+/** Maximum duration of a read from the page cache, which is 4 us for a page, most of the time. */
 const CACHED_READ_MS = { base: 0.05, perMiB: 2 };
-/** Number of reads that are pooled after a slow one. */
-const POOLED_READS_MIN = 16;
+/** Time lost in consecutive slow reads before the next ones are pooled. */
+const LOST_MS_MAX = 0.1;
+/** Number of reads that are pooled after slow ones. */
+const POOLED_READS_MIN = 32;
 
 export class CachedReads {
   /** Bytes read on this thread since the last pooled read. */
   #blockingBytes = 0;
+  /** Time lost in slow reads since the last fast one. */
+  #lostMs = 0;
   /** Number of reads that are still to be pooled. */
   #pooledReads = 0;
 
@@ -28,10 +32,12 @@ export class CachedReads {
     }
     this.#blockingBytes += into.length;
     const startMs = performance.now();
-    const readBytes = await file.read(into, position, "blocking");
-    const tookMs = performance.now() - startMs;
-    const { base, perMiB } = CACHED_READ_MS;
-    if (tookMs > base + perMiB * into.length / 2 ** 20) this.#pooledReads = POOLED_READS_MIN;
-    return readBytes;
+    const reading = file.read(into, position, "blocking");
+    const cachedMs = CACHED_READ_MS.base + CACHED_READ_MS.perMiB * into.length / 2 ** 20;
+    // Other reads run while this one is awaited.
+    const lostMs = performance.now() - startMs - cachedMs;
+    this.#lostMs = lostMs > 0 ? this.#lostMs + lostMs : 0;
+    if (this.#lostMs > LOST_MS_MAX) this.#pooledReads = POOLED_READS_MIN;
+    return await reading;
   }
 }
