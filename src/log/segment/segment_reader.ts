@@ -12,7 +12,7 @@ import { LF } from "../line/line_bytes.ts";
 import { type EventFilter, firstLineAfter } from "../line/stored_line.ts";
 import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
 import type { StreamSource } from "../read/stream_counts.ts";
-import { hashFile, readRange, type Storage } from "../storage/storage.ts";
+import { type FileRange, hashFile, readRange, type Storage } from "../storage/storage.ts";
 import { SegmentError } from "../storage/errors.ts";
 import { type ColumnValues, hexAt, isValueAt, uuidAt } from "./column_values.ts";
 import { assembleLines, type LineColumns } from "./line_assembler.ts";
@@ -56,7 +56,9 @@ export class Segment implements SealedFile {
     this.#cache = cache;
     this.#report = report;
     this.#mayMatch = mayMatch;
-    const locate = async () => (await this.footer()).index;
+    // Kept when the file is closed: decoding a footer takes 3 ms, and a listing asks many segments.
+    let range: FileRange | null = null;
+    const locate = async () => range ??= (await this.footer()).index;
     this.index = new IndexReader(tables, this.path, this.#file, locate);
   }
 
