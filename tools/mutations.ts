@@ -34,6 +34,11 @@ const LOG_BUGS: Bugs = {
       "if (crc32(bytes.subarray(0, PAGE_CRC_START)) !== bytes.readUInt32LE(PAGE_CRC_START)) {",
       "if (bytes.length === 0) {",
     ],
+    "a coarse filter is read as a fine one": [
+      MERGED_HISTORY,
+      "new KeyFilter(filter, batches + streams)",
+      "new KeyFilter(filter)",
+    ],
     "the index of other segments is used": [
       INDEX,
       "coverage !== this.coverage",

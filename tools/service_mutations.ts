@@ -170,8 +170,13 @@ export const SERVICE_BUGS: Bugs = {
     ],
     "a batch overtakes one on which it depends and that waits": [
       [LIFECYCLE, PRECONDITION],
-      "        waiting.push(queued);\n        unlisted.push(queued);\n",
-      "        waiting.push(queued);\n",
+      "unsettled.has(fact))) continue;",
+      "unsettled.has(fact))) { unlisted = null; continue; }",
+    ],
+    "a batch overtakes one on which it depends and that is being looked up": [
+      "service/writer_queue",
+      "if (decision instanceof Promise) reading += 1;",
+      "if (decision instanceof Promise) (reading += 1) && (unlisted = null);",
     ],
     "what waits is rejected with the commit that fails": [
       PRECONDITION,

@@ -1,8 +1,8 @@
 /**
- * The log writer's queue. Mutations are checked in order of arrival against the durable state, which
- * no commit changes meanwhile; those that arrive while a commit is being synced share the next commit (group
- * commit). A mutation that depends on an earlier one whose outcome is not known yet stays in the
- * queue, and those behind it that don't depend on either go ahead.
+ * The log writer's queue. Mutations are checked in order of arrival against the durable state,
+ * which no commit changes meanwhile; those that arrive while a commit is being synced share the
+ * next commit (group commit). A mutation that depends on an earlier one whose outcome is not known
+ * yet stays in the queue, and those behind it that don't depend on either go ahead.
  *
  * Invariants:
  * - No mutation in a group reads what another one in it changes, so each decision holds whether or
@@ -128,7 +128,7 @@ export class WriterQueue {
     }
   }
 
-  /** Starts the checks of mutations that may share the next commit. Their reads run concurrently. */
+  /** Starts the checks of mutations that may share the next commit. They read concurrently. */
   #checkNext(): [Queued, Maybe<Commitment<unknown> | null>][] {
     /** Facts that the mutations in this commit, and those that wait for it, may change. */
     const unsettled = new Set<string>();

@@ -8,7 +8,8 @@ import type { EventLogService } from "../../src/service/event_log.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
-import { commitOffsets, joinPieces, tailOf } from "../support/test_log.ts";
+import { sealAll } from "../support/sealing.ts";
+import { commitOffsets, joinPieces, openTestLog, tailOf } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
 /** The outcome of a submission: the status of its receipt or the code of its error. */
@@ -96,6 +97,43 @@ test("append() checks duplicates within one turn against the outcome of the firs
   ]);
   assert.equal((await answers[1]!).first_event_id, (await answers[0]!).first_event_id);
   assert.deepEqual(await storedBatchIds(service), ["a", "b"]);
+});
+
+test("append() looks batches of one turn up in segments together, and commits in their order", async () => {
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage);
+  for (const id of ["a", "b"]) await log.append([preparedBatch(id)]);
+  await log.close();
+  await sealAll(storage, { events: 1, bytes: Infinity });
+  const { service } = await openTestService(storage);
+  const gate = gateAt("read");
+  storage.hook = gate.hook;
+  const large = { events: [{ payload: "x".repeat(COMMIT_BYTES_SOFT_MAX / 2) }] };
+  const answers = submitAll(service, [
+    preparedBatch("a"),
+    preparedBatch("1", large),
+    conflicting("b"),
+    preparedBatch("2"),
+    conflicting("2"),
+    preparedBatch("3", large),
+    preparedBatch("a"),
+    preparedBatch("4"),
+  ]);
+  await gate.reached;
+  gate.open();
+  assert.deepEqual(await outcomes(answers), [
+    "duplicate",
+    "committed",
+    "batch_id_conflict",
+    "committed",
+    "batch_id_conflict",
+    "committed",
+    "duplicate",
+    "committed",
+  ]);
+  assert.equal(commitCount(storage), 2);
+  assert.deepEqual(await storedBatchIds(service), ["a", "b", "1", "2", "3", "4"]);
+  await service.close();
 });
 
 for (const fault of [undefined, { errno: "EIO" }]) {

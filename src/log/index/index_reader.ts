@@ -112,7 +112,7 @@ export class IndexReader implements StreamSource {
   /** Loads the filter into memory, once. @throws {IndexError} */
   loadFilter(open: OpenIndex): Promise<void> {
     return this.#loading ??= (async () => {
-      const { filterStart, filterBytes, filterCrc } = open;
+      const { filterStart, filterBytes, filterCrc, batches, streams } = open;
       this.#loadedBytes = filterBytes;
       const filter = Buffer.allocUnsafeSlow(filterBytes);
       let crc = 0;
@@ -122,7 +122,7 @@ export class IndexReader implements StreamSource {
         crc = crc32(piece, crc);
       }
       if (crc !== filterCrc) throw this.#damaged("the filter", filterStart);
-      if (this.#loadedBytes > 0) this.#filter = new KeyFilter(filter);
+      if (this.#loadedBytes > 0) this.#filter = new KeyFilter(filter, batches + streams);
     })();
   }
 

@@ -30,7 +30,7 @@ export interface IndexContents {
   identities: Parts<BigUint64Array>;
   /** Sorted distinct entries of record keys, and of streams of any source. */
   locations: Parts<BigUint64Array>;
-  /** Size of the filter, in whole blocks; the default has FILTER_BITS_PER_KEY. */
+  /** Size of the filter, in whole blocks; 0 for none. The default has FILTER_BITS_PER_KEY. */
   filterBytes?: number | undefined;
 }
 
@@ -40,8 +40,8 @@ export interface IndexContents {
  */
 const FILTER_BITS_PER_KEY = { small: 12, large: 8 };
 const SMALL_FILTER_KEYS_MAX = 16 * 1024 * 1024;
-/** Larger filters, of more than 168 million keys, are not made: they would leave no room for others. */
-const FILTER_BYTES_MAX = 160 * 1024 * 1024;
+/** A larger run has fewer bits for each key: with 2, four absent keys in ten pass. */
+const FILTER_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Receives the bytes of an index in order; they don't change afterwards. */
 export type WriteBytes = (bytes: Buffer) => Promise<void> | void;
@@ -49,8 +49,11 @@ export type WriteBytes = (bytes: Buffer) => Promise<void> | void;
 export async function writeIndex(contents: IndexContents, write: WriteBytes): Promise<void> {
   const { coverage, batches } = contents;
   const tree = await writeTree(contents.streams, write);
-  const sizeBytes = contents.filterBytes ?? defaultFilterBytes(batches + tree.streams);
-  const filter = new KeyFilter(Buffer.alloc(sizeBytes));
+  const keys = batches + tree.streams;
+  const filter = new KeyFilter(
+    Buffer.alloc(contents.filterBytes ?? defaultFilterBytes(keys)),
+    keys,
+  );
   const identities = new PageWriter(write);
   for await (const entries of contents.identities) {
     if (filter.bytes.length > 0) addTo(filter, entries);
@@ -71,12 +74,11 @@ export async function writeIndex(contents: IndexContents, write: WriteBytes): Pr
   }));
 }
 
-/** Returns the size of a filter over so many distinct keys; 0 if it would be too large. */
+/** Returns the size of a filter over so many distinct keys. */
 function defaultFilterBytes(keys: number): number {
   const bitsPerKey = FILTER_BITS_PER_KEY[keys > SMALL_FILTER_KEYS_MAX ? "large" : "small"];
   const blocks = Math.ceil(keys * bitsPerKey / (8 * FILTER_BLOCK_BYTES));
-  const sizeBytes = FILTER_BLOCK_BYTES * blocks;
-  return sizeBytes > FILTER_BYTES_MAX ? 0 : sizeBytes;
+  return Math.min(FILTER_BLOCK_BYTES * blocks, FILTER_BYTES_MAX);
 }
 
 /** Adds the keys of entries. */
@@ -236,7 +238,10 @@ export class IndexBuilder {
     this.#rowGroup += 1;
   }
 
-  /** Returns the index. Called once, after the last event. @param filterBytes see `IndexContents`. */
+  /**
+   * Returns the index. Called once, after the last event.
+   * @param filterBytes see `IndexContents`.
+   */
   async finish(filterBytes?: number): Promise<Buffer> {
     const streams = [];
     for await (const block of mergedStreams([this.#streams], "")) streams.push(...block);

@@ -1,20 +1,22 @@
 /**
- * Which run indexes a log has, and which to merge next. A run covers RUN_SEGMENTS[level] consecutive
- * segments and starts at a multiple of that number in the manifest. So each segment is in one run
- * of a level. Once all merges are done, a log has at most seven indexes each of 1, 8 and 64
- * segments, and one of each larger size. The name of an index commits to the segments that it
+ * Which run indexes a log has, and which to merge next. A run covers RUN_SEGMENTS[level]
+ * consecutive segments and starts at a multiple of that number in the manifest. So each segment is
+ * in one run of a level. Once all merges are done, a log has at most seven indexes each of 1, 8 and
+ * 64 segments, and one of each larger size. The name of an index commits to the segments that it
  * covers: one of an older copy of the log, or of another log, has another name.
  */
 import { createHash } from "node:crypto";
 import { indexPath } from "../storage/file_names.ts";
 
 /**
- * By level. Every segment is merged once a level, so small runs grow eightfold. The filters of large
- * runs may not fit in memory, and a lookup reads a page of each run without one, so they double.
- * Ordinals have 16 bits.
+ * By level. Every segment is merged once a level, so small runs grow eightfold. The filters of
+ * large runs are coarse, and a lookup reads a page of each run whose filter it passes, so they
+ * double. Ordinals have 16 bits.
  */
-export const RUN_SEGMENTS: readonly number[] = //
-  [1, 8, 64, 512, 1024, 2048, 4096, 8192, 16384, 32768];
+export const RUN_SEGMENTS: readonly number[] = [
+  ...[1, 8, 64],
+  ...[512, 1024, 2048, 4096, 8192, 16384, 32768],
+];
 
 /** The members of a manifest entry that a run depends on. */
 export interface RunSegment {

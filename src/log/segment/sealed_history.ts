@@ -34,8 +34,8 @@ import { RowGroupCache } from "./row_group_cache.ts";
 /** Number of files whose sizes are checked concurrently. The checks mostly wait for I/O. */
 const CHECKED_AT_ONCE = 16;
 
-/** Memory for filters: those of 200 million keys. Without one, a lookup reads a page. */
-export const FILTERS_BYTES_MAX: number = 192 * 1024 * 1024;
+/** Memory for filters: those of a log of 10^9 batches. Without one, a lookup reads a page. */
+export const FILTERS_BYTES_MAX: number = 256 * 1024 * 1024;
 
 export interface SealedHistoryOptions {
   /** Reports each damaged index once. */

@@ -9,7 +9,7 @@ import type { SealedHistory } from "../segment/sealed_history.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
 import { VerifyFailure } from "../storage/errors.ts";
 
-/** A filter can have 160 MiB. */
+/** A filter can have 64 MiB. */
 const COMPARED_BYTES = 1024 * 1024;
 
 /**

@@ -133,7 +133,7 @@ async function checkRows(segment: Segment, history: HistoryCheck): Promise<void>
   }
 }
 
-/** Returns the size of the filter in an index, which its writer chose; undefined if it is damaged. */
+/** Returns the filter's size in an index, which its writer chose; undefined if it is damaged. */
 function filterBytesIn(index: Buffer): number | undefined {
   try {
     return decodeTrailer(index.subarray(-TRAILER_BYTES), index.length).filterBytes;

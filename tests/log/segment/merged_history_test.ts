@@ -18,7 +18,7 @@ import { makeIndex, mergeNext } from "../../../src/log/sealing/index_merging.ts"
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
-import { indexIn } from "../../support/forged_index.ts";
+import { indexIn, rewriteIndex } from "../../support/forged_index.ts";
 import { mergeAll } from "../../support/merging.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { ALL_DONE, NAMES_ONLY, SYNCED_ONLY } from "../../support/simulated_crash.ts";
@@ -65,6 +65,10 @@ const MERGED: Promise<Tree> = SEALED.then(async (sealed) => {
 
 function indexPaths(tree: Tree): string[] {
   return [...tree.keys()].filter((path) => path.startsWith(`${INDEX_FOLDER}/`)).sort();
+}
+
+function coverageIn(path: string): string {
+  return /_([0-9a-f]{64})\./.exec(path)![1]!;
 }
 
 async function streamsIn(sources: StreamSource[]): Promise<StreamEntry[]> {
@@ -144,6 +148,19 @@ test("a new batch reads nothing, and a known one only its segment", async () => 
   await history.close();
 });
 
+test("a filter with few bits for each key, or none, changes no answer", async () => {
+  const run = indexPaths(await MERGED).at(-1)!;
+  const bytes = Buffer.from((await MERGED).get(run)!);
+  for (const filterBytes of [0, 32, 64, 96]) {
+    const coarse = await rewriteIndex(bytes, { filterBytes }, coverageIn(run));
+    const storage = new SimulatedDisk(new Map(await MERGED).set(run, coarse));
+    const { history, reports } = await openHistory(storage);
+    assert.deepEqual(await answersOf(history), await RIGHT);
+    assert.deepEqual(reports, []);
+    await history.close();
+  }
+});
+
 test("a filter for which there is no room takes that of the largest one", async () => {
   const tree = new Map(await MERGED);
   const run = indexPaths(tree).at(-1)!;
@@ -151,7 +168,7 @@ test("a filter for which there is no room takes that of the largest one", async 
   const segment = await openSegment(storage, "73.parquet");
   const ofSegment = (await segment.index.open()).filterBytes;
   await segment.close();
-  const index = indexIn(Buffer.from(tree.get(run)!), /_([0-9a-f]{64})\./.exec(run)![1]!);
+  const index = indexIn(Buffer.from(tree.get(run)!), coverageIn(run));
   const ofRun = (await index.open()).filterBytes;
   assert.ok(ofRun > ofSegment, `${ofRun}, ${ofSegment}`);
   const history = new SealedHistory(storage, { filtersBytesMax: ofRun });
