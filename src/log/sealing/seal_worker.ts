@@ -15,9 +15,8 @@ answerRequests<SealRequest, MadeSegment | IndexDamage>(async (request) => {
     const throttle = startThrottle(request.task.backlog);
     return { response: await makeSegment(storage, request.task, { throttle }) };
   }
-  // Lookups are right without the index, so nothing is urgent.
   try {
-    await makeIndex(storage, request.plan, startThrottle(0));
+    await makeIndex(storage, request.plan, startThrottle(request.plan.backlog));
     return { response: null };
   } catch (error) {
     if (!(error instanceof CorruptLogError)) throw error;

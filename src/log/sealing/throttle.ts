@@ -16,7 +16,7 @@ const SLEEP_MS_MAX = 100;
 
 /**
  * Creates the throttle for a task that starts now.
- * @param backlog see `Sealer.backlog`.
+ * @param backlog see `Sealer.backlog`, or that of merges.
  * @returns a function that blocks the thread in proportion to the work since its last call.
  */
 export function startThrottle(backlog: number): () => void {

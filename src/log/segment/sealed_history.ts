@@ -46,6 +46,9 @@ export interface SealedHistoryOptions {
   decoder?: RowGroupDecoder | undefined;
 }
 
+/** Number of indexes at which merging is most urgent. Usually 10 to 25 are left. */
+const PARTS_MAX = 512;
+
 /** Consecutive segments with one index: a run, or a single segment at level 0. */
 interface Part {
   level: number;
@@ -57,6 +60,8 @@ interface Part {
 /** Indexes to merge into that of a run. Can be sent between threads. */
 export interface MergePlan {
   run: Run;
+  /** How much there is to merge, as `Sealer.backlog`. */
+  backlog: number;
   /** `ordinal` is that of an input's first segment in the run; for `coverage`, see `Trailer`. */
   inputs: { path: string; ordinal: number; coverage: string }[];
 }
@@ -190,7 +195,7 @@ export class SealedHistory {
         ordinal: number - first,
         coverage: index.coverage,
       }));
-      return { run, inputs };
+      return { run, backlog: this.#parts.length / PARTS_MAX, inputs };
     }
     return null;
   }
