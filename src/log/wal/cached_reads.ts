@@ -10,9 +10,9 @@ export const BLOCKING_READ_BYTES_MAX: number = 1024 * 1024;
 /** Maximum duration of a read from the page cache, which is 4 us for a page, most of the time. */
 const CACHED_READ_MS = { base: 0.05, perMiB: 2 };
 /** Time lost in consecutive slow reads before the next ones are pooled. */
-const LOST_MS_MAX = 0.1;
+const LOST_MS_MAX = 0.3;
 /** Number of reads that are pooled after slow ones. */
-const POOLED_READS_MIN = 32;
+const POOLED_READS_MIN = 16;
 
 export class CachedReads {
   /** Bytes read on this thread since the last pooled read. */

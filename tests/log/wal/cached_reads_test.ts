@@ -31,7 +31,7 @@ test("read() reads at most 1 MiB with blocking reads before a pooled one", async
   assert.equal(modes[0], "blocking");
 });
 
-test("read() pools the next 32 reads after a slow one", async () => {
-  const modes = await modesOf(34, 0);
-  assert.deepEqual(modes, ["blocking", ...Array(32).fill("pooled"), "blocking"]);
+test("read() pools the next 16 reads after a slow one", async () => {
+  const modes = await modesOf(18, 0);
+  assert.deepEqual(modes, ["blocking", ...Array(16).fill("pooled"), "blocking"]);
 });
