@@ -79,6 +79,8 @@ export class Sealer {
   readonly #merges: BackgroundJobs;
   #manifest: Manifest;
   #nextSeal = Promise.withResolvers<void>();
+  /** The last event when the last segment was begun. */
+  #lastAppended: string | null | undefined;
 
   constructor(storage: OwnedStorage, files: LogFiles, manifest: Manifest, options: SealerOptions) {
     this.#storage = storage;
@@ -208,7 +210,7 @@ export class Sealer {
         startBytes,
         endBytes: file.endBytes,
         previousHead: last()?.head ?? GENESIS_HEAD_HEX,
-        backlog: this.backlog,
+        backlog: this.#urgency(),
       });
       const path = segmentPath(facts);
       await this.#storage.rename(SEGMENT_TEMPORARY_FILE, path);
@@ -217,6 +219,14 @@ export class Sealer {
     }
     await this.#storage.syncFolder(SEGMENTS_FOLDER);
     return segments;
+  }
+
+  /** Sealing is unthrottled while nothing is appended, so that a backlog goes soon. */
+  #urgency(): number {
+    const { lastEventId } = this.#files.tail;
+    const isIdle = lastEventId === this.#lastAppended;
+    this.#lastAppended = lastEventId;
+    return isIdle ? 1 : this.backlog;
   }
 
   /** Removes the temporary files from a failed seal, since the next seal needs their names. */

@@ -29,7 +29,7 @@ export interface SegmentTask {
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
-  /** See `Sealer.backlog`; determines the throttle. */
+  /** See `Sealer.backlog`; determines the throttle. 1 while nothing is appended. */
   backlog: number;
 }
 
