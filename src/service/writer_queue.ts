@@ -34,6 +34,9 @@ interface Queued {
   reject: (error: unknown) => void;
 }
 
+/** A mutation and what to commit for it; null if it was answered. */
+type Check = [Queued, Maybe<Commitment<unknown> | null>];
+
 export class WriterQueue {
   readonly #log: Log;
   readonly #state: LogState;
@@ -103,15 +106,18 @@ export class WriterQueue {
     const done = new Set<Queued>();
     const committing: { queued: Queued; commitment: Commitment<unknown> }[] = [];
     let bytes = 0;
-    for (const [queued, decision] of this.#checkNext()) {
-      const commitment = decision instanceof Promise ? await decision : decision;
-      if (commitment !== null) {
-        bytes += sizeOf(commitment);
-        // This mutation stays in the queue and is checked again for the next commit.
-        if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) continue;
-        committing.push({ queued, commitment });
+    for (const checks of this.#checkNext()) {
+      for (const [queued, decision] of checks) {
+        const commitment = decision instanceof Promise ? await decision : decision;
+        if (commitment !== null) {
+          bytes += sizeOf(commitment);
+          // This mutation stays in the queue and is checked again for the next commit.
+          if (committing.length > 0 && bytes > COMMIT_BYTES_SOFT_MAX) continue;
+          committing.push({ queued, commitment });
+        }
+        done.add(queued);
       }
-      done.add(queued);
+      if (bytes > COMMIT_BYTES_SOFT_MAX) break;
     }
     this.#queue = this.#queue.filter((queued) => !done.has(queued));
     if (committing.length === 0) return;
@@ -128,17 +134,19 @@ export class WriterQueue {
     }
   }
 
-  /** Starts the checks of mutations that may share the next commit. They read concurrently. */
-  #checkNext(): [Queued, Maybe<Commitment<unknown> | null>][] {
+  /**
+   * Checks mutations that may share the next commit. Yields when CHECKED_AT_ONCE are reading, and
+   * at the end. The caller awaits what it gets before it goes on.
+   */
+  *#checkNext(): Generator<Check[], void> {
     /** Facts that the mutations in this commit, and those that wait for it, may change. */
     const unsettled = new Set<string>();
     /** The last mutation. Its facts are not listed yet: one alone in its commit lists none. */
     let unlisted: Queued | null = null;
-    const checks: [Queued, Maybe<Commitment<unknown> | null>][] = [];
-    let [reading, bytes] = [0, 0];
+    let checks: Check[] = [];
+    let [checked, reading, bytes] = [0, 0, 0];
     for (const queued of this.#queue) {
-      const isFull = checks.length === COMMIT_BATCHES_MAX || bytes > COMMIT_BYTES_SOFT_MAX;
-      if (isFull || reading === CHECKED_AT_ONCE) break;
+      if (checked === COMMIT_BATCHES_MAX || bytes > COMMIT_BYTES_SOFT_MAX) break;
       for (const fact of unlisted?.mutation.changes() ?? []) unsettled.add(fact);
       unlisted = queued;
       if (queued.mutation.reads.some((fact) => unsettled.has(fact))) continue;
@@ -147,8 +155,13 @@ export class WriterQueue {
       else if (decision === null) unlisted = null;
       else bytes += sizeOf(decision);
       checks.push([queued, decision]);
+      checked += 1;
+      if (reading < CHECKED_AT_ONCE) continue;
+      yield checks;
+      checks = [];
+      reading = 0;
     }
-    return checks;
+    yield checks;
   }
 
   /** Checks a mutation. Responds to it and returns null if it commits nothing. */

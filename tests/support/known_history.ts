@@ -143,8 +143,12 @@ export class KnownHistory {
       const mayWait = calls.slice(0, index).some(({ mutation }) =>
         mayDepend(call.mutation, mutation)
       );
-      if (place(call)) waiting = waiting.filter((earlier) => !place(earlier));
-      else if (mayWait) waiting.push(call);
+      if (place(call)) {
+        // Each call that is placed may let an earlier one be placed.
+        for (let next = waiting.find(place); next !== undefined; next = waiting.find(place)) {
+          waiting.splice(waiting.indexOf(next), 1);
+        }
+      } else if (mayWait) waiting.push(call);
       else if (!isAbsent(call)) this.#misfit(call);
     }
     for (let left = -1; left !== waiting.length;) {

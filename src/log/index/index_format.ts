@@ -84,7 +84,8 @@ export function decodeTrailer(bytes: Buffer, sizeBytes: number): Layout {
     ...Object.fromEntries(numbers) as Omit<Trailer, "coverage">,
     coverage,
   };
-  if (bytes.toString("latin1", 0, MAGIC_BYTES) !== magicOf(trailer)) {
+  const areExact = numbers.every(([, number]) => Number.isSafeInteger(number));
+  if (!areExact || bytes.toString("latin1", 0, MAGIC_BYTES) !== magicOf(trailer)) {
     throw new IndexError("is of an unknown format");
   }
   const { treeBytes, identities, filterBytes, locations } = trailer;

@@ -111,19 +111,26 @@ export class IndexReader implements StreamSource {
 
   /** Loads the filter into memory, once. @throws {IndexError} */
   loadFilter(open: OpenIndex): Promise<void> {
-    return this.#loading ??= (async () => {
-      const { filterStart, filterBytes, filterCrc, batches, streams } = open;
-      this.#loadedBytes = filterBytes;
-      const filter = Buffer.allocUnsafeSlow(filterBytes);
-      let crc = 0;
-      for (let at = 0; at < filterBytes; at += FILTER_READ_BYTES) {
-        const piece = filter.subarray(at, at + FILTER_READ_BYTES);
-        await this.#readInto(piece, open, filterStart + at);
-        crc = crc32(piece, crc);
-      }
-      if (crc !== filterCrc) throw this.#damaged("the filter", filterStart);
-      if (this.#loadedBytes > 0) this.#filter = new KeyFilter(filter, batches + streams);
-    })();
+    return this.#loading ??= this.#load(open).catch((error) => {
+      // Damage stays; another failure may not.
+      if (error instanceof IndexError) this.#loadedBytes = 0;
+      else this.unloadFilter();
+      throw error;
+    });
+  }
+
+  async #load(open: OpenIndex): Promise<void> {
+    const { filterStart, filterBytes, filterCrc, batches, streams } = open;
+    this.#loadedBytes = filterBytes;
+    const filter = Buffer.allocUnsafeSlow(filterBytes);
+    let crc = 0;
+    for (let at = 0; at < filterBytes; at += FILTER_READ_BYTES) {
+      const piece = filter.subarray(at, at + FILTER_READ_BYTES);
+      await this.#readInto(piece, open, filterStart + at);
+      crc = crc32(piece, crc);
+    }
+    if (crc !== filterCrc) throw this.#damaged("the filter", filterStart);
+    if (this.#loadedBytes > 0) this.#filter = new KeyFilter(filter, batches + streams);
   }
 
   unloadFilter(): void {

@@ -215,6 +215,7 @@ export class SealedHistory {
     const covered = this.#parts.filter(isCovered);
     const place = this.#parts.findIndex(isCovered);
     this.#parts = this.#parts.toSpliced(place, covered.length, this.#runPart(run));
+    for (const { index } of covered) index.unloadFilter();
     const paths = covered.filter(({ level }) => level > 0).map(({ index }) => index.name);
     this.#leftovers = [...this.#leftovers, ...paths];
   }
@@ -325,7 +326,7 @@ export class SealedHistory {
     try {
       const open = await index.open();
       if (index.loadedBytes > 0) return true;
-      if (open.filterBytes === 0 || !this.#hasRoom(open.filterBytes)) return true;
+      if (open.filterBytes === 0 || !this.#hasRoom(index, open.filterBytes)) return true;
       await index.loadFilter(open);
     } catch (cause) {
       if (level > 0) throw cause;
@@ -335,8 +336,10 @@ export class SealedHistory {
   }
 
   /** Makes room for a filter if it must and can: any filter saves a read, so the largest goes. */
-  #hasRoom(filterBytes: number): boolean {
+  #hasRoom(asking: IndexReader, filterBytes: number): boolean {
     const indexes = this.#parts.map(({ index }) => index);
+    // A lookup may go on with an index that was merged meanwhile, which counts no more.
+    if (!indexes.includes(asking)) return false;
     const usedBytes = sumOf(indexes, ({ loadedBytes }) => loadedBytes);
     if (usedBytes + filterBytes <= this.#filtersBytesMax) return true;
     const largest = indexes.reduce((one, other) =>

@@ -19,6 +19,7 @@ import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/fil
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import { indexIn, rewriteIndex } from "../../support/forged_index.ts";
+import type { Run } from "../../../src/log/index/run_plan.ts";
 import { mergeAll } from "../../support/merging.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { ALL_DONE, NAMES_ONLY, SYNCED_ONLY } from "../../support/simulated_crash.ts";
@@ -183,6 +184,17 @@ test("a filter for which there is no room takes that of the largest one", async 
   history.add((await ENTRIES).slice(64, 65));
   await pathsRead();
   assert.deepEqual(await pathsRead(), new Set([run]), "the segment's filter is in memory");
+  await history.close();
+});
+
+test("the filters of merged segments leave memory", async () => {
+  const storage = new SimulatedDisk((await SEALED).storage.tree());
+  const { history } = await openHistory(storage);
+  assert.equal(await history.findBatch("a", "absent"), null);
+  const own = history.indexesOf({ first: 0, count: 64 } as Run).map(({ index }) => index);
+  assert.ok(own.every(({ loadedBytes }) => loadedBytes > 0));
+  await mergeAll(storage, history);
+  assert.ok(own.every(({ loadedBytes }) => loadedBytes === 0));
   await history.close();
 });
 
