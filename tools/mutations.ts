@@ -387,7 +387,7 @@ const LOG_BUGS: Bugs = {
       HISTORIES,
     ], "      await this.#undo(offset);\n"],
     "the undo of a commit that ran out of space is not synced": [
-      [FAULT_POINTS, HISTORIES],
+      ["service/writer_queue", FAULT_POINTS],
       'could not be truncated", error);\n    });\n    await this.#sync();\n',
       'could not be truncated", error);\n    });\n',
     ],

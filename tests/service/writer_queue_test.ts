@@ -190,6 +190,16 @@ test("append() reports a full disk at most every ten seconds, with the number of
   context.mock.restoreAll();
 });
 
+test("append() answers that the disk was full once the undo of the commit is synced", async () => {
+  const storage = new SimulatedDisk();
+  const { service } = await openTestService(storage);
+  storage.hook = noRoomAfter(tailOf(storage.tree()).length + 100);
+  const before = storage.operations.length;
+  assert.equal(await outcome(service.append(preparedBatch("a"))), "storage_full");
+  const kinds = storage.operations.slice(before).map(({ kind }) => kind);
+  assert.deepEqual(kinds.slice(kinds.indexOf("truncate")), ["truncate", "sync"]);
+});
+
 test("append() commits batches that waited while a commit ran out of space", async () => {
   const storage = new SimulatedDisk();
   const { service } = await openTestService(storage);
