@@ -9,7 +9,7 @@ import { fabricateLog } from "../../bench/scale/fabricate.ts";
 import { readManifest } from "../../src/log/segment/manifest.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { mergeLog } from "../support/merging.ts";
-import { checkIndex, indexIn } from "../support/forged_index.ts";
+import { checkIndex, coverageIn, indexIn } from "../support/forged_index.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { sealAll } from "../support/sealing.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
@@ -38,7 +38,7 @@ async function realLog(): Promise<SimulatedDisk> {
 
 /** The sizes of an index, without what depends on the keys. */
 async function shapeOf(path: string, bytes: Uint8Array) {
-  const coverage = /_([0-9a-f]{64})\./.exec(path)![1]!;
+  const coverage = coverageIn(path);
   const index = indexIn(Buffer.from(bytes), coverage);
   await checkIndex(index);
   const { batches, streams, height, filterBytes, identities, directories } = await index.open();

@@ -17,6 +17,11 @@ export interface IndexChange {
   filterBytes?: number;
 }
 
+/** Returns the coverage in the name of a run's index. */
+export function coverageIn(path: string): string {
+  return /_([0-9a-f]{64})\./.exec(path)![1]!;
+}
+
 export function indexIn(bytes: Buffer, coverage: string = NO_COVERAGE): IndexReader {
   const storage = new SimulatedDisk(new Map([["index", bytes]]));
   return runIndex(new TableCache(storage), "index", coverage);

@@ -138,7 +138,7 @@ export class KnownHistory {
     place: (call: Call) => boolean,
     isAbsent: (call: Call) => boolean = () => false,
   ): void {
-    let waiting: Call[] = [];
+    const waiting: Call[] = [];
     for (const [index, call] of calls.entries()) {
       const mayWait = calls.slice(0, index).some(({ mutation }) =>
         mayDepend(call.mutation, mutation)
@@ -150,10 +150,6 @@ export class KnownHistory {
         }
       } else if (mayWait) waiting.push(call);
       else if (!isAbsent(call)) this.#misfit(call);
-    }
-    for (let left = -1; left !== waiting.length;) {
-      left = waiting.length;
-      waiting = waiting.filter((call) => !place(call));
     }
     for (const call of waiting) if (!isUncertain(call)) this.#misfit(call);
   }

@@ -133,6 +133,7 @@ export class IndexReader implements StreamSource {
     if (this.#loadedBytes > 0) this.#filter = new KeyFilter(filter, batches + streams);
   }
 
+  /** Frees the memory of the filter, which `loadFilter()` may load again. */
   unloadFilter(): void {
     this.#filter = null;
     this.#loading = null;

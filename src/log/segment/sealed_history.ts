@@ -326,7 +326,7 @@ export class SealedHistory {
     try {
       const open = await index.open();
       if (index.loadedBytes > 0) return true;
-      if (open.filterBytes === 0 || !this.#hasRoom(index, open.filterBytes)) return true;
+      if (open.filterBytes === 0 || !this.#makeRoom(index, open.filterBytes)) return true;
       await index.loadFilter(open);
     } catch (cause) {
       if (level > 0) throw cause;
@@ -335,8 +335,8 @@ export class SealedHistory {
     return index.mayHold(hash) ?? true;
   }
 
-  /** Makes room for a filter if it must and can: any filter saves a read, so the largest goes. */
-  #hasRoom(asking: IndexReader, filterBytes: number): boolean {
+  /** Whether there is room for a filter. Any filter saves a read, so the largest one makes room. */
+  #makeRoom(asking: IndexReader, filterBytes: number): boolean {
     const indexes = this.#parts.map(({ index }) => index);
     // A lookup may go on with an index that was merged meanwhile, which counts no more.
     if (!indexes.includes(asking)) return false;

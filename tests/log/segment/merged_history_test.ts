@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
+import type { Run } from "../../../src/log/index/run_plan.ts";
 import {
   mergedStreams,
   type StreamEntry,
@@ -18,8 +19,7 @@ import { makeIndex, mergeNext } from "../../../src/log/sealing/index_merging.ts"
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
-import { indexIn, rewriteIndex } from "../../support/forged_index.ts";
-import type { Run } from "../../../src/log/index/run_plan.ts";
+import { coverageIn, indexIn, rewriteIndex } from "../../support/forged_index.ts";
 import { mergeAll } from "../../support/merging.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { ALL_DONE, NAMES_ONLY, SYNCED_ONLY } from "../../support/simulated_crash.ts";
@@ -66,10 +66,6 @@ const MERGED: Promise<Tree> = SEALED.then(async (sealed) => {
 
 function indexPaths(tree: Tree): string[] {
   return [...tree.keys()].filter((path) => path.startsWith(`${INDEX_FOLDER}/`)).sort();
-}
-
-function coverageIn(path: string): string {
-  return /_([0-9a-f]{64})\./.exec(path)![1]!;
 }
 
 async function streamsIn(sources: StreamSource[]): Promise<StreamEntry[]> {

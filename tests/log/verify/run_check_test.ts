@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
-import { type IndexChange, rewriteIndex } from "../../support/forged_index.ts";
+import { coverageIn, type IndexChange, rewriteIndex } from "../../support/forged_index.ts";
 import { mergeLog } from "../../support/merging.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealAll } from "../../support/sealing.ts";
@@ -57,7 +57,7 @@ test(`verifyLog() lists a damaged index as a remnant (seed ${SEED})`, async () =
 
 test("verifyLog() accepts a filter of any size, if it has all keys", async () => {
   const { path, bytes } = await MERGED;
-  const coverage = /_([0-9a-f]{64})\./.exec(path)![1]!;
+  const coverage = coverageIn(path);
   for (const filterBytes of [0, 64, 4096]) {
     const other = await rewriteIndex(bytes, { filterBytes }, coverage);
     assert.notEqual(other.length, bytes.length);
@@ -69,7 +69,7 @@ test("verifyLog() accepts a filter of any size, if it has all keys", async () =>
 
 test("verifyLog() fails for an intact index that tells another story", async () => {
   const { path, bytes } = await MERGED;
-  const coverage = /_([0-9a-f]{64})\./.exec(path)![1]!;
+  const coverage = coverageIn(path);
   const changes: IndexChange[] = [
     { identities: (entries) => entries.slice(1) },
     { locations: (entries) => entries.slice(0, -1) },
