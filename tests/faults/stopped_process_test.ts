@@ -11,6 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 import { batchWith } from "../contract/support/api.ts";
 import { RawConnection } from "../support/raw_client.ts";
+import { until } from "../support/scenes.ts";
 import { soakThrough } from "./support/soaked.ts";
 
 const STOP_MS = Number(process.env.STOP_MS ?? 3000);
@@ -26,7 +27,9 @@ const CONNECTIONS: [before: string, after: string][] = [
   [POST + BODY.slice(0, 10), BODY.slice(10)],
 ];
 
-async function stopInTheMiddle({ served, ledger, failing }: Scene): Promise<void> {
+async function stopInTheMiddle(scene: Scene): Promise<void> {
+  const { served, ledger, tally, failing } = scene;
+  await until(scene, () => tally.of("batches") > 0 && tally.of("followed") > 0);
   ledger.mayHold = ([event]) => event!.source === "stopped";
   const connections: [RawConnection, string][] = [];
   for (const [before, after] of CONNECTIONS) {
@@ -54,6 +57,5 @@ async function stopInTheMiddle({ served, ledger, failing }: Scene): Promise<void
 }
 
 test(`serve resumes unharmed after being stopped for ${STOP_MS} ms`, async () => {
-  const { tally } = await soakThrough([stopInTheMiddle]);
-  assert.ok(tally.of("batches") > 0 && tally.of("followed") > 0);
+  await soakThrough([stopInTheMiddle]);
 });
