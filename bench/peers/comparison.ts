@@ -3,7 +3,7 @@
  * that does the same work, and to a bare server.
  */
 import { progress } from "../support/options.ts";
-import { rounded, type Row } from "../support/report.ts";
+import { formatClientShare, rounded, type Row } from "../support/report.ts";
 import { median } from "../../tools/support/median.ts";
 import type { Measurement } from "./measurement.ts";
 import { type Figure, FIGURES, type Subject, type Variant } from "./rows.ts";
@@ -12,9 +12,6 @@ import { type Figure, FIGURES, type Subject, type Variant } from "./rows.ts";
 export interface Series extends Pick<Variant, "row" | "subject" | "variant" | "isSameWork"> {
   rounds: Measurement[];
 }
-
-/** A load generator above this percentage of a core is considered the bottleneck, and marked. */
-const CLIENT_PERCENT_MAX = 85;
 
 /** Makes each measurement `rounds` times, alternating so that other load affects all equally. */
 export async function takeTurns(variants: Variant[], rounds: number): Promise<Series[]> {
@@ -73,7 +70,8 @@ function comparisonRow({ label, value }: Figure, series: Series[]): Row {
     "best CPU": cell(best, "serverCpuMsPer1000", 2),
     "same CPU": cell(same, "serverCpuMsPer1000", 2),
     "floor CPU": cell(floor, "serverCpuMsPer1000", 2),
-    "client %": [ours, best, same].map(clientCell).join(" / "),
+    "client %": [ours, best, same].map((each) => formatClientShare(medianOf(each, "clientShare")))
+      .join(" / "),
   };
 }
 
@@ -86,11 +84,4 @@ function medianOf(series: Series | undefined, key: keyof Measurement): number | 
 function cell(series: Series | undefined, key: keyof Measurement, digits: number): number | null {
   const value = medianOf(series, key);
   return value === null ? null : rounded(value, digits);
-}
-
-function clientCell(series: Series | undefined): string {
-  const share = medianOf(series, "clientShare");
-  if (share === null) return "-";
-  const percent = Math.round(share * 100);
-  return `${percent}${percent > CLIENT_PERCENT_MAX ? "!" : ""}`;
 }

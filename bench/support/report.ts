@@ -5,6 +5,9 @@ import process from "node:process";
 import { probeDisk } from "../../tools/support/disk_probe.ts";
 import { type BenchOptions, progress } from "./options.ts";
 
+/** A load generator above this percentage of a core is considered the bottleneck. */
+const CLIENT_PERCENT_MAX = 85;
+
 /** A measured row: maps column names, in print order, to values. Null means not measured. */
 export type Row = Record<string, string | number | null>;
 
@@ -68,6 +71,13 @@ export function formatTable(rows: Row[]): string {
 function formatCell(value: string | number | null | undefined): string {
   if (value === null || value === undefined) return "-";
   return typeof value === "number" ? value.toLocaleString("en") : value;
+}
+
+/** Formats a load generator's share of a core in percent, marked if it was the bottleneck. */
+export function formatClientShare(share: number | null): string {
+  if (share === null) return "-";
+  const percent = Math.round(share * 100);
+  return `${percent}${percent > CLIENT_PERCENT_MAX ? "!" : ""}`;
 }
 
 export function rounded(value: number, digits: number): number {

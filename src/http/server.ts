@@ -3,7 +3,7 @@
  * connection handling are the same in every runtime.
  */
 import { once } from "node:events";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { dirname } from "node:path";
 import { clearTimeout, setTimeout } from "node:timers";
@@ -16,6 +16,7 @@ import {
 } from "../limits.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
+import { ConnectionLimit } from "./connection_limit.ts";
 import type { HttpHandler, HttpResponse, MalformedRequestError } from "./message.ts";
 import { bindSocket, closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
@@ -23,11 +24,6 @@ import { Turns } from "../turns.ts";
 
 /** Idle time before a server probes its socket, and delay between a failed probe and reopening. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
-
-/** Descriptors left for files. The system's limit is unknown, so opening them is tried. */
-const SPARE_DESCRIPTORS = 32;
-/** The limit on connections is not lowered below this. */
-const CONNECTIONS_MIN = 8;
 
 export interface ListenOptions {
   /** Path of the socket, which must not exist. */
@@ -67,31 +63,18 @@ export async function listen(options: ListenOptions): Promise<{ close(): Promise
     turns: new Turns(),
     isClosing: false,
   };
-  let connectionsMax = options.connectionsMax ?? CONNECTIONS_MAX;
-  let sockets = 0;
-  /** The number of sockets when descriptors were last found to be left. */
-  let triedSockets = 0;
   const closeOne = () => host.newWatch.expireFirst() || host.idleWatch.expireFirst();
-  /** Called when few descriptors are left, because log files need some. */
-  const lowerLimit = () => {
-    connectionsMax = Math.max(CONNECTIONS_MIN, sockets - SPARE_DESCRIPTORS / 2);
-    triedSockets = 0;
-    for (let open = sockets; open > connectionsMax && closeOne(); open--);
-  };
+  const connectionsMax = options.connectionsMax ?? CONNECTIONS_MAX;
+  const limit = new ConnectionLimit(connectionsMax, dirname(path), closeOne);
   const open = async (): Promise<Server> => {
     // A client may half-close the connection and still read.
     const opened = createServer({ allowHalfOpen: true }, (socket) => {
       watch.accepted();
-      if (sockets >= connectionsMax && !closeOne()) {
+      if (!limit.admit()) {
         socket.destroy();
         return;
       }
-      sockets += 1;
-      if (sockets >= triedSockets + SPARE_DESCRIPTORS / 2) {
-        triedSockets = sockets;
-        if (!canOpen(dirname(path))) lowerLimit();
-      }
-      socket.once("close", () => sockets -= 1);
+      socket.once("close", () => limit.closed());
       const connection = new Connection(socket, host);
       connections.add(connection);
       void connection.over().then(() => connections.delete(connection));
@@ -128,19 +111,6 @@ export async function listen(options: ListenOptions): Promise<{ close(): Promise
       return closed ??= closeSocketFile(socketFile, shutDown, report);
     },
   };
-}
-
-/** Whether SPARE_DESCRIPTORS can be opened. */
-function canOpen(path: string): boolean {
-  const opened: number[] = [];
-  try {
-    while (opened.length < SPARE_DESCRIPTORS) opened.push(openSync(path, "r"));
-  } catch (error) {
-    return !["EMFILE", "ENFILE"].includes((error as { code: string }).code);
-  } finally {
-    for (const descriptor of opened) closeSync(descriptor);
-  }
-  return true;
 }
 
 async function closeServer(
