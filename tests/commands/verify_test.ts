@@ -15,6 +15,7 @@ import {
   startServe,
   withInitialized,
 } from "../../tools/support/program.ts";
+import { treeOf } from "../support/file_tree.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import type { Tree } from "../support/simulated_disk.ts";
 import { fullLog, logOf } from "../support/verifying.ts";
@@ -42,19 +43,6 @@ function verify(dir: string, args: string[] = [], options: CliOptions = {}): Pro
   });
 }
 
-/** Reads all files in a log. */
-async function filesOf(dir: string): Promise<Map<string, string>> {
-  const logDir = join(dir, "data", "log");
-  const names = await readdir(logDir, { recursive: true, withFileTypes: true });
-  const files = names.filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name)).sort();
-  return new Map(
-    await Promise.all(
-      files.map(async (path): Promise<[string, string]> => [path, await readFile(path, "hex")]),
-    ),
-  );
-}
-
 test("verify exits 0 with one JSON document, and changes nothing", () =>
   withInitialized(async (dir) => {
     const report = '"segments_checked":0,"pending_checked":0,"events_checked":0,"orphans":[],' +
@@ -71,7 +59,7 @@ test("verify exits 0 with one JSON document, and changes nothing", () =>
 
 test("verify counts the segments, pending files and events it has verified", async () => {
   await withLog(await fullLog(), async (dir) => {
-    const before = await filesOf(dir);
+    const before = await treeOf(dir);
     const { code, stdout, stderr } = await verify(dir, ["--chain"]);
     assert.equal(code, 0);
     // The last event and its head are those of the last commit, in the tail.
@@ -90,7 +78,7 @@ test("verify counts the segments, pending files and events it has verified", asy
       remnants: [],
       failure: null,
     });
-    assert.deepEqual(await filesOf(dir), before);
+    assert.deepEqual(await treeOf(dir), before);
   });
 });
 
@@ -100,7 +88,7 @@ test("verify exits 3 with its report on standard output and the damaged file on 
   const damaged = [first!.path, third!.path, "tail.ndjson"];
   for (const path of damaged) tree.set(path, flipBit(tree.get(path)!, 1000));
   await withLog(tree, async (dir) => {
-    const before = await filesOf(dir);
+    const before = await treeOf(dir);
     const { code, stdout, stderr } = await verify(dir);
     assert.equal(code, 3);
     assert.match(stdout, /^[^\n]+\n$/);
@@ -122,7 +110,7 @@ test("verify exits 3 with its report on standard output and the damaged file on 
       `tail_invalid: ${logDir}/tail.ndjson: at byte 0: .*`,
     ];
     assert.match(stderr, new RegExp(`^${lines.join("\n")}\n$`));
-    assert.deepEqual(await filesOf(dir), before);
+    assert.deepEqual(await treeOf(dir), before);
   });
 });
 

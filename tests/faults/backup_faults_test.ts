@@ -3,13 +3,13 @@
  * seals all the time. The former copies stay whole, and every copy verifies.
  */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import process from "node:process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { Deployment, withDeployment, withServing } from "../support/deployment.ts";
+import { treeOf } from "../support/file_tree.ts";
 import { cliCommand, spawnCommand } from "../../tools/support/program.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { straceAbsence } from "./support/strace.ts";
@@ -29,14 +29,6 @@ const ROTATE_BYTES = 4096;
 
 const isCopy = (name: string) => /^\d{4}-/.test(name);
 const copiesIn = (to: string) => readdirSync(to).filter(isCopy).sort();
-
-/** The files of a copy, with their hashes. */
-function filesOf(copy: string): string[] {
-  return readdirSync(copy, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name)).sort()
-    .map((path) => `${path} ${createHash("sha256").update(readFileSync(path)).digest("hex")}`);
-}
 
 /** A deployment with a segment and a tail, and a directory with a copy of it. */
 async function withCopy(use: (deployment: Deployment, to: string) => Promise<void>): Promise<void> {
@@ -67,10 +59,10 @@ test(`a backup killed at a call leaves former copies whole (SEED=${seed})`, asyn
   await withCopy(async (deployment, to) => {
     for (let kill = 0; kill < KILLS; kill++) {
       const [former] = copiesIn(to).slice(-1);
-      const before = filesOf(join(to, former!));
+      const before = await treeOf(join(to, former!));
       const call = randomInteger(random, 1, KILL_CALL_MAX);
       await backupUnder(deployment, to, `${CALLS}:signal=KILL:when=${call}`);
-      assert.deepEqual(filesOf(join(to, former!)), before, `killed at call ${call}`);
+      assert.deepEqual(await treeOf(join(to, former!)), before, `killed at call ${call}`);
       for (const name of copiesIn(to)) await new Deployment(to, join(to, name)).verify();
       const { code, stderr } = await deployment.run(["backup", to, "--keep", "2"]);
       assert.equal(code, 0, stderr);
@@ -85,7 +77,7 @@ test("a backup on a full disk removes what it has copied, and says so", async (c
   if (absence !== null) return skipLoudly(context, absence);
   await withCopy(async (deployment, to) => {
     const [former] = copiesIn(to);
-    const before = filesOf(join(to, former!));
+    const before = await treeOf(join(to, former!));
     for (const fault of ["pwrite64:error=ENOSPC:when=1+", "mkdir,mkdirat:error=ENOSPC"]) {
       const { code, stderr } = await backupUnder(deployment, to, fault);
       assert.equal(code, 1, stderr);
@@ -95,7 +87,7 @@ test("a backup on a full disk removes what it has copied, and says so", async (c
         former,
         "latest",
       ]);
-      assert.deepEqual(filesOf(join(to, former!)), before);
+      assert.deepEqual(await treeOf(join(to, former!)), before);
     }
   });
 });

@@ -17,9 +17,9 @@ import {
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { openEventLog } from "../../src/service/event_log.ts";
 import { type Deployment, withDeployment } from "../support/deployment.ts";
+import { treeOf } from "../support/file_tree.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { stopping } from "../support/sealing.ts";
-import { treeOf } from "./support/hostile_entry.ts";
 
 async function assertRefused(
   deployment: Deployment,

@@ -14,8 +14,8 @@ import { OWNERSHIP_CHECK_MS } from "../../src/log/storage/owned_storage.ts";
 import { allEvents, batchWith, commit } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import { type Serving, startServe, withFolder } from "../../tools/support/program.ts";
+import { treeOf } from "../support/file_tree.ts";
 import { configOf, runOn } from "./support/hostile_deployment.ts";
-import { treeOf } from "./support/hostile_entry.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { run } from "./support/small_disk.ts";
 

@@ -9,7 +9,8 @@ import { pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { Receipt } from "../../../src/event/types.ts";
 import { openEventLog } from "../../../src/service/event_log.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { type HostileEntry, treeOf } from "./hostile_entry.ts";
+import { treeOf } from "../../support/file_tree.ts";
+import type { HostileEntry } from "./hostile_entry.ts";
 
 /** The result of a command that ran in this process. */
 export interface CommandEnd {

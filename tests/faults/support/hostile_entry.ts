@@ -1,8 +1,8 @@
 /** Foreign directory entries that replace entries in a deployment. */
 import { spawnSync } from "node:child_process";
-import { lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 
 /** An entry that `put` creates at `path`. The entry it replaces has been moved to `original`. */
@@ -54,17 +54,4 @@ async function listen(path: string): Promise<() => Promise<void>> {
 async function makeFolder(path: string): Promise<void> {
   await mkdir(path);
   await writeFile(join(path, "precious"), "precious");
-}
-
-/** All entries below a directory, with metadata that changes on a write. */
-export async function treeOf(folder: string): Promise<Record<string, string>> {
-  const tree: Record<string, string> = {};
-  for (const name of (await readdir(folder, { recursive: true })).sort()) {
-    const path = join(folder, name);
-    const { mode, ino, mtimeNs } = await lstat(path, { bigint: true });
-    const isFile = (await lstat(path)).isFile();
-    const bytes = isFile ? (await readFile(path)).toString("base64") : "";
-    tree[relative(folder, path)] = `${mode} ${ino} ${mtimeNs} ${bytes}`;
-  }
-  return tree;
 }

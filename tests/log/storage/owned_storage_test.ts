@@ -9,7 +9,7 @@ import { WriterPoisonedError } from "../../../src/log/storage/errors.ts";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 import { openEventLog } from "../../../src/service/event_log.ts";
-import { treeOf } from "../../faults/support/hostile_entry.ts";
+import { treeOf } from "../../support/file_tree.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { stopping } from "../../support/sealing.ts";
 import { testTime } from "../../support/test_log.ts";
