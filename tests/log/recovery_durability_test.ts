@@ -1,4 +1,4 @@
-/** Recovery makes everything that readers see durable, and refuses invalid logs. */
+/** Recovery makes everything that readers see durable. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
@@ -8,14 +8,7 @@ import { rotateOnly } from "../support/sealing.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { SECTOR_BYTES } from "../support/simulated_file.ts";
 import { failNth } from "../support/storage_faults.ts";
-import {
-  assertRefused,
-  batchIdsOf,
-  commitOffsets,
-  logTree,
-  openTestLog,
-  tailOf,
-} from "../support/test_log.ts";
+import { batchIdsOf, commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
 
 /** The writes to the tail and its syncs, in order. */
 function tailWrites(storage: SimulatedDisk): string[] {
@@ -36,12 +29,6 @@ test("openLog() rewrites the last commit before a sync, in case a failed fsync d
     "sync",
   ]);
   assert.ok(tailOf(storage.tree()).equals(tailOf(tree)));
-});
-
-test("openLog() refuses a pending file whose name has no valid range", async () => {
-  const tree = await logTree([["a"]]);
-  tree.set(`${PENDING_FOLDER}/copy of a tail.ndjson`, tailOf(tree));
-  await assertRefused(tree, "no range");
 });
 
 test("Log.close() closes on a full disk and reports that the clean-shutdown marker is missing", async () => {

@@ -146,17 +146,6 @@ test("openLog() discards the last commit if only some of its blocks reached the 
   }
 });
 
-test("openLog() refuses damage before a clean-shutdown marker", async () => {
-  const tree = await logTree([["a"], ["b"], []]);
-  const tail = tailOf(tree);
-  const [, secondOffset = 0, cleanOffset = 0] = commitOffsets(tail);
-  for (let at = secondOffset; at < cleanOffset; at++) {
-    const damaged = Buffer.from(tail);
-    damaged[at] = 0;
-    await assertRefused(withTail(tree, damaged), `zero at ${at}`);
-  }
-});
-
 test("openLog() refuses a commit with missing bytes when another follows", async () => {
   const tree = await logTree([["a"], ["b"], ["c"]]);
   const tail = tailOf(tree);

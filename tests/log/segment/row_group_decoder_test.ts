@@ -76,22 +76,13 @@ test("decodeThread() fails with a SegmentError for damaged bytes, and goes on", 
   assert.ok((await decode(decoder, request!)).length > 0);
 });
 
-const FAILED_STARTS: [what: string, start: () => Worker][] = [
-  ["whose module is missing", () => new Worker(NO_WORKER)],
-  ["that the runtime refuses", () => {
-    throw new Error("no permission");
-  }],
-];
-
-for (const [what, start] of FAILED_STARTS) {
-  test(`decodeThread() decodes in place without a thread: one ${what}`, async (t) => {
-    const decoder = decoderFor(t, { start });
-    const { made: [request] } = await requests();
-    for (let round = 0; round < 2; round++) {
-      assert.equal(await decode(decoder, request!), await decode(INLINE_DECODER, request!));
-    }
-  });
-}
+test("decodeThread() decodes in place if no thread starts", async (t) => {
+  const decoder = decoderFor(t, { start: () => new Worker(NO_WORKER) });
+  const { made: [request] } = await requests();
+  for (let round = 0; round < 2; round++) {
+    assert.equal(await decode(decoder, request!), await decode(INLINE_DECODER, request!));
+  }
+});
 
 test("decodeThread() fails one request when its thread dies", async (t) => {
   let started = 0;

@@ -4,8 +4,7 @@ import { test } from "node:test";
 import { Buffer } from "node:buffer";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import type { Storage, StorageFile } from "../../../src/log/storage/storage.ts";
-import { probeLock, probeRename, probeWrites } from "../../../tools/selftest/probes.ts";
-import { probeDisk } from "../../../tools/support/disk_probe.ts";
+import { probeRename, probeWrites } from "../../../tools/selftest/probes.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 
 /** Storage whose files `change` modifies when they are opened. */
@@ -26,16 +25,6 @@ function changed(storage: Storage, change: (file: StorageFile) => Partial<Storag
     },
   };
 }
-
-test("the probes pass on a real directory", () =>
-  withFolder(async (dir) => {
-    const storage = fileStorage(dir);
-    await probeWrites(storage);
-    await probeRename(dir, storage);
-    await probeLock(dir);
-    const { p50Ms, p99Ms } = probeDisk(dir);
-    assert.ok(p50Ms <= p99Ms);
-  }));
 
 type Probe = (storage: Storage, dir: string) => Promise<unknown>;
 const renames: Probe = (storage, dir) => probeRename(dir, storage);
