@@ -1,155 +1,92 @@
 /** The `serve` command: readiness, shutdown and restart. */
 import assert from "node:assert/strict";
-import { randomFillSync } from "node:crypto";
 import { once } from "node:events";
-import { access, chmod, lstat, readdir, readFile, rename, writeFile } from "node:fs/promises";
-import { connect, type Socket } from "node:net";
+import { access, chmod, lstat, readdir, rename, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import process from "node:process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import {
-  postJson,
-  runCli,
-  type Serving,
   signalChild,
   spawnScript,
-  startServe,
   untilReady,
   untilReported,
-  withInitialized,
 } from "../../tools/support/program.ts";
 import { THIS_RUNTIME } from "../../tools/support/runtimes.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
-import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { openLog } from "../../src/log/log.ts";
+import { allEvents } from "../contract/support/api.ts";
+import { withDeployment, withServing } from "../support/deployment.ts";
 import { preparedBatch } from "../support/prepared.ts";
+import { RawConnection } from "../support/raw_client.ts";
+import { realOptions } from "../support/test_log.ts";
 
 const SERVE_WITH_CLOCK = fileURLToPath(new URL("../support/serve_with_clock.ts", import.meta.url));
 
-const quiet = () => {};
-
-function batch(id: number) {
-  return {
-    source: "shop",
-    batch_id: `batch-${id}`,
-    events: [{ stream: "orders", record_key: `order-${id}`, kind: "upserted", payload: { id } }],
-  };
-}
-
-async function post(
-  serving: Pick<Serving, "fetch">,
-  id: number,
-): Promise<{ status: number; body: string }> {
-  const response = await postJson(serving, "/v1/events", batch(id));
-  return { status: response.status, body: await response.text() };
-}
-
-/**
- * Sends batches concurrently, and sends a signal after a given number of responses.
- * @returns the ids of the acknowledged batches, once the process has ended.
- */
-async function postMany(
-  serving: Serving,
-  batches: number,
-  signalAfter: number,
-  signal: NodeJS.Signals,
-): Promise<string[]> {
-  const acknowledged: string[] = [];
-  const requests = Array.from({ length: batches }, async (_, id) => {
-    const response = await post(serving, id).catch(() => null);
-    if (response?.status !== 200) return;
-    acknowledged.push(`batch-${id}`);
-    if (acknowledged.length === signalAfter) signalChild(serving.child, signal);
-  });
-  await Promise.all([serving.exited, ...requests]);
-  return acknowledged;
-}
-
-/** Asserts that the next run returns these batches. */
-async function assertKept(dir: string, acknowledged: string[]): Promise<void> {
-  const next = await startServe(dir);
-  const kept = new Set(await batchIds(next));
-  assert.deepEqual(acknowledged.filter((id) => !kept.has(id)), []);
-  assert.equal((await next.stop()).code, 0);
-}
-
-async function batchIds({ fetch }: Serving): Promise<string[]> {
-  const response = await fetch("/v1/events?limit=100000");
-  const page = await response.json() as { events: { batch_id: string }[] };
-  return page.events.map(({ batch_id }) => batch_id);
-}
-
 /** A connection with a request whose body never arrives. */
-async function openRequest(socketPath: string): Promise<Socket> {
-  const socket = connect({ path: socketPath });
-  socket.on("error", quiet);
-  await new Promise<void>((resolve) => socket.once("connect", resolve));
-  // 100 Continue shows that the server is waiting for the body.
-  const asked = new Promise<void>((resolve) => socket.once("data", () => resolve()));
+async function openRequest(socketPath: string): Promise<RawConnection> {
+  const connection = await RawConnection.open(socketPath);
   const head = ["POST /v1/events HTTP/1.1", "Host: x", "Content-Length: 1000"];
-  socket.write(`${[...head, "Expect: 100-continue"].join("\r\n")}\r\n\r\n`);
-  await asked;
-  socket.write("{");
-  return socket;
+  await connection.write(`${[...head, "Expect: 100-continue"].join("\r\n")}\r\n\r\n`);
+  // 100 Continue shows that the server is waiting for the body.
+  await connection.receive("HTTP/1.1 100 Continue\r\n\r\n".length);
+  await connection.write("{");
+  return connection;
 }
 
 const TIMED_LINE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (.*)$/;
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   test(`serve exits 0 on ${signal}, and the next run returns its events`, () =>
-    withInitialized(async (dir) => {
-      const socketPath = join(dir, "data", "ground.sock");
-      const first = await startServe(dir);
-      assert.equal((await post(first, 1)).status, 200);
-      const exit = await first.stop(signal);
-      assert.equal(exit.code, 0, exit.stderr);
-      assert.equal(exit.stdout, "");
+    withServing(async (served) => {
+      const { logDir, socketPath } = served;
+      await served.append("1");
+      const { stdout, stderr } = await served.stop(signal);
+      assert.equal(stdout, "");
       // Standard error is neither a terminal nor the journal. The specification words one line.
-      const lines = exit.stderr.trimEnd().split("\n").map((line) =>
+      const lines = stderr.trimEnd().split("\n").map((line) =>
         line.startsWith("serving ") ? line : line.match(TIMED_LINE)?.[1]
       );
       const opened = "opened a log of 0 events; segments: 0, tail: 0 bytes";
       assert.deepEqual(lines, [opened, `serving ${socketPath}`, "shutting down"]);
       await assert.rejects(access(socketPath), "the socket is removed");
-      await access(join(dir, "data", "log", ".lock"));
-
-      const second = await startServe(dir);
-      assert.deepEqual(await batchIds(second), ["batch-1"]);
-      assert.equal((await post(second, 2)).status, 200);
-      assert.equal((await second.stop(signal)).code, 0);
+      await access(join(logDir, ".lock"));
+      await served.assertContinues();
     }));
 }
 
-test("serve removes the stale socket of a killed process and keeps every acknowledged batch", () =>
-  withInitialized(async (dir) => {
-    const first = await startServe(dir);
-    const acknowledged = await postMany(first, 50, 20, "SIGKILL");
-    assert.equal((await first.exited).signal, "SIGKILL");
-    assert.ok((await lstat(join(dir, "data", "ground.sock"))).isSocket());
-    await assertKept(dir, acknowledged);
+test("serve removes the stale socket of a killed process", () =>
+  withServing(async (served) => {
+    await served.append("1");
+    await served.stop("SIGKILL");
+    assert.ok((await lstat(served.socketPath)).isSocket());
+    await served.assertContinues();
   }));
 
 test("serve completes pending requests before it exits", () =>
-  withInitialized(async (dir) => {
-    const first = await startServe(dir);
-    const acknowledged = await postMany(first, 200, 1, "SIGTERM");
-    const { code, stderr } = await first.exited;
+  withServing(async (served) => {
+    let acknowledged = 0;
+    const pending = Array.from({ length: 200 }, async (_, number) => {
+      const reply = await served.ingest(`${number}`).catch(() => null);
+      if (reply?.status !== 200) return;
+      if (++acknowledged === 1) signalChild(served.serving.child, "SIGTERM");
+    });
+    const [{ code, stderr }] = await Promise.all([served.serving.exited, ...pending]);
     assert.equal(code, 0, stderr);
     assert.ok(!stderr.includes("cut off"), stderr);
-    await assertKept(dir, acknowledged);
+    await served.start();
+    const kept = new Set((await allEvents(served.socketPath)).map(({ event_id }) => event_id));
+    assert.ok(served.receipts.every(({ first_event_id }) => kept.has(first_event_id)));
+    await served.stop();
   }));
 
 test("serve exits 0 in bounded time when a client never finishes its request", () =>
-  withInitialized(async (dir) => {
-    const serving = await startServe(dir);
-    const socket = await openRequest(join(dir, "data", "ground.sock"));
-    const { code, stderr } = await serving.stop();
-    assert.equal(code, 0, stderr);
-    socket.destroy();
-    const next = await startServe(dir);
-    assert.equal((await post(next, 1)).status, 200);
-    await next.stop();
+  withServing(async (served) => {
+    const connection = await openRequest(served.socketPath);
+    await served.stop();
+    connection.destroy();
+    await served.assertContinues();
   }));
 
 /** Makes V8's threads allocate memory continuously. */
@@ -159,72 +96,67 @@ const ASKING = { nodeFlags: [ASK_FLAG], denoFlags: [`--v8-flags=${ASK_FLAG}`] };
 const TURNS = 3;
 
 test("serve exits while runtime threads wait for memory, even on a second signal", () =>
-  withInitialized(async (dir) => {
+  withDeployment(async (deployment) => {
     for (let turn = 0; turn < TURNS; turn++) {
-      const once = await (await startServe(dir, ASKING)).stop();
-      assert.deepEqual([once.code, once.signal], [0, null], once.stderr);
-      const serving = await startServe(dir, ASKING);
-      const socket = await openRequest(join(dir, "data", "ground.sock"));
+      await deployment.start(ASKING);
+      await deployment.stop();
+      const serving = await deployment.start(ASKING);
+      const connection = await openRequest(deployment.socketPath);
       signalChild(serving.child, "SIGTERM");
       await untilReported(serving, "shutting down");
-      const twice = await serving.stop("SIGINT");
-      assert.deepEqual([twice.code, twice.signal], [1, null], twice.stderr);
-      socket.destroy();
+      const { code, signal, stderr } = await serving.stop("SIGINT");
+      assert.deepEqual([code, signal], [1, null], stderr);
+      connection.destroy();
     }
   }));
 
 test("serve locks out another serve and seal, while init accepts the deployment", () =>
-  withInitialized(async (dir) => {
-    const serving = await startServe(dir);
+  withServing(async (served) => {
     for (const command of ["serve", "seal"]) {
-      const { code, stdout, stderr } = await runCli([command], { cwd: dir });
+      const { code, stdout, stderr } = await served.run([command]);
       assert.deepEqual([code, stdout], [1, ""]);
       assert.match(stderr, /\.lock: held by another process/);
       // Deno, with few permissions, cannot tell the holder.
       const canTell = THIS_RUNTIME === "node" && process.platform === "linux";
       const [, pid] = /\(pid (\d+)\)/.exec(stderr) ?? [];
-      assert.equal(pid, canTell ? `${serving.child.pid}` : undefined, stderr);
+      assert.equal(pid, canTell ? `${served.serving.child.pid}` : undefined, stderr);
     }
-    assert.equal((await runCli(["init", dir])).code, 0);
-    assert.equal((await post(serving, 1)).status, 200, "the first one is unaffected");
-    assert.equal((await serving.stop()).code, 0);
-    assert.equal((await runCli(["init", dir])).code, 0);
+    assert.equal((await served.run(["init", served.dir])).code, 0);
+    await served.append("the first one is unaffected");
+    await served.stop();
+    assert.equal((await served.run(["init", served.dir])).code, 0);
   }));
 
 test("serve requires its token and never prints it", () =>
-  withInitialized(async (dir) => {
-    const config = join(dir, "service.toml");
-    const text = await readFile(config, "utf8");
-    await writeFile(config, text.replace('token = ""', 'token = "s3cret"'));
-    const serving = await startServe(dir);
-    assert.equal((await serving.fetch("/v1/events")).status, 401);
+  withDeployment(async (deployment) => {
+    await deployment.configure('token = ""', 'token = "s3cret"');
+    const { fetch } = await deployment.start();
+    assert.equal((await fetch("/v1/events")).status, 401);
     const headers = { authorization: "Bearer s3cret" };
-    assert.equal((await serving.fetch("/v1/events", { headers })).status, 200);
-    const { stderr } = await serving.stop();
+    assert.equal((await fetch("/v1/events", { headers })).status, 200);
+    const { stderr } = await deployment.stop();
     assert.ok(!stderr.includes("s3cret"));
   }));
 
 test("serve creates only its own files, accessible only to their owner, whatever the umask", () =>
-  withInitialized(async (dir) => {
-    const wrapper = ["sh", "-c", 'umask 0 && exec "$0" "$@"'];
-    const serving = await startServe(dir, { wrapper });
-    await post(serving, 1);
-    assert.equal((await lstat(join(dir, "data", "ground.sock"))).mode & 0o777, 0o600);
-    await serving.stop();
-    assert.deepEqual(await readdir(dir), ["data", "service.toml"]);
-    assert.deepEqual(await readdir(join(dir, "data")), ["log"]);
+  withServing(async (served) => {
+    await served.append("1");
+    assert.equal((await lstat(served.socketPath)).mode & 0o777, 0o600);
+    await served.stop();
+    assert.deepEqual(await readdir(served.dir), ["data", "service.toml"]);
+    assert.deepEqual(await readdir(join(served.dir, "data")), ["log"]);
     for (const name of [".lock", "manifest.json", "tail.ndjson"]) {
-      assert.equal((await lstat(join(dir, "data", "log", name))).mode & 0o077, 0, name);
+      assert.equal((await lstat(join(served.logDir, name))).mode & 0o077, 0, name);
     }
-  }));
+  }, { wrapper: ["sh", "-c", 'umask 0 && exec "$0" "$@"'] }));
 
 test("serve omits timestamps when standard error is the journal", {
   skip: process.platform === "linux" ? false : "systemd runs only on Linux",
 }, () =>
-  withInitialized(async (dir) => {
+  withDeployment(async (deployment) => {
     // Like systemd, sets JOURNAL_STREAM to the device and inode of standard error.
     const script = 'export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) && exec "$0" "$@"';
-    const serving = await startServe(dir, {
+    await deployment.start({
       wrapper: ["sh", "-c", script],
       permissions: [
         "--allow-read",
@@ -234,45 +166,41 @@ test("serve omits timestamps when standard error is the journal", {
         "--allow-env=JOURNAL_STREAM",
       ],
     });
-    const { stderr } = await serving.stop();
+    const { stderr } = await deployment.stop();
     assert.match(stderr, /^opened a log of 0 events;.*\nserving .*\nshutting down\n$/);
   }));
 
 test("serve reports once, at its start, that the clock is behind the last event", () =>
-  withInitialized(async (dir) => {
+  withDeployment(async (deployment) => {
     const aheadMs = 7_200_000;
-    const log = await openLog({
-      storage: fileStorage(join(dir, "data", "log")),
-      clockMs: () => Date.now() + aheadMs,
-      randomBytes: (into) => void randomFillSync(into),
-      report: assert.fail,
-    });
+    const clockMs = () => Date.now() + aheadMs;
+    const log = await openLog({ ...realOptions(deployment.logDir), clockMs });
     await log.append([preparedBatch("1")]);
     await log.close();
-    const serving = await startServe(dir);
-    assert.equal((await post(serving, 1)).status, 200);
-    const { code, stderr } = await serving.stop();
+    await deployment.start();
+    await deployment.append("2");
+    const { stderr } = await deployment.stop();
     const told = stderr.match(
       /the clock is \d+ s behind the last event \S+; .* check the clock\n/g,
     );
-    assert.deepEqual([code, told?.length], [0, 1], stderr);
+    assert.equal(told?.length, 1, stderr);
   }));
 
 test("serve reports a jump of the clock, and after a commit that the clock is behind it", () =>
-  withInitialized(async (dir) => {
-    const aheadPath = join(dir, "ahead");
+  withDeployment(async (deployment) => {
+    const { configPath, folder, socketPath } = deployment;
+    const aheadPath = join(folder, "ahead");
     const setAhead = async (ms: number) => {
       await writeFile(`${aheadPath}.new`, `${ms}`);
       await rename(`${aheadPath}.new`, aheadPath);
     };
     await setAhead(7_200_000);
-    const spawned = spawnScript(SERVE_WITH_CLOCK, [join(dir, "service.toml"), aheadPath]);
-    const serving = { ...spawned, fetch: unixFetch(join(dir, "data", "ground.sock")) };
-    await untilReady(serving);
-    assert.equal((await post(serving, 1)).status, 200);
+    const spawned = spawnScript(SERVE_WITH_CLOCK, [configPath, aheadPath]);
+    await untilReady({ ...spawned, fetch: unixFetch(socketPath) });
+    await deployment.append("1");
     await setAhead(0);
     await untilReported(spawned, "the clock jumped by -7200 s\n");
-    assert.equal((await post(serving, 2)).status, 200);
+    await deployment.append("2");
     await untilReported(spawned, " s behind the last event ");
     signalChild(spawned.child, "SIGTERM");
     const { code, stderr } = await spawned.exited;
@@ -285,14 +213,12 @@ test("serve reports a jump of the clock, and after a commit that the clock is be
 
 /** Regression: on Node, a process of the same user could open the inspector. */
 test("serve ignores SIGUSR1, which opens no inspector", () =>
-  withInitialized(async (dir) => {
-    const serving = await startServe(dir);
-    signalChild(serving.child, "SIGUSR1");
-    signalChild(serving.child, "SIGUSR2");
-    await untilReported(serving, "memory_bytes");
-    assert.equal((await post(serving, 1)).status, 200);
-    const { code, stderr } = await serving.stop();
-    assert.equal(code, 0, stderr);
+  withServing(async (served) => {
+    signalChild(served.serving.child, "SIGUSR1");
+    signalChild(served.serving.child, "SIGUSR2");
+    await untilReported(served.serving, "memory_bytes");
+    await served.append("1");
+    const { stderr } = await served.stop();
     assert.doesNotMatch(stderr, /[Dd]ebugger|inspector/);
   }));
 
@@ -308,47 +234,43 @@ async function isInspectable(): Promise<boolean> {
 test("serve closes the inspector that Deno opens on SIGUSR1", {
   skip: !("Deno" in globalThis) || await isInspectable(),
 }, () =>
-  withInitialized(async (dir) => {
-    const serving = await startServe(dir);
+  withServing(async (served) => {
     const endMs = performance.now() + 3000;
     while (!await isInspectable() && performance.now() < endMs) {
-      signalChild(serving.child, "SIGUSR1");
+      signalChild(served.serving.child, "SIGUSR1");
     }
-    assert.equal((await post(serving, 1)).status, 200);
+    await served.append("1");
     while (await isInspectable()) { /* Until it is closed. */ }
-    const { code, stderr } = await serving.stop();
-    assert.equal(code, 0, stderr);
+    await served.stop();
   }));
 
 test("serve prints its counters on SIGUSR2 as one line of JSON", () =>
-  withInitialized(async (dir) => {
-    const serving = await startServe(dir);
-    for (const n of [1, 1, 2]) await post(serving, n);
-    await (await serving.fetch("/nowhere")).text();
+  withServing(async (served) => {
+    const { fetch } = served.serving;
+    for (const batchId of ["1", "1", "2"]) await served.append(batchId);
+    await (await fetch("/nowhere")).text();
     const following = new AbortController();
-    await serving.fetch("/v1/events?follow=true", { signal: following.signal });
-    signalChild(serving.child, "SIGUSR2");
-    await untilReported(serving, "memory_bytes");
+    await fetch("/v1/events?follow=true", { signal: following.signal });
+    signalChild(served.serving.child, "SIGUSR2");
+    await untilReported(served.serving, "memory_bytes");
     following.abort();
-    const { code, stderr } = await serving.stop();
-    assert.equal(code, 0, stderr);
-    const line = stderr.split("\n").find((line) => line.startsWith("{"));
-    const { at, fsync_p50_ms, fsync_p99_ms, tail_bytes, memory_bytes, frontier, head, ...counts } =
-      JSON.parse(
-        line!,
-      );
+    const { stderr } = await served.stop();
+    const line = stderr.split("\n").find((line) => line.startsWith("{"))!;
+    const { at, fsync_p50_ms, fsync_p99_ms, tail_bytes, memory_bytes, ...others } = JSON.parse(
+      line,
+    );
     assert.ok(!Number.isNaN(Date.parse(at)));
     assert.ok(0 < fsync_p50_ms && fsync_p50_ms <= fsync_p99_ms);
     assert.ok(tail_bytes > 0 && memory_bytes > 0);
-    const verified = await runCli(["verify", "--config", join(dir, "service.toml")]);
+    const { fsyncs, frontier, head, ...counts } = others;
+    const verified = await served.run(["verify"]);
     assert.match(verified.stderr, new RegExp(`through event ${frontier} of .* head ${head}\\n$`));
-    assert.ok(counts.fsyncs >= 2);
-    assert.deepEqual({ ...counts, fsyncs: null }, {
+    assert.ok(fsyncs >= 2);
+    assert.deepEqual(counts, {
       batches: 2,
       events: 2,
       duplicates: 1,
       refusals: { not_found: 1 },
-      fsyncs: null,
       followers: 1,
       log_events: 2,
       segments: 0,
@@ -358,16 +280,12 @@ test("serve prints its counters on SIGUSR2 as one line of JSON", () =>
   }));
 
 test("serve warns of directories that others can change, and of a token that they can read", () =>
-  withInitialized(async (dir) => {
-    const config = join(dir, "service.toml");
-    const text = await readFile(config, "utf8");
-    await writeFile(config, text.replace('token = ""', 'token = "secret-1"'));
-    await chmod(config, 0o644);
-    await chmod(join(dir, "data", "log"), 0o757);
-    const serving = await startServe(dir);
-    signalChild(serving.child, "SIGTERM");
-    const { code, stderr } = await serving.exited;
-    assert.equal(code, 0);
+  withDeployment(async (deployment) => {
+    await deployment.configure('token = ""', 'token = "secret-1"');
+    await chmod(deployment.configPath, 0o644);
+    await chmod(deployment.logDir, 0o757);
+    await deployment.start();
+    const { stderr } = await deployment.stop();
     assert.match(stderr, /service\.toml: holds a token, but has mode 0644; run chmod 600 on it/);
     assert.match(stderr, /data\/log: owned by .* with mode 0757/);
     assert.doesNotMatch(stderr, /secret-1/);

@@ -3,7 +3,6 @@
  * missing. Real commands refuse it and change nothing, and with all its parts it works again.
  */
 import assert from "node:assert/strict";
-import { randomFillSync } from "node:crypto";
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -14,12 +13,12 @@ import {
   PENDING_FOLDER,
   TAIL_FILE,
 } from "../../src/log/storage/file_names.ts";
-import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { openEventLog } from "../../src/service/event_log.ts";
 import { type Deployment, withDeployment } from "../support/deployment.ts";
 import { treeOf } from "../support/file_tree.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { stopping } from "../support/sealing.ts";
+import { realOptions } from "../support/test_log.ts";
 
 async function assertRefused(
   deployment: Deployment,
@@ -68,12 +67,7 @@ test("an older manifest is refused, so a batch of a later segment is not committ
 
 /** Creates three pending files and a tail, as a writer that is killed leaves them. */
 async function fillPending({ logDir, receipts }: Deployment): Promise<void> {
-  const options = {
-    storage: fileStorage(logDir),
-    clockMs: Date.now,
-    randomBytes: (into: Uint8Array) => void randomFillSync(into),
-    report: () => {},
-  };
+  const options = realOptions(logDir);
   for (const batchId of ["p1", "p2", "p3", "t"]) {
     const service = await openEventLog(options);
     receipts.push(await service.append(preparedBatch(batchId)));

@@ -1,5 +1,6 @@
 /** A deployment for one test, and the process that serves it. */
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
 import type { Receipt } from "../../src/event/types.ts";
@@ -78,6 +79,13 @@ export class Deployment {
     const { code, stdout, stderr } = await this.run(["verify", "--chain"], options);
     assert.equal(code, 0, stdout + stderr);
     return JSON.parse(stdout);
+  }
+
+  /** Replaces a string in the configuration. */
+  async configure(from: string, to: string): Promise<void> {
+    const text = await readFile(this.configPath, "utf8");
+    assert.ok(text.includes(from), from);
+    await writeFile(this.configPath, text.replace(from, to));
   }
 
   /** Ingests a batch with `members` overridden or added. @returns the reply. */

@@ -1,22 +1,16 @@
 /** A deployment with enough history to keep a seal or verify busy for a moment. */
-import { randomFillSync } from "node:crypto";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
-import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { openLog } from "../../src/log/log.ts";
 import { preparedBatch } from "./prepared.ts";
+import { realOptions } from "./test_log.ts";
 
 export const COMMIT_EVENTS = 1000;
 
 /** Creates a deployment in `dir` whose tail holds `commits` single-batch commits. */
 export async function fillDeployment(dir: string, commits: number): Promise<void> {
   await init(dir, () => {});
-  const log = await openLog({
-    storage: fileStorage(join(dir, "data", "log")),
-    clockMs: Date.now,
-    randomBytes: (into) => void randomFillSync(into),
-    report() {},
-  });
+  const log = await openLog(realOptions(join(dir, "data", "log")));
   const events = Array.from({ length: COMMIT_EVENTS }, (_, number) => ({
     recordKey: `${number}`,
     payload: { number, text: "x".repeat(200) },

@@ -1,11 +1,13 @@
 /** Opens logs with a deterministic clock and deterministic randomness, and reads their contents. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { randomFillSync } from "node:crypto";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { CorruptLogError } from "../../src/log/storage/errors.ts";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { type Log, type LogOptions, openLog } from "../../src/log/log.ts";
 import type { SealingOptions } from "../../src/log/sealing/sealer.ts";
@@ -26,6 +28,16 @@ export function testTime(): Pick<LogOptions, "clockMs" | "randomBytes"> {
   return {
     clockMs: () => TEST_TIME_MS,
     randomBytes: (into) => into.set(RANDOM),
+  };
+}
+
+/** Options for a log on a real disk, with the real time and randomness. */
+export function realOptions(folder: string): LogOptions {
+  return {
+    storage: fileStorage(folder),
+    clockMs: Date.now,
+    randomBytes: (into) => void randomFillSync(into),
+    report() {},
   };
 }
 

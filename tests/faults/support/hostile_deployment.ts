@@ -1,14 +1,13 @@
 /** A deployment with every kind of file, and copies in which one entry is replaced. */
-import { randomFillSync } from "node:crypto";
 import { cp, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { init } from "../../../src/commands/init.ts";
 import { run } from "../../../src/commands/run.ts";
-import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import { pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { Receipt } from "../../../src/event/types.ts";
 import { openEventLog } from "../../../src/service/event_log.ts";
 import { preparedBatch } from "../../support/prepared.ts";
+import { realOptions } from "../../support/test_log.ts";
 import { treeOf } from "../../support/file_tree.ts";
 import type { HostileEntry } from "./hostile_entry.ts";
 
@@ -43,12 +42,7 @@ export function configOf(dir: string): string {
 }
 
 async function append(logDir: string, batchId: string): Promise<Receipt> {
-  const log = await openEventLog({
-    storage: fileStorage(logDir),
-    clockMs: Date.now,
-    randomBytes: (into) => void randomFillSync(into),
-    report: () => {},
-  });
+  const log = await openEventLog(realOptions(logDir));
   const receipt = await log.append(preparedBatch(batchId));
   await log.close();
   return receipt;
