@@ -22,15 +22,16 @@ import { fullLog, logOf, verifyStorage } from "../support/verifying.ts";
 
 type Knows = CopyOptions["durability"];
 
+/** No segment is in an older copy. */
+const IS_LINKED = false;
+const NOT_SERVED: Knows = () => Promise.resolve("not served");
+
 /** The answers about the last commit that a copy may get. */
 const KNOWN: Record<string, (log: Log) => Knows> = {
   "the frontier": (log) => () => Promise.resolve({ through: log.snapshot.frontier }),
-  "that nothing serves": () => () => Promise.resolve("not served"),
+  "that nothing serves": () => NOT_SERVED,
   "nothing": () => () => Promise.resolve("unknown"),
 };
-
-const ANSWER = { value: false };
-const ALWAYS_FALSE = () => Promise.resolve(ANSWER.value);
 
 /** Three small commits exceed this. */
 const ROTATE_BYTES = 2000;
@@ -40,12 +41,15 @@ interface Copy extends CopiedLog {
   reports: string[];
 }
 
-async function copyOf(from: Storage, durability: Knows): Promise<Copy> {
-  const disk = new SimulatedDisk();
+async function copyOf(
+  from: Storage,
+  durability: Knows,
+  disk: SimulatedDisk = new SimulatedDisk(),
+): Promise<Copy> {
   const reports: string[] = [];
   const copied = await copyLog(from, disk, {
     durability,
-    link: ALWAYS_FALSE,
+    link: () => Promise.resolve(IS_LINKED),
     report: (line) => void reports.push(line),
     onProgress: () => {},
     betweenChunks: () => {},
@@ -226,11 +230,11 @@ test("copyLog() syncs the tail of a dead service, and leaves the last commit out
   await gate.reached;
   // The process dies here.
   disk.hook = failNth("sync", 1, { errno: "EIO" });
-  const without = await copyOf(disk, KNOWN["that nothing serves"]!(log));
+  const without = await copyOf(disk, NOT_SERVED);
   assert.deepEqual(await batchesOf(without), ["durable"]);
   assert.match(without.reports.join(), /left out its last commit/);
   const dead = new SimulatedDisk(disk.tree());
-  await assertCopy(dead, await copyOf(dead, KNOWN["that nothing serves"]!(log)), ["durable"]);
+  await assertCopy(dead, await copyOf(dead, NOT_SERVED), ["durable"]);
 });
 
 test("copyLog() leaves out reserved space and a commit that is half written", async () => {
@@ -247,18 +251,18 @@ test("copyLog() leaves out reserved space and a commit that is half written", as
   const half = new SimulatedDisk(disk.tree());
   const tail = await half.open("tail.ndjson", "write");
   await tail.truncate(copy.disk.contents("tail.ndjson").length - 1);
-  const torn = await copyOf(half, () => Promise.resolve("not served"));
+  const torn = await copyOf(half, NOT_SERVED);
   assert.deepEqual(await batchesOf(torn), ["large"]);
   await log.close();
 });
 
 test("copyLog() copies a log without a writer, and one that was never written", async () => {
   const disk = new SimulatedDisk(await fullLog());
-  const whole = await copyOf(disk, () => Promise.resolve("not served"));
+  const whole = await copyOf(disk, NOT_SERVED);
   assert.equal(whole.events, 46);
   assert.deepEqual(await batchesOf(whole), await batchIdsOf(new SimulatedDisk(disk.tree())));
   for (const [path, bytes] of whole.disk.tree()) assert.deepEqual(bytes, disk.tree().get(path));
-  const empty = await copyOf(new SimulatedDisk(), () => Promise.resolve("not served"));
+  const empty = await copyOf(new SimulatedDisk(), NOT_SERVED);
   assert.deepEqual([empty.frontier, empty.events, empty.disk.tree().size], [null, 0, 0]);
 });
 
@@ -267,20 +271,20 @@ test("copyLog() refuses a damaged file, an older manifest and a missing tail", a
   for (const [path, bytes] of tree) {
     if (bytes === null || path === ".lock") continue;
     const disk = new SimulatedDisk(new Map(tree).set(path, flipBit(bytes, 800)));
-    await assert.rejects(copyOf(disk, () => Promise.resolve("not served")), CorruptLogError, path);
+    await assert.rejects(copyOf(disk, NOT_SERVED), CorruptLogError, path);
   }
   const older = (await logOf({ segments: true })).set(
     "manifest.json",
     encodeManifest(EMPTY_MANIFEST),
   );
   await assert.rejects(
-    copyOf(new SimulatedDisk(older), () => Promise.resolve("not served")),
+    copyOf(new SimulatedDisk(older), NOT_SERVED),
     /manifest\.json: does not list the next segment/,
   );
   const headless = new Map(tree);
   headless.delete("tail.ndjson");
   await assert.rejects(
-    copyOf(new SimulatedDisk(headless), () => Promise.resolve("not served")),
+    copyOf(new SimulatedDisk(headless), NOT_SERVED),
     /tail\.ndjson: is missing/,
   );
 });
@@ -289,13 +293,6 @@ test("copyLog() rejects if the disk of the copy is full", async () => {
   const from = new SimulatedDisk(await fullLog());
   const into = new SimulatedDisk();
   into.hook = noRoomAfter(2000);
-  const copying = copyLog(from, into, {
-    durability: () => Promise.resolve("not served"),
-    link: ALWAYS_FALSE,
-    report: () => {},
-    onProgress: () => {},
-    betweenChunks: () => {},
-  });
-  await assert.rejects(copying, /ENOSPC/);
+  await assert.rejects(copyOf(from, NOT_SERVED, into), /ENOSPC/);
   assert.equal(from.openFiles + into.openFiles, 0);
 });
