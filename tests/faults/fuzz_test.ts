@@ -5,12 +5,12 @@
  * of requests. Round N of FUZZ_SEED is round 0 of FUZZ_SEED + N.
  */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
 import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 import { SeededRandom } from "../../tools/support/random.ts";
+import { openFiles } from "../support/open_files.ts";
 import { FuzzClient, type FuzzRecord } from "./support/fuzz_client.ts";
 import { SentRequests, SpoiledBatches } from "./support/fuzz_sent.ts";
 import { soakThrough } from "./support/soaked.ts";
@@ -33,25 +33,13 @@ function complaints({ served }: Scene): string[] {
 
 /** Waits until the server has closed all connections from the fuzzing clients. */
 async function assertNothingLeftOpen({ served }: Scene): Promise<void> {
-  if (!existsSync("/proc/self/fd")) return;
   const deadlineMs = performance.now() + CLOSING_MS_MAX;
+  const sockets = () => openFiles(served.pid!).filter((target) => target.startsWith("socket:"));
   // The soak's clients keep their own sockets open.
-  while (openSockets(served.pid!) > CLIENT_SOCKETS_MAX) {
+  while (sockets().length > CLIENT_SOCKETS_MAX) {
     assert.ok(performance.now() < deadlineMs, "sockets of disconnected clients stay open");
     await served.client.streams();
   }
-}
-
-function openSockets(pid: number): number {
-  const folder = `/proc/${pid}/fd`;
-  const isSocket = (name: string) => {
-    try {
-      return readlinkSync(`${folder}/${name}`).startsWith("socket:");
-    } catch {
-      return false; // Closed since it was listed.
-    }
-  };
-  return readdirSync(folder).filter(isSocket).length;
 }
 
 async function fuzz(

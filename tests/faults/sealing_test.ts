@@ -4,7 +4,7 @@
  * KILLS sets the number of kills, and ROTATE_KIB sets the size at which a tail is rotated.
  */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readlinkSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -12,6 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { DISTURBANCES, type Scene } from "../../tools/soak/disturbances.ts";
 import type { ServedLog } from "../../tools/soak/served_log.ts";
 import { SEED } from "../../tools/support/random.ts";
+import { openFiles } from "../support/open_files.ts";
 import { until } from "../support/scenes.ts";
 import { soakThrough, tellOfLongRun } from "./support/soaked.ts";
 
@@ -69,24 +70,15 @@ test(killedTitle, async () => {
   tellOfLongRun("KILLS", result, struck);
 });
 
-/** Descriptors for regular files. Client sockets are not counted. */
-function openFiles({ pid }: ServedLog): number {
-  const folder = `/proc/${pid}/fd`;
-  if (!existsSync(folder)) return 0;
-  return readdirSync(folder).filter((name) => {
-    try {
-      return !readlinkSync(`${folder}/${name}`).startsWith("socket:");
-    } catch {
-      // The descriptor was closed after it was listed.
-      return false;
-    }
-  }).length;
+/** Number of descriptors for anything but the sockets of clients. */
+function countFiles({ pid }: ServedLog): number {
+  return openFiles(pid!).filter((target) => !target.startsWith("socket:")).length;
 }
 
 test("serve seals during follows, replays and verify without leaking descriptors", async () => {
   const watchSealing = async (scene: Scene) => {
     const { served, tally } = scene;
-    const before = openFiles(served);
+    const before = countFiles(served);
     await until(scene, () => segmentsOf(served).length > 1);
     await DISTURBANCES.verify(scene);
     await until(scene, () => segmentsOf(served).length >= SEGMENTS_WANTED);
@@ -96,8 +88,11 @@ test("serve seals during follows, replays and verify without leaking descriptors
     // A file that waits to be sealed has two descriptors.
     const filesMax = () =>
       before + segmentsOf(served).length + 2 * filesIn(served, "pending").length + OTHER_FILES_MAX;
-    await until(scene, () => deadline.aborted || openFiles(served) <= filesMax());
-    assert.ok(!deadline.aborted, `${openFiles(served)} open files, expected at most ${filesMax()}`);
+    await until(scene, () => deadline.aborted || countFiles(served) <= filesMax());
+    assert.ok(
+      !deadline.aborted,
+      `${countFiles(served)} open files, expected at most ${filesMax()}`,
+    );
     assertSealsQuietly(served);
   };
   await soakThrough([watchSealing], { rotateBytes: ROTATE_BYTES, loadMsMax: 0 });

@@ -42,7 +42,7 @@ import {
   seededRandom,
   testSeed,
 } from "../../tools/support/random.ts";
-import { commitOffsets, joinPieces, openTestLog } from "../support/test_log.ts";
+import { commitOffsets, joinPieces, openTestLog, WHOLE } from "../support/test_log.ts";
 import { fullLog, verifyTree } from "../support/verifying.ts";
 
 const SEED = testSeed();
@@ -94,8 +94,7 @@ async function replayOf(tree: Tree): Promise<string[]> {
 }
 
 function replay(snapshot: LogSnapshot, filter: EventFilter): Promise<string> {
-  const bounds = { limitEvents: Infinity, limitBytes: Infinity };
-  return joinPieces(new EventScan(snapshot, { after: undefined, filter, ...bounds }));
+  return joinPieces(new EventScan(snapshot, { ...WHOLE, filter }));
 }
 
 /** Evaluates FLIPS changes and reports how often each outcome occurred. */

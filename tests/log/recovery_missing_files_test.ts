@@ -12,24 +12,17 @@ import {
   TAIL_TEMPORARY_FILE,
 } from "../../src/log/storage/file_names.ts";
 import { pendingPaths, withFile, without } from "../support/forged_log.ts";
-import { preparedBatch } from "../support/prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../support/sealing.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
 import { verifyTree } from "../support/verifying.ts";
 import {
+  appendTo,
   assertRefused,
   eventsOf,
   logTree,
-  openTestLog,
   readBack,
   withTail,
 } from "../support/test_log.ts";
-
-async function append(storage: SimulatedDisk, ...batchIds: string[]): Promise<void> {
-  const { log } = await openTestLog(storage);
-  for (const batchId of batchIds) await log.append([preparedBatch(batchId)]);
-  await log.close();
-}
 
 /** Asserts that a writer and `verify`, with and without `chain`, refuse a log. */
 async function assertBothRefuse(
@@ -50,15 +43,15 @@ test("openLog() and verifyLog() refuse a manifest older than the segments beside
   const storage = new SimulatedDisk();
   const manifests: Uint8Array[] = [];
   for (const batchId of ["a", "b", "c"]) {
-    await append(storage, batchId);
+    await appendTo(storage, batchId);
     manifests.push(storage.contents(MANIFEST_FILE));
     await sealAll(storage);
   }
   const ends: [string, () => Promise<void>][] = [
     ["an empty tail", () => Promise.resolve()],
-    ["a tail", () => append(storage, "d")],
+    ["a tail", () => appendTo(storage, "d")],
     ["a pending file", () => rotateOnly(storage)],
-    ["a pending file and a tail", () => append(storage, "e")],
+    ["a pending file and a tail", () => appendTo(storage, "e")],
   ];
   for (const [end, go] of ends) {
     await go();
@@ -72,12 +65,12 @@ test("openLog() and verifyLog() refuse a manifest older than the segments beside
 
 test("openLog() and verifyLog() refuse a segment that the tail holds only in part", async () => {
   const storage = new SimulatedDisk();
-  await append(storage, "a");
+  await appendTo(storage, "a");
   const { tail, manifest } = {
     tail: storage.contents(TAIL_FILE),
     manifest: storage.contents(MANIFEST_FILE),
   };
-  await append(storage, "b");
+  await appendTo(storage, "b");
   await sealAll(storage);
   const mixed = withFile(withTail(storage.tree(), tail), MANIFEST_FILE, manifest);
   await assertBothRefuse(mixed, OLD_MANIFEST, "the segment has more");
@@ -86,13 +79,13 @@ test("openLog() and verifyLog() refuse a segment that the tail holds only in par
 /** A log with two segments, three pending files and a tail. */
 async function fullTree(): Promise<Tree> {
   const storage = new SimulatedDisk();
-  await append(storage, "s1", "s2", "s3", "s4");
+  await appendTo(storage, "s1", "s2", "s3", "s4");
   await sealAll(storage, SMALL_SEGMENTS);
   for (const batchId of ["p1", "p2", "p3"]) {
-    await append(storage, batchId);
+    await appendTo(storage, batchId);
     await rotateOnly(storage);
   }
-  await append(storage, "t");
+  await appendTo(storage, "t");
   return storage.tree();
 }
 
@@ -109,9 +102,9 @@ test("openLog() and verifyLog() refuse a log from which a pending file is missin
 
 test("openLog() and verifyLog() refuse the tail of another log with later ids", async () => {
   const other = new SimulatedDisk();
-  await append(other, ...Array.from({ length: 20 }, (_, number) => `o${number}`));
+  await appendTo(other, ...Array.from({ length: 20 }, (_, number) => `o${number}`));
   await rotateOnly(other);
-  await append(other, "x");
+  await appendTo(other, "x");
   const mixed = withTail(await fullTree(), other.contents(TAIL_FILE));
   const codes = { byDefault: "tail_invalid", byChain: "chain_head_mismatch" };
   await assertBothRefuse(mixed, codes, "another tail");
@@ -136,7 +129,7 @@ test("openLog() and verifyLog() refuse a log without a tail, unless a rotation w
 
 test("a rotation syncs the name of the new tail's file before it renames the tail", async () => {
   const storage = new SimulatedDisk();
-  await append(storage, "a");
+  await appendTo(storage, "a");
   const before = storage.operations.length;
   await rotateOnly(storage);
   const steps = storage.operations.slice(before).map(({ kind, path, mode }) =>

@@ -6,10 +6,10 @@ import { pendingPath } from "../../src/log/storage/file_names.ts";
 import { appendBytes, flipBit, repairFraming, truncateAt } from "../support/corrupt.ts";
 import { manifestOf, withFile, withManifest, without } from "../support/forged_log.ts";
 import { SimulatedDisk, type Tree } from "../support/simulated_disk.ts";
-import { preparedBatch } from "../support/prepared.ts";
 import { sealAll } from "../support/sealing.ts";
 import { verifyTree } from "../support/verifying.ts";
 import {
+  appendTo,
   assertRefused,
   logTree,
   openTestLog,
@@ -28,11 +28,9 @@ async function rotate(tree: Tree): Promise<{ tree: Tree; path: string }> {
   return { tree: withTail(tree, Buffer.alloc(0)).set(path, tailOf(tree)), path };
 }
 
-async function appendTo(tree: Tree, ...batchIds: string[]): Promise<Tree> {
+async function withBatch(tree: Tree, batchId: string): Promise<Tree> {
   const storage = new SimulatedDisk(tree);
-  const { log } = await openTestLog(storage);
-  for (const batchId of batchIds) await log.append([preparedBatch(batchId)]);
-  await log.close();
+  await appendTo(storage, batchId);
   return storage.tree();
 }
 
@@ -53,7 +51,7 @@ test("openLog() refuses any damage to a pending file, even at its end", async ()
 
 test("openLog() refuses a pending file before it repairs the tail", async () => {
   const rotated = await rotate(await logTree([["a"], ["b"]]));
-  const tree = await appendTo(rotated.tree, "c");
+  const tree = await withBatch(rotated.tree, "c");
   const damaged = flipBit(tree.get(rotated.path)!, 800);
   const cutTail = truncateAt(tailOf(tree), 100);
   await assertRefused(withTail(tree, cutTail).set(rotated.path, damaged), "both damaged");
@@ -81,7 +79,7 @@ test("openLog() refuses a batch committed twice, in one file or in two", async (
   const logs = [
     await logTree([["a"], ["b"]]),
     await logTree([["a", "b"]]),
-    await appendTo(tree, "b"),
+    await withBatch(tree, "b"),
   ];
   for (const log of logs) {
     const tail = tailOf(log).toString().replaceAll('"batch_id":"b"', '"batch_id":"a"');

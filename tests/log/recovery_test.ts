@@ -18,6 +18,7 @@ import {
   readAll,
   tailOf,
   unsealedBatches,
+  WHOLE,
   withTail,
 } from "../support/test_log.ts";
 
@@ -244,12 +245,7 @@ test("openLog() does not index discarded lines", async () => {
   assert.equal(events.length, 501);
   for (let place = 0; place + 1 < events.length; place += 50) {
     const after = events[place]!.event_id;
-    const scan = new EventScan(recovered.snapshot, {
-      after,
-      filter: {},
-      limitEvents: 1,
-      limitBytes: Infinity,
-    });
+    const scan = new EventScan(recovered.snapshot, { ...WHOLE, after, limitEvents: 1 });
     assert.equal(JSON.parse(await joinPieces(scan)).event_id, events[place + 1]!.event_id);
   }
 });

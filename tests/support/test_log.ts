@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { randomFillSync } from "node:crypto";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
+import type { PreparedBatch } from "../../src/event/types.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
@@ -78,6 +79,18 @@ export async function openTestLog(storage: Storage, sealingOn?: SealingOn): Prom
   return { log: await openLog(options), reports };
 }
 
+/** Opens a log, appends batches, each in a commit of its own, and closes the log. */
+export async function appendTo(
+  storage: Storage,
+  ...batches: (string | PreparedBatch)[]
+): Promise<void> {
+  const { log } = await openTestLog(storage);
+  for (const batch of batches) {
+    await log.append([typeof batch === "string" ? preparedBatch(batch) : batch]);
+  }
+  await log.close();
+}
+
 /**
  * The files of a log whose process was killed after these commits. Each commit is a list of batch
  * ids. An empty list stands for a clean shutdown and a restart.
@@ -106,14 +119,17 @@ export async function largeTailTree(): Promise<Tree> {
   return storage.tree();
 }
 
+/** The options of a scan of all events. */
+export const WHOLE = {
+  after: undefined,
+  filter: {},
+  limitEvents: Infinity,
+  limitBytes: Infinity,
+};
+
 /** All events in a snapshot, or those after a given one, read by the code under test. */
 export async function readAll(snapshot: LogSnapshot, after?: string): Promise<CommittedEvent[]> {
-  const scan = new EventScan(snapshot, {
-    after,
-    filter: {},
-    limitEvents: Infinity,
-    limitBytes: Infinity,
-  });
+  const scan = new EventScan(snapshot, { ...WHOLE, after });
   return JSON.parse(`[${await joinPieces(scan)}]`);
 }
 

@@ -22,6 +22,7 @@ import {
   openTestLog,
   readAll,
   tailOf,
+  WHOLE,
   withTail,
 } from "../../support/test_log.ts";
 
@@ -171,8 +172,7 @@ test("EventScan reads lines longer than its read buffer", async () => {
       }
     }
   }
-  const unlimited = { after: undefined, limitEvents: Infinity, limitBytes: Infinity };
-  await assertPage(log.snapshot, events, { ...unlimited, filter: { recordKey: "262143" } });
+  await assertPage(log.snapshot, events, { ...WHOLE, filter: { recordKey: "262143" } });
 });
 
 test("EventScan returns nothing committed after its snapshot", async () => {
@@ -180,12 +180,7 @@ test("EventScan returns nothing committed after its snapshot", async () => {
   const { log } = await openTestLog(storage);
   await log.append([preparedBatch("a")]);
   const early = log.snapshot;
-  const scan = new EventScan(early, {
-    after: undefined,
-    filter: {},
-    limitEvents: Infinity,
-    limitBytes: Infinity,
-  });
+  const scan = new EventScan(early, WHOLE);
   await log.append([preparedBatch("b")]);
   assert.equal(JSON.parse(`[${await joinPieces(scan)}]`).length, 1);
   assert.equal((await readAll(early)).length, 1);

@@ -6,7 +6,7 @@ import type { EventFilter } from "../../../src/log/line/stored_line.ts";
 import { EventScan } from "../../../src/log/read/event_scan.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
-import { openTestLog } from "../../support/test_log.ts";
+import { openTestLog, WHOLE } from "../../support/test_log.ts";
 
 const LARGE_BYTES = 4 * READ_CHUNK_BYTES;
 const LARGE = { recordKey: "large", payload: "x".repeat(LARGE_BYTES) };
@@ -21,8 +21,7 @@ async function scanOf(filter: EventFilter) {
     held.push(bytes);
     return Promise.resolve(() => void held.splice(held.indexOf(bytes), 1));
   };
-  const options = { after: undefined, filter, limitEvents: 9, limitBytes: Infinity };
-  return { scan: new EventScan(log.snapshot, { ...options, reserve }), held };
+  return { scan: new EventScan(log.snapshot, { ...WHOLE, filter, reserve }), held };
 }
 
 test("a large block is reserved until the next events are read", async () => {
@@ -68,8 +67,7 @@ test("a file that is sealed while a scan waits for memory is read from its segme
     await (sealing ??= log.seal(() => {}));
     return () => {};
   };
-  const options = { after: undefined, filter: {}, limitEvents: 9, limitBytes: Infinity, reserve };
-  const scan = new EventScan(log.snapshot, options);
+  const scan = new EventScan(log.snapshot, { ...WHOLE, reserve });
   let readBytes = 0;
   for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
     readBytes += piece.length;

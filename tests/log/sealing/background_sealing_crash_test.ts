@@ -23,7 +23,7 @@ import {
   SimulatedDisk,
   type Tree,
 } from "../../support/simulated_disk.ts";
-import { logTree, openTestLog, readAll, readBack } from "../../support/test_log.ts";
+import { appendTo, logTree, openTestLog, readAll, readBack } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
 /** Segment limits with which a file of two commits yields two segments. */
@@ -33,9 +33,7 @@ const BOUNDS = { events: 1, bytes: 100_000 };
 async function startTree(): Promise<Tree> {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   await sealAll(storage);
-  const { log } = await openTestLog(storage);
-  for (const batchId of ["b", "c"]) await log.append([preparedBatch(batchId)]);
-  await log.close();
+  await appendTo(storage, "b", "c");
   return storage.tree();
 }
 

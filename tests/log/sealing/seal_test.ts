@@ -19,7 +19,14 @@ import {
   SMALL_SEGMENTS,
   stopping,
 } from "../../support/sealing.ts";
-import { batchIdsOf, eventsOf, logTree, openTestLog, readAll } from "../../support/test_log.ts";
+import {
+  appendTo,
+  batchIdsOf,
+  eventsOf,
+  logTree,
+  openTestLog,
+  readAll,
+} from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
 /** Segment limits that every commit reaches, so that each commit ends a segment. */
@@ -50,13 +57,10 @@ test("seal() moves all commits into segments, and the log continues after them",
 
 test("seal() never splits a batch across segments", async () => {
   const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
-  const sizes = [1, 5, 2, 9, 1, 1, 4];
-  for (const [number, size] of sizes.entries()) {
-    const events = Array.from({ length: size }, () => ({}));
-    await log.append([preparedBatch(`${number}`, { events })]);
-  }
-  await log.close();
+  const batches = [1, 5, 2, 9, 1, 1, 4].map((size, number) =>
+    preparedBatch(`${number}`, { events: Array(size).fill({}) })
+  );
+  await appendTo(storage, ...batches);
   const sealed = await sealAll(storage, { events: 3, bytes: Infinity });
   assert.deepEqual(sealed.map(({ events }) => events), [6, 11, 6]);
   assert.deepEqual(sealed.map(({ batches }) => batches), [2, 2, 3]);
@@ -99,9 +103,7 @@ test("seal() refuses a pending file damaged after openLog(), and does not remove
 async function pendingAndTail(): Promise<SimulatedDisk> {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], [], ["c", "d"], ["e"], ["f"]]));
   await rotateOnly(storage);
-  const { log } = await openTestLog(storage);
-  await log.append([preparedBatch("g")]);
-  await log.close();
+  await appendTo(storage, "g");
   return storage;
 }
 

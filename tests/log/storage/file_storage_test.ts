@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
@@ -16,6 +17,7 @@ import {
 } from "../../../src/log/storage/storage.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 import { skipLoudly } from "../../faults/support/skip.ts";
+import { openFiles } from "../../support/open_files.ts";
 
 function withStorage(use: (storage: Storage, folder: string) => Promise<void>): Promise<void> {
   return withFolder((folder) => use(fileStorage(folder), folder));
@@ -237,14 +239,7 @@ test("fileStorage() closes a file after its pending reads and rejects later oper
 
 /** The files and directories in `folder` that this process has open. */
 function openPaths(folder: string): string[] {
-  const links = fs.readdirSync("/proc/self/fd").map((fd) => {
-    try {
-      return fs.readlinkSync(`/proc/self/fd/${fd}`);
-    } catch {
-      return "";
-    }
-  });
-  return links.filter((path) => path.startsWith(folder)).sort();
+  return openFiles(process.pid).filter((path) => path.startsWith(folder)).sort();
 }
 
 test("fileStorage() closes the directories that it synced, and can be used again", (context) =>

@@ -9,15 +9,16 @@ import { mergeLog } from "../../support/merging.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealAll } from "../../support/sealing.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
-import { openTestLog } from "../../support/test_log.ts";
+import { appendTo } from "../../support/test_log.ts";
 import { verifyTree } from "../../support/verifying.ts";
 
 /** A log of 9 segments whose first 8 have a run index. */
 async function mergedLog(source: string): Promise<{ tree: Tree; path: string; bytes: Buffer }> {
   const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
-  for (let n = 0; n < 9; n++) await log.append([preparedBatch(`b-${n}`, { source })]);
-  await log.close();
+  await appendTo(
+    storage,
+    ...Array.from({ length: 9 }, (_, n) => preparedBatch(`b-${n}`, { source })),
+  );
   await sealAll(storage, { events: 1, bytes: Infinity });
   await mergeLog(storage);
   const tree = storage.tree();

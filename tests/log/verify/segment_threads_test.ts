@@ -10,7 +10,7 @@ import { manifestOf } from "../../support/forged_log.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealAll, SMALL_SEGMENTS } from "../../support/sealing.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
-import { openTestLog } from "../../support/test_log.ts";
+import { appendTo } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
 const skip = availableParallelism() < 2 ? "needs at least two vCPUs" : false;
@@ -18,12 +18,10 @@ const skip = availableParallelism() < 2 ? "needs at least two vCPUs" : false;
 /** A log whose segments are large enough to be verified on threads. One is damaged. */
 async function largeLog(): Promise<Tree> {
   const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
   for (let number = 0; number < 4; number++) {
     const payload = randomBytes(2 * 1024 * 1024).toString("base64");
-    await log.append([preparedBatch(`${number}`, { events: [{ payload }, {}, {}] })]);
+    await appendTo(storage, preparedBatch(`${number}`, { events: [{ payload }, {}, {}] }));
   }
-  await log.close();
   const segments = await sealAll(storage, SMALL_SEGMENTS);
   const tree = storage.tree();
   return tree.set(segments[2]!.path, flipBit(tree.get(segments[2]!.path)!, 1000));

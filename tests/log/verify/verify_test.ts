@@ -16,7 +16,7 @@ import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { sealAll } from "../../support/sealing.ts";
 import { gateAt } from "../../support/storage_faults.ts";
-import { commitOffsets, openTestLog, tailOf, withTail } from "../../support/test_log.ts";
+import { appendTo, commitOffsets, openTestLog, tailOf, withTail } from "../../support/test_log.ts";
 import { hostileBatch } from "../../support/test_segment.ts";
 import { fullLog, logOf, verifyStorage, verifyTree } from "../../support/verifying.ts";
 
@@ -49,10 +49,8 @@ async function sealedTree(tree: Tree): Promise<Tree> {
 /** A log whose batches have values as unusual as the rules for events allow. */
 async function hostileTail(): Promise<Tree> {
   const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
   const random = new SeededRandom();
-  for (let number = 0; number < 50; number++) await log.append([hostileBatch(random, number, 4)]);
-  await log.close();
+  await appendTo(storage, ...Array.from({ length: 50 }, (_, n) => hostileBatch(random, n, 4)));
   return storage.tree();
 }
 
