@@ -28,6 +28,7 @@ import {
   structAt,
   structsIn,
   type ThriftField,
+  type ThriftList,
   type ThriftValue,
   varint,
 } from "../../support/thrift_tree.ts";
@@ -79,23 +80,47 @@ function allowRawBytes({ metadata }: CraftedChunk, rawBytes: number): void {
   setField(metadata, COLUMN.rawBytes, I64, BigInt(rawBytes));
 }
 
-/** A change of the first column chunk's metadata, which nothing repairs. */
+/** A change that nothing repairs. @param change gets the segment and the metadata in its footer. */
+function late(
+  change: (segment: CraftedSegment, metadata: Record<string, unknown>) => void,
+): Attack {
+  return (segment) => void segment.lastChanges.push((metadata) => change(segment, metadata));
+}
+
+/** A change of the first column chunk's metadata. */
 function column(id: number, type: number, value: ThriftValue): Attack {
-  return (segment) =>
-    segment.lastChanges.push(() => setField(segment.chunks[0]!.metadata, id, type, value));
+  return late(({ chunks }) => setField(chunks[0]!.metadata, id, type, value));
 }
 
 function group(id: number, type: number, value: ThriftValue): Attack {
-  return (segment) =>
-    segment.lastChanges.push(() => setField(segment.rowGroups[0]!, id, type, value));
+  return late(({ rowGroups }) => setField(rowGroups[0]!, id, type, value));
 }
 
 function file(id: number, type: number, value: ThriftValue): Attack {
-  return (segment) => segment.lastChanges.push(() => setField(segment.footer, id, type, value));
+  return late(({ footer }) => setField(footer, id, type, value));
 }
 
 function metadata(name: string, value: unknown): Attack {
-  return (segment) => segment.lastChanges.push((metadata) => void (metadata[name] = value));
+  return late((_segment, metadata) => void (metadata[name] = value));
+}
+
+/** The elements of a list, which can be changed. */
+function itemsOf(fields: readonly ThriftField[], id: number): ThriftValue[] {
+  return (fieldOf(fields, id).value as ThriftList).items;
+}
+
+/** The columns of the first row group. */
+function columnsOf({ rowGroups }: CraftedSegment): ThriftField[][] {
+  return structsIn(rowGroups[0]!, GROUP.columns);
+}
+
+/** Lists the first row group `count` more times, with its CRC-32s. */
+function repeatRowGroup(count: number): Attack {
+  return late(({ footer }, metadata) => {
+    for (const list of [itemsOf(footer, FILE.rowGroups), metadata.chunk_crcs as unknown[]]) {
+      list.splice(1, 0, ...Array(count).fill(list[0]));
+    }
+  });
 }
 
 function data(id: number, type: number, value: ThriftValue, name = "payload"): Attack {
@@ -242,10 +267,9 @@ export const ATTACKS: Record<string, Attack> = {
   "row groups that are bytes": file(FILE.rowGroups, BINARY, Buffer.alloc(0)),
   "a schema that is bytes": file(FILE.schema, BINARY, Buffer.alloc(0)),
   "columns that are bytes": group(GROUP.columns, BINARY, Buffer.alloc(12)),
-  "a chunk whose metadata is zero": (segment) =>
-    segment.lastChanges.push(() => {
-      setField(structsIn(segment.rowGroups[0]!, GROUP.columns)[0]!, CHUNK.metadata, I32, 0n);
-    }),
+  "a chunk whose metadata is zero": late((segment) =>
+    setField(columnsOf(segment)[0]!, CHUNK.metadata, I32, 0n)
+  ),
   "a schema of 64-bit integers": (segment) =>
     setField(structsIn(segment.footer, FILE.schema)[0]!, 5, I64, 12n),
   "one and a half rows in a group": group(GROUP.rows, DOUBLE, doubled(1.5)),
@@ -255,47 +279,26 @@ export const ATTACKS: Record<string, Attack> = {
   "statistics of a gigabyte": column(COLUMN.statistics, STRUCT, [
     { id: 5, type: LIST, value: list(I32, [], 2n ** 30n) },
   ]),
-  "the first column twice": (segment) =>
-    segment.lastChanges.push(() => {
-      const { items } = fieldOf(segment.rowGroups[0]!, GROUP.columns).value as {
-        items: ThriftValue[];
-      };
-      items[1] = items[0]!;
-    }),
-  "a thousand columns": (segment) =>
-    segment.lastChanges.push(() => {
-      const { items } = fieldOf(segment.rowGroups[0]!, GROUP.columns).value as {
-        items: ThriftValue[];
-      };
-      items.push(...Array(1000).fill(items[0]));
-    }),
-  "the first row group twice": (segment) =>
-    segment.lastChanges.push((metadata) => {
-      const { items } = fieldOf(segment.footer, FILE.rowGroups).value as { items: ThriftValue[] };
-      items.splice(1, 0, items[0]!);
-      const crcs = metadata.chunk_crcs as string[];
-      crcs.splice(1, 0, crcs[0]!);
-    }),
-  "1,000 row groups at one place": (segment) =>
-    segment.lastChanges.push((metadata) => {
-      const { items } = fieldOf(segment.footer, FILE.rowGroups).value as { items: ThriftValue[] };
-      items.push(...Array(1000).fill(items[0]));
-      const crcs = metadata.chunk_crcs as string[];
-      crcs.push(...Array(1000).fill(crcs[0]));
-    }),
-  "chunks that overlap": (segment) =>
-    segment.lastChanges.push(() => {
-      const [first, second] = segment.chunks;
-      const at = fieldOf(first!.metadata, COLUMN.dataStart).value;
-      setField(second!.metadata, COLUMN.dataStart, I64, at);
-    }),
-  "a chunk without metadata": (segment) =>
-    segment.lastChanges.push(() => {
-      const [first] = structsIn(segment.rowGroups[0]!, GROUP.columns);
-      first!.splice(first!.findIndex(({ id }) => id === CHUNK.metadata), 1);
-    }),
+  "the first column twice": late(({ rowGroups }) => {
+    const items = itemsOf(rowGroups[0]!, GROUP.columns);
+    items[1] = items[0]!;
+  }),
+  "a thousand columns": late(({ rowGroups }) => {
+    const items = itemsOf(rowGroups[0]!, GROUP.columns);
+    items.push(...Array(1000).fill(items[0]));
+  }),
+  "the first row group twice": repeatRowGroup(1),
+  "1,000 row groups at one place": repeatRowGroup(1000),
+  "chunks that overlap": late(({ chunks: [first, second] }) => {
+    const at = fieldOf(first!.metadata, COLUMN.dataStart).value;
+    setField(second!.metadata, COLUMN.dataStart, I64, at);
+  }),
+  "a chunk without metadata": late((segment) => {
+    const [first] = columnsOf(segment);
+    first!.splice(first!.findIndex(({ id }) => id === CHUNK.metadata), 1);
+  }),
   "a chunk in another file": (segment) =>
-    setField(structsIn(segment.rowGroups[0]!, GROUP.columns)[0]!, 1, BINARY, Buffer.from("/x")),
+    setField(columnsOf(segment)[0]!, 1, BINARY, Buffer.from("/x")),
   "an index at byte 2^52": metadata("index_start", 2 ** 52),
   "2^52 events": metadata("events", 2 ** 52),
   "2^52 batches": metadata("batches", 2 ** 52),

@@ -22,11 +22,12 @@ import {
   type ThriftValue,
 } from "../../support/thrift_tree.ts";
 import type { SeededRandom } from "../../../tools/support/random.ts";
+import { changeBytes } from "./almost_json.ts";
 import { type Attack, ATTACKS, setValues, valuesIn } from "./crafted_bombs.ts";
 
 const INTEGERS = [0n, 1n, -1n, 2n, 127n, 128n, 255n, 2048n, 2n ** 31n - 1n, -(2n ** 31n)];
 INTEGERS.push(2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 62n, -(2n ** 62n));
-const BYTES = [0, 1, 2, 3, 0x7f, 0x80, 0xfc, 0xff];
+const BYTES = [0, 1, 2, 3, 0x7f, 0x80, 0xfc, 0xff].map((byte) => [byte]);
 const CHANGES_MAX = 4;
 
 /** Changes a segment at random. Returns what was changed. */
@@ -47,7 +48,7 @@ type Change = (segment: CraftedSegment, random: SeededRandom) => void;
 const MUTATIONS: [name: string, change: Change][] = [
   ["bytes of the footer", (segment, random) => {
     const before = segment.changeFooter;
-    segment.changeFooter = (footer) => changeBytes(before(footer), random);
+    segment.changeFooter = (footer) => changeBytes(random, before(footer), BYTES);
   }],
   [
     "fields of the footer",
@@ -80,20 +81,20 @@ const MUTATIONS: [name: string, change: Change][] = [
   }],
   ["bytes of a page", (segment, random) => {
     const page = pageOf(segment, random);
-    page.body = changeBytes(page.body, random);
+    page.body = changeBytes(random, page.body, BYTES);
     setField(page.header, PAGE.bytes, I32, BigInt(page.body.length));
   }],
   ["values of a page", (segment, random) => {
     const chunk = random.pick(segment.chunks);
     const page = random.pick(chunk.pages);
     const { levels, values } = contentOf(page);
-    setValues(page, changeBytes(values, random), levels);
+    setValues(page, changeBytes(random, values, BYTES), levels);
     setField(chunk.metadata, COLUMN.rawBytes, I64, 1_000_000n);
   }],
   ["levels of a page", (segment, random) => {
     const page = random.pick(segment.chunks.filter(({ name }) => name === "occurred_at")).pages[0]!;
     const { levels, values } = contentOf(page);
-    const changed = changeBytes(levels, random);
+    const changed = changeBytes(random, levels, BYTES);
     setValues(page, values, changed);
     const data = structAt(page.header, PAGE.data);
     setField(data, DATA.levelsBytes, I32, BigInt(changed.length));
@@ -118,21 +119,6 @@ function pageOf(segment: CraftedSegment, random: SeededRandom): CraftedPage {
   return random.pick(random.pick(segment.chunks).pages);
 }
 
-/** Changes, inserts or removes some bytes. */
-function changeBytes(bytes: Buffer, random: SeededRandom): Buffer {
-  const at = random.below(bytes.length + 1);
-  const some = Buffer.from(
-    Array.from(
-      { length: 1 + random.below(6) },
-      () => random.chance(0.5) ? random.pick(BYTES) : random.below(256),
-    ),
-  );
-  const kind = random.below(4);
-  const removed = kind === 0 ? 0 : kind === 1 ? random.below(20) : some.length;
-  const inserted = kind === 1 ? Buffer.alloc(0) : some;
-  return Buffer.concat([bytes.subarray(0, at), inserted, bytes.subarray(at + removed)]);
-}
-
 /** Changes a field at any depth: its value, type, id or presence. */
 function changeFields(fields: ThriftField[], random: SeededRandom): void {
   const structs = [...structsUnder(fields)].filter((struct) => struct.length > 0);
@@ -149,7 +135,7 @@ function changeFields(fields: ThriftField[], random: SeededRandom): void {
   else if (field.type === LIST) changeList(field.value as ThriftList, random);
   else if (typeof field.value === "bigint" && field.type > 2) field.value = integer(random);
   else if (Buffer.isBuffer(field.value) && field.type === BINARY) {
-    field.value = changeBytes(field.value, random);
+    field.value = changeBytes(random, field.value, BYTES);
   }
 }
 
