@@ -43,26 +43,30 @@ function sealMany(source: string) {
   return sealCommits(commits, { events: 1, bytes: Infinity });
 }
 
-const SEALED = sealMany("a");
-const ENTRIES = SEALED.then(({ segments }) => segments.map(entryOf));
+const { entries: BATCHES, ...SEALED } = await sealMany("a");
+const ENTRIES = SEALED.segments.map(entryOf);
+/** The segments, without the index of any run. */
+const UNMERGED: Tree = SEALED.storage.tree();
 
-async function openHistory(storage: SimulatedDisk, segments = SEGMENTS) {
+async function openHistory(tree: Tree, segments = SEGMENTS) {
+  const storage = new SimulatedDisk(tree);
   const reports: string[] = [];
   const history = new SealedHistory(storage, { report: (line) => void reports.push(line) });
-  await history.open((await ENTRIES).slice(0, segments));
-  return { history, reports };
+  await history.open(ENTRIES.slice(0, segments));
+  return { storage, history, reports };
 }
 
-/** A disk with the segments and the indexes of all runs. */
-const MERGED: Promise<Tree> = SEALED.then(async (sealed) => {
-  const storage = new SimulatedDisk(sealed.storage.tree());
-  const { history, reports } = await openHistory(storage);
+/** The segments and the indexes of all runs. */
+const MERGED: Tree = await mergedTree();
+
+async function mergedTree(): Promise<Tree> {
+  const { storage, history, reports } = await openHistory(UNMERGED);
   await mergeAll(storage, history);
   await history.close();
   assert.deepEqual(reports, []);
   assert.equal(storage.openFiles, 0);
   return storage.tree();
-});
+}
 
 function indexPaths(tree: Tree): string[] {
   return [...tree.keys()].filter((path) => path.startsWith(`${INDEX_FOLDER}/`)).sort();
@@ -73,11 +77,9 @@ async function streamsIn(sources: StreamSource[]): Promise<StreamEntry[]> {
 }
 
 /** Everything that a history answers about its batches, streams and keys. */
-async function answersOf(history: SealedHistory, step = 1): Promise<unknown[]> {
-  const { entries } = await SEALED;
+async function answersOf(history: SealedHistory): Promise<unknown[]> {
   const answers: unknown[] = [await streamsIn(history.streamSources())];
-  for (let place = 0; place < entries.length; place += step) {
-    const { source, batch_id } = entries[place]!;
+  for (const { source, batch_id } of BATCHES) {
     answers.push(await history.findBatch(source, batch_id), await history.sourceFrontier(source));
   }
   for (let n = 0; n < 10; n++) answers.push(await history.streamFrontier("a", `s-${n}`));
@@ -104,31 +106,22 @@ async function linesOf(history: SealedHistory, filter: Record<string, string>): 
 }
 
 /** The answers of the segments alone. */
-const RIGHT = SEALED.then(async ({ storage }) => {
-  const { history } = await openHistory(new SimulatedDisk(storage.tree()));
-  return await answersOf(history);
-});
+const RIGHT = await answersOf((await openHistory(UNMERGED)).history);
 
 test("merged indexes answer as the segments do, and few files remain", async () => {
-  const tree = await MERGED;
-  assert.deepEqual(indexPaths(tree).map((path) => path.slice(0, 8)), ["index/1_", "index/2_"]);
-  const { entries } = await SEALED;
-  assert.equal(
-    (await RIGHT).filter((answer) => answer !== null).length,
-    1 + 2 * entries.length + 13,
-  );
-  const storage = new SimulatedDisk(tree);
-  const { history, reports } = await openHistory(storage);
+  assert.deepEqual(indexPaths(MERGED).map((path) => path.slice(0, 8)), ["index/1_", "index/2_"]);
+  const found = RIGHT.filter((answer) => answer !== null);
+  assert.equal(found.length, 1 + 2 * BATCHES.length + 13);
+  const { history, reports } = await openHistory(MERGED);
   assert.equal(history.leftover, null);
   assert.equal(history.nextMerge(), null);
-  assert.deepEqual(await answersOf(history), await RIGHT);
+  assert.deepEqual(await answersOf(history), RIGHT);
   assert.deepEqual(reports, []);
   await history.close();
 });
 
 test("a new batch reads nothing, and a known one only its segment", async () => {
-  const storage = new SimulatedDisk(await MERGED);
-  const { history } = await openHistory(storage);
+  const { storage, history } = await openHistory(MERGED);
   await history.findBatch("a", "new");
   const opened = async (act: () => unknown) => {
     const before = storage.operations.length;
@@ -138,7 +131,7 @@ test("a new batch reads nothing, and a known one only its segment", async () => 
   for (let n = 0; n < 5; n++) {
     assert.ok((await opened(() => history.findBatch("a", `new-${n}`))).length <= 1);
   }
-  const [big] = indexPaths(await MERGED).slice(-1);
+  const [big] = indexPaths(MERGED).slice(-1);
   assert.deepEqual(await opened(() => history.findBatch("a", "a-3")), [big, "3.parquet"]);
   const files = await opened(() => linesOf(history, { recordKey: "only-40" }));
   assert.deepEqual(files.filter((path) => /^(?!7[23])\d+\./.test(path)), ["40.parquet"]);
@@ -146,30 +139,28 @@ test("a new batch reads nothing, and a known one only its segment", async () => 
 });
 
 test("a filter with few bits for each key, or none, changes no answer", async () => {
-  const run = indexPaths(await MERGED).at(-1)!;
-  const bytes = Buffer.from((await MERGED).get(run)!);
+  const run = indexPaths(MERGED).at(-1)!;
+  const bytes = Buffer.from(MERGED.get(run)!);
   for (const filterBytes of [0, 32, 64, 96]) {
     const coarse = await rewriteIndex(bytes, { filterBytes }, coverageIn(run));
-    const storage = new SimulatedDisk(new Map(await MERGED).set(run, coarse));
-    const { history, reports } = await openHistory(storage);
-    assert.deepEqual(await answersOf(history), await RIGHT);
+    const { history, reports } = await openHistory(new Map(MERGED).set(run, coarse));
+    assert.deepEqual(await answersOf(history), RIGHT);
     assert.deepEqual(reports, []);
     await history.close();
   }
 });
 
 test("a filter for which there is no room takes that of the largest one", async () => {
-  const tree = new Map(await MERGED);
-  const run = indexPaths(tree).at(-1)!;
-  const storage = new SimulatedDisk(tree);
+  const run = indexPaths(MERGED).at(-1)!;
+  const storage = new SimulatedDisk(MERGED);
   const segment = await openSegment(storage, "73.parquet");
   const ofSegment = (await segment.index.open()).filterBytes;
   await segment.close();
-  const index = indexIn(Buffer.from(tree.get(run)!), coverageIn(run));
+  const index = indexIn(Buffer.from(MERGED.get(run)!), coverageIn(run));
   const ofRun = (await index.open()).filterBytes;
   assert.ok(ofRun > ofSegment, `${ofRun}, ${ofSegment}`);
   const history = new SealedHistory(storage, { filtersBytesMax: ofRun });
-  await history.open((await ENTRIES).slice(0, 64));
+  await history.open(ENTRIES.slice(0, 64));
   const pathsRead = async () => {
     const before = storage.operations.length;
     assert.equal(await history.findBatch("a", "n1"), null);
@@ -177,15 +168,14 @@ test("a filter for which there is no room takes that of the largest one", async 
   };
   await pathsRead();
   assert.deepEqual(await pathsRead(), new Set());
-  history.add((await ENTRIES).slice(64, 65));
+  history.add(ENTRIES.slice(64, 65));
   await pathsRead();
   assert.deepEqual(await pathsRead(), new Set([run]), "the segment's filter is in memory");
   await history.close();
 });
 
 test("the filters of merged segments leave memory", async () => {
-  const storage = new SimulatedDisk((await SEALED).storage.tree());
-  const { history } = await openHistory(storage);
+  const { storage, history } = await openHistory(UNMERGED);
   assert.equal(await history.findBatch("a", "absent"), null);
   const own = history.indexesOf({ first: 0, count: 64 } as Run).map(({ index }) => index);
   assert.ok(own.every(({ loadedBytes }) => loadedBytes > 0));
@@ -195,8 +185,7 @@ test("the filters of merged segments leave memory", async () => {
 });
 
 test("a listing that began before a merge goes on with the indexes that it removes", async () => {
-  const storage = new SimulatedDisk((await SEALED).storage.tree());
-  const { history } = await openHistory(storage);
+  const { storage, history } = await openHistory(UNMERGED);
   const right = await streamsIn(history.streamSources());
   const listing = mergedStreams(history.streamSources(), "a s-2");
   const make = (plan: MergePlan) => makeIndex(storage, plan);
@@ -211,12 +200,11 @@ test("a listing that began before a merge goes on with the indexes that it remov
 });
 
 test("streamsThrough() splits a run at the segment with the event", async () => {
-  const { history } = await openHistory(new SimulatedDisk(await MERGED));
-  const { entries } = await SEALED;
+  const { history } = await openHistory(MERGED);
   for (const number of [0, 5, 63, 64, 70, 73]) {
-    const through = entries[2 * number + 1]!.last_event_id;
+    const through = BATCHES[2 * number + 1]!.last_event_id;
     const { before, file } = history.streamsThrough(through)!;
-    const { history: shorter } = await openHistory(new SimulatedDisk(await MERGED), number);
+    const { history: shorter } = await openHistory(MERGED, number);
     assert.equal(file.path, `${number}.parquet`);
     assert.deepEqual(await streamsIn(before), await streamsIn(shorter.streamSources()));
     await shorter.close();
@@ -227,18 +215,17 @@ test("streamsThrough() splits a run at the segment with the event", async () => 
 
 test(`a lost or damaged index changes no answer, and is made again (seed ${SEED})`, async () => {
   const random = new SeededRandom();
-  const tree = await MERGED;
   const foreign = await sealMany("other");
   const otherDisk = new SimulatedDisk(foreign.storage.tree());
   const other = new SealedHistory(otherDisk);
   await other.open(foreign.segments.map(entryOf));
   await mergeAll(otherDisk, other);
-  const paths = indexPaths(tree);
+  const paths = indexPaths(MERGED);
   const others = indexPaths(otherDisk.tree());
   for (let run = 0; run < 15; run++) {
     const path = random.pick(paths);
-    const bytes = Buffer.from(tree.get(path)!);
-    const damaged = new Map(tree);
+    const bytes = Buffer.from(MERGED.get(path)!);
+    const damaged = new Map(MERGED);
     const kind = run % 5;
     if (kind === 0) damaged.delete(path);
     if (kind === 1) damaged.set(path, truncateAt(bytes, random.below(bytes.length)));
@@ -254,13 +241,12 @@ test(`a lost or damaged index changes no answer, and is made again (seed ${SEED}
       damaged.set(INDEX_TEMPORARY_FILE, Buffer.alloc(10));
       damaged.set(`${INDEX_FOLDER}/notes.txt`, Buffer.alloc(1));
     }
-    const storage = new SimulatedDisk(damaged);
-    const { history, reports } = await openHistory(storage);
-    assert.deepEqual(await answersOf(history), await RIGHT, `kind ${kind}`);
+    const { storage, history, reports } = await openHistory(damaged);
+    assert.deepEqual(await answersOf(history), RIGHT, `kind ${kind}`);
     assert.ok(reports.length <= 1 && reports.every((line) => line.includes(path)), `${reports}`);
     if (kind === 1 || kind === 3) assert.equal(reports.length, 1);
     await mergeAll(storage, history);
-    assert.deepEqual(await streamsIn(history.streamSources()), (await RIGHT)[0]);
+    assert.deepEqual(await streamsIn(history.streamSources()), RIGHT[0]);
     await history.close();
     const left = indexPaths(storage.tree()).filter((name) => !name.endsWith(".txt"));
     assert.deepEqual(left, paths);
@@ -272,12 +258,10 @@ test(`a lost or damaged index changes no answer, and is made again (seed ${SEED}
 });
 
 test("after a crash at any step of a merge, lookups are right and merging resumes", async () => {
-  const sealed = (await SEALED).storage.tree();
   let steps = 0;
   for (let crashAt = 0; crashAt <= steps; crashAt++) {
     const choice = [ALL_DONE, NAMES_ONLY, SYNCED_ONLY][crashAt % 3]!;
-    const storage = new SimulatedDisk(sealed);
-    const { history } = await openHistory(storage);
+    const { storage, history } = await openHistory(UNMERGED);
     let done = 0;
     storage.hook = (operation) => {
       if (!changesDisk(operation)) return null;
@@ -287,29 +271,26 @@ test("after a crash at any step of a merge, lookups are right and merging resume
     steps = Math.max(steps, done);
     storage.hook = null;
     await history.close();
-    const crashed = storage.crash(choice);
-    const { history: reopened, reports } = await openHistory(crashed);
+    const crash = storage.crash(choice).tree();
+    const { storage: crashed, history: reopened, reports } = await openHistory(crash);
     const sample = (history: SealedHistory) => history.findBatch("a", `a-${crashAt % SEGMENTS}`);
     assert.notEqual(await sample(reopened), null);
     await mergeAll(crashed, reopened);
     assert.notEqual(await sample(reopened), null);
     assert.deepEqual(reports, []);
     await reopened.close();
-    assert.deepEqual(indexPaths(crashed.tree()), indexPaths(await MERGED));
+    assert.deepEqual(indexPaths(crashed.tree()), indexPaths(MERGED));
   }
   assert.ok(steps > 60, `${steps} steps`);
 });
 
 test("a merge whose input is damaged is given up with one report, and others go on", async () => {
-  const tree = new Map((await SEALED).storage.tree());
-  const bytes = Buffer.from(tree.get("3.parquet")!);
-  const intact = new SimulatedDisk(tree);
-  const segment = await openSegment(intact, "3.parquet");
+  const segment = await openSegment(new SimulatedDisk(UNMERGED), "3.parquet");
   const { index } = await segment.footer();
   await segment.close();
-  tree.set("3.parquet", flipBit(bytes, 8 * (index.end - 100)));
-  const storage = new SimulatedDisk(tree);
-  const { history, reports } = await openHistory(storage);
+  const damaged = flipBit(UNMERGED.get("3.parquet")!, 8 * (index.end - 100));
+  const tree = new Map(UNMERGED).set("3.parquet", damaged);
+  const { storage, history, reports } = await openHistory(tree);
   await mergeAll(storage, history);
   assert.match(
     reports.join("\n"),
@@ -322,18 +303,16 @@ test("a merge whose input is damaged is given up with one report, and others go 
 });
 
 test("a merge whose input is a damaged run makes that run again", async () => {
-  const storage = new SimulatedDisk((await SEALED).storage.tree());
-  const { history, reports } = await openHistory(storage);
+  const { storage, history, reports } = await openHistory(UNMERGED);
   const make = (plan: MergePlan) => makeIndex(storage, plan);
   await mergeNext(storage, history, make);
   const [path] = indexPaths(storage.tree());
   await history.close();
-  const tree = new Map(storage.tree());
-  tree.set(path!, flipBit(Buffer.from(tree.get(path!)!), 8 * 10));
-  const damaged = new SimulatedDisk(tree);
-  const { history: reopened } = await openHistory(damaged);
+  const tree = storage.tree();
+  tree.set(path!, flipBit(tree.get(path!)!, 8 * 10));
+  const { storage: damaged, history: reopened } = await openHistory(tree);
   await mergeAll(damaged, reopened);
   await reopened.close();
-  assert.deepEqual(indexPaths(damaged.tree()), indexPaths(await MERGED));
+  assert.deepEqual(indexPaths(damaged.tree()), indexPaths(MERGED));
   assert.deepEqual(reports, []);
 });
