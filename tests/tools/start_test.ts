@@ -84,28 +84,26 @@ test("start prints commands that work when pasted into a shell", {
 const deno = executableOf("deno");
 const skip = deno === null ? absenceOf("deno") : false;
 
-/** Runs `use` with a clone in which no packages are installed. */
-function withClone(use: (clone: string) => Promise<void>): Promise<void> {
-  return withFolder(async (folder) => {
-    const clone = join(folder, "my clone, the 2nd");
-    const { workspace } = JSON.parse(await readFile(join(ROOT, "deno.json"), "utf8"));
-    const members = workspace.flatMap((member: string) =>
-      ["deno.json", "package.json"].map((name) => join(member, name))
-    ).filter((path: string) => existsSync(join(ROOT, path)));
-    const roots = ["deno.json", "deno.lock", "package.json", "cli.ts", "event.ts", "mod.ts"];
-    for (const path of [...roots, ...members, "src", "tools"]) {
-      await mkdir(dirname(join(clone, path)), { recursive: true });
-      await cp(join(ROOT, path), join(clone, path), { recursive: true });
-    }
-    await use(clone);
-  });
+/** Copies what `deno task start` needs into a directory in which no packages are installed. */
+async function cloneTo(clone: string): Promise<void> {
+  const { workspace } = JSON.parse(await readFile(join(ROOT, "deno.json"), "utf8"));
+  const members = workspace.flatMap((member: string) =>
+    ["deno.json", "package.json"].map((name) => join(member, name))
+  ).filter((path: string) => existsSync(join(ROOT, path)));
+  const roots = ["deno.json", "deno.lock", "package.json", "cli.ts", "event.ts", "mod.ts"];
+  for (const path of [...roots, ...members, "src", "tools"]) {
+    await mkdir(dirname(join(clone, path)), { recursive: true });
+    await cp(join(ROOT, path), join(clone, path), { recursive: true });
+  }
 }
 
 test(
   "deno task start works in a clone whose path has spaces and commas",
   { skip },
   () =>
-    withClone(async (clone) => {
+    withFolder(async (folder) => {
+      const clone = join(folder, "my clone, the 2nd");
+      await cloneTo(clone);
       const spawned = spawnCommand([deno!, "task", "start"], { cwd: clone });
       await untilReported(spawned, "Ready.");
       await access(join(clone, "demo", "data", "ground.sock"));

@@ -17,30 +17,18 @@ const TARGETS = [
   ...["", "*", "/", "//v1/events", "/v1//events", "/v1/events/", "/V1/EVENTS", "/v1/../v1/events"],
   ...["/v1/%65vents", "/v1/events#x", "/v1/events?", "/v1/events?&", "/v1/events?limit=1&limit=2"],
   ...["/v1/events?limit=-1", "/v1/events?limit=1e3", "/v1/events?limit=%31", "/v1/events?x=%zz"],
-  ...[
-    "/v1/events?follow=1",
-    "/v1/events?follow=true&follow=true",
-    "/v1/events?after=",
-    "/v1/query",
-  ],
-  ...["/v1/events?after=00000000-0000-7000-8000-000000000000", "/v1/streams?after=a/b", "/v1/"],
-  ...["/v1/streams?through=ffffffff-ffff-7fff-bfff-ffffffffffff", "/v1/catalog", "/v1/streams?v=1"],
-  ...["/v1/events?source=a b", "/v1/events?source=\xff", "/v1/events?source=%ff", "v1/events"],
-  ...["http://x/v1/events?limit=1", "http://x", "https://a@b:1/v1/streams", "file:///v1/events"],
-  ...["/v1/events\0", "/v1/events?record_key=%00", "/v1/events HTTP/1.1", "x:1", "/\\v1\\events"],
+  ...["/v1/events?follow=1", "/v1/events?follow=true&follow=true", "/v1/events?after="],
+  ...["/v1/query", "/v1/events?after=00000000-0000-7000-8000-000000000000"],
+  ...["/v1/streams?after=a/b", "/v1/", "/v1/streams?through=ffffffff-ffff-7fff-bfff-ffffffffffff"],
+  ...["/v1/catalog", "/v1/streams?v=1", "/v1/events?source=a b", "/v1/events?source=\xff"],
+  ...["/v1/events?source=%ff", "v1/events", "http://x/v1/events?limit=1", "http://x"],
+  ...["https://a@b:1/v1/streams", "file:///v1/events", "/v1/events\0", "/v1/events?record_key=%00"],
+  ...["/v1/events HTTP/1.1", "x:1", "/\\v1\\events"],
 ];
 const VERSIONS = [
-  ...[
-    "HTTP/1.0",
-    "HTTP/1.0",
-    "HTTP/1.2",
-    "HTTP/0.9",
-    "HTTP/2",
-    "HTTP/2.0",
-    "http/1.1",
-    "HTTP/1.1 ",
-  ],
-  ...["HTTP/1.1\t", "HTTP/11", "HTTP/1.1.1", "HTPT/1.1", "", "HTTP/", "HTTP/1", "HTTP/1.1\r"],
+  ...["HTTP/1.0", "HTTP/1.0", "HTTP/1.2", "HTTP/0.9", "HTTP/2", "HTTP/2.0", "http/1.1"],
+  ...["HTTP/1.1 ", "HTTP/1.1\t", "HTTP/11", "HTTP/1.1.1", "HTPT/1.1", "", "HTTP/", "HTTP/1"],
+  "HTTP/1.1\r",
 ];
 const LENGTHS = [
   ...["-1", "+5", "0x10", "1e2", "5.0", "", " ", "5, 5", "5,6", "1 1", "NaN", "00", "0", "1", "2"],
@@ -62,20 +50,11 @@ const LINES = [
   ...["Trailer: x", "TE: trailers", "Cookie: a=b", "Keep-Alive: timeout=1", "Date: yesterday"],
 ];
 const CHUNKS = [
-  ...[
-    "0\r\n\r\n",
-    "1\r\n{\r\n0\r\n\r\n",
-    "zz\r\n{}\r\n0\r\n\r\n",
-    "-1\r\n",
-    "0x2\r\n{}\r\n0\r\n\r\n",
-  ],
-  ...["2\r\n{}0\r\n\r\n", "2\n{}\n0\n\n", "1\r\n{}\r\n0\r\n\r\n", "2 \r\n{}\r\n0\r\n\r\n", "\r\n"],
-  ...[
-    "2;a=b\r\n{}\r\n0\r\nX: y\r\n\r\n",
-    "2\r\n{}\r\n0\r\nbad trailer\r\n\r\n",
-    "ffffffffffffffff\r\n",
-  ],
-  ...["2\r\n{}\r\n0\r\n", "3\r\n{}\r\n", "+2\r\n{}\r\n0\r\n\r\n", "2\r\n{}\r\n00000\r\n\r\n"],
+  ...["0\r\n\r\n", "1\r\n{\r\n0\r\n\r\n", "zz\r\n{}\r\n0\r\n\r\n", "-1\r\n"],
+  ...["0x2\r\n{}\r\n0\r\n\r\n", "2\r\n{}0\r\n\r\n", "2\n{}\n0\n\n", "1\r\n{}\r\n0\r\n\r\n"],
+  ...["2 \r\n{}\r\n0\r\n\r\n", "\r\n", "2;a=b\r\n{}\r\n0\r\nX: y\r\n\r\n"],
+  ...["2\r\n{}\r\n0\r\nbad trailer\r\n\r\n", "ffffffffffffffff\r\n", "2\r\n{}\r\n0\r\n"],
+  ...["3\r\n{}\r\n", "+2\r\n{}\r\n0\r\n\r\n", "2\r\n{}\r\n00000\r\n\r\n"],
   ...["000000000000000002\r\n{}\r\n0\r\n\r\n", "2;" + "x".repeat(70_000) + "\r\n{}\r\n0\r\n\r\n"],
 ];
 const PREFACES = [

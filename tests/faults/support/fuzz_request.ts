@@ -51,16 +51,8 @@ export function toChunkedBytes(request: FuzzRequest, chunks: readonly Buffer[]):
 export const HTTP_TOKENS: readonly Buffer[] = [
   ...["\r\n", "\n", "\r", "\r\n\r\n", "\n\n", "\0", " ", "\t", ":", ",", ";", "=", "&", "?", "%"],
   ...["0\r\n\r\n", "HTTP/1.1", "GET / HTTP/1.1\r\n\r\n", "{", "}", "[", "]", '"', "\\", "\\u0000"],
-  ...[
-    "\xff",
-    "\xc0\x80",
-    "\xed\xa0\x80",
-    "\xef\xbb\xbf",
-    "-",
-    "1e999",
-    "null",
-    "99999999999999999",
-  ],
+  ...["\xff", "\xc0\x80", "\xed\xa0\x80", "\xef\xbb\xbf", "-", "1e999", "null"],
+  "99999999999999999",
 ].map((token) => Buffer.from(token, "latin1"));
 
 /** Between 1 and `bytesMax` random bytes. */

@@ -303,16 +303,16 @@ test("a merge whose input is damaged is given up with one report, and others go 
 });
 
 test("a merge whose input is a damaged run makes that run again", async () => {
-  const { storage, history, reports } = await openHistory(UNMERGED);
+  const { storage, history } = await openHistory(UNMERGED);
   const make = (plan: MergePlan) => makeIndex(storage, plan);
   await mergeNext(storage, history, make);
   const [path] = indexPaths(storage.tree());
   await history.close();
   const tree = storage.tree();
   tree.set(path!, flipBit(tree.get(path!)!, 8 * 10));
-  const { storage: damaged, history: reopened } = await openHistory(tree);
+  const { storage: damaged, history: reopened, reports } = await openHistory(tree);
   await mergeAll(damaged, reopened);
   await reopened.close();
   assert.deepEqual(indexPaths(damaged.tree()), indexPaths(MERGED));
-  assert.deepEqual(reports, []);
+  assert.deepEqual(reports.map((line) => line.split(":")[0]), [path]);
 });
