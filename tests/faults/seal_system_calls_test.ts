@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { runCli, withFolder } from "../../tools/support/program.ts";
-import { configOf, makeWhole, runOn } from "./support/hostile_deployment.ts";
+import { assertWhole, configOf, makeWhole, runOn } from "./support/hostile_deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { straceAbsence } from "./support/strace.ts";
 
@@ -14,8 +14,6 @@ const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 const SYNCS = "fsync,fdatasync";
 const RENAMES = "rename,renameat,renameat2";
 const REMOVALS = "unlink,unlinkat";
-/** Number of events: one each in a segment, a pending file and the tail. */
-const EVENTS = 3;
 
 const SEGMENT_ASIDE = "segments/new.parquet.tmp";
 const MANIFEST_ASIDE = "manifest.json.tmp";
@@ -42,14 +40,6 @@ function sealUnder(dir: string, calls: string, path: string, errno: string) {
   const target = ["-P", join(dir, path)];
   const wrapper = ["strace", "-f", "-qq", "-o", "/dev/null", ...fault, ...target];
   return runCli(["seal", "--config", configOf(dir)], { wrapper });
-}
-
-async function assertWhole(dir: string): Promise<{ orphans: string[]; remnants: string[] }> {
-  const { status, stdout } = await runOn(dir, ["verify", "--chain"]);
-  assert.equal(status, 0, stdout);
-  const report = JSON.parse(stdout);
-  assert.equal(report.events_checked, EVENTS);
-  return report;
 }
 
 const absence = straceAbsence();

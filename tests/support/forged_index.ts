@@ -8,7 +8,6 @@ import { TableCache } from "../../src/log/index/table_cache.ts";
 import { type IndexContents, writeIndex } from "../../src/log/index/index_writer.ts";
 import type { StreamEntry } from "../../src/log/read/stream_counts.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
-import { readEntries } from "./stream_entries.ts";
 
 export interface IndexChange {
   streams?: (entries: StreamEntry[]) => StreamEntry[];
@@ -25,6 +24,11 @@ export function coverageIn(path: string): string {
 export function indexIn(bytes: Buffer, coverage: string = NO_COVERAGE): IndexReader {
   const storage = new SimulatedDisk(new Map([["index", bytes]]));
   return runIndex(new TableCache(storage), "index", coverage);
+}
+
+/** All streams and sources of an index, in file order. */
+export async function readEntries(index: IndexReader): Promise<StreamEntry[]> {
+  return (await Array.fromAsync(index.blocks(""))).flat();
 }
 
 /** Reads all of an index. @throws {IndexError} if any part does not match its CRC-32. */

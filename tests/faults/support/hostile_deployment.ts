@@ -1,9 +1,11 @@
 /** A deployment with every kind of file, and copies in which one entry is replaced. */
+import assert from "node:assert/strict";
 import { cp, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { init } from "../../../src/commands/init.ts";
 import { run } from "../../../src/commands/run.ts";
 import { pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
+import type { VerifyReport } from "../../../src/log/verify/verify.ts";
 import type { Receipt } from "../../../src/event/types.ts";
 import { openEventLog } from "../../../src/service/event_log.ts";
 import { preparedBatch } from "../../support/prepared.ts";
@@ -35,6 +37,15 @@ export async function runOn(dir: string, command: string[]): Promise<CommandEnd>
     showProgress: () => {},
   });
   return { ...end, status };
+}
+
+/** Asserts that `verify --chain` finds all events of a deployment from `makeWhole()`. */
+export async function assertWhole(dir: string): Promise<VerifyReport> {
+  const { status, stdout } = await runOn(dir, ["verify", "--chain"]);
+  assert.equal(status, 0, stdout);
+  const report: VerifyReport = JSON.parse(stdout);
+  assert.equal(report.events_checked, 3);
+  return report;
 }
 
 export function configOf(dir: string): string {

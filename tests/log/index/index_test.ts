@@ -11,8 +11,13 @@ import { type StreamEntry, streamKey } from "../../../src/log/read/stream_counts
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { flipBit, truncateAt } from "../../support/corrupt.ts";
 import { idAt } from "../../support/event_ids.ts";
-import { checkIndex, encodeIndex, indexIn, rewriteIndex } from "../../support/forged_index.ts";
-import { readEntries } from "../../support/stream_entries.ts";
+import {
+  checkIndex,
+  encodeIndex,
+  indexIn,
+  readEntries,
+  rewriteIndex,
+} from "../../support/forged_index.ts";
 
 interface Row {
   batch: string;
