@@ -194,19 +194,6 @@ test("openLog() continues the ids and the chain from the end of the recovered lo
   assert.deepEqual((await readAll(log.snapshot)).map((event) => event.batch_id), ["a", "b", "c"]);
 });
 
-test("openLog() makes the recovered log durable before it returns", async () => {
-  const tree = await logTree([["a"]]);
-  const storage = new SimulatedDisk(tree);
-  const file = await storage.open(TAIL_FILE, "write");
-  const second = tailOf(await logTree([["a"], ["b"]])).subarray(tailOf(tree).length);
-  await file.write(second, tailOf(tree).length);
-  assert.ok(tailOf(storage.crash().tree()).equals(tailOf(tree)), "not durable before");
-  const { log } = await openTestLog(storage);
-  const entries = await unsealedBatches((await openTestLog(storage.crash())).log);
-  assert.deepEqual(entries.map((entry) => entry.batch_id), ["a", "b"]);
-  assert.equal(entries.at(-1)?.last_event_id, log.snapshot.frontier);
-});
-
 test("openLog() recovers and reads commits larger than its read buffer", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);

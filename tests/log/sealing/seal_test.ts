@@ -55,17 +55,6 @@ test("seal() moves all commits into segments, and the log continues after them",
   assert.deepEqual([report.ok, report.segments_checked], [true, 2]);
 });
 
-test("seal() never splits a batch across segments", async () => {
-  const storage = new SimulatedDisk();
-  const batches = [1, 5, 2, 9, 1, 1, 4].map((size, number) =>
-    preparedBatch(`${number}`, { events: Array(size).fill({}) })
-  );
-  await appendTo(storage, ...batches);
-  const sealed = await sealAll(storage, { events: 3, bytes: Infinity });
-  assert.deepEqual(sealed.map(({ events }) => events), [6, 11, 6]);
-  assert.deepEqual(sealed.map(({ batches }) => batches), [2, 2, 3]);
-});
-
 test("seal() durably leaves only the manifest, segments and an empty tail", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], []]));
   await rotateOnly(storage);
