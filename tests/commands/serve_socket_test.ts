@@ -1,15 +1,13 @@
 /** `serve` when its socket path already exists. */
 import assert from "node:assert/strict";
 import { mkdirSync, unlinkSync } from "node:fs";
-import { chmod, lstat, mkdir, readFile, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { init } from "../../src/commands/init.ts";
 import { errorCode } from "../../src/log/storage/storage.ts";
 import {
-  runCli,
   type ServeOptions,
   type Serving,
   signalChild,
@@ -17,9 +15,9 @@ import {
   untilPrinted,
   untilReady,
   untilReported,
-  withFolder,
-  withInitialized,
 } from "../../tools/support/program.ts";
+import { batchWith } from "../contract/support/api.ts";
+import { withDeployment } from "../support/deployment.ts";
 import { skipLoudly } from "../faults/support/skip.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { UNPRIVILEGED, whyPrivileged } from "../support/unprivileged.ts";
@@ -56,11 +54,11 @@ const OCCUPANTS: [name: string, make: (path: string) => Promise<unknown>][] = [
 
 test("serve exits 1 if its socket path is not a socket, and keeps the file", async () => {
   for (const [name, make] of OCCUPANTS) {
-    await withInitialized(async (dir) => {
-      const path = join(dir, "data", "ground.sock");
+    await withDeployment(async (deployment) => {
+      const { socketPath: path } = deployment;
       await make(path);
       const before = await identityOf(path);
-      const { code, stdout, stderr } = await runCli(["serve"], { cwd: dir });
+      const { code, stdout, stderr } = await deployment.run(["serve"]);
       assert.equal(code, 1, name);
       assert.equal(stdout, "");
       assert.match(stderr, /ground\.sock: exists and is not a socket/);
@@ -70,12 +68,12 @@ test("serve exits 1 if its socket path is not a socket, and keeps the file", asy
 });
 
 test("serve exits 1 if another process listens on its socket, and keeps the file", () =>
-  withInitialized(async (dir) => {
-    const path = join(dir, "data", "ground.sock");
+  withDeployment(async (deployment) => {
+    const { socketPath: path } = deployment;
     const server = await listenOn(path);
     try {
       const before = await identityOf(path);
-      const { code, stderr } = await runCli(["serve"], { cwd: dir });
+      const { code, stderr } = await deployment.run(["serve"]);
       assert.equal(code, 1);
       assert.match(stderr, /ground\.sock: another service is listening on this socket/);
       assert.equal(await identityOf(path), before);
@@ -86,11 +84,9 @@ test("serve exits 1 if another process listens on its socket, and keeps the file
   }));
 
 test("serve exits 1 when the directory of its socket is missing", () =>
-  withInitialized(async (dir) => {
-    const config = join(dir, "service.toml");
-    const text = await readFile(config, "utf8");
-    await writeFile(config, text.replace("data/ground.sock", "none/ground.sock"));
-    const { code, stderr } = await runCli(["serve"], { cwd: dir });
+  withDeployment(async (deployment) => {
+    await deployment.configure("data/ground.sock", "none/ground.sock");
+    const { code, stderr } = await deployment.run(["serve"]);
     assert.equal(code, 1);
     assert.match(
       stderr,
@@ -99,61 +95,43 @@ test("serve exits 1 when the directory of its socket is missing", () =>
     assert.doesNotMatch(stderr, /EACCES|run as/);
   }));
 
+interface Outside {
+  /** The directory of the socket, outside the deployment. */
+  run: string;
+  socketPath: string;
+  spawn: (options?: ServeOptions) => Serving;
+}
+
+/** Runs `use` with a deployment whose configuration has an absolute path for its socket. */
+function withSocketOutside(use: (outside: Outside) => Promise<void>): Promise<void> {
+  return withDeployment(async (deployment) => {
+    const run = join(deployment.folder, "run");
+    await mkdir(run);
+    const socketPath = join(run, "s.sock");
+    await deployment.configure("data/ground.sock", socketPath);
+    const granted = ["--allow-read", "--allow-write", "--allow-sys"];
+    const permissions = [...granted, `--allow-net=unix:${socketPath}`];
+    const spawn = (options: ServeOptions = {}) =>
+      spawnServe(deployment.dir, { socketPath, permissions, ...options });
+    await use({ run, socketPath, spawn });
+  });
+}
+
 test("serve gives the cause and the path when it may not bind its socket", async (context) => {
   const reason = await whyPrivileged();
   if (reason !== null) return skipLoudly(context, reason);
-  await withFolder(async (dir) => {
-    const run = join(dir, "run");
-    await mkdir(run, { mode: 0o500 });
-    const socketPath = join(run, "s.sock");
-    const serving = await spawnServeAt(dir, socketPath, { wrapper: UNPRIVILEGED });
-    const { code, stderr } = await serving.exited;
+  await withSocketOutside(async ({ run, spawn }) => {
+    await chmod(run, 0o500);
+    const { code, stderr } = await spawn({ wrapper: UNPRIVILEGED }).exited;
     assert.equal(code, 1);
     assert.match(stderr, /run\/s\.sock: cannot be bound: .*EACCES.*run\/s\.sock; run as the user/);
   });
 });
 
-/** Serves a new deployment in `dir`, with its socket at an absolute path. */
-async function serveAt(
-  dir: string,
-  socketPath: string,
-  options: ServeOptions = {},
-): Promise<Serving> {
-  const serving = await spawnServeAt(dir, socketPath, options);
-  await untilReady(serving);
-  return serving;
-}
-
-async function spawnServeAt(
-  dir: string,
-  socketPath: string,
-  options: ServeOptions = {},
-): Promise<Serving> {
-  const deployment = join(dir, "deployment");
-  await init(deployment, () => {});
-  const config = join(deployment, "service.toml");
-  const text = await readFile(config, "utf8");
-  await writeFile(config, text.replace("data/ground.sock", socketPath));
-  return spawnServe(deployment, {
-    socketPath,
-    permissions: ["--allow-read", "--allow-write", "--allow-sys", `--allow-net=unix:${socketPath}`],
-    ...options,
-  });
-}
-
-test("serve binds a socket at an absolute path outside the deployment", () =>
-  withFolder(async (dir) => {
-    const socketPath = join(dir, "s.sock");
-    const serving = await serveAt(dir, socketPath);
-    assert.equal((await serving.stop()).code, 0);
-  }));
-
 test("serve binds its socket again after the file or its directory was removed", () =>
-  withFolder(async (dir) => {
-    const run = join(dir, "run");
-    await mkdir(run);
-    const socketPath = join(run, "s.sock");
-    const serving = await serveAt(dir, socketPath);
+  withSocketOutside(async ({ run, socketPath, spawn }) => {
+    const serving = spawn();
+    await untilReady(serving);
     await unlink(socketPath);
     await untilReported(serving, `${socketPath}: was removed; reopening the socket\n`);
     await untilReady(serving);
@@ -182,12 +160,9 @@ async function openedOnceListening(socketPath: string): Promise<RawConnection> {
 
 /** Regression: on Node, nothing kept a process without a socket running, so it exited with 13. */
 test("serve keeps running while the directory of its socket is missing", () =>
-  withFolder(async (dir) => {
-    const run = join(dir, "run");
-    await mkdir(run);
+  withSocketOutside(async ({ run, socketPath, spawn }) => {
     // Clients would keep the process running, so none is connected.
-    const socketPath = join(run, "s.sock");
-    const serving = await spawnServeAt(dir, socketPath);
+    const serving = spawn();
     await untilReported(serving, "serving ");
     const connection = await openedOnceListening(socketPath);
     await connection.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -205,16 +180,13 @@ test("serve keeps running while the directory of its socket is missing", () =>
 
 /** Regression: the socket file could not be removed, which skipped the graceful shutdown. */
 test("serve completes a half-sent append when its socket's directory is not writable", (context) =>
-  withFolder(async (dir) => {
+  withSocketOutside(async ({ run, socketPath, spawn }) => {
     const reason = await whyPrivileged();
     if (reason !== null) return skipLoudly(context, reason);
-    const run = join(dir, "run");
-    await mkdir(run);
-    const socketPath = join(run, "s.sock");
-    const serving = await serveAt(dir, socketPath, { wrapper: UNPRIVILEGED });
+    const serving = spawn({ wrapper: UNPRIVILEGED });
+    await untilReady(serving);
     const connection = await RawConnection.open(socketPath);
-    const event = { stream: "a", record_key: "1", kind: "upserted", payload: 1 };
-    const body = JSON.stringify({ source: "s", batch_id: "1", events: [event] });
+    const body = JSON.stringify(batchWith({}));
     const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n`;
     await connection.write(`${head}Expect: 100-continue\r\n\r\n`);
     await connection.receive("HTTP/1.1 100 Continue\r\n\r\n".length);
@@ -229,9 +201,9 @@ test("serve completes a half-sent append when its socket's directory is not writ
   }));
 
 test("serve exits 0 when it cannot keep what has replaced its socket", () =>
-  withFolder(async (dir) => {
-    const socketPath = join(dir, "s.sock");
-    const serving = await serveAt(dir, socketPath);
+  withSocketOutside(async ({ socketPath, spawn }) => {
+    const serving = spawn();
+    await untilReady(serving);
     unlinkSync(socketPath);
     mkdirSync(socketPath);
     const { code, stderr } = await serving.stop();
