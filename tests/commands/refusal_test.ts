@@ -5,23 +5,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { runCli, withFolder, withInitialized } from "../../tools/support/program.ts";
+import { withDeployment } from "../support/deployment.ts";
 import { fillDeployment } from "../support/filled.ts";
 import { withLatin1Path } from "../support/latin1_path.ts";
-
-/** Runs a command with a modified configuration. The log must stay empty. */
-async function runOn(from: string, to: string, command: string[]) {
-  return await withInitialized(async (dir) => {
-    const config = join(dir, "service.toml");
-    const text = (await readFile(config, "utf8")).replace(from, to);
-    assert.ok(text.includes(to));
-    await writeFile(config, text);
-    const exit = await runCli([...command, "--config", config]);
-    assert.equal(exit.stdout, "");
-    assert.deepEqual(await readdir(join(dir, "data")), ["log"]);
-    assert.deepEqual(await readdir(join(dir, "data", "log")), []);
-    return exit;
-  });
-}
 
 const UNSUPPORTED: [from: string, to: string][] = [
   ['mode = "open"', 'mode = "governed"'],
@@ -33,10 +19,15 @@ const UNSUPPORTED: [from: string, to: string][] = [
 
 for (const command of [["serve"], ["seal"], ["verify", "--chain"]]) {
   test(`${command.join(" ")} exits 4 for an unsupported mode or anchor`, async () => {
-    for (const [from, to] of command[0] === "serve" ? UNSUPPORTED : UNSUPPORTED.slice(1, 2)) {
-      const { code, stderr } = await runOn(from, to, command);
-      assert.equal(code, 4, stderr);
-      assert.match(stderr, /service\.toml: \[(security|integrity)\] \w+ \w+ is not supported/);
+    for (const change of command[0] === "serve" ? UNSUPPORTED : UNSUPPORTED.slice(1, 2)) {
+      await withDeployment(async (deployment) => {
+        await deployment.configure(...change);
+        const { code, stdout, stderr } = await deployment.run(command);
+        assert.deepEqual([code, stdout], [4, ""], stderr);
+        assert.match(stderr, /service\.toml: \[(security|integrity)\] \w+ \w+ is not supported/);
+        const left = await readdir(join(deployment.dir, "data"), { recursive: true });
+        assert.deepEqual(left, ["log"]);
+      });
     }
   });
 }

@@ -7,60 +7,51 @@ import process from "node:process";
 import { test } from "node:test";
 import { GENESIS_HEAD_HEX } from "../../src/event/chain.ts";
 import { flipBit } from "../support/corrupt.ts";
-import {
-  type CliExit,
-  type CliOptions,
-  postJson,
-  runCli,
-  startServe,
-  withInitialized,
-} from "../../tools/support/program.ts";
+import type { CliExit } from "../../tools/support/program.ts";
+import { event } from "../contract/support/api.ts";
+import { type Deployment, withDeployment } from "../support/deployment.ts";
 import { treeOf } from "../support/file_tree.ts";
 import { manifestOf, withManifest } from "../support/forged_log.ts";
 import type { Tree } from "../support/simulated_disk.ts";
 import { fullLog, logOf } from "../support/verifying.ts";
 
 /** Runs `use` with a deployment whose log consists of these files. */
-function withLog(tree: Tree, use: (dir: string) => Promise<void>): Promise<void> {
-  return withInitialized(async (dir) => {
-    const logDir = join(dir, "data", "log");
+function withLog(tree: Tree, use: (deployment: Deployment) => Promise<void>): Promise<void> {
+  return withDeployment(async (deployment) => {
+    const { logDir } = deployment;
     for (const folder of ["pending", "segments"]) {
       if (tree.has(folder)) await mkdir(join(logDir, folder));
     }
     for (const [path, bytes] of tree) {
       if (bytes !== null) await writeFile(join(logDir, path), bytes);
     }
-    await use(dir);
+    await use(deployment);
   });
 }
 
 /** Runs `verify` with minimal permissions, which exclude writes. */
-function verify(dir: string, args: string[] = [], options: CliOptions = {}): Promise<CliExit> {
-  const permissions = [`--allow-read=${dir}`];
-  return runCli(["verify", ...args, "--config", join(dir, "service.toml")], {
-    permissions,
-    ...options,
-  });
+function verify(deployment: Deployment, args: string[] = []): Promise<CliExit> {
+  return deployment.run(["verify", ...args], { permissions: [`--allow-read=${deployment.dir}`] });
 }
 
 test("verify exits 0 with one JSON document, and changes nothing", () =>
-  withInitialized(async (dir) => {
+  withDeployment(async (deployment) => {
     const report = '"segments_checked":0,"pending_checked":0,"events_checked":0,"orphans":[],' +
       '"remnants":[],"failure":null}\n';
-    const { code, stdout, stderr } = await verify(dir);
+    const { code, stdout, stderr } = await verify(deployment);
     const end = `verified an empty log, chain head ${GENESIS_HEAD_HEX}\n`;
     assert.deepEqual([code, stderr], [0, end]);
     assert.equal(stdout, `{"ok":true,"chain_checked":false,${report}`);
-    const chained = await verify(dir, ["--chain"]);
+    const chained = await verify(deployment, ["--chain"]);
     assert.deepEqual([chained.code, chained.stderr], [0, end]);
     assert.equal(chained.stdout, `{"ok":true,"chain_checked":true,${report}`);
-    assert.deepEqual(await readdir(join(dir, "data", "log")), []);
+    assert.deepEqual(await readdir(deployment.logDir), []);
   }));
 
 test("verify counts the segments, pending files and events it has verified", async () => {
-  await withLog(await fullLog(), async (dir) => {
-    const before = await treeOf(dir);
-    const { code, stdout, stderr } = await verify(dir, ["--chain"]);
+  await withLog(await fullLog(), async (deployment) => {
+    const before = await treeOf(deployment.logDir);
+    const { code, stdout, stderr } = await verify(deployment, ["--chain"]);
     assert.equal(code, 0);
     // The last event and its head are those of the last commit, in the tail.
     const tail = Buffer.from((await fullLog()).get("tail.ndjson")!).toString();
@@ -78,7 +69,7 @@ test("verify counts the segments, pending files and events it has verified", asy
       remnants: [],
       failure: null,
     });
-    assert.deepEqual(await treeOf(dir), before);
+    assert.deepEqual(await treeOf(deployment.logDir), before);
   });
 });
 
@@ -87,9 +78,9 @@ test("verify exits 3 with its report on standard output and the damaged file on 
   const [first, , third] = manifestOf(tree).segments;
   const damaged = [first!.path, third!.path, "tail.ndjson"];
   for (const path of damaged) tree.set(path, flipBit(tree.get(path)!, 1000));
-  await withLog(tree, async (dir) => {
-    const before = await treeOf(dir);
-    const { code, stdout, stderr } = await verify(dir);
+  await withLog(tree, async (deployment) => {
+    const before = await treeOf(deployment.logDir);
+    const { code, stdout, stderr } = await verify(deployment);
     assert.equal(code, 3);
     assert.match(stdout, /^[^\n]+\n$/);
     assert.deepEqual(JSON.parse(stdout), {
@@ -102,7 +93,7 @@ test("verify exits 3 with its report on standard output and the damaged file on 
       remnants: [],
       failure: "file_hash_mismatch",
     });
-    const logDir = join(dir, "data", "log");
+    const { logDir } = deployment;
     const details = "SHA-256 of the file: expected [0-9a-f]{64}, found [0-9a-f]{64}";
     const lines = [
       `file_hash_mismatch: ${logDir}/${first!.path}: ${details}`,
@@ -110,15 +101,15 @@ test("verify exits 3 with its report on standard output and the damaged file on 
       `tail_invalid: ${logDir}/tail.ndjson: at byte 0: .*`,
     ];
     assert.match(stderr, new RegExp(`^${lines.join("\n")}\n$`));
-    assert.deepEqual(await treeOf(dir), before);
+    assert.deepEqual(await treeOf(deployment.logDir), before);
   });
 });
 
 test("verify escapes control characters read from a file", async () => {
   const tree = await logOf({ tailCommits: 1 });
   const escape = "\x1b[31m\n\x9b";
-  await withLog(withManifest(tree, { ...manifestOf(tree), [escape]: 1 }), async (dir) => {
-    const { code, stderr } = await verify(dir);
+  await withLog(withManifest(tree, { ...manifestOf(tree), [escape]: 1 }), async (deployment) => {
+    const { code, stderr } = await verify(deployment);
     assert.equal(code, 3);
     // deno-lint-ignore no-control-regex
     assert.match(stderr, /^manifest_invalid: [^\x00-\x1f\x7f-\x9f]*\n$/);
@@ -126,10 +117,10 @@ test("verify escapes control characters read from a file", async () => {
 });
 
 test("verify exits 0 for a torn commit and names the file", async () => {
-  await withLog(await logOf({ tailCommits: 2 }), async (dir) => {
-    const tail = join(dir, "data", "log", "tail.ndjson");
+  await withLog(await logOf({ tailCommits: 2 }), async (deployment) => {
+    const tail = join(deployment.logDir, "tail.ndjson");
     await truncate(tail, (await readFile(tail)).length - 1);
-    const { code, stdout } = await verify(dir, ["--chain"]);
+    const { code, stdout } = await verify(deployment, ["--chain"]);
     assert.equal(code, 0);
     const { ok, events_checked, remnants } = JSON.parse(stdout);
     assert.deepEqual([ok, events_checked, remnants], [true, 10, ["tail.ndjson"]]);
@@ -137,8 +128,8 @@ test("verify exits 0 for a torn commit and names the file", async () => {
 });
 
 test("verify exits 1 for an unreadable file and prints no report", async () => {
-  await withLog(await fullLog(), async (dir) => {
-    const tail = join(dir, "data", "log", "tail.ndjson");
+  await withLog(await fullLog(), async (deployment) => {
+    const tail = join(deployment.logDir, "tail.ndjson");
     await rm(tail);
     // root can read any file, but not a directory as a file.
     if (process.getuid?.() === 0) await mkdir(tail);
@@ -146,7 +137,7 @@ test("verify exits 1 for an unreadable file and prints no report", async () => {
       await writeFile(tail, "");
       await chmod(tail, 0);
     }
-    const { code, stdout, stderr } = await verify(dir);
+    const { code, stdout, stderr } = await verify(deployment);
     assert.deepEqual([code, stdout], [1, ""]);
     assert.match(stderr, /tail\.ndjson/);
   });
@@ -154,32 +145,30 @@ test("verify exits 1 for an unreadable file and prints no report", async () => {
 
 test("verify exits 4 for a log in a newer format and prints no report", async () => {
   const tree = await fullLog();
-  await withLog(withManifest(tree, { ...manifestOf(tree), min_reader: 2 }), async (dir) => {
-    const { code, stdout, stderr } = await verify(dir);
+  await withLog(withManifest(tree, { ...manifestOf(tree), min_reader: 2 }), async (deployment) => {
+    const { code, stdout, stderr } = await verify(deployment);
     assert.deepEqual([code, stdout], [4, ""]);
     assert.match(stderr, /^manifest\.json: min_reader is 2, but this program supports only 1; use/);
   });
 });
 
 test("verify runs while serve commits", async () => {
-  await withLog(await fullLog(), async (dir) => {
-    const serving = await startServe(dir);
+  await withLog(await fullLog(), async (deployment) => {
+    await deployment.start();
     let isDone = false;
-    const verifying = verify(dir, ["--chain"]).finally(() => isDone = true);
-    let batches = 0;
-    while (!isDone) {
-      const event = { stream: "s", record_key: "1", kind: "upserted", payload: "x".repeat(5000) };
-      const batch = { source: "live", batch_id: `${batches++}`, events: [event, event] };
-      const response = await postJson(serving, "/v1/events", batch);
-      assert.equal(response.status, 200, await response.text());
+    const verifying = verify(deployment, ["--chain"]).finally(() => isDone = true);
+    const events = Array(2).fill(event({ payload: "x".repeat(5000) }));
+    for (let batches = 0; !isDone; batches++) {
+      const reply = await deployment.ingest(`live ${batches}`, { events });
+      assert.equal(reply.status, 200, reply.text());
     }
     const { code, stdout, stderr } = await verifying;
     assert.equal(code, 0);
     assert.match(stderr, /^verified .*\n$/);
     const { ok, events_checked } = JSON.parse(stdout);
-    assert.ok(ok && events_checked >= 46 && events_checked <= 46 + 2 * batches);
-    await serving.stop();
-    const after = JSON.parse((await verify(dir, ["--chain"])).stdout);
-    assert.deepEqual([after.ok, after.events_checked], [true, 46 + 2 * batches]);
+    const eventsMax = 46 + 2 * deployment.receipts.length;
+    assert.ok(ok && events_checked >= 46 && events_checked <= eventsMax);
+    await deployment.stop();
+    assert.equal((await deployment.verify()).events_checked, eventsMax);
   });
 });
