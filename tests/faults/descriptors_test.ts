@@ -6,17 +6,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { cp, rename, writeFile } from "node:fs/promises";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import {
-  PENDING_FOLDER,
-  pendingPath,
-  SEGMENTS_FOLDER,
-  TAIL_FILE,
-} from "../../src/log/storage/file_names.ts";
-import { type Log, openLog } from "../../src/log/log.ts";
+import { PENDING_FOLDER, SEGMENTS_FOLDER } from "../../src/log/storage/file_names.ts";
 import { verifyLog } from "../../src/log/verify/verify.ts";
 import { batchWith, replayPage } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
@@ -30,11 +24,10 @@ import {
   withFolder,
 } from "../../tools/support/program.ts";
 import { withServing } from "../support/deployment.ts";
-import { preparedBatch } from "../support/prepared.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import type { RawResponse } from "../support/raw_response.ts";
-import { SMALL_SEGMENTS } from "../support/sealing.ts";
-import { testTime } from "../support/test_log.ts";
+import { rotateOnly, sealAll, SMALL_SEGMENTS } from "../support/sealing.ts";
+import { appendTo } from "../support/test_log.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const OPEN_FILES_MAX = 64;
@@ -205,29 +198,18 @@ test("serve with few free descriptors rotates its tail or keeps it, and its writ
 
 /** Fills a deployment with segments, pending files and a tail. @returns the number of events. */
 async function fill(dir: string): Promise<number> {
-  const folder = join(dir, "data", "log");
-  const open = () => openLog({ ...testTime(), storage: fileStorage(folder), report() {} });
+  const storage = fileStorage(join(dir, "data", "log"));
   let batches = 0;
-  const append = async (log: Log) => {
-    const [committed] = await log.append([preparedBatch(`batch ${batches++}`)]);
-    return committed!.last_event_id;
-  };
-  const log = await open();
-  let segments = 0;
-  while (batches < SEGMENTS * SMALL_SEGMENTS.events) await append(log);
-  await log.seal(() => void segments++, { bounds: SMALL_SEGMENTS });
-  assert.ok(segments >= SEGMENTS, `${segments} segments`);
-  await log.close();
-  for (let files = 0; files < PENDING_FILES; files++) {
-    const rotated = await open();
-    const id = await append(rotated);
-    await rotated.close();
-    await rename(join(folder, TAIL_FILE), join(folder, pendingPath(id, id)));
-    await writeFile(join(folder, TAIL_FILE), "");
+  for (; batches < SEGMENTS * SMALL_SEGMENTS.events; batches++) {
+    await appendTo(storage, `${batches}`);
   }
-  const last = await open();
-  await append(last);
-  await last.close();
+  const segments = await sealAll(storage, SMALL_SEGMENTS);
+  assert.ok(segments.length >= SEGMENTS, `${segments.length} segments`);
+  for (let files = 0; files < PENDING_FILES; files++) {
+    await appendTo(storage, `${batches++}`);
+    await rotateOnly(storage);
+  }
+  await appendTo(storage, `${batches++}`);
   return batches;
 }
 

@@ -1,14 +1,14 @@
 /** A deployment with every kind of file, and copies in which one entry is replaced. */
 import assert from "node:assert/strict";
-import { cp, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { init } from "../../../src/commands/init.ts";
 import { run } from "../../../src/commands/run.ts";
-import { pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
+import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import type { VerifyReport } from "../../../src/log/verify/verify.ts";
-import type { Receipt } from "../../../src/event/types.ts";
 import { openEventLog } from "../../../src/service/event_log.ts";
 import { preparedBatch } from "../../support/prepared.ts";
+import { rotateOnly } from "../../support/sealing.ts";
 import { realOptions } from "../../support/test_log.ts";
 import { treeOf } from "../../support/file_tree.ts";
 import type { HostileEntry } from "./hostile_entry.ts";
@@ -52,11 +52,10 @@ export function configOf(dir: string): string {
   return join(dir, "service.toml");
 }
 
-async function append(logDir: string, batchId: string): Promise<Receipt> {
+async function append(logDir: string, batchId: string): Promise<void> {
   const log = await openEventLog(realOptions(logDir));
-  const receipt = await log.append(preparedBatch(batchId));
+  await log.append(preparedBatch(batchId));
   await log.close();
-  return receipt;
 }
 
 /** Creates a deployment with a segment, a pending file and a tail with one event each. */
@@ -66,13 +65,12 @@ export async function makeWhole(dir: string): Promise<WholeDeployment> {
   await init(dir, () => {});
   await append(logDir, "sealed");
   await runOn(dir, ["seal"]);
-  const { first_event_id: first, last_event_id: last } = await append(logDir, "pending");
-  const pending = pendingPath(first, last);
-  await rename(join(logDir, TAIL_FILE), join(logDir, pending));
-  await writeFile(join(logDir, TAIL_FILE), "");
+  await append(logDir, "pending");
+  await rotateOnly(fileStorage(logDir));
   await append(logDir, "tail");
-  const [segment] = await readdir(join(logDir, "segments"));
-  return { dir, segment: `data/log/segments/${segment}`, pending: `data/log/${pending}` };
+  const only = async (folder: string) => join(folder, (await readdir(join(dir, folder)))[0]!);
+  const [segment, pending] = [await only("data/log/segments"), await only("data/log/pending")];
+  return { dir, segment, pending };
 }
 
 /**
