@@ -3,9 +3,10 @@ import { Buffer } from "node:buffer";
 import { fstatSync, writeSync } from "node:fs";
 import process from "node:process";
 import { isatty } from "node:tty";
+import { errorCode } from "../log/storage/storage.ts";
 
 export interface Terminal {
-  /** Writes `text` to standard output. @throws {Error} if it is closed. */
+  /** Writes `text` to standard output, unless it is a closed pipe. @throws {Error} if it is full. */
   print(text: string): void;
   /** Writes a line to standard error. Never throws. */
   report(line: string): void;
@@ -20,7 +21,13 @@ const PROGRESS_COLUMNS = 72;
 
 /** The standard streams of this process. */
 export const TERMINAL: Terminal = {
-  print: (text) => writeAll(STDOUT, text),
+  print(text) {
+    try {
+      writeAll(STDOUT, text);
+    } catch (error) {
+      if (errorCode(error) !== "EPIPE") throw error;
+    }
+  },
   report: (line) => tell(`${line}\n`),
   showProgress(text) {
     if (isatty(STDERR)) tell(`\r${text.padEnd(PROGRESS_COLUMNS)}\r`);
