@@ -7,9 +7,10 @@
  *
  * Checks never overwrite or delete anything and follow no symlinks.
  */
-import { lstatSync, readdirSync } from "node:fs";
+import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { join, resolve } from "node:path";
 import * as names from "../log/storage/file_names.ts";
+import { errorCode } from "../log/storage/storage.ts";
 import { operationalError, usageError } from "./exit.ts";
 
 export const CONFIG_FILE = "service.toml";
@@ -138,10 +139,20 @@ function checkEntries(
 
 /** Returns the kind of the entry at `path`, which may be a symlink; null if absent. */
 export function entryKind(path: string): EntryKind | null {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return null;
+  const stat = statOf(path, lstatSync);
+  if (stat === null) return null;
   if (stat.isFile()) return "file";
   if (stat.isDirectory()) return "directory";
   if (stat.isSymbolicLink()) return "symlink";
   return stat.isSocket() ? "socket" : "special file";
+}
+
+/** Returns null if there is no such path, also if a file is where it has a directory. */
+export function statOf(path: string, stat: (path: string) => Stats): Stats | null {
+  try {
+    return stat(path);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(errorCode(error))) return null;
+    throw error;
+  }
 }

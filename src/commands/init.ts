@@ -16,11 +16,13 @@ import {
   type DeploymentPaths,
   deploymentPaths,
   isKind,
+  statOf,
 } from "./deployment.ts";
 import { CommandError, operationalError } from "./exit.ts";
 import { foreignFolder } from "./ownership.ts";
 import { catchSignals } from "./signals.ts";
 import { errorCode } from "../log/storage/storage.ts";
+import { describeError } from "../log/storage/system_error.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -99,16 +101,16 @@ async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
 /** Creates `path` and missing parents. Each directory is durable before the next is created. */
 export async function createFolder(path: string): Promise<void> {
   // Follows symlinks, since a deployment's directory may be one.
-  const entry = statSync(path, { throwIfNoEntry: false });
-  if (entry?.isDirectory()) return;
-  if (entry !== undefined) {
-    throw operationalError(`${path}: not a directory; choose another path`);
-  }
+  const isFolder = () => statOf(path, statSync)?.isDirectory() ?? false;
+  if (isFolder()) return;
   await createFolder(dirname(path));
   // A concurrent init may have created the directory, without having synced its parent yet.
   // With `recursive`, Node tries forever in a file system such as /proc.
   await mkdir(path, { mode: FOLDER_MODE }).catch((error) => {
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+    if (isFolder()) return;
+    const isTaken = errorCode(error) === "EEXIST";
+    const reason = isTaken ? "not a directory" : `cannot be created: ${describeError(error)}`;
+    throw operationalError(`${path}: ${reason}; choose another path`, error);
   });
   await sync(dirname(path));
 }

@@ -221,12 +221,19 @@ test("init() accepts log files, the socket and old files in the data directory",
     assert.equal(await readFile(join(dir, "data", "warehouse.duckdb"), "utf8"), "old");
   }));
 
-test("init() refuses a path with a file as a parent", () =>
+test("init() refuses a path with a file or a symlink to nothing as a parent", () =>
   withFolder(async (folder) => {
     await writeFile(join(folder, "file"), "");
-    await assert.rejects(init(join(folder, "file"), quiet), /file: not a directory;/);
-    await assert.rejects(init(join(folder, "file", "deployment"), quiet), /file/);
+    await symlink("nothing", join(folder, "symlink"));
+    for (const name of ["file", "symlink"]) {
+      const message = `${join(folder, name)}: not a directory; choose another path`;
+      // For `data`, init also checks whether it is in a deployment.
+      for (const dir of [name, join(name, "deployment"), join(name, "data")]) {
+        await assert.rejects(init(join(folder, dir), quiet), { name: "CommandError", message });
+      }
+    }
     assert.equal(await readFile(join(folder, "file"), "utf8"), "");
+    assert.deepEqual((await readdir(folder)).sort(), ["file", "symlink"]);
   }));
 
 test("init() refuses the data directory of a deployment", () =>
@@ -238,9 +245,10 @@ test("init() refuses the data directory of a deployment", () =>
 
 test("init ends in a file system without directories to create", async (context) => {
   if (process.platform !== "linux") return skipLoudly(context, "needs /proc");
-  const { code, stderr } = await runCli(["init", "/proc/none/log"], { timeoutMs: 30_000 });
+  const options = { permissions: ["--allow-all"], timeoutMs: 30_000 };
+  const { code, stderr } = await runCli(["init", "/proc/none/log"], options);
   assert.equal(code, 1);
-  assert.match(stderr, /\/proc\/none/);
+  assert.match(stderr, /^\/proc\/none: cannot be created: .*; choose another path\n$/);
 });
 
 test("init warns of a socket path that is too long to serve", () =>
