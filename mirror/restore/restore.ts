@@ -23,7 +23,7 @@ import {
   StreamNotReadyError,
   type StreamOptions,
 } from "../nats/stream.ts";
-import { fetchSegments } from "../segments/fetch.ts";
+import { fetchSegments, openStored } from "../segments/fetch.ts";
 import { ONCE_IDLE_MS_MAX, RESTORE_IDLE_MS_MAX, runSessions } from "../sessions.ts";
 import { HeadWatch } from "./head_watch.ts";
 import { BEHIND_MS_MAX, PusherEnd } from "./pusher_end.ts";
@@ -53,9 +53,13 @@ export interface RestoreOptions extends StreamOptions {
  *   was not reached.
  */
 export async function restore(options: RestoreOptions): Promise<void> {
-  const { dir, terminal: { report } } = options;
+  const { dir, segments, terminal: { report } } = options;
   const configPath = join(dir, CONFIG_FILE);
-  if (!isKind(configPath, "file")) await init(dir, report);
+  if (!isKind(configPath, "file")) {
+    // A wrong URL is refused before anything is created.
+    if (segments !== undefined) await openStored(segments);
+    await init(dir, report);
+  }
   const config = await loadConfig(configPath);
   // A deployment may consist of only the configuration, copied from the lost machine.
   await createFolder(join(config.dataDir, "log"));
@@ -63,7 +67,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
     const stop = new AbortController();
     signals.requested.then(() => stop.abort());
     const storage = fileStorage(logDir);
-    if (options.segments !== undefined) await fetchSegments(options.segments, logDir, report);
+    if (segments !== undefined) await fetchSegments(segments, logDir, report);
     const { makeSegment, close } = sealThreads(logDir);
     const log = await openLog({
       storage,

@@ -1,8 +1,9 @@
 /** Fills an empty log with segments from a store. */
-import { lstat, mkdir } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { operationalError } from "../../src/commands/exit.ts";
-import { encodeManifest, readManifest } from "../../src/log/segment/manifest.ts";
+import { createFolder } from "../../src/commands/init.ts";
+import { encodeManifest, type Manifest, readManifest } from "../../src/log/segment/manifest.ts";
 import {
   MANIFEST_FILE,
   MANIFEST_TEMPORARY_FILE,
@@ -15,6 +16,7 @@ import { replaceFile, type Storage } from "../../src/log/storage/storage.ts";
 import { createTail } from "../../src/log/wal/rotation.ts";
 import { HistoryCheck } from "../../src/log/wal/history_check.ts";
 import { verifySegment } from "../../src/log/verify/segment_verifier.ts";
+import type { SegmentStore } from "./segment_store.ts";
 import { copyVerified, openStore, orNull, readStoredManifest } from "./store.ts";
 
 /**
@@ -30,11 +32,9 @@ export async function fetchSegments(
 ): Promise<void> {
   const storage = fileStorage(logDir);
   if (await holdsEvents(storage, logDir)) return;
-  const store = openStore(url);
-  const manifest = await readStoredManifest(store, url);
-  if (manifest === null) throw operationalError(`${url} has no ${MANIFEST_FILE}`);
+  const { store, manifest } = await openStored(url);
   const { segments } = manifest;
-  await mkdir(join(logDir, SEGMENTS_FOLDER), { recursive: true, mode: 0o700 });
+  await createFolder(join(logDir, SEGMENTS_FOLDER));
   for (const { path, bytes, sha256 } of segments) {
     // Comparing sizes suffices, since only verified copies are renamed and names contain the hash.
     if (await sizeOf(join(logDir, path)) === bytes) continue;
@@ -54,6 +54,16 @@ export async function fetchSegments(
   const bytes = encodeManifest(manifest);
   await replaceFile(storage, MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, bytes);
   report(`copied ${segments.length} segments from ${url}`);
+}
+
+/** Opens a store that has segments. @throws {CommandError} if it has no valid manifest. */
+export async function openStored(
+  url: string,
+): Promise<{ store: SegmentStore; manifest: Manifest }> {
+  const store = openStore(url);
+  const manifest = await readStoredManifest(store, url);
+  if (manifest === null) throw operationalError(`${url} has no ${MANIFEST_FILE}`);
+  return { store, manifest };
 }
 
 async function holdsEvents(storage: Storage, logDir: string): Promise<boolean> {

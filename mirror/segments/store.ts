@@ -1,17 +1,18 @@
 /** Storage for copies of sealed segments: a directory or an S3-compatible object store. */
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir, open, rename, rm, stat, writeFile } from "node:fs/promises";
+import { open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { absolutePath } from "../../src/commands/deployment.ts";
 import { operationalError, usageError } from "../../src/commands/exit.ts";
+import { createFolder, sync } from "../../src/commands/init.ts";
 import { MANIFEST_BYTES_MAX } from "../../src/limits.ts";
 import { decodeManifest, type Manifest } from "../../src/log/segment/manifest.ts";
 import { MANIFEST_FILE } from "../../src/log/storage/file_names.ts";
-import { isNotFound } from "../../src/log/storage/storage.ts";
+import { errorCode } from "../../src/log/storage/storage.ts";
 import { s3Store } from "./s3_store.ts";
 import { readStart, type SegmentStore, type SourceFile } from "./segment_store.ts";
 
@@ -85,19 +86,10 @@ async function publish(asidePath: string, path: string): Promise<void> {
   await sync(dirname(path));
 }
 
-async function sync(path: string): Promise<void> {
-  const file = await open(path, "r");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 function folderStore(folder: string): SegmentStore {
   const pathOf = async (name: string) => {
     const path = join(folder, name);
-    await mkdir(dirname(path), { recursive: true });
+    await createFolder(dirname(path));
     return path;
   };
   return {
@@ -114,12 +106,12 @@ function folderStore(folder: string): SegmentStore {
   };
 }
 
-/** Returns null if `work` fails because a file does not exist. */
+/** Returns null if `work` fails because a file, or a directory in its path, does not exist. */
 export async function orNull<Result>(work: () => Promise<Result>): Promise<Result | null> {
   try {
     return await work();
   } catch (error) {
-    if (isNotFound(error)) return null;
+    if (["ENOENT", "ENOTDIR"].includes(errorCode(error))) return null;
     throw error;
   }
 }

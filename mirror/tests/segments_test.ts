@@ -110,13 +110,34 @@ test("segments --to and restore --segments exit 2 for a path that is not UTF-8",
     await addSegment(deployment, "b1");
     const wrapper = withLatin1Path(folder);
     const restored = join(folder, "restored");
-    const names = [...await readdir(folder), "restored"].sort();
+    const names = (await readdir(folder)).sort();
     for (const args of [["segments", dir, "--to"], ["restore", restored, "--segments"]]) {
       const { code, stderr } = await startMirror(args, undefined, undefined, { wrapper }).exited;
       assert.equal(code, 2, stderr);
       assert.match(stderr, /its absolute path is not valid UTF-8/);
     }
     assert.deepEqual((await readdir(folder)).sort(), names);
+  }));
+
+test("restore --segments refuses a wrong URL before it creates anything", () =>
+  withDeployment(async ({ folder, configPath }) => {
+    const names = (await readdir(folder)).sort();
+    for (const url of ["missing", configPath, join(configPath, "x")]) {
+      const refusal = await refusalOf(["restore", join(folder, "restored"), "--segments", url]);
+      assert.equal(refusal, `${url} has no manifest.json\n`);
+    }
+    assert.deepEqual((await readdir(folder)).sort(), names);
+  }));
+
+test("segments says where it cannot create a directory for the copies", () =>
+  withDeployment(async (deployment) => {
+    await addSegment(deployment, "b1");
+    for (const to of [deployment.configPath, join(deployment.configPath, "x")]) {
+      assert.equal(
+        await refusalOf(["segments", "--to", to, deployment.dir]),
+        `${deployment.configPath}: not a directory; choose another path\n`,
+      );
+    }
   }));
 
 test("segments does not copy a damaged segment", () =>
