@@ -22,6 +22,7 @@ except ImportError:
 SOURCE = "stripe"
 STREAM = "customers"
 SOCKET_WAIT_S = 60
+SOCKET_PATH_BYTES_MAX = 107 if sys.platform == "linux" else 103
 
 
 def main():
@@ -37,6 +38,8 @@ def main():
     args = parser.parse_args()
     if Ground is None:
         sys.exit("groundhog-sdk is missing: pip install -r examples/python/requirements.txt")
+    if len(os.fsencode(args.socket)) > SOCKET_PATH_BYTES_MAX:
+        sys.exit(f"{args.socket}: longer than {SOCKET_PATH_BYTES_MAX} bytes")
     # At boot, the service may start after this program.
     deadline = time.monotonic() + SOCKET_WAIT_S
     while not os.path.exists(args.socket):

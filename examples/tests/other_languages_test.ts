@@ -267,6 +267,9 @@ for (const [path, need] of WAITING) {
         const refused = await start(path, "--socket", file, ...args[path]!).exited;
         assert.equal(refused.code, 1);
         assert.match(refused.stderr, /rows\.csv: not a socket\n$/);
+        const long = await start(path, "--socket", file.padEnd(108, "x"), ...args[path]!).exited;
+        assert.equal(long.code, 1);
+        assert.match(long.stderr, /x: longer than 10[37] bytes\n$/);
         const waiting = start(path, "--socket", deployment.socketPath, ...args[path]!);
         await deployment.start();
         const { code, stderr } = await waiting.exited;
