@@ -147,6 +147,10 @@ def main():
 if __name__ == "__main__":
     try:
         main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of standard output, such as head, has ended. Exit without another flush.
+        os._exit(141)
     except (Refused, OSError, csv.Error, UnicodeError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

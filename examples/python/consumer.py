@@ -162,6 +162,8 @@ def follow(session, cursor_path, filters, once):
                 if once and record["type"] == "caught_up":
                     return
             failure = "the connection was lost"
+        except BrokenPipeError:
+            raise
         except (requests.RequestException, ConnectionError, ValueError) as error:
             failure = str(error)
             if "timed out" in failure:
@@ -203,6 +205,9 @@ def main():
 if __name__ == "__main__":
     try:
         main()
+    except BrokenPipeError:
+        # The reader of standard output, such as head, has ended. Exit without another flush.
+        os._exit(141)
     except (Refused, OSError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:

@@ -75,6 +75,10 @@ def main():
 if __name__ == "__main__":
     try:
         main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of standard output, such as head, has ended. Exit without another flush.
+        os._exit(141)
     except GroundError as error:
         sys.exit(f"{error.code}: {error}")
     except KeyboardInterrupt:

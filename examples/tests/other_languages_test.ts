@@ -278,6 +278,28 @@ for (const [path, need] of WAITING) {
   );
 }
 
+for (const [path, need] of WAITING.filter(([path]) => path.endsWith(".py"))) {
+  test(
+    `${path} ends quietly once standard output is closed`,
+    need,
+    () =>
+      withServing(async (served) => {
+        const file = join(served.folder, "rows.csv");
+        await writeFile(file, "id\n1\n");
+        await append(served, "1", EVENTS);
+        const args: Record<string, string[]> = {
+          "python/connector.py": ["--stream", "s", file],
+          "python/consumer.py": ["--cursor", join(served.folder, "cursor")],
+          "python/groundhog.py": [],
+        };
+        const wrapper = ["sh", "-c", '("$@"; echo "status $?" >&2) | :', "sh"];
+        const command = [exampleAt(path), "--socket", served.socketPath, ...args[path]!];
+        const { stderr } = await spawnCli(command, { executable: "python3", wrapper }).exited;
+        assert.equal(stderr, "status 141\n");
+      }),
+  );
+}
+
 /** Paths of the programs in subdirectories of `examples/`. */
 const PROGRAMS = ["", "ops/", "python/", "shell/", "viewer/"].flatMap((folder) =>
   readdirSync(exampleAt(folder))
