@@ -81,7 +81,7 @@ sed -i 's|"data/ground.sock"|"../elsewhere/data/ground.sock"|; s|^token = .*|tok
 echo 'Authorization: Bearer secret' > /srv/header`;
 
 test(
-  `the commands in ${OPERATIONS} work with another socket, with a token, and with nothing to seal`,
+  `the commands in ${OPERATIONS} work with another socket, with a token, and with nothing to seal, and leave no files`,
   { skip: obstacle() },
   () => {
     const list = fences.get(OPERATIONS)!.filter(isRun).map((fence) => {
@@ -95,9 +95,11 @@ test(
     const first = list[having('"batch_id": "first"')]!;
     const second = { ...first, text: first.text.replace('"first"', '"second"') };
     // The log has grown since the backup.
-    list.splice(having("init /srv/drill"), 0, second);
+    list.splice(having("/srv/drill"), 0, second);
     const at = having("service.toml seal");
     list.splice(at, 0, { ...list[at]! });
+    list.unshift({ ...first, text: "ls > /srv/listed" });
+    list.push({ ...first, text: "ls | diff /srv/listed - && [[ ! -e /srv/drill ]]" });
     return runDocument(OPERATIONS, list);
   },
 );
