@@ -4,7 +4,10 @@
  *
  *     node tools/check_setup.cjs [PACKAGE...]
  */
+const { existsSync } = require("node:fs");
+
 const NODE = "node@24.21.0";
+const isClone = existsSync(`${__dirname}/start.ts`);
 const faults = [];
 if (process.features.typescript !== "strip") {
   const { version } = process;
@@ -12,7 +15,8 @@ if (process.features.typescript !== "strip") {
     `Node 22.18 or later is needed, this is ${version}: put it before npm, npx -y -p ${NODE} npm ...`,
   );
 }
-for (const name of process.argv.slice(2)) {
+if (!isClone) faults.push("npm's scripts need a clone: in a package, the program is npx service");
+for (const name of isClone ? process.argv.slice(2) : []) {
   try {
     require.resolve(`${name}/package.json`);
   } catch (error) {

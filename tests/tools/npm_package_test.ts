@@ -100,6 +100,7 @@ test("the package contains the program's JavaScript, declarations and documents"
       "package.json",
       "tests/contract/README.md",
       "tests/faults/catalogue.md",
+      "tools/check_setup.cjs",
     ],
   ]);
   for (const from of ["README.md", "docs/README.md", "examples/README.md"]) {
@@ -149,6 +150,23 @@ test(
     assert.equal(verified.code, 0, verified.stderr);
     const { segments_checked, events_checked } = JSON.parse(verified.stdout);
     assert.deepEqual([segments_checked, events_checked], [1, 1]);
+  },
+);
+
+test(
+  "npm's scripts say that they need a clone, and npm test the Node that it needs",
+  { skip },
+  () => {
+    for (const name of ["start", "test", "soak", "selftest"]) {
+      const env = { ...environment(), NODE_OPTIONS: "--no-experimental-strip-types" };
+      const options = { cwd: installed, env, encoding: "utf8" } as const;
+      const { status, stderr } = spawnSync("npm", ["run", "--silent", name], options);
+      assert.equal(status, 1);
+      assert.match(
+        stderr,
+        /^Node 22\.18 or later is needed, .*\nnpm's scripts need a clone: .*\n$/,
+      );
+    }
   },
 );
 
