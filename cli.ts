@@ -17,10 +17,18 @@ async function main(): Promise<void> {
   endProcess(await run(process.argv.slice(2), TERMINAL));
 }
 
-const fault = runtimeFault();
-if (fault === null || IS_TEST_BUILD) {
-  await main();
-} else {
+/** Reports why the program cannot be loaded. */
+function refuse(fault: string): void {
   process.stderr.write(`${fault}\n`);
   process.exitCode = 1;
+}
+
+const fault = runtimeFault();
+if (fault === null || IS_TEST_BUILD) {
+  await main().catch((error) => {
+    if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+    refuse("packages are missing: in a clone, run npm ci --omit=dev");
+  });
+} else {
+  refuse(fault);
 }

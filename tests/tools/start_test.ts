@@ -111,3 +111,13 @@ test(
       await stop(spawned, 1);
     }),
 );
+
+test("cli.ts says which command installs the packages that it needs", () =>
+  withClone(async (clone) => {
+    const options = { cwd: clone, permissions: ["--allow-all"] };
+    const { code, stderr } = await spawnScript(join(clone, "cli.ts"), ["init"], options).exited;
+    assert.deepEqual([code, stderr], [
+      1,
+      "packages are missing: in a clone, run npm ci --omit=dev\n",
+    ]);
+  }));
