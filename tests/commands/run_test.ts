@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { AssertionError } from "../../src/assert.ts";
-import { reportFailure, type run } from "../../src/commands/run.ts";
+import { reportFailure } from "../../src/commands/run.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { VERSION } from "../../src/version.ts";
