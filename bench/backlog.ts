@@ -6,7 +6,6 @@ import type { Buffer } from "node:buffer";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { median } from "../tools/support/median.ts";
-import type { Deployment } from "./support/deployment.ts";
 import { ask } from "./support/exchange.ts";
 import { backlogBytes, nothingPending } from "./support/log_files.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
@@ -14,7 +13,7 @@ import { peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { digits, getRequest, RequestTemplate } from "./support/requests.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
-import { withDeployment, withServer } from "./support/with_deployment.ts";
+import { type Deployment, withDeployment, withServer } from "./support/deployment.ts";
 
 const EVENTS = 24_000_000;
 const CLIENTS = 3;

@@ -10,7 +10,6 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
-import { Deployment, ROTATE_NEVER_BYTES } from "./support/deployment.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
@@ -28,10 +27,12 @@ import { publish, rounded, type Row } from "./support/report.ts";
 import { getRequest, keyRequest } from "./support/requests.ts";
 import {
   appendKeyed,
+  Deployment,
   type DeploymentOptions,
+  ROTATE_NEVER_BYTES,
   withDeployment,
   withServer,
-} from "./support/with_deployment.ts";
+} from "./support/deployment.ts";
 import {
   INGEST_LOADS,
   type IngestLoad,
@@ -146,13 +147,12 @@ async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promis
         const workloads = ingestWorkloads(INGEST_LOADS["single-64"]!);
         const load = { socketPath, serverPid: server.pid, workloads };
         await runLoad({ ...load, measureMs: measureMs * WARMUP_SHARE });
-        const startChars = server.printed.length;
+        const startChars = server.output.stdout.length;
         const { events } = await runLoad({ ...load, measureMs });
-        const grownBytes = heapGrowthMb(server.printed.slice(startChars)) * 2 ** 20;
+        const grownBytes = heapGrowthMb(server.output.stdout.slice(startChars)) * 2 ** 20;
         return { "bytes allocated per event, 64 clients": Math.round(grownBytes / events) };
       },
-      ROTATE_NEVER_BYTES,
-      ["--trace-gc"],
+      { rotateBytes: ROTATE_NEVER_BYTES, v8Flags: ["--trace-gc"] },
     ));
 }
 
@@ -193,7 +193,7 @@ function sealingRate(side: Side, { measureMs }: CompareOptions): Promise<Values>
       const options = { socketPath, serverPid, workloads, measureMs: SEALED_WINDOWS * measureMs };
       await runLoad(options);
       return await sealedPerSecond(deployment, startMs);
-    }, SEALED_ROTATE_BYTES));
+    }, { rotateBytes: SEALED_ROTATE_BYTES }));
 }
 
 /** Returns the rate until the last segment was listed, since the next one may be half written. */
@@ -250,23 +250,23 @@ async function startTimes({ unsealed }: Side): Promise<Values> {
 /** Fills a log whose events stay in the tail, and seals a copy. */
 async function prepareSide(checkout: string, options: CompareOptions): Promise<Side> {
   const { events, parent, serverRuntime } = options;
-  progress(`filling ${events} events: ${checkout}`);
-  const unsealed = await Deployment.create(serverRuntime, parent, checkout);
-  await appendKeyed(unsealed, { batches: events / BATCH_EVENTS, batchEvents: BATCH_EVENTS });
   const side = { checkout, parent, serverRuntime };
+  progress(`filling ${events} events: ${checkout}`);
+  const unsealed = await Deployment.create(side);
+  await appendKeyed(unsealed, { batches: events / BATCH_EVENTS, batchEvents: BATCH_EVENTS });
   const sealed = await copyLog(side, unsealed, "sealed");
   await sealed.run(["seal"]);
   return { ...side, unsealed, sealed };
 }
 
 async function copyLog(
-  { serverRuntime, checkout }: DeploymentOptions,
+  options: DeploymentOptions,
   { folder }: Deployment,
   name: string,
 ): Promise<Deployment> {
   const copy = `${folder}-${name}`;
   await cp(folder, copy, { recursive: true, filter: (path) => !path.endsWith(".sock") });
-  return await Deployment.at(copy, serverRuntime, checkout);
+  return await Deployment.at(copy, options);
 }
 
 /** The values of each row, by checkout and by round. */

@@ -12,7 +12,6 @@ import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ATTACK_NAMES, LARGE_KIND, type Target } from "./hostile/attacks.ts";
-import { Deployment } from "./support/deployment.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
 import { nothingPending } from "./support/log_files.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
@@ -20,7 +19,7 @@ import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { typicalPayload } from "./support/requests.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
-import { withServer } from "./support/with_deployment.ts";
+import { Deployment, withServer } from "./support/deployment.ts";
 
 const TOKEN = "bench-token";
 const EVENTS = 4_000_000;
@@ -101,20 +100,18 @@ async function setToken(folder: string, token: string): Promise<void> {
 async function beInnocent(client: RawClient, events: number, durationMs: number) {
   const listing = Buffer.from(`${head("GET /v1/streams?source=innocent")}\r\n`);
   const latencies = new LatencyHistogram();
-  let [slowestMs, refusals] = [0, 0];
+  let refusals = 0;
   const endMs = performance.now() + durationMs;
   do {
     for (const request of [typicalBatch(events), listing]) {
       const startMs = performance.now();
       const status = await exchange(client, request);
-      const tookMs = performance.now() - startMs;
-      latencies.record(tookMs);
-      slowestMs = Math.max(slowestMs, tookMs);
+      latencies.record(performance.now() - startMs);
       if (status === 429) refusals += 1;
       await delay(PAUSE_MS);
     }
   } while (performance.now() < endMs);
-  return { latencies, slowestMs, refusals };
+  return { latencies, refusals };
 }
 
 async function measureRow(
@@ -135,7 +132,7 @@ async function measureRow(
     failed.catch(() => {});
     await Promise.race([once(worker, "message"), failed]);
     const innocent = beInnocent(client, events, measureMs);
-    const { latencies, slowestMs, refusals } = await Promise.race([innocent, failed]);
+    const { latencies, refusals } = await Promise.race([innocent, failed]);
     const peakBytes = peakMemoryBytes(pid);
     worker.postMessage("end");
     await once(worker, "message");
@@ -147,7 +144,7 @@ async function measureRow(
       "requests": latencies.count,
       "p50 ms": rounded(latencies.quantileMs(0.5), 1),
       "p99 ms": rounded(latencies.quantileMs(0.99), 1),
-      "slowest ms": rounded(slowestMs, 1),
+      "slowest ms": rounded(latencies.slowestMs, 1),
       "429s": refusals,
       "before MB": megabytes(startBytes),
       "peak MB": megabytes(peakBytes),
@@ -163,7 +160,7 @@ await runBench(async () => {
   const deploy = async (name: string) => {
     // init refuses a changed configuration.
     await setToken(name, "");
-    const deployment = await Deployment.at(name, serverRuntime, checkout);
+    const deployment = await Deployment.at(name, { serverRuntime, checkout });
     await setToken(name, TOKEN);
     return deployment;
   };

@@ -11,7 +11,7 @@ import { runLoad } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
-import { withServer } from "./support/with_deployment.ts";
+import { withServer } from "./support/deployment.ts";
 
 /** All kinds of load at once. */
 const ALL = "all";

@@ -10,7 +10,7 @@ import { type LoadResult, runLoad, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
 import { peakMemoryBytes } from "./support/process_stats.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
-import { withDeployment, withServer } from "./support/with_deployment.ts";
+import { withDeployment, withServer } from "./support/deployment.ts";
 import {
   conditionalWorkload,
   ingestWorkload,

@@ -1,9 +1,8 @@
 /** This service, and bare servers on its runtime, for the rows that need a running server. */
 import { measureDelivery } from "../support/delivery.ts";
 import type { RuntimeName } from "../../tools/support/runtimes.ts";
-import type { Deployment } from "../support/deployment.ts";
 import { runLoad, type Workload } from "../support/load.ts";
-import { appendKeyed, withDeployment, withServer } from "../support/with_deployment.ts";
+import { appendKeyed, type Deployment, withDeployment, withServer } from "../support/deployment.ts";
 import { INGEST_LOADS, ingestWorkloads, replayWorkload } from "../support/workloads.ts";
 import { type Served, withFloor } from "./floor.ts";
 import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";

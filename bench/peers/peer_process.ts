@@ -2,9 +2,9 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { Server } from "../support/deployment.ts";
+import { stopCleanly } from "../support/deployment.ts";
 import { findProgram, programFolders } from "../../tools/support/find_program.ts";
-import { describeExit, spawnCommand } from "../../tools/support/program.ts";
+import { describeExit, spawnCommand, untilAnswered } from "../../tools/support/program.ts";
 
 /** Where Debian installs PostgreSQL, one directory per version. */
 const POSTGRES_VERSIONS = "/usr/lib/postgresql";
@@ -47,8 +47,7 @@ export async function withPeer<T>(
   tryRequest: () => Promise<unknown>,
   use: (pid: number) => Promise<T>,
 ): Promise<T> {
-  const spawned = spawnCommand(command, { timeoutMs: null });
-  const isReady = () => tryRequest().then(() => true, () => false);
-  const server = await Server.ready(spawned, performance.now(), isReady);
-  return await use(server.pid).finally(() => server.stop());
+  const server = spawnCommand(command, { timeoutMs: null });
+  await untilAnswered(server.exited, tryRequest);
+  return await use(server.child.pid!).finally(() => stopCleanly(server));
 }

@@ -5,10 +5,9 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import type { Deployment } from "../support/deployment.ts";
 import type { Workload } from "../support/load.ts";
 import type { BenchOptions } from "../support/options.ts";
-import { appendKeyed, withDeployment } from "../support/with_deployment.ts";
+import { appendKeyed, type Deployment, withDeployment } from "../support/deployment.ts";
 import { keyWorkload, replayWorkload } from "../support/workloads.ts";
 import { type Series, takeTurns } from "./comparison.ts";
 import { type Measurement, measureWork } from "./measurement.ts";

@@ -1,11 +1,10 @@
 /** All measurements of a built log: startup, requests over the socket, and `verify`. */
-import type { Deployment } from "../support/deployment.ts";
 import { logBytes, sealedPart, tailBytes } from "../support/log_files.ts";
 import { type BenchOptions, progress } from "../support/options.ts";
 import { peakMemoryBytes } from "../support/process_stats.ts";
 import { RawClient } from "../support/raw_client.ts";
 import { megabytes, rounded } from "../support/report.ts";
-import { withServer } from "../support/with_deployment.ts";
+import { type Deployment, withServer } from "../support/deployment.ts";
 import { type BuiltLog, type Figures, writeFacts } from "./built_log.ts";
 import {
   askDuplicates,

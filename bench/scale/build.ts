@@ -11,11 +11,10 @@ import { COMMIT_BATCHES_MAX, TAIL_ROTATE_BYTES } from "../../src/limits.ts";
 import { type Log, openLog } from "../../src/log/log.ts";
 import { sealThreads } from "../../src/log/sealing/seal_thread.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
-import { Deployment } from "../support/deployment.ts";
 import { sealedPart, tailBytes } from "../support/log_files.ts";
 import { type BenchOptions, oneOf, progress } from "../support/options.ts";
 import { megabytes, rounded } from "../support/report.ts";
-import { withDeployment } from "../support/with_deployment.ts";
+import { Deployment, withDeployment } from "../support/deployment.ts";
 import { type BuiltLog, type Figures, readFacts, writeFacts } from "./built_log.ts";
 import {
   batchEventsOf,
@@ -63,7 +62,7 @@ export async function withBuiltLog<T>(
   events: number,
   use: (log: BuiltLog) => Promise<T>,
 ): Promise<T> {
-  const { own: { keep, shape = "batch" }, serverRuntime } = options;
+  const { own: { keep, shape = "batch" } } = options;
   const run = async (deployment: Deployment) => {
     const facts = await readFacts(deployment);
     if (facts !== null) return await use({ deployment, facts });
@@ -72,7 +71,7 @@ export async function withBuiltLog<T>(
   if (keep === undefined) return await withDeployment(options, run);
   const folder = join(keep, `${shape}-${events}`);
   await mkdir(folder, { recursive: true });
-  return await run(await Deployment.at(folder, serverRuntime));
+  return await run(await Deployment.at(folder, options));
 }
 
 /** Builds a log of `events` events, nearly all of them sealed. */

@@ -15,14 +15,15 @@ import {
   THIS_RUNTIME,
 } from "./runtimes.ts";
 
-const CLI_PATH = fileURLToPath(new URL("../../cli.ts", import.meta.url));
-const SOURCES = fileURLToPath(new URL("../../src", import.meta.url));
-const SERVE_ROTATING = fileURLToPath(new URL("../serve_rotating.ts", import.meta.url));
+/** The checkout that contains this file. */
+export const OWN_CHECKOUT: string = fileURLToPath(new URL("../..", import.meta.url));
+const SERVE_ROTATING = "tools/serve_rotating.ts";
 /** A child that takes longer is killed, and its exit status fails the test. */
 const CHILD_TIMEOUT_MS = 120_000;
 /** Only the end of each output stream is kept, up to this size. */
 const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
-const READY_POLL_MS = 5;
+/** Polling interval while a server starts, which is the resolution of startup times. */
+const READY_POLL_MS = 2;
 const OUTPUTS = ["stdout", "stderr"] as const;
 
 export interface CliExit {
@@ -36,6 +37,8 @@ export interface CliExit {
 export interface CliOptions {
   cwd?: string;
   runtime?: RuntimeName;
+  /** Source tree of the program; default: this one. */
+  checkout?: string;
   /** Permissions under Deno. */
   permissions?: string[];
   /** Other command-line options for Deno. */
@@ -86,10 +89,11 @@ export function spawnScript(script: string, args: string[], options: CliOptions 
 
 /** Returns the program under the requested runtime, or the compiled executable if one is set. */
 function programOf(options: CliOptions): string[] {
-  const { runtime = THIS_RUNTIME } = options;
-  const tested = runtime === THIS_RUNTIME ? TESTED_EXECUTABLE : undefined;
-  const executable = options.executable ?? tested;
-  return executable === undefined ? [...runtimeOf(options), CLI_PATH] : [executable];
+  const { runtime = THIS_RUNTIME, checkout } = options;
+  const isTested = runtime === THIS_RUNTIME && checkout === undefined;
+  const executable = options.executable ?? (isTested ? TESTED_EXECUTABLE : undefined);
+  if (executable !== undefined) return [executable];
+  return [...runtimeOf(options), join(checkout ?? OWN_CHECKOUT, "cli.ts")];
 }
 
 function runtimeOf(
@@ -210,8 +214,9 @@ export async function startServe(dir: string, options: ServeOptions = {}): Promi
 export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
   const socketPath = options.socketPath ?? join(dir, "data", "ground.sock");
   const config = join(dir, "service.toml");
+  const { rotateBytes, checkout = OWN_CHECKOUT } = options;
   // A worker needs to read its module.
-  const folders = options.rotateBytes === undefined ? dir : `${dir},${SOURCES}`;
+  const folders = rotateBytes === undefined ? dir : `${dir},${join(checkout, "src")}`;
   const least: CliOptions = {
     permissions: [
       `--allow-read=${folders}`,
@@ -221,9 +226,9 @@ export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
     ],
     ...options,
   };
-  const spawned = options.rotateBytes === undefined
+  const spawned = rotateBytes === undefined
     ? spawnCli(["--config", config, "serve"], least)
-    : spawnScript(SERVE_ROTATING, [config, `${options.rotateBytes}`], least);
+    : spawnScript(join(checkout, SERVE_ROTATING), [config, `${rotateBytes}`], least);
   return {
     ...spawned,
     fetch: unixFetch(socketPath),
@@ -235,19 +240,29 @@ export function spawnServe(dir: string, options: ServeOptions = {}): Serving {
 }
 
 /** Waits until a service responds. @throws {Error} if the service has exited. */
-export async function untilReady(serving: Pick<Serving, "fetch" | "exited">): Promise<void> {
+export function untilReady({ fetch, exited }: Pick<Serving, "fetch" | "exited">): Promise<void> {
+  return untilAnswered(exited, async () => {
+    const response = await fetch("/v1/events?limit=1");
+    await response.arrayBuffer();
+  });
+}
+
+/** Repeats a request until it succeeds. @throws {Error} if the server has exited. */
+export async function untilAnswered(
+  exited: Promise<CliExit>,
+  request: () => Promise<unknown>,
+): Promise<void> {
   let exit: CliExit | undefined;
-  serving.exited.then((value) => exit = value);
+  exited.then((value) => exit = value);
   while (exit === undefined) {
     try {
-      const response = await serving.fetch("/v1/events?limit=1");
-      await response.arrayBuffer();
+      await request();
       return;
     } catch {
       await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
     }
   }
-  throw new Error(`serve exited instead of serving: ${describeExit(exit)}`);
+  throw new Error(`the server exited instead of serving: ${describeExit(exit)}`);
 }
 
 /** Runs `use` with a temporary directory. Its path is short and has no symlinks. */
