@@ -3,7 +3,7 @@
  * memory is that of the whole row, and memory after it that of some seconds without the hostile
  * clients. See README.md in this directory.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,17 +11,16 @@ import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { ATTACK_NAMES, LARGE_KIND, type Target } from "./hostile/attacks.ts";
+import { ATTACK_NAMES, LARGE_KIND, type Target, TOKEN } from "./hostile/attacks.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
 import { nothingPending } from "./support/log_files.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
-import { typicalPayload } from "./support/requests.ts";
+import { getRequest, postRequest, typicalEvents } from "./support/requests.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
 import { Deployment, withServer } from "./support/deployment.ts";
 
-const TOKEN = "bench-token";
 const EVENTS = 4_000_000;
 const BATCH_EVENTS = 10_000;
 const STREAMS = 1000;
@@ -39,23 +38,11 @@ let batches = 0;
 /** Builds an authorized request for a batch. */
 function batchOf(events: unknown[]): Buffer {
   const batch_id = `${Date.now()}-${batches++}`;
-  const body = JSON.stringify({ batch_id, source: "innocent", events });
-  const length = Buffer.byteLength(body);
-  return Buffer.from(`${head("POST /v1/events")}Content-Length: ${length}\r\n\r\n${body}`);
-}
-
-function head(start: string): string {
-  return `${start} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${TOKEN}\r\n`;
+  return postRequest({ batch_id, source: "innocent", events }, TOKEN);
 }
 
 function eventOf(number: number, stream: string, kind: string, payload: unknown): unknown {
   return { stream, record_key: `key-${number}`, kind, payload };
-}
-
-function typicalBatch(events: number): Buffer {
-  return batchOf(
-    Array.from({ length: events }, (_, n) => eventOf(n, "innocent", "u", typicalPayload(n))),
-  );
 }
 
 async function exchange(client: RawClient, request: Buffer): Promise<number> {
@@ -98,12 +85,12 @@ async function setToken(folder: string, token: string): Promise<void> {
 
 /** Appends and lists for `durationMs`, and at least once. */
 async function beInnocent(client: RawClient, events: number, durationMs: number) {
-  const listing = Buffer.from(`${head("GET /v1/streams?source=innocent")}\r\n`);
+  const listing = getRequest("/v1/streams?source=innocent", TOKEN);
   const latencies = new LatencyHistogram();
   let refusals = 0;
   const endMs = performance.now() + durationMs;
   do {
-    for (const request of [typicalBatch(events), listing]) {
+    for (const request of [batchOf(typicalEvents(events)), listing]) {
       const startMs = performance.now();
       const status = await exchange(client, request);
       latencies.record(performance.now() - startMs);
@@ -126,7 +113,7 @@ async function measureRow(
     if (row.startsWith("unread")) await appendLarge(client);
     await beInnocent(client, events, warmupMs);
     const startBytes = memoryBytes(pid);
-    const workerData: Target = { attack: row, socketPath, token: TOKEN };
+    const workerData: Target = { attack: row, socketPath };
     const worker = new Worker(new URL("./hostile/attacks.ts", import.meta.url), { workerData });
     const failed = new Promise<never>((_, reject) => worker.once("error", reject));
     failed.catch(() => {});

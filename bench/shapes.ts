@@ -14,13 +14,12 @@ import { withDeployment, withServer } from "./support/deployment.ts";
 import {
   conditionalWorkload,
   ingestWorkload,
-  requireOk,
+  requesting,
   type StreamEvents,
   streamWorkload,
   zipfWorkload,
 } from "./support/workloads.ts";
 import { getRequest } from "./support/requests.ts";
-import type { RawResponse } from "./support/response_parser.ts";
 import { median } from "../tools/support/median.ts";
 
 /** A measured window. Streams and batch ids that begin with `name` are new. */
@@ -79,11 +78,8 @@ function clientsWith(bytes: number, count: number): Form {
 /** One client that requests the same page again and again. */
 function pages(query: string): Form {
   const request = getRequest(`/v1/events?${query}limit=${PAGE_EVENTS}`);
-  const accept = (response: RawResponse) => {
-    requireOk(response);
-    return PAGE_EVENTS;
-  };
-  return (window) => runLoad({ ...window, workloads: [{ next: () => request, accept }] });
+  const workloads = [requesting(() => request, PAGE_EVENTS)];
+  return (window) => runLoad({ ...window, workloads });
 }
 
 /** The first form, while the other one also runs. */

@@ -2,11 +2,14 @@
  * Hostile clients, which run on a worker thread, so that they do not delay the client that is
  * measured. The thread ends when the benchmark terminates it.
  */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { getRequest, postHead, postRequest } from "../support/requests.ts";
 
+/** Authorizes requests. */
+export const TOKEN = "bench-token";
 /** Matches nothing, although every row group has events of this stream and of this kind. */
 export const NO_MATCH = "/v1/events?stream=even&kind=odd";
 /** The kind of the largest event. */
@@ -21,11 +24,10 @@ const RETRY_MS = 5;
 const PIPELINED = 4096;
 const CHURN_PER_SECOND = 1000;
 
-/** A running attack: where to attack, and the token that authorizes requests. */
+/** A running attack, and where. */
 export interface Target {
   attack: string;
   socketPath: string;
-  token: string;
 }
 
 const ended: (() => void)[] = [];
@@ -51,13 +53,8 @@ async function open({ socketPath }: Target): Promise<Socket> {
   }
 }
 
-function get({ token }: Target, path: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-}
-
-function post({ token }: Target, framing: string): string {
-  const authorization = `Authorization: Bearer ${token}`;
-  return `POST /v1/events HTTP/1.1\r\nHost: x\r\n${authorization}\r\n${framing}\r\n\r\n`;
+function get(target: string): Buffer {
+  return getRequest(target, TOKEN);
 }
 
 /** Resolves when the server has closed a connection. */
@@ -101,7 +98,7 @@ async function unread(target: Target, request: string | Buffer): Promise<void> {
 
 async function abandon(target: Target): Promise<void> {
   const socket = await open(target);
-  socket.write(get(target, NO_MATCH));
+  socket.write(get(NO_MATCH));
   await delay(ABANDONED_MS);
   socket.destroy();
 }
@@ -139,11 +136,6 @@ function faultyBatch(): string {
   return `{"batch_id":"b","source":"s","events":[${new Array(ERRORS).fill(event).join(",")}]}`;
 }
 
-function posted(target: Target, body: string): Buffer {
-  const bytes = Buffer.from(body);
-  return Buffer.concat([Buffer.from(post(target, `Content-Length: ${bytes.length}`)), bytes]);
-}
-
 /** All clients send the same. */
 let faulty: Buffer | undefined;
 
@@ -158,24 +150,27 @@ const ATTACKS: Record<string, Attack> = {
   "pipeline-16": [16, (target) => flood(target, "", pipelined())],
   "heads-8": [8, (target) => flood(target, "", longHead())],
   "chunks-8": [8, (target) => {
-    const begin = post(target, "Transfer-Encoding: chunked");
+    const begin = postHead("Transfer-Encoding: chunked", TOKEN);
     return flood(target, begin, "1\r\n \r\n".repeat(PIPELINED));
   }],
-  "no-match-64": [64, (target) => repeat(target, get(target, NO_MATCH))],
+  "no-match-64": [64, (target) => repeat(target, get(NO_MATCH))],
   "replays-16": [16, (target) => {
-    const page = get(target, "/v1/events?limit=100000").replace("1.1", "1.0");
-    return repeat(target, page);
+    const page = get("/v1/events?limit=100000").toString();
+    return repeat(target, page.replace("1.1", "1.0"));
   }],
-  "follows-32": [32, (target) => repeat(target, get(target, `${NO_MATCH}&follow=true`))],
-  "bodies-4": [4, (target, client) => repeat(target, posted(target, slowBody(client)))],
+  "follows-32": [32, (target) => repeat(target, get(`${NO_MATCH}&follow=true`))],
+  "bodies-4": [4, (target, client) => repeat(target, postRequest(slowBody(client), TOKEN))],
   "half-heads-2000": [2000, (target) => unread(target, "GET / HT")],
   "churn-1000": [1, churn],
   "unread-events-150": [
     150,
-    (target) => unread(target, get(target, `/v1/events?kind=${LARGE_KIND}&limit=1`)),
+    (target) => unread(target, get(`/v1/events?kind=${LARGE_KIND}&limit=1`)),
   ],
-  "unread-errors-300": [300, (target) => unread(target, faulty ??= posted(target, faultyBatch()))],
-  "unread-streams-1500": [1500, (target) => unread(target, get(target, "/v1/streams?limit=1000"))],
+  "unread-errors-300": [
+    300,
+    (target) => unread(target, faulty ??= postRequest(faultyBatch(), TOKEN)),
+  ],
+  "unread-streams-1500": [1500, (target) => unread(target, get("/v1/streams?limit=1000"))],
 };
 
 export const ATTACK_NAMES: string[] = Object.keys(ATTACKS);

@@ -10,7 +10,7 @@ import {
 } from "../scale/history.ts";
 import type { Workload } from "../support/load.ts";
 import { pageRequest } from "../support/requests.ts";
-import { ingestWorkload, requireCommitted, requireOk } from "../support/workloads.ts";
+import { appending, ingestWorkload, requesting } from "../support/workloads.ts";
 
 const LARGE_BATCH_EVENTS = 10_000;
 /** Size of the batches that followers read. */
@@ -62,23 +62,12 @@ export function loadOf(row: string, kinds: readonly string[], facts: LogFacts): 
 /** Returns batches of one event, each in the next stream and with a unique key. */
 function singles(facts: LogFacts): Workload {
   const requests = new BulkBatches("single");
-  return {
-    next: () => requests.request(facts.nextBatch++),
-    accept(response) {
-      requireCommitted(response);
-      return 1;
-    },
-  };
+  return appending(() => requests.request(facts.nextBatch++), 1);
 }
 
+/** Sends requests that append nothing. */
 function questions(next: () => Buffer): Workload {
-  return {
-    next,
-    accept(response) {
-      requireOk(response);
-      return 0;
-    },
-  };
+  return requesting(next, 0);
 }
 
 function anywhere(facts: LogFacts): string {

@@ -119,17 +119,26 @@ export class BatchRequest {
   }
 }
 
-/** Builds a `POST /v1/events`. */
-export function postRequest(batch: object): Buffer {
-  const body = JSON.stringify(batch);
-  const head = "POST /v1/events HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n" +
-    `Content-Length: ${Buffer.byteLength(body)}${HEAD_END}`;
+/** Builds a `POST /v1/events`. @param batch the batch, or its JSON. */
+export function postRequest(batch: object | string, token?: string): Buffer {
+  const body = typeof batch === "string" ? batch : JSON.stringify(batch);
+  const head = postHead(`Content-Length: ${Buffer.byteLength(body)}`, token);
   return Buffer.from(head + body);
 }
 
+/** Builds the head of a `POST /v1/events`. @param framing the header that tells the body's end. */
+export function postHead(framing: string, token?: string): string {
+  const headers = `${authorization(token)}\r\nContent-Type: application/json\r\n${framing}`;
+  return `POST /v1/events HTTP/1.1\r\nHost: bench${headers}${HEAD_END}`;
+}
+
 /** Builds a GET. */
-export function getRequest(target: string): Buffer {
-  return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench${HEAD_END}`);
+export function getRequest(target: string, token?: string): Buffer {
+  return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench${authorization(token)}${HEAD_END}`);
+}
+
+function authorization(token: string | undefined): string {
+  return token === undefined ? "" : `\r\nAuthorization: Bearer ${token}`;
 }
 
 /** Builds a reproducible `POST /v1/events` whose events have distinct keys. */

@@ -50,14 +50,27 @@ export function ingestWorkload(
   const keyed = record_key === undefined
     ? typical
     : typical.map((event) => ({ ...event, record_key }));
-  return appending(new BatchRequest({ idPrefix, events: keyed }), events);
+  const request = new BatchRequest({ idPrefix, events: keyed });
+  return appending(() => request.next(), events);
 }
 
-function appending(request: BatchRequest, events: number): Workload {
+/** Appends new batches of `events` events. */
+export function appending(next: () => Buffer, events: number): Workload {
   return {
-    next: () => request.next(),
+    next,
     accept(response) {
       requireCommitted(response);
+      return events;
+    },
+  };
+}
+
+/** Sends requests whose responses count as `events` events. */
+export function requesting(next: () => Buffer, events: number): Workload {
+  return {
+    next,
+    accept(response) {
+      requireOk(response);
       return events;
     },
   };
@@ -74,7 +87,8 @@ export interface StreamEvents {
 /** Appends single events to a stream of its own, without a precondition. */
 export function streamWorkload({ source, stream, payload }: StreamEvents): Workload {
   const events = [customerEvent(stream, 1, payload ?? typicalPayload(1))];
-  return appending(new BatchRequest({ idPrefix: stream, source, events }), 1);
+  const request = new BatchRequest({ idPrefix: stream, source, events });
+  return appending(() => request.next(), 1);
 }
 
 const LAST_EVENT_ID = '"last_event_id":"';
@@ -187,7 +201,7 @@ export function pagePosition(bodyEnd: Buffer): PagePosition {
 }
 
 /** @throws {Error} if the batch was rejected, or is a duplicate. */
-export function requireCommitted(response: RawResponse): void {
+function requireCommitted(response: RawResponse): void {
   requireOk(response);
   if (!response.bodyEnd.includes(COMMITTED)) {
     throw new Error(`batch was not committed: ${response.bodyEnd}`);
@@ -195,6 +209,6 @@ export function requireCommitted(response: RawResponse): void {
 }
 
 /** @throws {Error} if the status is not 200. */
-export function requireOk(response: RawResponse): void {
+function requireOk(response: RawResponse): void {
   if (response.status !== 200) throw new Error(`status ${response.status}: ${response.bodyEnd}`);
 }
