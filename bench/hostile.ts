@@ -5,6 +5,7 @@
  */
 import type { Buffer } from "node:buffer";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -76,11 +77,10 @@ async function appendLarge(client: RawClient): Promise<void> {
   await exchange(client, batchOf(streams.map((n) => eventOf(n, `stream-${n}`, "u", n))));
 }
 
-/** Replaces the token in a configuration, if there is one. */
-async function setToken(folder: string, token: string): Promise<void> {
-  const path = join(folder, "service.toml");
-  const text = await readFile(path, "utf8").catch(() => null);
-  if (text !== null) await writeFile(path, text.replace(/^token = .*$/m, `token = "${token}"`));
+/** Puts the token into the configuration. */
+async function setToken({ configPath }: Deployment): Promise<void> {
+  const text = await readFile(configPath, "utf8");
+  await writeFile(configPath, text.replace(/^token = .*$/m, `token = "${TOKEN}"`));
 }
 
 /** Appends and lists for `durationMs`, and at least once. */
@@ -145,17 +145,15 @@ await runBench(async () => {
   const { parent, serverRuntime, events = EVENTS, own: { keep, checkout } } = options;
   const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
   const deploy = async (name: string) => {
-    // init refuses a changed configuration.
-    await setToken(name, "");
     const deployment = await Deployment.at(name, { serverRuntime, checkout });
-    await setToken(name, TOKEN);
+    await setToken(deployment);
     return deployment;
   };
   try {
     const logFolder = keep ?? join(folder, "log");
     const deployment = await deploy(logFolder);
     const builtPath = join(logFolder, "built");
-    if (await readFile(builtPath, "utf8").catch(() => null) === null) {
+    if (!existsSync(builtPath)) {
       await build(deployment, events);
       await writeFile(builtPath, `${events}`);
     }

@@ -219,19 +219,16 @@ const measureDelivery: Measure = async ({ folder, pid: serverPid }, context) => 
   const times = new DeliveryTimes();
   const received = times.receiver();
   const failure = Promise.withResolvers<never>();
-  let [after, isAsking, isTold] = ["0", false, false];
+  let [after, asked] = ["0", Promise.resolve()];
   const ask = async () => {
-    isTold = true;
-    if (isAsking) return;
-    for (isAsking = true; isTold;) {
-      isTold = false;
-      const rows = await sql.unsafe(PAGE, [after], { prepare: true });
-      received(rows.length);
-      after = rows.at(-1)?.["id"] ?? after;
-    }
-    isAsking = false;
+    const rows = await sql.unsafe(PAGE, [after], { prepare: true });
+    received(rows.length);
+    after = rows.at(-1)?.["id"] ?? after;
   };
-  await sql.listen(CHANNEL, () => void ask().catch(failure.reject));
+  await sql.listen(CHANNEL, () => {
+    asked = asked.then(ask);
+    asked.catch(failure.reject);
+  });
   const values = valuesOf(eventsOf(1)[0]!);
   const send = () => sql.unsafe(INSERT_AND_NOTIFY, values, { prepare: true });
   try {

@@ -1,5 +1,5 @@
 /** A deployment of the service in a directory, served by a child process. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -64,6 +64,7 @@ export interface Server extends Pick<Spawned, "output"> {
 
 export class Deployment {
   readonly folder: string;
+  readonly configPath: string;
   readonly socketPath: string;
   readonly #options: CliOptions;
 
@@ -71,6 +72,7 @@ export class Deployment {
     const { serverRuntime: runtime, checkout = OWN_CHECKOUT } = options;
     if (executableOf(runtime) === null) throw new Error(absenceOf(runtime));
     this.folder = folder;
+    this.configPath = join(folder, "service.toml");
     this.socketPath = join(folder, "data", "ground.sock");
     const net = `--allow-net=unix:${this.socketPath}`;
     this.#options = {
@@ -97,7 +99,9 @@ export class Deployment {
     options: Omit<DeploymentOptions, "parent">,
   ): Promise<Deployment> {
     const deployment = new Deployment(folder, options);
-    await succeeds("init", spawnCli(["init", folder], deployment.#options));
+    if (!existsSync(deployment.configPath)) {
+      await succeeds("init", spawnCli(["init", folder], deployment.#options));
+    }
     return deployment;
   }
 
@@ -126,8 +130,7 @@ export class Deployment {
    */
   async run(command: string[]): Promise<CommandRun> {
     const startMs = performance.now();
-    const config = join(this.folder, "service.toml");
-    const spawned = spawnCli(["--config", config, ...command], this.#options);
+    const spawned = spawnCli(["--config", this.configPath, ...command], this.#options);
     let peakBytes: number | null = null;
     const look = setInterval(() => {
       const bytes = peakMemoryBytes(spawned.child.pid!);
