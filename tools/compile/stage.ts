@@ -3,8 +3,8 @@
  * `package.json` of its packages. Otherwise the compiler would embed entire packages, including
  * types, source maps and documentation.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { cpSync, existsSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import { modulesIn, scriptOf, writeJavaScript, writeText } from "../build/javascript.ts";
 import type { Program } from "../build/programs.ts";
 import { revisionModule } from "../build/revision.ts";
@@ -75,17 +75,7 @@ function packageFolder(root: string, name: string): string {
 }
 
 function copyScripts(from: string, to: string): void {
-  for (const path of filesIn(from)) {
-    if (!SCRIPT.test(path) && basename(path) !== "package.json") continue;
-    const copy = join(to, relative(from, path));
-    mkdirSync(dirname(copy), { recursive: true });
-    cpSync(path, copy);
-  }
-}
-
-function filesIn(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    return entry.isDirectory() ? filesIn(path) : [path];
-  });
+  const isWanted = (path: string) =>
+    statSync(path).isDirectory() || SCRIPT.test(path) || basename(path) === "package.json";
+  cpSync(from, to, { recursive: true, filter: isWanted });
 }

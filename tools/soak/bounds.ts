@@ -1,9 +1,9 @@
 /** All limits for the soak, with units and reasons. */
-import { ADMITTED_BODY_BYTES_MAX, LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
-import { PREPARED_BYTES_MAX } from "../../src/service/batch_preparer.ts";
+import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
+import { LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
 import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/row_group_cache.ts";
 import { FILTERS_BYTES_MAX } from "../../src/log/segment/sealed_history.ts";
-import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
+import { PREPARED_BYTES_MAX } from "../../src/service/batch_preparer.ts";
 
 const MIB = 1024 * 1024;
 
@@ -51,22 +51,15 @@ export const LOAD_MS_MAX = 4_000;
 
 /** Interval between samples. */
 export const SAMPLE_MS = 1000;
-/** Memory of a runtime with the program loaded and one second's worth of garbage. */
-const RUNTIME_BYTES = 256 * MIB;
+/** What the service needs at most under all loads at once. A larger sample is a violation. */
+export const MEMORY_BYTES_MAX = 1024 * MIB;
 /** Total size of the service's caches when full. */
-const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + FILTERS_BYTES_MAX +
-  LIVE_PAGES_BYTES_MAX + PREPARED_BYTES_MAX;
-/** Batch identities in a full round. Each has a digest, two ids and a name. */
-const STATE_BYTES = 512 * ROUND_BATCHES_MAX;
-/** Request bodies. Each costs up to five times its size until it is collected. */
-const BODIES_BYTES = 5 * ADMITTED_BODY_BYTES_MAX;
-/** The sealing thread: its runtime, and the largest row group in several representations. */
+const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + FILTERS_BYTES_MAX + LIVE_PAGES_BYTES_MAX +
+  PREPARED_BYTES_MAX;
+/** A sealing thread: its runtime, and the largest row group in several representations. */
 const SEALING_BYTES = 256 * MIB;
-/** The service's own limits add up to this. A larger sample is a violation. */
-export const MEMORY_BYTES_MAX = RUNTIME_BYTES + CACHES_BYTES + STATE_BYTES + BODIES_BYTES +
-  SEALING_BYTES;
 /** Allowed growth of median memory from the first quarter of a run to the last, as caches fill. */
-export const MEMORY_GROWTH_BYTES_MAX = CACHES_BYTES + STATE_BYTES + SEALING_BYTES;
+export const MEMORY_GROWTH_BYTES_MAX = CACHES_BYTES + SEALING_BYTES;
 /** The service's own descriptors, and up to two per socket that the clients may open. */
 export const DESCRIPTORS_MAX = 64 + 2 * CLIENT_SOCKETS_MAX;
 /** Allowed growth of the median descriptor count. */

@@ -1,9 +1,10 @@
 /** The clients that load a log. */
 import type { ClientCounts } from "./bounds.ts";
-import { LogFollower } from "./follower.ts";
-import type { Load } from "./load.ts";
-import { Reader } from "./reader.ts";
+import { runFollower } from "./follower.ts";
+import type { ClientLoad, Load } from "./load.ts";
+import { runReader } from "./reader.ts";
 import type { Tally } from "./tally.ts";
+import { randomOf } from "./workload.ts";
 import { Writer } from "./writer.ts";
 
 export type LoadOptions = Pick<Load, "seed" | "client" | "ledger" | "tally" | "steps"> & {
@@ -29,15 +30,17 @@ export class Clients {
   }
 
   start({ writers, readers, followers }: ClientCounts): void {
-    const named = <T>(kind: string, count: number, make: (name: string) => T) =>
-      Array.from({ length: count }, (_, place) => make(`${kind}-${this.#number}-${place}`));
-    const clients = [
-      ...named("writer", writers, (name) => new Writer(this.load, name)),
-      ...named("reader", readers, (name) => new Reader(this.load, name)),
-      ...named("follower", followers, (name) => new LogFollower(this.load, name)),
-    ];
     const fail = (error: unknown) => this.#failing.abort(error);
-    this.#running = Promise.all(clients.map((client) => client.run().catch(fail)));
+    const started = (kind: string, count: number, run: (load: ClientLoad) => Promise<void>) =>
+      Array.from({ length: count }, (_, place) => {
+        const name = `${kind}-${this.#number}-${place}`;
+        return run({ ...this.load, name, random: randomOf(this.load.seed, name) }).catch(fail);
+      });
+    this.#running = Promise.all([
+      ...started("writer", writers, (load) => new Writer(load).run()),
+      ...started("reader", readers, runReader),
+      ...started("follower", followers, runFollower),
+    ]);
   }
 
   /** Lets the clients finish their current requests. @throws the first client error. */

@@ -4,6 +4,7 @@ import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { EventLogError } from "../../src/client/errors.ts";
 import type { Observation } from "./audit.ts";
 import { ANSWER_TIMEOUT_MS } from "./bounds.ts";
+import type { Random } from "../support/random.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Tally } from "./tally.ts";
 import type { Step } from "./workload.ts";
@@ -21,6 +22,13 @@ export interface Load {
   ending: AbortSignal;
   /** Aborted on a violation, after which responses no longer matter. */
   failing: AbortSignal;
+}
+
+/** A client's view of the load. */
+export interface ClientLoad extends Load {
+  /** Unique across logs, for messages and for the names of sources. */
+  name: string;
+  random: Random;
 }
 
 /** Waits for `durationMs`, or until clients should end. */

@@ -27,22 +27,31 @@ import { makeBatch, randomOf } from "./workload.ts";
 /** Maximum number of acknowledged batches resent at the end. */
 const REPEATS_MAX = 100;
 
-export interface RoundOptions {
+/** The options that a soak and its rounds have in common. */
+export interface LogOptions {
+  /** An existing directory. */
+  dir: string;
   seed: number;
+  /** The service starts under a random one of these each time. */
+  runtimes: readonly RuntimeName[];
+  /** Default: SOAK_CLIENTS. */
+  clients?: ClientCounts;
+  /** Maximum duration of the load between two faults; default LOAD_MS_MAX. */
+  loadMsMax?: number;
+  /** Size at which the service seals its tail; default ROTATE_BYTES. */
+  rotateBytes?: number;
+  /** Ends the soak. */
+  signal: AbortSignal;
+}
+
+/** The directory of a round must be empty. */
+export interface RoundOptions extends LogOptions {
   /** Number of this round, which makes names unique across rounds. */
   number: number;
-  /** An empty directory. */
-  dir: string;
-  runtimes: readonly RuntimeName[];
   /** Returns the next fault; null when the soak is over. */
   nextDisturbance: () => Disturbance | null;
-  clients?: ClientCounts;
-  loadMsMax?: number;
-  rotateBytes?: number;
   tally: Tally;
   vitals: Vitals;
-  /** Aborts the round. */
-  signal: AbortSignal;
 }
 
 /** Runs one round. @throws {Violation} or any other error, whichever occurs first. */

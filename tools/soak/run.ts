@@ -4,11 +4,9 @@
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { RuntimeName } from "../support/runtimes.ts";
 import { randomInteger } from "../support/random.ts";
-import type { ClientCounts } from "./bounds.ts";
 import type { Disturbance } from "./disturbances.ts";
-import { runRound } from "./round.ts";
+import { type LogOptions, runRound } from "./round.ts";
 import { Tally } from "./tally.ts";
 import { Vitals } from "./vitals.ts";
 import { randomOf } from "./workload.ts";
@@ -16,26 +14,14 @@ import { randomOf } from "./workload.ts";
 /** Interval between progress lines. */
 const PROGRESS_MS = 10_000;
 
-export interface SoakOptions {
-  /** An existing directory in which logs are created. */
-  dir: string;
-  seed: number;
-  /** The service starts under a random one of these each time. */
-  runtimes: readonly RuntimeName[];
+/** Logs are created in the directory. */
+export interface SoakOptions extends LogOptions {
   /** Faults, reshuffled for each pass. Without `durationMs`, there is only one pass. */
   deck: readonly Disturbance[];
   /** By default, the soak runs until each fault in the deck has occurred once. */
   durationMs?: number;
-  /** Default: SOAK_CLIENTS. */
-  clients?: ClientCounts;
-  /** Maximum duration of the load between two faults; default LOAD_MS_MAX. */
-  loadMsMax?: number;
-  /** Size at which the service seals its tail; default ROTATE_BYTES. */
-  rotateBytes?: number;
   /** Called with each progress line. */
   report: (line: string) => void;
-  /** Aborts the soak. */
-  signal: AbortSignal;
 }
 
 /** Statistics from a soak without violations. */

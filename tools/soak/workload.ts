@@ -125,22 +125,27 @@ function someText(random: Random, charsMax: number): string {
   return SAMPLE_TEXT.repeat(repeats).slice(start, start + chars);
 }
 
-/** Actions of a writer, each repeated in proportion to its frequency. */
-export const STEPS = [
-  ...Array.from({ length: 60 }, () => "single" as const),
-  ...Array.from({ length: 40 }, () => "small" as const),
-  ...Array.from({ length: 12 }, () => "bulk" as const),
-  ...Array.from({ length: 2 }, () => "big" as const),
-  ...Array.from({ length: 15 }, () => "unicode" as const),
-  ...Array.from({ length: 15 }, () => "guarded" as const),
-  ...Array.from({ length: 5 }, () => "misguarded" as const),
-  ...Array.from({ length: 15 }, () => "again" as const),
-  ...Array.from({ length: 8 }, () => "twin" as const),
-  ...Array.from({ length: 8 }, () => "conflict" as const),
-  ...Array.from({ length: 10 }, () => "abort" as const),
-  "succeed" as const,
-];
-export type Step = typeof STEPS[number];
+/** Actions of a writer, and their relative frequencies. */
+const FREQUENCIES = {
+  single: 60,
+  small: 40,
+  bulk: 12,
+  big: 2,
+  unicode: 15,
+  guarded: 15,
+  misguarded: 5,
+  again: 15,
+  twin: 8,
+  conflict: 8,
+  abort: 10,
+  succeed: 1,
+};
+export type Step = keyof typeof FREQUENCIES;
+
+/** All actions, each repeated in proportion to its frequency. */
+export const STEPS: readonly Step[] = Object.entries(FREQUENCIES).flatMap(([step, count]) =>
+  new Array(count).fill(step)
+);
 
 /** Excludes bulk appends, which take seconds in an emulated machine. */
 export const LIGHT_STEPS: readonly Step[] = STEPS.filter((step) => step !== "bulk");

@@ -4,21 +4,19 @@
  */
 import type { Batch } from "../../src/client/event_log_client.ts";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
-import { type Random, randomInteger, randomItem } from "../support/random.ts";
+import { randomItem } from "../support/random.ts";
 import { WRITER_BYTES_PER_SECOND, WRITER_PAUSE_MS_MAX } from "./bounds.ts";
 import type { LedgerEntry } from "./ledger.ts";
-import { giveUpAfter, type Load, pause, refusalOf } from "./load.ts";
+import { type ClientLoad, giveUpAfter, pause, refusalOf } from "./load.ts";
 import { claim } from "./violation.ts";
-import { batchIdOf, GUARDED_STREAM, makeBatch, randomOf, type Shape, STEPS } from "./workload.ts";
+import { batchIdOf, GUARDED_STREAM, makeBatch, type Shape, STEPS } from "./workload.ts";
 
 const LINEAGE_STREAM = "service.source_lineage";
 /** Maximum timeout of an abandoned request, in milliseconds. Some responses take longer. */
 const ABORT_MS_MAX = 20;
 
 export class Writer {
-  readonly #load: Load;
-  readonly #name: string;
-  readonly #random: Random;
+  readonly #load: ClientLoad;
   #generation = 0;
   #batches = 0;
   /** Frontier of the stream that only guarded batches use. */
@@ -26,10 +24,8 @@ export class Writer {
   /** Acknowledged batches from the current source, each of which can be rebuilt from its id. */
   #acknowledged: LedgerEntry[] = [];
 
-  constructor(load: Load, name: string) {
+  constructor(load: ClientLoad) {
     this.#load = load;
-    this.#name = name;
-    this.#random = randomOf(load.seed, name);
   }
 
   /** Runs until the load ends. @throws {Violation} or any other error that occurs. */
@@ -37,13 +33,13 @@ export class Writer {
     while (!this.#load.ending.aborted) {
       const payloadBytes = await this.#step();
       const paceMs = payloadBytes / WRITER_BYTES_PER_SECOND * 1000;
-      await pause(this.#load, paceMs + this.#random() * WRITER_PAUSE_MS_MAX);
+      await pause(this.#load, paceMs + this.#load.random() * WRITER_PAUSE_MS_MAX);
     }
   }
 
   /** @returns the approximate number of bytes appended. */
   async #step(): Promise<number> {
-    const step = randomItem(this.#random, this.#load.steps ?? STEPS);
+    const step = randomItem(this.#load.random, this.#load.steps ?? STEPS);
     switch (step) {
       case "guarded":
         return await this.#appendGuarded();
@@ -65,7 +61,7 @@ export class Writer {
   }
 
   get #source(): string {
-    return `${this.#name}-${this.#generation}`;
+    return `${this.#load.name}-${this.#generation}`;
   }
 
   #nextBatch(shape: Shape): Batch {
@@ -133,7 +129,7 @@ export class Writer {
   /** Resends the same bytes, as after a lost response, even if the precondition no longer holds. */
   async #appendAgain(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
-    const entry = randomItem(this.#random, this.#acknowledged);
+    const entry = randomItem(this.#load.random, this.#acknowledged);
     const batch = this.#makeAgain(entry);
     if (entry.batchId.endsWith("guarded")) {
       batch.precondition = { stream: GUARDED_STREAM, expectedFrontier: null };
@@ -150,7 +146,7 @@ export class Writer {
   /** Sends different events under a committed batch id; they must be rejected. */
   async #appendConflict(): Promise<number> {
     if (this.#acknowledged.length === 0) return 0;
-    const entry = randomItem(this.#random, this.#acknowledged);
+    const entry = randomItem(this.#load.random, this.#acknowledged);
     const batch = this.#makeAgain(entry);
     batch.events = [...batch.events, {
       stream: "orders",
@@ -165,12 +161,12 @@ export class Writer {
   /** Aborts a request before its response, then either retries it or leaves its outcome unknown. */
   async #appendAndGiveUp(): Promise<number> {
     const { client, ledger } = this.#load;
-    const batch = this.#nextBatch(randomItem(this.#random, ["single", "bulk"]));
+    const batch = this.#nextBatch(randomItem(this.#load.random, ["single", "bulk"]));
     const entry = ledger.submit(batch);
-    await giveUpAfter(this.#load, this.#random() * ABORT_MS_MAX, async (signal) => {
+    await giveUpAfter(this.#load, this.#load.random() * ABORT_MS_MAX, async (signal) => {
       ledger.acknowledge(entry, await client.append(batch, { signal }));
     });
-    if (this.#random() < 0.5) await this.#send(batch, entry);
+    if (this.#load.random() < 0.5) await this.#send(batch, entry);
     return entry.payloadBytes;
   }
 
@@ -180,7 +176,7 @@ export class Writer {
     const retired = this.#acknowledged;
     const receipt = await this.#retire();
     await this.#refuse(this.#nextBatch("small"), "source_retired");
-    const entry = retired[randomInteger(this.#random, 0, retired.length - 1)]!;
+    const entry = randomItem(this.#load.random, retired);
     await this.#sendAgain(this.#makeAgain(entry), entry);
     const { source: predecessor, final_frontier: frontier } = receipt;
     this.#generation += 1;
