@@ -41,6 +41,7 @@ import {
   replayWorkload,
 } from "./support/workloads.ts";
 import { median } from "../tools/support/median.ts";
+import { OWN_CHECKOUT } from "../tools/support/program.ts";
 
 const DEFAULT_ARGS = ["--seconds", "3", "--events", "200000"];
 const ROUNDS = "5";
@@ -319,7 +320,7 @@ await runBench(async () => {
   const roundsMax = positive("--rounds", roundsText);
   const sides: Side[] = [];
   try {
-    sides.push(await prepareSide(resolve(import.meta.dirname!, ".."), options));
+    sides.push(await prepareSide(OWN_CHECKOUT, options));
     if (base !== undefined) sides.push(await prepareSide(resolve(base), options));
     const rounds: Rounds = new Map();
     for (let round = 1; round <= roundsMax; round++) {

@@ -8,11 +8,10 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { MUTATIONS } from "./mutations.ts";
 import { edited, type Mutation } from "./support/mutation.ts";
+import { OWN_CHECKOUT } from "./support/program.ts";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SKIPPED = new Set([".git", "node_modules", "demo"]);
 const TEST_TIMEOUT_MS = 600_000;
 /** Fixed seed and moderate sizes for randomized tests. */
@@ -64,8 +63,8 @@ const chosen = MUTATIONS.filter(({ name, tests }) =>
 const folder = mkdtempSync(join(tmpdir(), "mutate-"));
 try {
   const filter = (path: string) => !SKIPPED.has(basename(path));
-  cpSync(ROOT, folder, { recursive: true, filter });
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  cpSync(OWN_CHECKOUT, folder, { recursive: true, filter });
+  symlinkSync(join(OWN_CHECKOUT, "node_modules"), join(folder, "node_modules"));
   assertPassing(folder, chosen);
   const survivors = chosen.filter((mutation) => {
     const test = tryMutation(folder, mutation);

@@ -52,13 +52,6 @@ async function wearDisk(options: CampaignOptions, number: number, disk: string):
   const heads: KnownHeads = new Map();
   const audit = new Audit(ledger, heads);
   const image = `${disk}.copy`;
-  /** Reads new events from the service. */
-  const readOn = async (reader: Audit) => {
-    const before = reader.length;
-    await reader.catchUp(log.client, signal);
-    tally.add("audited", reader.length - before);
-    tally.add("checked", reader.check(clients.load.observations));
-  };
   /** Waits for a random number of receipts, then for a random time. */
   const untilCut = async () => {
     const receipts = tally.of("batches") + randomInteger(random, 0, RECEIPTS_MAX);
@@ -82,14 +75,14 @@ async function wearDisk(options: CampaignOptions, number: number, disk: string):
       tally.add("seals", segments - sealed);
       sealed = segments;
       await log.start();
-      await readOn(audit);
+      await clients.check(audit);
       const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
       report(`cut ${tally.of("kills")} of ${count} after ${seconds} s: ${tally}`);
     }
     await clients.end();
     // Audit the whole log once more, from the beginning.
     const whole = new Audit(ledger, heads);
-    await readOn(whole);
+    await clients.check(whole);
     whole.checkHeads();
   } catch (error) {
     const cause = signal.aborted ? signal.reason : error;

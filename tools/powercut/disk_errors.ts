@@ -68,9 +68,10 @@ async function failDisk(
       // Neither the service nor the guest's page cache may still hold the log.
       await log.cutPower();
       await log.start();
-      await log.dropCaches();
+      log.machine.enter("drop caches");
+      await log.machine.untilPrinted("powercut: dropped");
     }
-    await log.failDisk(kind);
+    await log.machine.failDisk(kind);
     if (kind === "read") {
       await appending.run(WRITERS);
     } else {

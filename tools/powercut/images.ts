@@ -5,15 +5,14 @@
 import { execFile } from "node:child_process";
 import { chmod, cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { writeJavaScript } from "../build/javascript.ts";
 import { findProgram } from "../support/find_program.ts";
+import { OWN_CHECKOUT } from "../support/program.ts";
 import type { Packages } from "./packages.ts";
 
 const run = promisify(execFile);
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const GUEST = "tools/powercut/guest";
 /** Kernel modules in dependency order; ext4 is built into Debian's kernel. */
 const MODULES = [
@@ -60,7 +59,7 @@ async function makeInitramfs(tree: string, modulesFolder: string, archive: strin
   for (const name of ["bin", "dev", "proc", "root", "modules"]) {
     await mkdir(join(tree, name), { recursive: true });
   }
-  await copyFile(join(ROOT, GUEST, "init"), join(tree, "init"));
+  await copyFile(join(OWN_CHECKOUT, GUEST, "init"), join(tree, "init"));
   await chmod(join(tree, "init"), 0o755);
   await copyFile(findProgram("busybox")!, join(tree, "bin/busybox"));
   await writeFile(join(tree, "modules/order"), MODULES.join("\n"));
@@ -90,12 +89,12 @@ async function makeProgramTree(tree: string, packages: Packages, node: string): 
   }
   await copyFile(join(tree, "bin/busybox"), join(tree, "bin/sh"));
   const product = join(tree, "product");
-  writeJavaScript(ROOT, product, PRODUCT);
+  writeJavaScript(OWN_CHECKOUT, product, PRODUCT);
   for (const name of ["package.json", `${GUEST}/run.sh`]) {
-    await copyFile(join(ROOT, name), join(product, name));
+    await copyFile(join(OWN_CHECKOUT, name), join(product, name));
   }
   for (const name of DEPENDENCIES) {
-    const from = join(ROOT, "node_modules", name);
+    const from = join(OWN_CHECKOUT, "node_modules", name);
     await cp(from, join(product, "node_modules", name), { recursive: true, dereference: true });
   }
 }

@@ -8,13 +8,7 @@ import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { patientClient } from "../soak/patient_client.ts";
 import type { Tally } from "../soak/tally.ts";
 import { claim } from "../soak/violation.ts";
-import {
-  type DiskOptions,
-  type FailingRequest,
-  type Machine,
-  resume,
-  type SavedMachine,
-} from "./machine.ts";
+import { type DiskOptions, type Machine, resume, type SavedMachine } from "./machine.ts";
 
 /** Printed by the guest once the service accepts requests. */
 const READY_TEXT = "powercut: ready";
@@ -64,30 +58,24 @@ export class PoweredLog {
   /** Starts the machine and waits for a response. @throws {Violation} if there is none. */
   async start(): Promise<void> {
     this.#machine = await resume(this.#saved, this.#disk);
-    await this.#machine.untilPrinted(READY_TEXT);
+    await this.machine.untilPrinted(READY_TEXT);
   }
 
   /** Cuts the power. @throws {Violation} if the machine or the service has already exited. */
   async cutPower(): Promise<void> {
-    const machine = this.#machine!;
+    const { machine } = this;
     claim(machine.isRunning, `the machine exited unexpectedly: ${machine.console}`);
     await machine.cutPower();
   }
 
-  /** Console output since the start. */
+  /** The machine since the last start. */
+  get machine(): Machine {
+    return this.#machine!;
+  }
+
+  /** Console output since the last start. */
   get console(): string {
     return this.#machine?.console ?? "";
-  }
-
-  /** Makes all further disk requests of one kind fail with EIO. */
-  async failDisk(kind: FailingRequest): Promise<void> {
-    await this.#machine!.failDisk(kind);
-  }
-
-  /** Drops the guest's page cache. */
-  async dropCaches(): Promise<void> {
-    this.#machine!.enter("drop");
-    await this.#machine!.untilPrinted("powercut: dropped");
   }
 
   async dispose(): Promise<void> {

@@ -1,4 +1,5 @@
 /** The clients that load a log. */
+import type { Audit } from "./audit.ts";
 import type { ClientCounts } from "./bounds.ts";
 import { runFollower } from "./follower.ts";
 import type { ClientLoad, Load } from "./load.ts";
@@ -41,6 +42,15 @@ export class Clients {
       ...started("reader", readers, runReader),
       ...started("follower", followers, runFollower),
     ]);
+  }
+
+  /** Audits new commits, then checks what the clients have observed. */
+  async check(audit: Audit): Promise<void> {
+    const { client, failing, observations, tally } = this.load;
+    const before = audit.length;
+    await audit.catchUp(client, failing);
+    tally.add("audited", audit.length - before);
+    tally.add("checked", audit.check(observations));
   }
 
   /** Lets the clients finish their current requests. @throws the first client error. */

@@ -133,17 +133,8 @@ class Round {
       const loadMs = randomInteger(this.#random, Math.min(LOAD_MS_MIN, loadMsMax), loadMsMax);
       await delay(loadMs, undefined, { signal: failing });
       await disturbance(scene);
-      await this.#check(this.#audit);
+      await this.#clients.check(this.#audit);
     }
-  }
-
-  /** Audits new commits, then checks observations. */
-  async #check(audit: Audit): Promise<void> {
-    const { tally } = this.#options;
-    const before = audit.length;
-    await audit.catchUp(this.#served.client, this.#failing.signal);
-    tally.add("audited", audit.length - before);
-    tally.add("checked", audit.check(this.#clients.load.observations));
   }
 
   /** Audits the whole log again from the beginning, after the clients have stopped. */
@@ -151,7 +142,7 @@ class Round {
     // Until the service stops, a request that a client abandoned may still be committed.
     await this.#served.stop();
     await this.#served.start();
-    await this.#check(this.#audit);
+    await this.#clients.check(this.#audit);
     const { length: left } = this.#clients.load.observations;
     claim(left === 0, "some observations extend past the end of the log");
     await this.#repeatSome();
@@ -159,7 +150,7 @@ class Round {
     await this.#verifyChain(this.#audit.length);
     await this.#served.start();
     const audit = new Audit(this.#ledger, this.#heads);
-    await this.#check(audit);
+    await this.#clients.check(audit);
     audit.checkHeads();
     claim(audit.length === this.#audit.length, "the log changed while it was idle");
     await this.#served.stop();

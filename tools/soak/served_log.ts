@@ -6,7 +6,6 @@ import { mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
 import type { RuntimeName } from "../support/runtimes.ts";
@@ -16,6 +15,7 @@ import {
   type CliExit,
   describeExit,
   isRunning,
+  OWN_CHECKOUT,
   type Serving,
   signalChild,
   spawnCli,
@@ -25,9 +25,6 @@ import {
 } from "../support/program.ts";
 import { patientClient } from "./patient_client.ts";
 import { claim, claimInTime, Violation } from "./violation.ts";
-
-/** The root of the repository. */
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface ServedLogOptions {
   /** An empty directory. */
@@ -94,7 +91,8 @@ export class ServedLog {
   /** Starts the service under a random runtime, and resolves once it responds. */
   async start(): Promise<void> {
     const starting = this.launch();
-    await this.#untilReady(starting);
+    const message = "serve did not respond to its startup";
+    await claimInTime(untilReady(starting), ANSWER_TIMEOUT_MS, message);
     this.#process = starting;
     starting.exited.then((exit) => {
       if (this.#process !== starting) return;
@@ -185,7 +183,7 @@ export class ServedLog {
       timeoutMs: null,
       permissions: [
         // A worker needs to read its module.
-        `--allow-read=${folders},${ROOT}`,
+        `--allow-read=${folders},${OWN_CHECKOUT}`,
         `--allow-write=${folders}`,
         `--allow-net=unix:${this.socketPath}`,
         "--allow-sys",
@@ -207,15 +205,5 @@ export class ServedLog {
       throw new Violation(`serve exited unexpectedly: ${describeExit(await ending.exited)}`);
     }
     return await ending.stop(signal);
-  }
-
-  async #untilReady(starting: Serving): Promise<void> {
-    try {
-      const message = "serve did not respond to its startup";
-      await claimInTime(untilReady(starting), ANSWER_TIMEOUT_MS, message);
-    } catch (error) {
-      signalChild(starting.child, "SIGKILL");
-      throw new Violation((error as Error).message, { cause: error });
-    }
   }
 }
