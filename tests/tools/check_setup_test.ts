@@ -21,7 +21,7 @@ test("check_setup.cjs names the Node and the packages that are needed", {
   assert.equal(check(script, "no-such"), "1 no-such is missing: run npm ci, without --omit=dev\n");
   assert.match(
     check("--no-experimental-strip-types", script),
-    /^1 Node 22\.18 or later is needed, this is v.*: put it before npm, npx -y -p node@\S+ npm ...\n$/,
+    /^1 Node 22\.18 or later is needed, this is v.*: put it .* npx -y -p node@\S+ npm ...\n$/,
   );
 });
 

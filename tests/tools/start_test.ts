@@ -113,7 +113,8 @@ test(
 );
 
 test("cli.ts says which command installs the packages that it needs", () =>
-  withClone(async (clone) => {
+  withFolder(async (clone) => {
+    await cloneTo(clone);
     const options = { cwd: clone, permissions: ["--allow-all"] };
     const { code, stderr } = await spawnScript(join(clone, "cli.ts"), ["init"], options).exited;
     assert.deepEqual([code, stderr], [
