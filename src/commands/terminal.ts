@@ -6,7 +6,7 @@ import { isatty } from "node:tty";
 import { errorCode } from "../log/storage/storage.ts";
 
 export interface Terminal {
-  /** Writes `text` to standard output, unless it is a closed pipe. @throws {Error} if it is full. */
+  /** Writes to standard output, unless it is a closed pipe. @throws {Error} if it fails. */
   print(text: string): void;
   /** Writes a line to standard error. Never throws. */
   report(line: string): void;

@@ -81,7 +81,7 @@ sed -i 's|"data/ground.sock"|"../elsewhere/data/ground.sock"|; s|^token = .*|tok
 echo 'Authorization: Bearer secret' > /srv/header`;
 
 test(
-  `the commands in ${OPERATIONS} work with another socket, a token and a sealed log; leave no files`,
+  `the commands in ${OPERATIONS} work with another socket, a token and a sealed log, and tidy up`,
   { skip: obstacle() },
   () => {
     const list = fences.get(OPERATIONS)!.filter(isRun).map((fence) => {
