@@ -1,9 +1,4 @@
-/** All limits for the soak, with units and reasons. */
-import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
-import { LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
-import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/row_group_cache.ts";
-import { FILTERS_BYTES_MAX } from "../../src/log/segment/sealed_history.ts";
-import { PREPARED_BYTES_MAX } from "../../src/service/batch_preparer.ts";
+/** The bounds of the soak's load, with units and reasons. Those of the service: `vitals.ts`. */
 
 const MIB = 1024 * 1024;
 
@@ -47,20 +42,5 @@ export const RETRY_MS_MAX = 250;
 export const LOAD_MS_MIN = 300;
 export const LOAD_MS_MAX = 4_000;
 
-// The service's resources.
-
-/** Interval between samples. */
+/** Interval between samples of the service's resources (`vitals.ts`). */
 export const SAMPLE_MS = 1000;
-/** What the service needs at most under all loads at once. A larger sample is a violation. */
-export const MEMORY_BYTES_MAX = 1024 * MIB;
-/** Total size of the service's caches when full. */
-const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + FILTERS_BYTES_MAX + LIVE_PAGES_BYTES_MAX +
-  PREPARED_BYTES_MAX;
-/** A sealing thread: its runtime, and the largest row group in several representations. */
-const SEALING_BYTES = 256 * MIB;
-/** Allowed growth of median memory from the first quarter of a run to the last, as caches fill. */
-export const MEMORY_GROWTH_BYTES_MAX = CACHES_BYTES + SEALING_BYTES;
-/** The service's own descriptors, and up to two per socket that the clients may open. */
-export const DESCRIPTORS_MAX = 64 + 2 * CLIENT_SOCKETS_MAX;
-/** Allowed growth of the median descriptor count. */
-export const DESCRIPTORS_GROWTH_MAX = 32;

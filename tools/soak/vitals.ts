@@ -4,16 +4,28 @@
  * the first quarter of a soak to the last.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import {
-  DESCRIPTORS_GROWTH_MAX,
-  DESCRIPTORS_MAX,
-  MEMORY_BYTES_MAX,
-  MEMORY_GROWTH_BYTES_MAX,
-} from "./bounds.ts";
+import { CLIENT_SOCKETS_MAX } from "../../src/client/unix_fetch.ts";
+import { LIVE_PAGES_BYTES_MAX } from "../../src/limits.ts";
+import { ROW_GROUP_CACHE_BYTES_MAX } from "../../src/log/segment/row_group_cache.ts";
+import { FILTERS_BYTES_MAX } from "../../src/log/segment/sealed_history.ts";
+import { PREPARED_BYTES_MAX } from "../../src/service/batch_preparer.ts";
 import { claim } from "./violation.ts";
 import { median } from "../support/median.ts";
 
 const MIB = 1024 * 1024;
+/** What the service needs at most under all loads at once. A larger sample is a violation. */
+const MEMORY_BYTES_MAX = 1024 * MIB;
+/** Total size of the service's caches when full. */
+const CACHES_BYTES = ROW_GROUP_CACHE_BYTES_MAX + FILTERS_BYTES_MAX + LIVE_PAGES_BYTES_MAX +
+  PREPARED_BYTES_MAX;
+/** A sealing thread: its runtime, and the largest row group in several representations. */
+const SEALING_BYTES = 256 * MIB;
+/** Allowed growth of median memory from the first quarter of a run to the last, as caches fill. */
+const MEMORY_GROWTH_BYTES_MAX = CACHES_BYTES + SEALING_BYTES;
+/** The service's own descriptors, and up to two per socket that the clients may open. */
+const DESCRIPTORS_MAX = 64 + 2 * CLIENT_SOCKETS_MAX;
+/** Allowed growth of the median descriptor count. */
+const DESCRIPTORS_GROWTH_MAX = 32;
 /** Minimum number of samples for a meaningful median. */
 const SAMPLES_MIN = 20;
 
