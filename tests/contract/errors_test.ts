@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { test } from "../support/tested_service.ts";
-import { request, type RequestOptions } from "../support/http_client.ts";
+import { type HttpReply, request, type RequestOptions } from "../support/http_client.ts";
 import { exchange } from "../support/raw_client.ts";
 import { failNth, noRoomAfter } from "../support/storage_faults.ts";
 import { stubLog } from "../support/stub_log.ts";
@@ -196,33 +196,41 @@ test("every response tells that the writer has stopped because its files are gon
     assert.equal(refused.headers["writer-state"], "poisoned");
   }));
 
-test("an uncertain write gives 503 writer_poisoned for mutations until a restart; reads continue", () =>
-  withServedLog(async ({ socketPath, storage, shutDown }) => {
-    const first = batchWith({ batch_id: "1" });
-    await commit(socketPath, first);
-    storage.hook = failNth("sync", 1, { errno: "EIO" });
-    const failed = await ingest(socketPath, batchWith({ batch_id: "2" }));
-    assertError(failed, "writer_poisoned");
-    assert.equal(failed.headers["writer-state"], "poisoned");
-    storage.hook = null;
-    const mutations = [
-      ingest(socketPath, batchWith({ batch_id: "3" })),
-      ingest(socketPath, first),
-      postRetirement(socketPath, { source: "shop" }),
-    ];
-    for (const reply of await Promise.all(mutations)) assertError(reply, "writer_poisoned");
-    assertError(await ingest(socketPath, "{"), "invalid_request");
-    assert.equal((await allEvents(socketPath)).length, 1);
-    assert.equal((await streamsPage(socketPath)).streams[0]!.event_count, 1);
-    await assertWriterState(socketPath, "poisoned");
-    await shutDown();
-    await withServedLog(async (restarted) => {
-      const retried = await ingest(restarted.socketPath, batchWith({ batch_id: "2" }));
-      assert.equal(retried.status, 200);
-      assert.equal(retried.headers["writer-state"], undefined);
-      assert.equal((await allEvents(restarted.socketPath)).length, 2);
-    }, { storage });
-  }));
+/** Mutations of which a failed fsync leaves it unknown whether they are stored. */
+const UNCERTAIN: [what: string, send: (socketPath: string) => Promise<HttpReply>][] = [
+  ["batch", (socketPath) => ingest(socketPath, batchWith({ batch_id: "2" }))],
+  ["retirement", (socketPath) => postRetirement(socketPath, { source: "shop" })],
+];
+
+for (const [what, send] of UNCERTAIN) {
+  test(`an uncertain ${what} stops mutations with 503 until a restart; reads continue`, () =>
+    withServedLog(async ({ socketPath, storage, shutDown }) => {
+      const first = batchWith({ batch_id: "1" });
+      await commit(socketPath, first);
+      storage.hook = failNth("sync", 1, { errno: "EIO" });
+      const failed = await send(socketPath);
+      assertError(failed, "writer_poisoned");
+      assert.equal(failed.headers["writer-state"], "poisoned");
+      storage.hook = null;
+      const mutations = [
+        ingest(socketPath, batchWith({ batch_id: "3" })),
+        ingest(socketPath, first),
+        postRetirement(socketPath, { source: "shop" }),
+      ];
+      for (const reply of await Promise.all(mutations)) assertError(reply, "writer_poisoned");
+      assertError(await ingest(socketPath, "{"), "invalid_request");
+      assert.equal((await allEvents(socketPath)).length, 1);
+      assert.equal((await streamsPage(socketPath)).streams[0]!.event_count, 1);
+      await assertWriterState(socketPath, "poisoned");
+      await shutDown();
+      await withServedLog(async (restarted) => {
+        const retried = await send(restarted.socketPath);
+        assert.equal(retried.status, 200);
+        assert.equal(retried.headers["writer-state"], undefined);
+        assert.equal((await allEvents(restarted.socketPath)).length, 2);
+      }, { storage });
+    }));
+}
 
 test("an unreadable log gives 500 internal_error, reported without request values", () =>
   withServedLog(async (before) => {

@@ -1,10 +1,9 @@
-/** Retirement: a single system event ends a source. */
+/** Retirements and batches that wait for each other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { statusOf } from "../support/outcome.ts";
 import { RestartableLog } from "../support/restartable_log.ts";
-import { ALL_DONE } from "../support/simulated_crash.ts";
-import { failNth, gateAt } from "../support/storage_faults.ts";
+import { gateAt } from "../support/storage_faults.ts";
 import { submittedBatch } from "../support/submitted.ts";
 
 test("retire() and batches in one turn are processed in order of arrival", async () => {
@@ -65,37 +64,5 @@ test("retire() waits for the outcome of a pending commit", async () => {
   gate.open();
   assert.equal((await retired).body.final_frontier, (await appended).body.last_event_id);
   assert.equal(statusOf(await late), "source_retired");
-  await log.service.close();
-});
-
-test("retire() on a full disk leaves the source active", async () => {
-  const log = await RestartableLog.open();
-  await log.commit(submittedBatch("shop", "1"));
-  log.storage.hook = failNth("write", 1, { errno: "ENOSPC" });
-  const [full, last] = await Promise.all([
-    log.retire("shop"),
-    log.commit(submittedBatch("shop", "2")),
-  ]);
-  assert.deepEqual(full, { status: 500, body: { error: "storage_full" } });
-  await log.restart();
-  assert.equal((await log.retire("shop")).body.final_frontier, last);
-  await log.service.close();
-});
-
-test("retire() with a failed fsync is resolved by the next startup", async () => {
-  const log = await RestartableLog.open();
-  const last = await log.commit(submittedBatch("shop", "1"));
-  log.storage.hook = failNth("sync", 1, { errno: "EIO" });
-  const poisoned = { status: 503, body: { error: "writer_poisoned" } };
-  assert.deepEqual(await log.retire("shop"), poisoned);
-  assert.deepEqual(await log.retire("shop"), poisoned);
-  assert.deepEqual(await log.submit(submittedBatch("shop", "1")), poisoned);
-  const lost = await RestartableLog.open(log.storage.crash());
-  assert.equal(statusOf(await lost.retire("shop")), "retired");
-  await lost.service.close();
-  const kept = await RestartableLog.open(log.storage.crash(ALL_DONE));
-  const { body } = await kept.retire("shop");
-  assert.deepEqual([body.status, body.final_frontier], ["already_retired", last]);
-  await kept.service.close();
   await log.service.close();
 });
