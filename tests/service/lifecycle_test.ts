@@ -1,13 +1,13 @@
 /** Retirements and batches that wait for each other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { OpenLog } from "../support/open_log.ts";
 import { statusOf } from "../support/outcome.ts";
-import { RestartableLog } from "../support/restartable_log.ts";
 import { gateAt } from "../support/storage_faults.ts";
 import { submittedBatch } from "../support/submitted.ts";
 
 test("retire() and batches in one turn are processed in order of arrival", async () => {
-  const log = await RestartableLog.open();
+  const log = await OpenLog.open();
   const [unknown, first, retired, late, again] = await Promise.all([
     log.retire("shop"),
     log.submit(submittedBatch("shop", "1")),
@@ -26,7 +26,7 @@ test("retire() and batches in one turn are processed in order of arrival", async
 });
 
 test("retire() holds back only batches of its source", async () => {
-  const log = await RestartableLog.open();
+  const log = await OpenLog.open();
   await log.commit(submittedBatch("shop", "1"));
   await log.commit(submittedBatch("crm", "1"));
   const outcomes = await Promise.all([
@@ -53,7 +53,7 @@ test("retire() holds back only batches of its source", async () => {
 });
 
 test("retire() waits for the outcome of a pending commit", async () => {
-  const log = await RestartableLog.open();
+  const log = await OpenLog.open();
   await log.commit(submittedBatch("shop", "1"));
   const gate = gateAt("sync");
   log.storage.hook = gate.hook;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { OpenLog } from "../support/open_log.ts";
 import { type Outcome, statusOf } from "../support/outcome.ts";
-import { RestartableLog, testWithRestart } from "../support/restartable_log.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
 import { commitOffsets, openTestLog, tailOf } from "../support/test_log.ts";
 import { type SubmittedBatch, submittedBatch } from "../support/submitted.ts";
@@ -30,32 +30,17 @@ function conflict(expected: string | null, actual: string | null): Outcome {
 }
 
 /** Submits batches in the same turn of the event loop. @returns their outcomes. */
-async function inOneTurn(log: RestartableLog, batches: SubmittedBatch[]): Promise<Outcome[]> {
+async function inOneTurn(log: OpenLog, batches: SubmittedBatch[]): Promise<Outcome[]> {
   return await Promise.all(batches.map((batch) => log.submit(batch)));
 }
 
-testWithRestart(
-  "append() with a precondition sees earlier batches from the same turn",
-  async (log, settle) => {
-    const last = await log.commit(submittedBatch("shop", "1"));
-    await settle();
-    const [plain, late, elsewhere] = await inOneTurn(log, [
-      submittedBatch("shop", "2"),
-      expecting("3", last),
-      expecting("4", null, submittedBatch("shop", "4", ["returns"])),
-    ]);
-    assert.deepEqual(late, conflict(last, plain!.body.last_event_id as string));
-    assert.equal(statusOf(elsewhere!), "committed");
-  },
-);
-
 /** Number of commits in the tail. */
-function commitCount(log: RestartableLog): number {
+function commitCount(log: OpenLog): number {
   return commitOffsets(tailOf(log.storage.tree())).length - 1;
 }
 
 test("append() with preconditions on 64 streams of one source shares a commit", async () => {
-  const log = await RestartableLog.open();
+  const log = await OpenLog.open();
   let frontiers: (string | null)[] = Array(64).fill(null);
   for (let round = 1; round <= 3; round++) {
     const batches = frontiers.map((frontier, n) =>
@@ -70,7 +55,7 @@ test("append() with preconditions on 64 streams of one source shares a commit", 
 });
 
 test("append() with a precondition that waits holds back no other batch", async () => {
-  const log = await RestartableLog.open();
+  const log = await OpenLog.open();
   const last = await log.commit(submittedBatch("shop", "0"));
   const outcomes = await inOneTurn(log, [
     submittedBatch("shop", "1"),
@@ -94,7 +79,7 @@ test("append() with a precondition that waits holds back no other batch", async 
 });
 
 test("append() with a precondition waits for an earlier batch with many streams", async () => {
-  const log = await RestartableLog.open();
+  const log = await OpenLog.open();
   const streams = Array.from({ length: 100 }, (_, n) => `s-${n}`);
   const outcomes = await inOneTurn(log, [
     submittedBatch("shop", "1", streams),
@@ -114,7 +99,7 @@ test("append() with a precondition waits for an earlier batch with many streams"
 
 for (const errno of ["ENOSPC", "EIO"]) {
   test(`append() decides what waits by the outcome of a commit: ${errno}`, async () => {
-    const log = await RestartableLog.open();
+    const log = await OpenLog.open();
     const gate = gateAt("write");
     log.storage.hook = gate.hook;
     const answers = inOneTurn(log, [
@@ -149,14 +134,14 @@ for (const errno of ["ENOSPC", "EIO"]) {
 }
 
 /** A log whose only batch is sealed, and the last event in that batch. */
-async function openSealed(): Promise<{ log: RestartableLog; last: string }> {
-  const before = await RestartableLog.open();
+async function openSealed(): Promise<{ log: OpenLog; last: string }> {
+  const before = await OpenLog.open();
   const last = await before.commit(submittedBatch("shop", "1"));
   await before.service.close();
   const { log } = await openTestLog(before.storage);
   await log.seal(() => {});
   await log.close();
-  return { log: await RestartableLog.open(before.storage), last };
+  return { log: await OpenLog.open(before.storage), last };
 }
 
 test("append() with a precondition waits for a segment read, as do later batches", async () => {
