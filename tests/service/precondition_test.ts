@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { OpenLog } from "../support/open_log.ts";
 import { type Outcome, statusOf } from "../support/outcome.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
-import { commitOffsets, openTestLog, tailOf } from "../support/test_log.ts";
+import { commitCount, openTestLog } from "../support/test_log.ts";
 import { type SubmittedBatch, submittedBatch } from "../support/submitted.ts";
 
 /** A batch of one event for `shop/orders` that expects a frontier. */
@@ -34,11 +34,6 @@ async function inOneTurn(log: OpenLog, batches: SubmittedBatch[]): Promise<Outco
   return await Promise.all(batches.map((batch) => log.submit(batch)));
 }
 
-/** Number of commits in the tail. */
-function commitCount(log: OpenLog): number {
-  return commitOffsets(tailOf(log.storage.tree())).length - 1;
-}
-
 test("append() with preconditions on 64 streams of one source shares a commit", async () => {
   const log = await OpenLog.open();
   let frontiers: (string | null)[] = Array(64).fill(null);
@@ -49,7 +44,7 @@ test("append() with preconditions on 64 streams of one source shares a commit", 
     const outcomes = await inOneTurn(log, batches);
     frontiers = outcomes.map(({ body }) => body.last_event_id as string);
     assert.deepEqual(new Set(outcomes.map(statusOf)), new Set(["committed"]));
-    assert.equal(commitCount(log), round);
+    assert.equal(commitCount(log.storage), round);
   }
   await log.service.close();
 });
@@ -71,7 +66,7 @@ test("append() with a precondition that waits holds back no other batch", async 
     events.map(({ source, batch_id }) => `${source} ${batch_id}`),
     ["shop 0", "shop 1", "shop 3", "crm 4", "shop 5", "crm 6", "shop 2"],
   );
-  assert.equal(commitCount(log), 3);
+  assert.equal(commitCount(log.storage), 3);
   assert.deepEqual(outcomes[1], conflict(last, events[4]!.event_id));
   const others = outcomes.filter((_, place) => place !== 1);
   assert.deepEqual(new Set(others.map(statusOf)), new Set(["committed"]));
@@ -93,7 +88,7 @@ test("append() with a precondition waits for an earlier batch with many streams"
     "stream_frontier_conflict",
     "committed",
   ]);
-  assert.equal(commitCount(log), 1);
+  assert.equal(commitCount(log.storage), 1);
   await log.service.close();
 });
 

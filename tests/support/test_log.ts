@@ -180,6 +180,11 @@ export function commitOffsets(tail: Uint8Array): number[] {
   return offsets;
 }
 
+/** The number of commits in the tail of a log. */
+export function commitCount(storage: SimulatedDisk): number {
+  return commitOffsets(tailOf(storage.tree())).length - 1;
+}
+
 /** A copy of a tree with a different tail. */
 export function withTail(tree: Tree, tail: Uint8Array): Tree {
   return new Map(tree).set(TAIL_FILE, tail);
