@@ -61,19 +61,26 @@ test("a poisoned writer ends follows with writer_poisoned after the last durable
     assert.equal((await late.nextOf("end")).reason, "writer_poisoned");
   }));
 
-test("an unreadable log ends a follow with replay_failed", () =>
+test("an unreadable log ends a follow with replay_failed, in either phase", () =>
   withServedLog(async (before) => {
-    await commit(before.socketPath, batchWith({}));
+    const { last_event_id } = await commit(before.socketPath, batchWith({ batch_id: "1" }));
     await before.shutDown();
     await withServedLog(async ({ socketPath, storage, reports }) => {
       storage.hook = failNth("read", 1, { errno: "EIO" });
       const follow = await FollowReader.open(socketPath);
-      const end = { type: "end", reason: "replay_failed", last_event_id: null };
-      assert.deepEqual(await endOf(follow), end);
+      const end = { type: "end", reason: "replay_failed" };
+      assert.deepEqual(await endOf(follow), { ...end, last_event_id: null });
       assert.match(reports.join("\n"), /log could not be read/);
+      const live = await FollowReader.open(socketPath);
+      const other = await FollowReader.open(socketPath, "&kind=upserted");
+      for (const follow of [live, other]) assert.equal((await follow.catchUp()).length, 1);
+      storage.hook = failNth("read", 1, { errno: "EIO" });
+      await commit(socketPath, batchWith({ batch_id: "2" }));
+      assert.deepEqual(await endOf(live), { ...end, last_event_id });
+      assert.equal((await other.takeLive(1)).length, 1);
       const again = await FollowReader.open(socketPath);
-      assert.equal((await again.catchUp()).length, 1);
-      again.close();
+      assert.equal((await again.catchUp()).length, 2);
+      for (const follow of [other, again]) follow.close();
     }, { storage: before.storage });
   }));
 

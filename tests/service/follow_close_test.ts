@@ -1,13 +1,12 @@
-/** Follow sessions that are closed, refused, or end because the log cannot be read. */
+/** Follow sessions that are closed or refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOWERS_MAX } from "../../src/limits.ts";
 import type { Follow } from "../../src/service/event_log.ts";
-import { FOLLOW_ALL, nextEvents, nextRecord, snapshotRecords } from "../support/follow_records.ts";
+import { FOLLOW_ALL, nextRecord } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { failNth, gateAt } from "../support/storage_faults.ts";
-import { submit, submittedBatch } from "../support/submitted.ts";
+import { gateAt } from "../support/storage_faults.ts";
 import { openTestService } from "../support/test_service.ts";
 
 test("FollowSession.close() during a failing read ends the session without another record", async () => {
@@ -43,27 +42,5 @@ test("follow() rejects more than FOLLOWERS_MAX followers until one ends", async 
   service.endFollowers();
   for (const follow of follows) assert.equal((await nextRecord(follow)).type, "end");
   service.follow(FOLLOW_ALL).close();
-  await service.close();
-});
-
-test("FollowSession.next() ends with replay_failed in the live phase while other sessions continue", async () => {
-  const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage);
-  const { body } = await submit(service, submittedBatch("shop", "1"));
-  const [failing, later] = [service.follow(FOLLOW_ALL), service.follow(FOLLOW_ALL)];
-  for (const follow of [failing, later]) await snapshotRecords(follow);
-  const ended = nextRecord(failing);
-  storage.hook = failNth("read", 1, { errno: "EIO" });
-  await submit(service, submittedBatch("shop", "2"));
-  assert.deepEqual(await ended, {
-    type: "end",
-    reason: "replay_failed",
-    last_event_id: body.last_event_id,
-    detail: "the log could not be read",
-  });
-  assert.equal(await failing.next(), null);
-  // `later` has the same position but was opened after the failure.
-  assert.equal((await nextEvents(later)).events[0]!.batch_id, "2");
-  later.close();
   await service.close();
 });

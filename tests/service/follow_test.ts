@@ -1,8 +1,7 @@
-/** The records that a follower receives. tests/contract/follow_end_test.ts covers its end. */
+/** The size and position of records, and reads that overlap commits. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FOLLOW_POSITION_INTERVAL_MS, FOLLOW_RECORD_BYTES_MAX } from "../../src/limits.ts";
-import type { EventLogService } from "../../src/service/event_log.ts";
 import { FOLLOW_ALL, idsOf, nextEvents, snapshotRecords } from "../support/follow_records.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { gateAt } from "../support/storage_faults.ts";
@@ -11,59 +10,9 @@ import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts"
 import { openTestLog } from "../support/test_log.ts";
 import { openTestService } from "../support/test_service.ts";
 
-/** Starts a service and appends one batch per list of streams, with one event per stream. */
-async function serviceWith(batches: string[][]) {
-  const { service } = await openTestService(new SimulatedDisk());
-  for (const [place, streams] of batches.entries()) {
-    await submit(service, submittedBatch("shop", `before-${place}`, streams));
-  }
-  const ids = (await replayAll(service)).map((event) => event.event_id);
-  return { service, ids };
-}
-
-/** Commits a batch with one event per stream. @returns the event ids. */
-async function commit(service: EventLogService, batchId: string, streams = ["orders"]) {
-  await submit(service, submittedBatch("shop", batchId, streams));
-  return (await replayAll(service)).slice(-streams.length).map((event) => event.event_id);
-}
-
-test("follow() reports no position past the last event of a full record", async () => {
-  const { service, ids } = await serviceWith([["a", "b", "a", "b", "b"]]);
-  const follow = service.follow({ ...FOLLOW_ALL, limitEvents: 1, filter: { stream: "a" } });
-  const { snapshot, caughtUp } = await snapshotRecords(follow);
-  assert.deepEqual(snapshot.map((record) => record.next_after), [ids[0], ids[2]]);
-  assert.equal(caughtUp.next_after, ids[4]);
-  const live = nextEvents(follow);
-  const [, id, last] = await commit(service, "1", ["b", "a", "b"]);
-  const { last_event_id, next_after, snapshot_through_event_id } = await live;
-  assert.deepEqual([last_event_id, next_after, snapshot_through_event_id], [id, id, last]);
-  follow.close();
-  await service.close();
-});
-
-test("follow() after a position past the frontier waits for events past it", async () => {
-  const { service, ids } = await serviceWith([["a"]]);
-  const counter = (id: string, add: number) =>
-    id.slice(0, -4) + (parseInt(id.slice(-4), 16) + add).toString(16).padStart(4, "0");
-  // The clock in these tests stands still, so ids increase by one.
-  const after = counter(ids[0]!, 2);
-  const follow = service.follow({ ...FOLLOW_ALL, after });
-  const { snapshot, caughtUp } = await snapshotRecords(follow);
-  const at = { next_after: after, snapshot_through_event_id: ids[0] };
-  assert.deepEqual(snapshot, [{ type: "events", phase: "snapshot", events: [], ...at }]);
-  assert.deepEqual(caughtUp, { type: "caught_up", ...at });
-  const live = nextEvents(follow);
-  await commit(service, "1");
-  const [at2, third] = await commit(service, "2", ["a", "b"]);
-  assert.equal(at2, after);
-  assert.deepEqual(idsOf(await live), [third]);
-  follow.close();
-  await service.close();
-});
-
 test("follow() ends a record before it exceeds the size limit but after at least one event", async () => {
   const sizes = [100, 100, 100, 300, 10, 300, 300, 120, 120];
-  const { service } = await serviceWith([]);
+  const { service } = await openTestService(new SimulatedDisk());
   const events = sizes.map((size) => submittedEvent("a", "x".repeat(size * 1024)));
   await submit(service, { source: "shop", batch_id: "1", events });
   const follow = service.follow(FOLLOW_ALL);
