@@ -36,6 +36,7 @@ const PRECONDITION = { stream: "orders", expected_frontier: null };
 const REFUSED = casesOf<unknown>({
   invalid_request: {
     "a body is JSON": "{",
+    "a body ends, however it begins": "[".repeat(1_000_000),
     "a body is one JSON value": `${JSON.stringify(batchWith({}))} 1`,
     "a body has no byte order mark": `\ufeff${JSON.stringify(batchWith({}))}`,
     "a body is UTF-8": Buffer.from(spelled('"\xff"'), "latin1"),
@@ -123,6 +124,8 @@ for (const [code, rule, body] of REFUSED) {
       assert.deepEqual([reply.status, reply.json().error], [400, code], reply.text());
       assert.equal("errors" in reply.json(), code === "invalid_events" || isInEvent(rule));
       assert.deepEqual(await allEvents(socketPath), []);
+      // A rejected batch leaves its identity unused.
+      await commit(socketPath, batchWith({}));
     }));
 }
 

@@ -4,7 +4,6 @@ import { verifyEvent } from "../../src/event/verify_event.ts";
 import { BATCH_EVENTS_MAX } from "../../src/limits.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
-import { RawConnection } from "../support/raw_client.ts";
 import {
   allEvents,
   assertError,
@@ -59,14 +58,6 @@ test("a batch is identified by source and batch_id; its digest omits batch_id an
     assert.equal(two.batch_digest, one.batch_digest);
     const other = await commit(socketPath, batchWith({ source: "other", batch_id: "1" }));
     assert.notEqual(other.batch_digest, one.batch_digest);
-  }));
-
-test("a rejected batch writes no events and leaves its identity unused", () =>
-  withService(async ({ socketPath }) => {
-    const reply = await ingest(socketPath, batchWith({ events: [event(), event({ kind: "" })] }));
-    assert.equal(reply.status, 400);
-    assert.deepEqual(await allEvents(socketPath), []);
-    await commit(socketPath, batchWith({ events: [event({ payload: "other" })] }));
   }));
 
 test("every invalid event is listed with its index, a code and a message", () =>
@@ -126,19 +117,6 @@ test("a batch of 10,000 events is accepted, and one more event gets 413", () =>
     const more = batchWith({ batch_id: "more", events: [...events, event()] });
     assertError(await ingest(socketPath, more), "body_too_large");
     assert.equal((await replayPage(socketPath, "limit=10001")).events.length, 10_000);
-  }));
-
-test("a batch whose client disconnects is committed once, and a retry is a duplicate", () =>
-  withService(async ({ socketPath }) => {
-    const body = JSON.stringify(batchWith({}));
-    const head = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`;
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(head + body);
-    while ((await allEvents(socketPath)).length === 0);
-    connection.destroy();
-    const retried = await ingest(socketPath, body);
-    assert.equal(retried.json().status, "duplicate");
-    assert.equal((await allEvents(socketPath)).length, 1);
   }));
 
 test("clients racing for one batch identity get one commit and the same receipt", () =>

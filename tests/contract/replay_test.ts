@@ -10,20 +10,6 @@ import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 
-test("events are returned in order, and a page states where it ends", async () => {
-  await withService(async ({ socketPath }) => {
-    const { last_event_id } = await commit(socketPath, batch("b1", 3));
-    const { events, ...positions } = await replayPage(socketPath);
-    const keys = events.map((event) => event.record_key);
-    assert.deepEqual(keys, ["order-0", "order-1", "order-2"]);
-    assert.deepEqual(positions, {
-      last_event_id,
-      next_after: last_event_id,
-      snapshot_through_event_id: last_event_id,
-    });
-  });
-});
-
 test("pages are chained by next_after up to an empty page", async () => {
   await withService(async ({ socketPath }) => {
     await commit(socketPath, batch("b1", 5));

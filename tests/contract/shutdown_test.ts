@@ -90,7 +90,7 @@ test("a shutdown ends hundreds of followers at once", () =>
     assert.deepEqual(reports, []);
   }));
 
-test("a queued mutation completes after its client has disconnected", () =>
+test("a queued mutation completes after its client has disconnected, and a retry is a duplicate", () =>
   withServedLog(async ({ socketPath, storage, reports }) => {
     const gate = gateAt("sync");
     storage.hook = gate.hook;
@@ -107,5 +107,7 @@ test("a queued mutation completes after its client has disconnected", () =>
     const events = await allEvents(socketPath);
     assert.deepEqual(events.map(({ batch_id }) => batch_id), ["first", "second", "third"]);
     assert.equal(events[2]!.event_id, third.first_event_id);
+    const retried = await ingest(socketPath, batchWith({ batch_id: "second" }));
+    assert.equal(retried.json().status, "duplicate");
     assert.deepEqual(reports, []);
   }));

@@ -19,15 +19,6 @@ const echo: HttpHandler = async (request) => {
 /** Responds without reading the request's body. */
 const ignore: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "ignored" });
 
-test("a request before a malformed one gets its response", () =>
-  withHandler(echo, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(`${GET}hello there\r\n\r\n${GET}`);
-    assert.equal((await connection.readResponse())?.status, 200);
-    assert.equal((await connection.readResponse())?.status, 400);
-    assert.equal(await connection.readResponse(), null);
-  }));
-
 /** Requests whose heads differ in little, short ones that are kept and a long one that is not. */
 const SIMILAR: readonly [bytes: string, method: string, body: string][] = ["a", "a".repeat(2000)]
   .flatMap((value) =>
