@@ -7,9 +7,9 @@ import type { SubmittedEvent } from "../../src/event/types.ts";
 import { withServing } from "../support/deployment.ts";
 import {
   collect,
-  eventId,
   json,
   loseConnection,
+  RECEIPT,
   refuse,
   withFakeService,
 } from "./support/fake_service.ts";
@@ -17,14 +17,6 @@ import {
 function event(number: number, members: Partial<SubmittedEvent> = {}): SubmittedEvent {
   return { stream: "a", record_key: `${number}`, kind: "upserted", payload: number, ...members };
 }
-
-const RECEIPT = {
-  status: "committed",
-  batch_digest: "0".repeat(64),
-  events: 1,
-  first_event_id: eventId(1),
-  last_event_id: eventId(1),
-};
 
 /** The record keys that a request contains. */
 function keysIn(body: string): string[] {

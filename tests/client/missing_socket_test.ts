@@ -9,16 +9,7 @@ import { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { Retry } from "../../src/client/retry.ts";
 import { type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
 import { withFolder } from "../../tools/support/program.ts";
-import { collect, FakeTiming } from "./support/fake_service.ts";
-
-const BATCH = { source: "shop", batchId: "1", events: [] };
-const CALLS: Record<string, (client: EventLogClient) => Promise<unknown>> = {
-  append: (client) => client.append(BATCH),
-  retire: (client) => client.retire("shop"),
-  replay: (client) => collect(client.replay()),
-  streams: (client) => client.streams(),
-  follow: (client) => collect(client.follow()),
-};
+import { CALLS, errorOf, FakeTiming } from "./support/fake_service.ts";
 
 for (const [name, call] of Object.entries(CALLS)) {
   test(`${name}() fails within a second and names the path if it has never found a socket`, () =>
@@ -28,8 +19,7 @@ for (const [name, call] of Object.entries(CALLS)) {
       const retries: Retry[] = [];
       const onRetry = (retry: Retry) => void retries.push(retry);
       const client = new EventLogClient(unixFetch(path), { timing, onRetry, attemptsMax: 1e9 });
-      const error = await call(client).catch((error) => error);
-      assert(error instanceof ConnectionError, String(error));
+      const error = await errorOf(ConnectionError, call(client));
       assert.ok(error.message.includes(path), error.message);
       const waitedMs = timing.pausesMs.reduce((sum, pauseMs) => sum + pauseMs, 0);
       assert.ok(timing.pausesMs.length > 0 && waitedMs <= 1000, `${timing.pausesMs}`);
@@ -101,11 +91,11 @@ const EMPTY = { v: 1, streams: [], next_after: null, snapshot_through_event_id: 
 
 test("a client that has reached its service waits for the socket to reappear", async () => {
   let calls = 0;
+  const missing = failWith("ENOENT");
   const fetch = () => {
     calls++;
     if (calls === 1 || calls === 15) return Promise.resolve(Response.json(EMPTY));
-    const cause = Object.assign(new Error("connect ENOENT"), { code: "ENOENT" });
-    return Promise.reject(new TypeError("failed", { cause }));
+    return missing("/");
   };
   const failures: number[] = [];
   const onRetry = (retry: Retry) => void failures.push(retry.failures);

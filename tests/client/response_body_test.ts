@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
 import { readLines } from "../../src/client/response_body.ts";
-import { collect } from "./support/fake_service.ts";
+import { collect, errorOf } from "./support/fake_service.ts";
 
 /** A body that arrives in these chunks and then ends or fails. */
 function bodyOf(pieces: string[], failure?: Error): ReadableStream<Uint8Array> {
@@ -46,7 +46,5 @@ test("readLines() yields the lines before a failure, then throws", async () => {
   const cause = new TypeError("connection reset");
   const lines = readLines("GET /", bodyOf(["a\nb"], cause), 10);
   assert.deepEqual((await lines.next()).value, new TextEncoder().encode("a"));
-  await assert.rejects(lines.next(), (error) => {
-    return error instanceof ConnectionError && error.cause === cause;
-  });
+  assert.equal((await errorOf(ConnectionError, lines.next())).cause, cause);
 });

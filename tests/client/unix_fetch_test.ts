@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
-import { createServer, type RequestListener, type ServerResponse } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import { createServer as createRawServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -113,20 +113,6 @@ test("unixFetch() limits its connections", async () => {
       assert.match(response, /"method":"GET"/);
     }
     assert(connections() <= CLIENT_SOCKETS_MAX);
-  });
-});
-
-test("unixFetch() gives each follow a connection of its own", async () => {
-  const held: ServerResponse[] = [];
-  await withServer((request, response) => {
-    if (!request.url!.includes("follow=true")) return void response.end("read");
-    response.flushHeaders();
-    held.push(response);
-  }, async (fetch) => {
-    const follows = Array.from({ length: CLIENT_SOCKETS_MAX + 1 }, () => fetch("/?follow=true"));
-    assert.equal((await Promise.all(follows)).length, CLIENT_SOCKETS_MAX + 1);
-    assert.equal(await (await fetch("/")).text(), "read");
-    assert.equal(held.length, CLIENT_SOCKETS_MAX + 1);
   });
 });
 

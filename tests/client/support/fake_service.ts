@@ -2,11 +2,12 @@
  * A scripted service on a Unix socket. Each request gets the next scripted reply, except those that
  * check whether the log contains an event.
  */
+import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import { EventLogClient } from "../../../src/client/event_log_client.ts";
+import { type Batch, EventLogClient } from "../../../src/client/event_log_client.ts";
 import type { EventLogClientOptions } from "../../../src/client/transport.ts";
 import type { Timing } from "../../../src/client/retry.ts";
 import { unixFetch } from "../../../src/client/unix_fetch.ts";
@@ -169,6 +170,39 @@ export function events(from: number, to: number): { event_id: string }[] {
   const all: { event_id: string }[] = [];
   for (let n = from; n <= to; n++) all.push({ event_id: eventId(n) });
   return all;
+}
+
+export const BATCH: Batch = {
+  source: "shop",
+  batchId: "b1",
+  events: [{ stream: "orders", record_key: "1", kind: "upserted", payload: { total: 12.5 } }],
+};
+
+export const RECEIPT = {
+  status: "committed",
+  batch_digest: "0".repeat(64),
+  events: 1,
+  first_event_id: eventId(1),
+  last_event_id: eventId(1),
+};
+
+/** A call of each kind. */
+export const CALLS: Record<string, (client: EventLogClient) => Promise<unknown>> = {
+  append: (client) => client.append(BATCH),
+  retire: (client) => client.retire("shop"),
+  replay: (client) => collect(client.replay()),
+  streams: (client) => client.streams(),
+  follow: (client) => collect(client.follow()),
+};
+
+/** The error with which a promise rejects, which must be of this class. */
+export async function errorOf<E extends Error>(
+  Type: new (...args: never[]) => E,
+  promise: Promise<unknown>,
+): Promise<E> {
+  const error = await promise.then(() => null, (reason) => reason);
+  assert.ok(error instanceof Type, String(error));
+  return error;
 }
 
 /** Collects the items from an iteration. */
