@@ -41,8 +41,7 @@ async function withReplay(
       const events = [{ stream: "s", record_key: "k", kind: "other", payload: PAYLOAD }];
       await commit(socketPath, batchWith({ batch_id: `${n}`, events }));
     }
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(REPLAY + ahead);
+    const connection = await RawConnection.open(socketPath, REPLAY + ahead);
     await leave(connection);
     await begun.promise;
     connection.destroy();

@@ -88,8 +88,7 @@ test("idle connections and unfinished requests delay no other client", () =>
     const starts = ["", "G", "GET /v1/events HT", get("/v1/events").slice(0, -2)];
     const slow: RawConnection[] = [];
     for (let n = 0; n < 200; n++) {
-      const connection = await RawConnection.open(socketPath);
-      await connection.write(starts[n % starts.length]!);
+      const connection = await RawConnection.open(socketPath, starts[n % starts.length]!);
       slow.push(connection);
     }
     await commit(socketPath, batchWith({}));
@@ -135,8 +134,7 @@ test(
       await request(socketPath, { path: "/v1/none" });
       const before = openDescriptors();
       for (let n = 0; n < 10 * sent.length; n++) {
-        const connection = await RawConnection.open(socketPath);
-        await connection.write(sent[n % sent.length]!);
+        const connection = await RawConnection.open(socketPath, sent[n % sent.length]!);
         if (n % 3 === 0) await request(socketPath, { path: "/v1/none" });
         connection.destroy();
       }

@@ -17,8 +17,7 @@ const skip = existsSync("/proc/self/fd") ? false : "/proc is not available";
 
 /** Opens a follow and disconnects after its first bytes. */
 async function openAndDrop(socketPath: string): Promise<void> {
-  const connection = await RawConnection.open(socketPath);
-  await connection.write(FOLLOW);
+  const connection = await RawConnection.open(socketPath, FOLLOW);
   await connection.receive(1);
   connection.destroy();
 }

@@ -31,8 +31,7 @@ test("a shutdown ends each follow with its last event, then closes the connectio
     await fresh.takeLive(1);
     const idle = await FollowReader.open(socketPath, "&kind=none");
     await idle.catchUp();
-    const raw = await RawConnection.open(socketPath);
-    await raw.write(FOLLOW);
+    const raw = await RawConnection.open(socketPath, FOLLOW);
     await raw.receive(1);
     await shutDown();
     assert.deepEqual(await endOf(fresh), { type: "end", reason: "shutdown", last_event_id });

@@ -58,8 +58,7 @@ test("a body that its client cuts short gets 400", () =>
         `${POST}Transfer-Encoding: chunked\r\n\r\n${chunk}`,
       ]
     ) {
-      const connection = await RawConnection.open(socketPath);
-      await connection.write(request);
+      const connection = await RawConnection.open(socketPath, request);
       connection.endInput();
       const { status, body, headers } = (await connection.readResponse())!;
       assert.deepEqual([status, headers.connection], [400, "close"]);

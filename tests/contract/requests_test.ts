@@ -110,8 +110,7 @@ test("POST rejects query parameters", () =>
 test("a chunked body over the limit gets 413, which the client can read", async () => {
   await withServedLog(async ({ socketPath, reports }) => {
     const head = `POST /v1/events HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(head);
+    const connection = await RawConnection.open(socketPath, head);
     const piece = Buffer.alloc(1024 * 1024, " ");
     for (let sentBytes = 0; sentBytes < INGEST_BODY_BYTES_MAX + 8 * piece.length;) {
       await connection.write(

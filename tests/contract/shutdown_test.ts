@@ -38,8 +38,7 @@ test("a shutdown completes queued mutations durably", () =>
 test("a shutdown refuses new work and completes pending requests with Connection: close", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
     const busy = await RawConnection.open(socketPath);
-    const idle = await RawConnection.open(socketPath);
-    await idle.write(get("/v1/events"));
+    const idle = await RawConnection.open(socketPath, get("/v1/events"));
     await idle.readResponse();
     const gate = gateAt("sync");
     storage.hook = gate.hook;

@@ -45,8 +45,7 @@ for (const [title, body] of BODIES) {
       const handler: HttpHandler = () =>
         Promise.resolve({ status: 200, headers, body: body(), onEnd: () => ends += 1 });
       return withHandler(handler, async ({ socketPath }) => {
-        const reading = await RawConnection.open(socketPath);
-        await reading.write(GET);
+        const reading = await RawConnection.open(socketPath, GET);
         const response = await reading.readResponse();
         assert.equal(response!.body, LARGE);
         reading.destroy();
@@ -61,8 +60,7 @@ const respond: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, b
 test("idle connections time out, whether or not they have sent a request", () =>
   withHandler(respond, async ({ socketPath }) => {
     const fresh = await RawConnection.open(socketPath);
-    const served = await RawConnection.open(socketPath);
-    await served.write(GET);
+    const served = await RawConnection.open(socketPath, GET);
     assert.equal((await served.readResponse())?.status, 200);
     await Promise.all([fresh.ended(), served.ended()]);
   }, { idleTimeoutMs: SHORT_TIMEOUT_MS }));
@@ -70,8 +68,7 @@ test("idle connections time out, whether or not they have sent a request", () =>
 test("beyond the limit, the connection idle for longest is closed for a new one", () =>
   withHandler(respond, async ({ socketPath }) => {
     const open = async () => {
-      const connection = await RawConnection.open(socketPath);
-      await connection.write(GET);
+      const connection = await RawConnection.open(socketPath, GET);
       assert.equal((await connection.readResponse())?.status, 200);
       return connection;
     };
@@ -96,8 +93,7 @@ test("beyond the limit, a new connection is closed if all others are busy", () =
     return { status: 200, headers: {}, body: "" };
   };
   return withHandler(handler, async ({ socketPath }) => {
-    const busy = await RawConnection.open(socketPath);
-    await busy.write(GET);
+    const busy = await RawConnection.open(socketPath, GET);
     await begun.promise;
     const other = await RawConnection.open(socketPath);
     await other.ended();

@@ -119,8 +119,7 @@ test("HttpServer.close() reports that it cannot put back a socket, and closes", 
     return await handler(request);
   };
   await withHandler(late, async ({ socketPath, server, reports }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(GET);
+    const connection = await RawConnection.open(socketPath, GET);
     await asked.opened;
     unlinkSync(socketPath);
     writeFileSync(socketPath, "");

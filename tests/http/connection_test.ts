@@ -56,8 +56,7 @@ const EXPECTING = `POST / HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Len
 
 test("a client that expects 100 Continue gets it when its body is requested", () =>
   withHandler(echo, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(EXPECTING);
+    const connection = await RawConnection.open(socketPath, EXPECTING);
     await connection.receive("HTTP/1.1 100 Continue\r\n\r\n".length);
     await connection.write("ab");
     assert.equal((await connection.readResponse())?.body, "POST ab");
@@ -68,8 +67,7 @@ test("a client that expects 100 Continue gets it when its body is requested", ()
 
 test("a client that expects 100 Continue need not send its body after an early response", () =>
   withHandler(ignore, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(EXPECTING);
+    const connection = await RawConnection.open(socketPath, EXPECTING);
     const response = await connection.readResponse();
     assert.equal(response?.body, "ignored");
     assert.equal(response?.headers.connection, "close");
@@ -79,13 +77,11 @@ test("a client that expects 100 Continue need not send its body after an early r
 test("an unfinished request head times out, and an idle connection stays open", () =>
   withHandler(echo, async ({ socketPath }) => {
     const fresh = await RawConnection.open(socketPath);
-    const served = await RawConnection.open(socketPath);
-    await served.write(GET);
+    const served = await RawConnection.open(socketPath, GET);
     await served.readResponse();
     // Regression: a client that had sent an empty line was treated as having begun a request.
     const begun = await RawConnection.open(socketPath);
-    const emptyLine = await RawConnection.open(socketPath);
-    await emptyLine.write("\r");
+    const emptyLine = await RawConnection.open(socketPath, "\r");
     await letServerWork(socketPath, 1);
     await emptyLine.write("\n");
     await begun.write("GET / HT");

@@ -33,8 +33,7 @@ test("listen() ends the stream when the client disconnects", async () => {
     }
   }
   await withHandler(streaming(body), async ({ socketPath, reports }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(GET);
+    const connection = await RawConnection.open(socketPath, GET);
     await connection.receive(PIECE_BYTES);
     connection.destroy();
     await gate.opened;
@@ -50,8 +49,7 @@ test("listen() streams a finite body to a client that has half-closed", async ()
     yield Buffer.from("two");
   }
   await withHandler(streaming(body), async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(GET);
+    const connection = await RawConnection.open(socketPath, GET);
     connection.endInput();
     await connection.receive("one ".length);
     await letServerWork(socketPath, 50);
@@ -69,8 +67,7 @@ test("the last response to a client that has half-closed is whole and says that 
     return { status: 200, headers: {}, body: once(Buffer.alloc(3 * PIECE_BYTES, "a")) };
   };
   return withHandler(handler, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(GET + GET);
+    const connection = await RawConnection.open(socketPath, GET + GET);
     connection.endInput();
     for (const close of [undefined, "close"]) {
       const { headers, body, isComplete } = (await connection.readResponse())!;

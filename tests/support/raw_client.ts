@@ -1,5 +1,6 @@
 /** A client on `node:net` that controls each byte it sends, and when it reads. */
 import { Buffer } from "node:buffer";
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { parseResponse, type RawResponse } from "./raw_response.ts";
 
@@ -27,15 +28,13 @@ export class RawConnection {
     socket.on("close", () => this.#end());
   }
 
-  static open(socketPath: string): Promise<RawConnection> {
-    return new Promise((resolve, reject) => {
-      const socket = connect(socketPath);
-      socket.once("error", reject);
-      socket.once("connect", () => {
-        socket.off("error", reject);
-        resolve(new RawConnection(socket));
-      });
-    });
+  /** Connects, and sends these bytes. */
+  static async open(socketPath: string, bytes: string | Uint8Array = ""): Promise<RawConnection> {
+    const socket = connect(socketPath);
+    await once(socket, "connect");
+    const connection = new RawConnection(socket);
+    if (bytes.length > 0) await connection.write(bytes);
+    return connection;
   }
 
   /** The error with which the connection failed. */
@@ -140,8 +139,7 @@ export async function exchange(
   socketPath: string,
   bytes: string | Uint8Array,
 ): Promise<RawResponse | null> {
-  const connection = await RawConnection.open(socketPath);
-  await connection.write(bytes);
+  const connection = await RawConnection.open(socketPath, bytes);
   const response = await connection.readResponse();
   connection.destroy();
   return response;
