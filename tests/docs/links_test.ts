@@ -52,7 +52,7 @@ test("every link between documents points to an existing file and heading", () =
 
 /** Names of all files in the repository, without their directories. */
 const NAMES = new Set(
-  ["src", "tests", "tools", "bench", "examples", "docs"].flatMap((folder) =>
+  ["src", "mirror", "tests", "tools", "bench", "examples", "docs"].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true }).map((path) => basename(String(path)))
   ),
 );
@@ -61,7 +61,7 @@ test("every file named in a document exists", () => {
   for (const path of DOCUMENTS) {
     for (
       const [, named] of textOf(path).matchAll(
-        /`((?:src|tests|tools|bench|examples|docs)\/[\w./-]+)`/g,
+        /`((?:src|mirror|tests|tools|bench|examples|docs)\/[\w./-]+)`/g,
       )
     ) {
       assert.ok(existsSync(join(ROOT, named!)), `${path}: no ${named}`);
