@@ -108,6 +108,8 @@ export async function createFolder(path: string): Promise<void> {
   // With `recursive`, Node tries forever in a file system such as /proc.
   await mkdir(path, { mode: FOLDER_MODE }).catch((error) => {
     if (isFolder()) return;
+    // Another path would not help.
+    if (errorCode(error) === "ENOSPC") throw error;
     const isTaken = errorCode(error) === "EEXIST";
     const reason = isTaken ? "not a directory" : `cannot be created: ${describeError(error)}`;
     throw operationalError(`${path}: ${reason}; choose another path`, error);
