@@ -1,5 +1,6 @@
 /** Storage for copies of sealed segments: a directory or an S3-compatible object store. */
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
 import { open, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -63,6 +64,9 @@ export async function copyVerified(
       `${path}: copied ${copied} bytes with SHA-256 ${hash.digest("hex")}, ` +
         `expected ${bytes} with ${sha256}`,
     );
+  const copy = createWriteStream(asidePath, { mode: 0o600 });
+  // If the copying failed before, the file would be created after it has been removed.
+  await once(copy, "open");
   await pipeline(content, async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
       hash.update(chunk);
@@ -72,7 +76,7 @@ export async function copyVerified(
       yield chunk;
     }
     if (copied !== bytes || hash.copy().digest("hex") !== sha256) throw mismatch();
-  }, createWriteStream(asidePath, { mode: 0o600 })).catch(async (error) => {
+  }, copy).catch(async (error) => {
     await rm(asidePath, { force: true });
     throw error;
   });
