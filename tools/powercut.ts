@@ -26,6 +26,7 @@ import { buildImages } from "./powercut/images.ts";
 import { bootAndSave } from "./powercut/machine.ts";
 import { fetchPackages, missingPrograms, type Packages } from "./powercut/packages.ts";
 import { Tally } from "./soak/tally.ts";
+import { Violation } from "./soak/violation.ts";
 import { absenceOf, executableOf } from "./support/runtimes.ts";
 
 /** Campaigns by option name, and what each counts. */
@@ -111,7 +112,8 @@ async function powercut(given: Arguments, packages: Packages): Promise<void> {
     await run({ saved, count, seed, folder, tally, report });
     process.stdout.write(`${name}: nothing lost. ${tally}\n`);
   } catch (error) {
-    process.stdout.write(`${name}: FAILED. ${(error as Error).message}\n`);
+    if (!(error instanceof Violation)) throw error;
+    process.stdout.write(`${name}: FAILED. ${error.message}\n`);
     process.exitCode = EXIT_LOST;
   }
 }

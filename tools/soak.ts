@@ -3,9 +3,9 @@
  * tools/soak.ts`: runs a mixed load on the real service while it is killed, stopped, sealed and
  * frozen, and checks everything that it acknowledged and returned. Prints progress to standard
  * error every ten seconds, and the result to standard output. Exit status 0: no violation. 1: a
- * violation, after which the log is kept, or an invalid argument.
+ * violation; the log is kept. 2: invalid arguments.
  */
-import { rm } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import process from "node:process";
 import { inspect, parseArgs } from "node:util";
@@ -15,6 +15,7 @@ import { SOAK_DECK } from "./soak/disturbances.ts";
 import { runSoak, SoakError, type SoakResult } from "./soak/run.ts";
 
 const EXIT_WRONG = 1;
+const EXIT_USAGE = 2;
 const MINUTES_DEFAULT = "10";
 const MINUTE_MS = 60_000;
 const SEED_MAX = 2 ** 31;
@@ -28,7 +29,7 @@ interface Arguments {
 }
 
 /** @throws {Error} naming the invalid argument. */
-function readArguments(args: string[]): Arguments {
+async function readArguments(args: string[]): Promise<Arguments> {
   const { values } = parseArgs({
     args,
     options: {
@@ -43,7 +44,10 @@ function readArguments(args: string[]): Arguments {
     throw new Error(`--minutes must be a positive number, got ${values.minutes}`);
   }
   if (!Number.isSafeInteger(seed)) throw new Error(`--seed must be an integer, got ${values.seed}`);
-  return { minutes, seed, dir: values.dir, runtimes: chooseRuntimes(values.runtime) };
+  const { dir } = values;
+  const isFolder = (await stat(dir).catch(() => null))?.isDirectory() ?? false;
+  if (!isFolder) throw new Error(`--dir must be an existing directory, got ${dir}`);
+  return { minutes, seed, dir, runtimes: chooseRuntimes(values.runtime) };
 }
 
 /** Returns the named runtime, or all available ones. */
@@ -98,11 +102,13 @@ async function describeFailure(error: SoakError, stopped: AbortSignal): Promise<
   return `soak failed: ${reason}; the log is in ${error.dir}`;
 }
 
+let given: Arguments | null = null;
 try {
-  await soak(readArguments(process.argv.slice(2)));
+  given = await readArguments(process.argv.slice(2));
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
-  process.exitCode = EXIT_WRONG;
+  process.exitCode = EXIT_USAGE;
 }
+if (given !== null) await soak(given);
 // End explicitly, because idle keep-alive connections would keep the process alive.
 endProcess(Number(process.exitCode ?? 0));

@@ -2,9 +2,9 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { stopCleanly } from "../support/deployment.ts";
+import { stopCleanly, untilStarted } from "../support/deployment.ts";
 import { findProgram, programFolders } from "../../tools/support/find_program.ts";
-import { describeExit, spawnCommand, untilAnswered } from "../../tools/support/program.ts";
+import { describeExit, spawnCommand } from "../../tools/support/program.ts";
 
 /** Where Debian installs PostgreSQL, one directory per version. */
 const POSTGRES_VERSIONS = "/usr/lib/postgresql";
@@ -48,6 +48,6 @@ export async function withPeer<T>(
   use: (pid: number) => Promise<T>,
 ): Promise<T> {
   const server = spawnCommand(command, { timeoutMs: null });
-  await untilAnswered(server.exited, tryRequest);
+  await untilStarted(server, tryRequest);
   return await use(server.child.pid!).finally(() => stopCleanly(server));
 }

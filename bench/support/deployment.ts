@@ -11,6 +11,7 @@ import {
   spawnCli,
   type Spawned,
   spawnServe,
+  untilAnswered,
   untilReady,
 } from "../../tools/support/program.ts";
 import { absenceOf, executableOf, type RuntimeName } from "../../tools/support/runtimes.ts";
@@ -19,6 +20,8 @@ import { peakMemoryBytes } from "./process_stats.ts";
 import { RawClient } from "./raw_client.ts";
 import { keyedBatch } from "./requests.ts";
 
+/** Timeouts for startup and shutdown. */
+const START_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 60_000;
 /** Value of `rotateBytes` that keeps all events in the tail. */
 export const ROTATE_NEVER_BYTES = Number.MAX_SAFE_INTEGER;
@@ -114,7 +117,7 @@ export class Deployment {
       ...v8Options(flags),
       ...(rotateBytes !== undefined && { rotateBytes }),
     });
-    await untilReady(serving);
+    await inTime(serving, START_TIMEOUT_MS, untilReady(serving));
     return {
       pid: serving.child.pid!,
       output: serving.output,
@@ -148,8 +151,21 @@ export class Deployment {
 /** Stops a server cleanly. @throws {Error} if it does not stop, or its status is not 0. */
 export async function stopCleanly(server: Spawned): Promise<void> {
   signalChild(server.child, "SIGTERM");
-  const timer = setTimeout(() => signalChild(server.child, "SIGKILL"), STOP_TIMEOUT_MS);
-  await succeeds("the server", server).finally(() => clearTimeout(timer));
+  await inTime(server, STOP_TIMEOUT_MS, succeeds("the server", server));
+}
+
+/** Waits until a server answers a request. @throws {Error} if it exits or takes too long. */
+export async function untilStarted(
+  server: Spawned,
+  request: () => Promise<unknown>,
+): Promise<void> {
+  await inTime(server, START_TIMEOUT_MS, untilAnswered(server.exited, request));
+}
+
+/** Waits for what a server does, and kills it if that takes too long. */
+async function inTime({ child }: Spawned, timeoutMs: number, done: Promise<void>): Promise<void> {
+  const timer = setTimeout(() => signalChild(child, "SIGKILL"), timeoutMs);
+  await done.finally(() => clearTimeout(timer));
 }
 
 /** @throws {Error} if the exit status of a command is not 0. */

@@ -56,21 +56,15 @@ export function ingestWorkload(
 
 /** Appends new batches of `events` events. */
 export function appending(next: () => Buffer, events: number): Workload {
-  return {
-    next,
-    accept(response) {
-      requireCommitted(response);
-      return events;
-    },
-  };
+  return requesting(next, events, requireCommitted);
 }
 
-/** Sends requests whose responses count as `events` events. */
-export function requesting(next: () => Buffer, events: number): Workload {
+/** Sends requests whose responses pass a check and count as `events` events. */
+export function requesting(next: () => Buffer, events: number, check = requireOk): Workload {
   return {
     next,
     accept(response) {
-      requireOk(response);
+      check(response);
       return events;
     },
   };
