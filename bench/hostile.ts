@@ -3,54 +3,29 @@
  * memory is that of the whole row, and memory after it that of some seconds without the hostile
  * clients. See README.md in this directory.
  */
-import type { Buffer } from "node:buffer";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
-import { ATTACK_NAMES, LARGE_KIND, type Target, TOKEN } from "./hostile/attacks.ts";
-import { LatencyHistogram } from "./support/latency_histogram.ts";
+import { Attack } from "./hostile/attack.ts";
+import { ATTACK_NAMES, TOKEN } from "./hostile/attacks.ts";
+import { appendLarge, batchOf, beInnocent, eventOf, exchange } from "./hostile/innocent.ts";
 import { nothingPending } from "./support/log_files.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
-import { getRequest, postRequest, typicalEvents } from "./support/requests.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
 import { Deployment, withServer } from "./support/deployment.ts";
 
 const EVENTS = 4_000_000;
 const BATCH_EVENTS = 10_000;
-const STREAMS = 1000;
-const LARGE_EVENT_BYTES = 30 * 1024 * 1024;
 /** Events of a 100 KB batch. */
 const LARGE_BATCH_EVENTS = 240;
-/** Pause of the innocent client between requests. */
-const PAUSE_MS = 5;
 /** Time after a row until its memory is measured. */
 const SETTLE_MS = 30_000;
 const SEALING_TIMEOUT_MS = 1_200_000;
-
-let batches = 0;
-
-/** Builds an authorized request for a batch. */
-function batchOf(events: unknown[]): Buffer {
-  const batch_id = `${Date.now()}-${batches++}`;
-  return postRequest({ batch_id, source: "innocent", events }, TOKEN);
-}
-
-function eventOf(number: number, stream: string, kind: string, payload: unknown): unknown {
-  return { stream, record_key: `key-${number}`, kind, payload };
-}
-
-async function exchange(client: RawClient, request: Buffer): Promise<number> {
-  const { status, bodyEnd } = await client.exchange(request);
-  if (status !== 200 && status !== 429) throw new Error(`status ${status}: ${bodyEnd}`);
-  return status;
-}
 
 /** Appends events of two streams and two kinds. */
 async function build(deployment: Deployment, events: number): Promise<void> {
@@ -69,36 +44,10 @@ async function build(deployment: Deployment, events: number): Promise<void> {
   });
 }
 
-/** Appends what the clients that read nothing ask for: a large event, and a page of streams. */
-async function appendLarge(client: RawClient): Promise<void> {
-  const large = eventOf(0, "large", LARGE_KIND, "x".repeat(LARGE_EVENT_BYTES));
-  await exchange(client, batchOf([large]));
-  const streams = Array.from({ length: STREAMS }, (_, n) => n);
-  await exchange(client, batchOf(streams.map((n) => eventOf(n, `stream-${n}`, "u", n))));
-}
-
 /** Puts the token into the configuration. */
 async function setToken({ configPath }: Deployment): Promise<void> {
   const text = await readFile(configPath, "utf8");
   await writeFile(configPath, text.replace(/^token = .*$/m, `token = "${TOKEN}"`));
-}
-
-/** Appends and lists for `durationMs`, and at least once. */
-async function beInnocent(client: RawClient, events: number, durationMs: number) {
-  const listing = getRequest("/v1/streams?source=innocent", TOKEN);
-  const latencies = new LatencyHistogram();
-  let refusals = 0;
-  const endMs = performance.now() + durationMs;
-  do {
-    for (const request of [batchOf(typicalEvents(events)), listing]) {
-      const startMs = performance.now();
-      const status = await exchange(client, request);
-      latencies.record(performance.now() - startMs);
-      if (status === 429) refusals += 1;
-      await delay(PAUSE_MS);
-    }
-  } while (performance.now() < endMs);
-  return { latencies, refusals };
 }
 
 async function measureRow(
@@ -113,17 +62,11 @@ async function measureRow(
     if (row.startsWith("unread")) await appendLarge(client);
     await beInnocent(client, events, warmupMs);
     const startBytes = memoryBytes(pid);
-    const workerData: Target = { attack: row, socketPath };
-    const worker = new Worker(new URL("./hostile/attacks.ts", import.meta.url), { workerData });
-    const failed = new Promise<never>((_, reject) => worker.once("error", reject));
-    failed.catch(() => {});
-    await Promise.race([once(worker, "message"), failed]);
+    const attack = await Attack.start({ attack: row, socketPath });
     const innocent = beInnocent(client, events, measureMs);
-    const { latencies, refusals } = await Promise.race([innocent, failed]);
+    const { latencies, refusals } = await Promise.race([innocent, attack.failed]);
     const peakBytes = peakMemoryBytes(pid);
-    worker.postMessage("end");
-    await once(worker, "message");
-    await worker.terminate();
+    await attack.end();
     await delay(Math.min(SETTLE_MS, 2 * measureMs));
     client.close();
     return {

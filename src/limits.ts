@@ -44,9 +44,9 @@ export const BODY_BYTES_PER_SECOND_MIN: number = 16 * KIB;
 /** What a read reserves until its response has been written: a block of the log. */
 export const RESPONSE_RESERVED_BYTES: number = 256 * KIB;
 /** Memory for responses in flight, without blocks larger than RESPONSE_RESERVED_BYTES. */
-export const RESPONSE_BYTES_MAX: number = 128 * MIB;
+export const RESPONSE_BYTES_MAX: number = 96 * MIB;
 /** Memory for larger blocks, which hold one event each. One may exceed it alone. */
-export const LARGE_BLOCK_BYTES_MAX: number = 128 * MIB;
+export const LARGE_BLOCK_BYTES_MAX: number = 64 * MIB;
 
 // HTTP.
 

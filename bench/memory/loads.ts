@@ -44,16 +44,16 @@ export interface Load {
 
 /**
  * Combines several kinds of load on a log.
- * @param row makes the batch ids in this row unique.
+ * @param id makes the batch ids unique.
  * @param facts describes the log. Batches of one event advance its `nextBatch`.
  */
-export function loadOf(row: string, kinds: readonly string[], facts: LogFacts): Load {
+export function loadOf(id: string, kinds: readonly string[], facts: LogFacts): Load {
   const load: Load = { workloads: [], followFrom: [] };
   for (const kind of kinds) {
     const [clients, workloadOf] = LOADS[kind]!;
     for (let client = 0; client < clients; client++) {
       if (kind === FOLLOWERS && client > 0) load.followFrom.push(anywhere(facts));
-      else load.workloads.push(workloadOf(facts, `${row}-${kind}-${client}`));
+      else load.workloads.push(workloadOf(facts, `${id}-${kind}-${client}`));
     }
   }
   return load;

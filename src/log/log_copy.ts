@@ -71,6 +71,9 @@ export async function copyLog(
   return await new LogCopier(from, into, options).run();
 }
 
+/** A copy is synced in parts of this size, since appends to the same disk wait for each. */
+const SYNC_BYTES = 4 * 1024 * 1024;
+
 class LogCopier {
   readonly #from: Storage;
   readonly #into: Storage;
@@ -231,9 +234,14 @@ class LogCopier {
     into?: StorageFile,
   ): Promise<string> {
     let end = 0;
+    let syncedEnd = 0;
     const sha256 = await hashFile(file, sizeBytes, async (chunk, offset) => {
       await into?.write(chunk, offset);
       end = offset + chunk.length;
+      if (into !== undefined && end - syncedEnd >= SYNC_BYTES) {
+        await into.sync();
+        syncedEnd = end;
+      }
       this.#options.betweenChunks();
     });
     if (end < sizeBytes) throw new CorruptLogError(`${path}: ends at byte ${end}`);
