@@ -6,6 +6,7 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { makeIndex } from "../../src/log/sealing/index_merging.ts";
 import type { Maker, SealingOptions } from "../../src/log/sealing/sealer.ts";
 import { type MakerSettings, makeSegment } from "../../src/log/sealing/segment_maker.ts";
+import { SharedBacklog } from "../../src/log/sealing/throttle.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { Gate } from "./gate.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
@@ -36,6 +37,8 @@ export class SealingSteps {
   readonly pausesMs: number[] = [];
   /** Backlogs at which segments were made. */
   readonly backlogs: number[] = [];
+  /** What the thread that makes a segment would see; null before the first. */
+  backlog: SharedBacklog | null = null;
   /** Called before each segment is written. It may delay the write or throw. */
   beforeMake: () => Promise<void> | void = () => {};
   readonly #options: SealingStepsOptions;
@@ -89,8 +92,9 @@ export class SealingSteps {
   #maker(storage: Storage): Maker {
     return {
       makeSegment: async (task) => {
+        this.backlog = new SharedBacklog(task.backlog);
         await this.beforeMake();
-        this.backlogs.push(task.backlog);
+        this.backlogs.push(this.backlog.value);
         const made = await makeSegment(storage, task, this.#options);
         this.#made += 1;
         return made;

@@ -38,6 +38,7 @@ import {
   makeSegment,
   type SegmentTask,
 } from "./segment_maker.ts";
+import { SharedBacklog } from "./throttle.ts";
 
 /** Rotated tails from which on new batches wait, since each stays open until sealed. */
 export const PENDING_FILES_MAX: number = 32;
@@ -78,6 +79,8 @@ export class Sealer {
   readonly #seals: BackgroundJobs;
   readonly #merges: BackgroundJobs;
   #manifest: Manifest;
+  /** The backlog, as the thread that makes a segment sees it; 1 while nothing is appended. */
+  readonly #urgency = new SharedBacklog();
   #nextSeal = Promise.withResolvers<void>();
   /** The last event when the last segment was begun. */
   #lastAppended: string | null | undefined;
@@ -126,8 +129,9 @@ export class Sealer {
     this.#nextSeal = Promise.withResolvers();
   }
 
-  /** Starts background sealing if a file is waiting. */
+  /** Starts background sealing if a file is waiting, or else hurries it. */
   start(): void {
+    this.#urgency.value = this.backlog;
     this.#seals.start();
   }
 
@@ -205,12 +209,13 @@ export class Sealer {
     const last = () => segments.at(-1) ?? this.#manifest.segments.at(-1);
     let startBytes = 0;
     while (last()?.last_event_id !== file.lastEventId) {
+      this.#setUrgency();
       const { facts, endBytes } = await make({
         path: file.path,
         startBytes,
         endBytes: file.endBytes,
         previousHead: last()?.head ?? GENESIS_HEAD_HEX,
-        backlog: this.#urgency(),
+        backlog: this.#urgency.buffer,
       });
       const path = segmentPath(facts);
       await this.#storage.rename(SEGMENT_TEMPORARY_FILE, path);
@@ -222,11 +227,10 @@ export class Sealer {
   }
 
   /** Sealing is unthrottled while nothing is appended, so that a backlog goes soon. */
-  #urgency(): number {
+  #setUrgency(): void {
     const { lastEventId } = this.#files.tail;
-    const isIdle = lastEventId === this.#lastAppended;
+    this.#urgency.value = lastEventId === this.#lastAppended ? 1 : this.backlog;
     this.#lastAppended = lastEventId;
-    return isIdle ? 1 : this.backlog;
   }
 
   /** Removes the temporary files from a failed seal, since the next seal needs their names. */

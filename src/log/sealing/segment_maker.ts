@@ -29,8 +29,8 @@ export interface SegmentTask {
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
-  /** See `Sealer.backlog`; determines the throttle. 1 while nothing is appended. */
-  backlog: number;
+  /** The buffer of a `SharedBacklog`, which determines the throttle. */
+  backlog: SharedArrayBuffer;
 }
 
 export interface MadeSegment {
