@@ -6,7 +6,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
 import { frontierOf } from "../client/position.ts";
 import { systemCodeOf } from "../client/retry.ts";
@@ -16,7 +16,7 @@ import { fileStorage } from "../log/storage/file_storage.ts";
 import { isNoRoom } from "../log/storage/storage.ts";
 import { lockFile } from "../runtime/file_lock.ts";
 import * as configs from "./config.ts";
-import { absolutePath, CONFIG_FILE, requireLogFolder } from "./deployment.ts";
+import { absolutePath, CONFIG_FILE, entryKind, isKind, requireLogFolder } from "./deployment.ts";
 import { operationalError, usageError } from "./exit.ts";
 import { createFolder, sync } from "./init.ts";
 import { startProgress } from "./progress.ts";
@@ -27,8 +27,9 @@ import type { Terminal } from "./terminal.ts";
 /** A copy being built, and one being removed. Leftovers are removed by the next backup. */
 const PARTIAL = ".partial";
 const REMOVED = ".removed";
-/** A link to the newest copy. */
+/** A link to the newest copy, and the next one. */
 const LATEST = "latest";
+const NEW_LATEST = ".latest";
 const COPY_NAME = /^(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)Z$/;
 /** A service that takes longer to tell its frontier counts as not answering. */
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -86,9 +87,8 @@ async function addCopy(
 ): Promise<void> {
   const partial = join(root, PARTIAL);
   for (const name of [PARTIAL, REMOVED]) await removeTree(join(root, name));
-  const names = (await readdir(root, { withFileTypes: true }))
-    .filter((entry) => entry.isDirectory() && timeOf(entry.name) > 0)
-    .map(({ name }) => name).sort();
+  for (const name of [LATEST, NEW_LATEST]) isKind(join(root, name), "symlink");
+  const names = (await readdir(root)).filter((name) => isCopy(root, name)).sort();
   const last = names.at(-1);
   const name = nextName(last);
   const { text, dataPath } = await configOfCopy(config, join(root, name));
@@ -121,11 +121,11 @@ async function addCopy(
   await linkLatest(root, name);
   print(`${JSON.stringify({ path: join(root, name), ...copied })}\n`);
   const surplus = keep === null ? [] : [...names, name].slice(0, -keep);
-  for (const name of surplus) await removeCopy(join(root, name), dataPath, report);
+  for (const name of surplus) await removeCopy(join(root, name), report);
 }
 
 async function linkLatest(root: string, name: string): Promise<void> {
-  const link = join(root, `.${LATEST}`);
+  const link = join(root, NEW_LATEST);
   await sync(root);
   await rm(link, { force: true });
   await symlink(name, link);
@@ -134,12 +134,10 @@ async function linkLatest(root: string, name: string): Promise<void> {
 }
 
 /** Removes a copy, unless a service has used it: it may have events that are nowhere else. */
-async function removeCopy(
-  path: string,
-  dataPath: string,
-  report: (line: string) => void,
-): Promise<void> {
-  if (existsSync(join(path, dataPath, "log", LOCK_FILE))) {
+async function removeCopy(path: string, report: (line: string) => void): Promise<void> {
+  // Its data directory may have another name than that of a copy made now.
+  const files = await readdir(path, { recursive: true });
+  if (files.some((file) => basename(file) === LOCK_FILE)) {
     return report(`backup: kept ${path}, since a service has used it`);
   }
   // A copy that is only partly removed must not look like one.
@@ -159,6 +157,11 @@ function lowerPriority(): void {
 
 async function removeTree(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true });
+}
+
+/** Whether an entry is a copy, and not only named like one. */
+function isCopy(root: string, name: string): boolean {
+  return timeOf(name) > 0 && entryKind(join(root, name, CONFIG_FILE)) === "file";
 }
 
 /** Returns the time in the name of a copy, in Unix milliseconds; NaN for other names. */

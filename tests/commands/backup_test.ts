@@ -141,12 +141,21 @@ test("backup links intact segments, copies a damaged one again, and keeps --keep
     const { told, copy: sixth } = await backup(served);
     assert.equal(told.linked, 0);
 
-    const noTime = "2026-13-01T00-00-00Z";
-    for (const other of ["other", noTime]) mkdirSync(join(backupsOf(served), other));
+    const others = [
+      "2026-13-01T00-00-00Z",
+      "2026-02-01T00-00-00Z",
+      "9999-12-31T23-59-59Z",
+      "other",
+    ];
+    for (const other of others) mkdirSync(join(backupsOf(served), other));
     const { copy: last, stderr: removed } = await backup(served, "--keep", "2");
     assert.equal(removed.match(/^backup: removed /gm)!.length, 5);
-    const copies = readdirSync(backupsOf(served)).filter((name) => isCopy(name) && name !== noTime);
-    assert.deepEqual(copies.map((name) => join(backupsOf(served), name)), [sixth.dir, last.dir]);
+    const copies = readdirSync(backupsOf(served)).filter((name) => isCopy(name));
+    assert.deepEqual(others.filter((name) => copies.includes(name)), others.slice(0, -1));
+    assert.deepEqual(
+      copies.filter((name) => !others.includes(name)).map((name) => join(backupsOf(served), name)),
+      [sixth.dir, last.dir],
+    );
     assert.equal(inodeOf(last), inodeOf(sixth));
 
     const segment = segmentOf(served);
@@ -168,6 +177,21 @@ test("backup puts the data of a deployment with another data.dir into the copy",
       assert.equal(readFileSync(copy.configPath, "utf8"), config);
       await copy.verify();
     }
+    // A copy that a service has used is kept, also if its data directory has another name.
+    const { copy: used } = await backup(deployment);
+    await used.start();
+    await used.append("its own");
+    await used.stop();
+    renameSync(elsewhere, join(deployment.dir, "store"));
+    writeFileSync(deployment.configPath, config.replace('"./data"', '"./store"'));
+    const { told, stderr: kept } = await backup(deployment, "--keep", "1");
+    assert.ok(kept.includes(`backup: kept ${used.dir}, since a service has used it\n`), kept);
+    assert.ok(!kept.includes(`removed ${used.dir}`));
+    assert.deepEqual(
+      readdirSync(backupsOf(deployment)).filter(isCopy).map((name) => join(used.folder, name)),
+      [used.dir, told.path],
+    );
+    renameSync(join(deployment.dir, "store"), elsewhere);
     writeFileSync(deployment.configPath, `data = { "dir" = "${elsewhere}" }`);
     const { code, stderr } = await refused(deployment);
     assert.equal(code, 2);
@@ -189,6 +213,16 @@ test("backup refuses a directory in use, a deployment, its data, or a path too l
     const copy = await refused(deployment, join(backupsOf(deployment), "latest"));
     assert.equal(copy.code, 2);
     assert.match(copy.stderr, /latest: is a deployment; choose another directory for backups\n$/);
+    for (const [name, kind] of [["latest", "directory"], [".latest", "file"]] as const) {
+      const path = join(backupsOf(deployment), name);
+      rmSync(path, { force: true });
+      if (kind === "directory") mkdirSync(path);
+      else writeFileSync(path, "");
+      const odd = await refused(deployment);
+      assert.equal(odd.code, 1);
+      assert.ok(odd.stderr.endsWith(`${path}: is a ${kind}, but must be a symlink\n`), odd.stderr);
+      rmSync(path, { recursive: true });
+    }
     const long = await refused(deployment, join(deployment.folder, "x".repeat(100)));
     assert.equal(long.code, 2);
     assert.match(long.stderr, /\[server\] socket must be at most 107 bytes/);
