@@ -2,7 +2,6 @@
  * Writes a follow response record by record, at the client's pace. If a client reads nothing for
  * too long while a record is pending, its session ends, and later its connection.
  */
-import { Buffer } from "node:buffer";
 import type { Follow } from "../service/event_log.ts";
 import type { HttpResponse } from "../http/message.ts";
 
@@ -22,6 +21,8 @@ export const FOLLOW_HEAD: HttpResponse = { status: 200, headers: FOLLOW_HEADERS,
 
 export function followResponse(follow: Follow): HttpResponse {
   let record: Uint8Array = NOTHING;
+  /** The last record, once the session has ended while another is being sent. */
+  let end: Uint8Array = NOTHING;
   let isOver = false;
   // Not a generator, whose `return()` would block while a commit is awaited.
   const pieces: AsyncIterator<Uint8Array, undefined> = {
@@ -31,7 +32,11 @@ export function followResponse(follow: Follow): HttpResponse {
         if (next === null) isOver = true;
         else record = next;
       }
-      if (record.length === 0) return { done: true, value: undefined };
+      if (record.length === 0) [record, end] = [end, NOTHING];
+      if (record.length === 0) {
+        follow.close();
+        return { done: true, value: undefined };
+      }
       const value = record;
       if (value.length > FOLLOW_PIECE_BYTES) {
         record = value.subarray(FOLLOW_PIECE_BYTES);
@@ -45,16 +50,15 @@ export function followResponse(follow: Follow): HttpResponse {
     // deno-lint-ignore require-await -- an AsyncIterator's return() returns a promise
     async return() {
       isOver = true;
-      record = NOTHING;
+      record = end = NOTHING;
       follow.close();
       return { done: true, value: undefined };
     },
   };
   /** Ends the session. The rest of the current record is still sent, so every line is complete. */
   const onStall = () => {
-    const end = follow.end("buffer_exceeded", "the client read nothing for too long");
+    end = follow.end("buffer_exceeded", "the client read nothing for too long");
     isOver = true;
-    record = Buffer.concat([record, end]);
   };
   const body = { [Symbol.asyncIterator]: () => pieces };
   return { status: 200, headers: FOLLOW_HEADERS, body, isEndless: true, onStall };

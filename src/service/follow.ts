@@ -8,6 +8,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
+import { freeOwnMemory } from "../free_memory.ts";
 import {
   FOLLOW_POSITION_INTERVAL_MS,
   FOLLOW_RECORD_BYTES_MAX,
@@ -86,17 +87,21 @@ export class FollowSession implements Watcher {
     return null;
   }
 
-  /** Ends the session and returns its last record. */
+  /** Ends the session and returns its last record. The one before it may still be sent. */
   end(reason: FollowEndReason, detail: string): Uint8Array {
-    this.close();
+    this.#finish();
     return line({ type: "end", reason, last_event_id: this.#lastEventId, detail });
   }
 
-  /** Frees the session after its client has disconnected. Repeated calls do nothing. */
+  /** Frees the session once nothing more is sent. Repeated calls do nothing. */
   close(): void {
+    this.#dropPage();
+    this.#finish();
+  }
+
+  #finish(): void {
     if (this.#phase === "over") return;
     this.#phase = "over";
-    this.#dropPage();
     this.#hub.changes.remove(this);
     this.wake();
     this.#onClose();
@@ -138,6 +143,7 @@ export class FollowSession implements Watcher {
     const isWanted = () => !this.#isOver() && !isShutdown(this.#hub);
     const reserve = this.#hub.reserve;
     const page = await readFollowPage(snapshot, this.#position("snapshot"), isWanted, reserve);
+    page.users = 1;
     this.#usePage(page);
     const isCutShort = page.record === null && !page.exhausted && !isWanted();
     if (this.#phase !== "snapshot" || isCutShort) return null;
@@ -187,8 +193,8 @@ export class FollowSession implements Watcher {
     this.#lastEventId = page.lastEventId ?? this.#lastEventId;
   }
 
+  /** @param page counts this session as a user. */
   #usePage(page: FollowPage): void {
-    page.users += 1;
     this.#page = page;
     if (this.#isOver()) this.#dropPage();
   }
@@ -227,7 +233,7 @@ export interface FollowPage {
   nextAfter: string | null;
   /** Whether the page reaches the end of the snapshot. */
   exhausted: boolean;
-  /** Number of followers that send the record. */
+  /** Number of followers that send the record, or are about to. */
   users: number;
   /** Releases the memory reserved for a large record. */
   release(): void;
@@ -283,6 +289,9 @@ export async function readFollowPage(
   const at = { lastEventId, nextAfter, through: snapshot.frontier };
   const record = lastEventId === null ? null : eventsRecord(phase, pieces.slice(1), at);
   const exhausted = !scan.limitReached && !isCutShort;
+  for (const piece of pieces) {
+    if (piece.length > FOLLOW_RECORD_BYTES_MAX) freeOwnMemory(piece);
+  }
   return { record, lastEventId, nextAfter, exhausted, users: 0, release };
 }
 
@@ -307,7 +316,10 @@ function eventsRecord(
 export class LivePages {
   readonly #pages = new LruCache<FollowPage>(LIVE_PAGES_BYTES_MAX, pageBytes);
 
-  /** See `readFollowPage()`; `isWanted` must be the same for all followers. */
+  /**
+   * See `readFollowPage()`; `isWanted` must be the same for all followers. All that wait for a page
+   * count as its users before the first of them can release it.
+   */
   async read(
     snapshot: LogSnapshot,
     position: FollowPosition,
@@ -319,6 +331,7 @@ export class LivePages {
       key,
       () => readFollowPage(snapshot, position, isWanted, reserve),
     );
+    page.users += 1;
     // A page over the limit is shared only while it is read.
     if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) this.#pages.delete(key);
     return page;

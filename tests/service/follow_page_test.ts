@@ -67,3 +67,21 @@ test("readFollowPage() holds the memory of a large record, and of no other, unti
   const none = await read(snapshot, { ...POSITION, filter: { kind: "other" } });
   assert.deepEqual(none.held, []);
 });
+
+test("readFollowPage() reads a large event alone, so that it never waits for memory while it holds some", async () => {
+  const large = { ...LONG, recordKey: "wanted" };
+  const { snapshot, first } = await logOf([large, large]);
+  let most = 0;
+  const held = new Set<number>();
+  let calls = 0;
+  const page = await readFollowPage(snapshot, POSITION, () => true, () => {
+    const call = calls++;
+    held.add(call);
+    most = Math.max(most, held.size);
+    return Promise.resolve(() => void held.delete(call));
+  });
+  assert.deepEqual([page.lastEventId, page.nextAfter, page.exhausted], [first, first, false]);
+  assert.equal(most, 1);
+  page.release();
+  assert.equal(held.size, 0);
+});

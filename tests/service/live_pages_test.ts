@@ -24,3 +24,11 @@ test("LivePages.read() retries after a failed read", async () => {
   const { lastEventId } = await read(pages, log, FROM_START);
   assert.equal(lastEventId, log.snapshot.frontier);
 });
+
+test("LivePages.read() counts all that wait for a page before one of them can release it", async () => {
+  const { log } = await openTestLog(new SimulatedDisk());
+  await log.append([preparedBatch("1")]);
+  const pages = new LivePages();
+  const users = [1, 2, 3].map(async () => (await read(pages, log, FROM_START)).users);
+  assert.deepEqual(await Promise.all(users), [3, 3, 3]);
+});

@@ -68,6 +68,8 @@ export class EventScan {
   #remainingBytes: number;
   #lastEventId: string | null = null;
   #limitReached = false;
+  /** Whether the memory for a large block was refused, or is waited for. */
+  #isRefused = false;
   #scannedBytes = 0;
   #takenEvents = 0;
   /** Whether lines at or before `after` may still follow. */
@@ -87,7 +89,9 @@ export class EventScan {
       // The block before, of which nothing matched, is not used any more.
       this.#release?.();
       this.#release = null;
+      this.#isRefused = true;
       this.#release = await options.reserve?.(sizeBytes) ?? null;
+      this.#isRefused = false;
       await largeReads.next();
     };
     const wanted = { after, filter, wantedBytes, memory: this.#memory, reserve };
@@ -148,7 +152,7 @@ export class EventScan {
     // What the caller has written fails in the next loop if the client is gone.
     if (this.#client() === "unknown") await setImmediate();
     while (!this.#limitReached && this.#client() !== "gone") {
-      const { value: chunk } = await this.#chunks.next();
+      const chunk = await this.#nextChunk();
       if (chunk === undefined) return null;
       await this.#turn.next();
       this.#scannedBytes += chunk.length;
@@ -158,6 +162,17 @@ export class EventScan {
       if (missedBytes >= SCAN_PAUSE_BYTES || this.#client() === "unknown") return EMPTY;
     }
     return null;
+  }
+
+  /** A page that has events ends before a large block for which there is no memory. */
+  async #nextChunk(): Promise<Buffer | undefined> {
+    try {
+      return (await this.#chunks.next()).value ?? undefined;
+    } catch (error) {
+      if (!this.#isRefused || this.#takenEvents === 0) throw error;
+      this.#limitReached = true;
+      return undefined;
+    }
   }
 
   /** Copies a few events out of a large block, which they would keep in memory. */
@@ -227,7 +242,8 @@ export class EventScan {
     this.#takenEvents += 1;
     this.#remainingBytes -= lineBytes;
     this.#remainingEvents -= 1;
-    if (this.#remainingEvents === 0) this.#limitReached = true;
+    // A page with a large event ends, since the next one may wait for memory that this one holds.
+    if (this.#remainingEvents === 0 || this.#remainingBytes <= 0) this.#limitReached = true;
     return true;
   }
 }

@@ -5,6 +5,7 @@
  * to the garbage collector.
  */
 import { Buffer } from "node:buffer";
+import { freeOwnMemory } from "../../free_memory.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 
 /** Maximum number of pooled chunks, 4 MiB in total. */
@@ -29,10 +30,14 @@ export class ScanMemory {
     return this.#memory.subarray(0, sizeBytes);
   }
 
-  /** Returns the buffer to the pool; it must not be used afterwards. */
+  /** Returns the buffer to the pool, or frees a large one; it must not be used afterwards. */
   release(): void {
     const memory = this.#memory;
     this.#memory = null;
-    if (memory?.length === READ_CHUNK_BYTES && spare.length < SPARE_CHUNKS_MAX) spare.push(memory);
+    if (memory === null) return;
+    if (memory.length > READ_CHUNK_BYTES) freeOwnMemory(memory);
+    else if (memory.length === READ_CHUNK_BYTES && spare.length < SPARE_CHUNKS_MAX) {
+      spare.push(memory);
+    }
   }
 }

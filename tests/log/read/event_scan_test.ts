@@ -67,7 +67,9 @@ function expectedPage(events: StoredEvent[], query: Query) {
     const isOver = page.length > 0 && bytes > limitBytes;
     if (isOver) return { page, limitReached: isOver };
     page.push(event);
-    if (page.length === limitEvents) return { page, limitReached: true };
+    // A page that is full does not look whether another event follows.
+    const isFull = page.length === limitEvents || bytes >= limitBytes;
+    if (isFull) return { page, limitReached: true };
   }
   return { page, limitReached: false };
 }

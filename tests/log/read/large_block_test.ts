@@ -75,3 +75,18 @@ test("a file that is sealed while a scan waits for memory is read from its segme
   assert.ok(readBytes > LARGE_BYTES);
   assert.equal(scan.lastEventId, log.snapshot.frontier);
 });
+
+test("a page that has events ends before a large block for which there is no memory", async () => {
+  const { log } = await openTestLog(new SimulatedDisk());
+  const filled = { ...SMALL, payload: "x".repeat(READ_CHUNK_BYTES / 2) };
+  const [committed] = await log.append([preparedBatch("a", { events: [filled] })]);
+  const { last_event_id: first } = committed!;
+  await log.append([preparedBatch("b", { events: [LARGE] })]);
+  const reserve = () => Promise.reject(new Error("no memory"));
+  const scan = new EventScan(log.snapshot, { ...WHOLE, reserve });
+  assert.ok((await scan.next())!.length > 0);
+  assert.equal(await scan.next(), null);
+  assert.deepEqual([scan.limitReached, scan.nextAfter], [true, first]);
+  const rest = new EventScan(log.snapshot, { ...WHOLE, after: first, reserve });
+  await assert.rejects(rest.next(), /no memory/);
+});
