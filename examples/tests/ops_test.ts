@@ -1,7 +1,7 @@
 /** Tests the scripts and systemd units in `examples/ops/`. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -192,7 +192,9 @@ test(
       await writeCommand(program);
       const to = join(served.folder, "backups");
       for (const name of [1, 2, 3, 4, 5, 6, 7]) {
-        mkdirSync(join(to, copyName(name)), { recursive: true });
+        const copy = join(to, copyName(name));
+        mkdirSync(copy, { recursive: true });
+        writeFileSync(join(copy, "service.toml"), "");
       }
       await served.append("1");
       const script = [exampleAt("ops/backup.sh"), served.dir, to];
