@@ -63,10 +63,10 @@ async function measureRow(
     await beInnocent(client, events, warmupMs);
     const startBytes = memoryBytes(pid);
     const attack = await Attack.start({ attack: row, socketPath });
-    const innocent = beInnocent(client, events, measureMs);
-    const { latencies, refusals } = await Promise.race([innocent, attack.failed]);
-    const peakBytes = peakMemoryBytes(pid);
-    await attack.end();
+    const innocent = beInnocent(client, events, measureMs)
+      .then((times) => ({ ...times, peakBytes: peakMemoryBytes(pid) }));
+    const { latencies, refusals, peakBytes } = await Promise.race([innocent, attack.failed])
+      .finally(() => attack.end());
     await delay(Math.min(SETTLE_MS, 2 * measureMs));
     client.close();
     return {

@@ -3,27 +3,26 @@
  * never pause. See README.md in this directory.
  */
 import process from "node:process";
-import { setTimeout as delay } from "node:timers/promises";
+import { sumOf } from "../src/sum.ts";
 import { Attack } from "./hostile/attack.ts";
 import { ATTACK_NAMES } from "./hostile/attacks.ts";
 import { appendLarge } from "./hostile/innocent.ts";
 import { KINDS, loadOf } from "./memory/loads.ts";
+import { PatientClient } from "./memory/patient_client.ts";
 import { withBuiltLog } from "./scale/build.ts";
 import { type BuiltLog, writeFacts } from "./scale/built_log.ts";
 import { Followers } from "./support/followers.ts";
-import { type Exchange, runLoops, type Workload } from "./support/load.ts";
+import { runLoad, runLoops, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
-import type { RawResponse } from "./support/response_parser.ts";
 import { withServer } from "./support/deployment.ts";
 
 /** All kinds of load at once. */
 const ALL = "all";
 /** And clients that read nothing. */
 const HOSTILE = "hostile";
-const RETRY_MS = 5;
 const HOSTILE_CLIENTS = ATTACK_NAMES.filter((name) => name.startsWith("unread"));
 const DEFAULT_ARGS = ["--seconds", "40", "--events", "1e6"];
 
@@ -37,15 +36,17 @@ async function measureRow(
     const startBytes = memoryBytes(pid);
     const kinds = KINDS.includes(row) ? [row] : KINDS;
     const { workloads, followFrom } = loadOf(`${row}-${Date.now()}`, kinds, facts);
-    let refusals = 0;
-    const connect = (workload: Workload) =>
-      patientExchange(socketPath, workload, () => refusals += 1);
-    const exchanges = await Promise.all(workloads.map(connect));
+    // Only one kind of load is never refused.
+    const isMixed = !KINDS.includes(row);
+    const clients = isMixed ? await connectAll(socketPath, workloads) : [];
+    const loop = { serverPid: pid, measureMs };
     const following = followFrom.map((after) => followUntilFailure(socketPath, after));
     const attacks = row === HOSTILE ? await startHostile(socketPath) : [];
     try {
       const load = await Promise.race([
-        runLoops(exchanges, { serverPid: pid, measureMs }),
+        isMixed
+          ? runLoops(clients.map(({ exchange }) => exchange), loop)
+          : runLoad({ ...loop, socketPath, workloads }),
         ...following,
         ...attacks.map(({ failed }) => failed),
       ]);
@@ -53,7 +54,7 @@ async function measureRow(
         row,
         "clients": workloads.length + followFrom.length,
         "requests/s": rounded(load.latencies.count / load.seconds, 1),
-        "refused": refusals,
+        "refused": sumOf(clients, ({ refusals }) => refusals),
         "appended events/s": Math.round(load.events / load.seconds),
         "after start MB": megabytes(startBytes),
         "at the end MB": megabytes(memoryBytes(pid)),
@@ -61,40 +62,9 @@ async function measureRow(
       };
     } finally {
       for (const attack of attacks) await attack.end();
+      for (const client of clients) client.close();
     }
   });
-}
-
-/** Sends requests which may be refused, with status 429 or by closing the connection. */
-async function patientExchange(
-  socketPath: string,
-  { next, accept }: Workload,
-  onRefusal: () => void,
-): Promise<Exchange> {
-  let client = await RawClient.connect(socketPath);
-  return (done, failed) => {
-    const receive = (response: RawResponse) => {
-      if (response.status !== 429) return done(accept(response));
-      onRefusal();
-      done(0);
-    };
-    client.send(next(), (response) => {
-      try {
-        receive(response);
-      } catch (error) {
-        failed(error);
-      }
-    }, async () => {
-      client.close();
-      onRefusal();
-      try {
-        client = await reconnect(socketPath);
-        done(0);
-      } catch (error) {
-        failed(error);
-      }
-    });
-  };
 }
 
 async function startHostile(socketPath: string): Promise<Attack[]> {
@@ -104,15 +74,8 @@ async function startHostile(socketPath: string): Promise<Attack[]> {
   return await Promise.all(HOSTILE_CLIENTS.map((attack) => Attack.start({ attack, socketPath })));
 }
 
-/** Retries while the backlog of connections is full. */
-async function reconnect(socketPath: string): Promise<RawClient> {
-  for (;; await delay(RETRY_MS)) {
-    try {
-      return await RawClient.connect(socketPath);
-    } catch (error) {
-      if ((error as { code?: string }).code !== "EAGAIN") throw error;
-    }
-  }
+function connectAll(socketPath: string, workloads: Workload[]): Promise<PatientClient[]> {
+  return Promise.all(workloads.map((workload) => PatientClient.connect(socketPath, workload)));
 }
 
 /** Follows until a failure. The server closes the response on shutdown, which is not a failure. */

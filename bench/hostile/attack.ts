@@ -22,10 +22,10 @@ export class Attack {
     return attack;
   }
 
-  /** Closes the connections of the clients. */
+  /** Closes the connections of the clients, also after a failure. */
   async end(): Promise<void> {
     this.#worker.postMessage("end");
-    await once(this.#worker, "message");
+    await Promise.race([once(this.#worker, "message"), this.failed]).catch(() => {});
     await this.#worker.terminate();
   }
 }

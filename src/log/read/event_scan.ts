@@ -68,8 +68,6 @@ export class EventScan {
   #remainingBytes: number;
   #lastEventId: string | null = null;
   #limitReached = false;
-  /** Whether the memory for a large block was refused, or is waited for. */
-  #isRefused = false;
   #scannedBytes = 0;
   #takenEvents = 0;
   /** Whether lines at or before `after` may still follow. */
@@ -89,9 +87,13 @@ export class EventScan {
       // The block before, of which nothing matched, is not used any more.
       this.#release?.();
       this.#release = null;
-      this.#isRefused = true;
-      this.#release = await options.reserve?.(sizeBytes) ?? null;
-      this.#isRefused = false;
+      try {
+        this.#release = await options.reserve?.(sizeBytes) ?? null;
+      } catch (error) {
+        // A page that has events ends before a block for which there is no memory.
+        this.#limitReached = this.#takenEvents > 0;
+        throw error;
+      }
       await largeReads.next();
     };
     const wanted = { after, filter, wantedBytes, memory: this.#memory, reserve };
@@ -164,13 +166,12 @@ export class EventScan {
     return null;
   }
 
-  /** A page that has events ends before a large block for which there is no memory. */
+  /** Returns undefined at the end, or if memory was refused and the page ends. */
   async #nextChunk(): Promise<Buffer | undefined> {
     try {
       return (await this.#chunks.next()).value ?? undefined;
     } catch (error) {
-      if (!this.#isRefused || this.#takenEvents === 0) throw error;
-      this.#limitReached = true;
+      if (!this.#limitReached) throw error;
       return undefined;
     }
   }
