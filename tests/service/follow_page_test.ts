@@ -26,7 +26,7 @@ async function logOf(events: { recordKey: string; payload?: string }[]) {
   return { snapshot: log.snapshot, first, last };
 }
 
-/** Reads a page. @returns the sizes of the reservations that are held, and the most at once, too. */
+/** Reads a page. @returns the sizes of the reservations held, and the most at once, too. */
 async function read(snapshot: LogSnapshot, position: FollowPosition, isWanted = () => true) {
   const held: number[] = [];
   let most = 0;
