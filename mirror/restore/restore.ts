@@ -26,6 +26,7 @@ import {
 import { fetchSegments, openStored } from "../segments/fetch.ts";
 import { ONCE_IDLE_MS_MAX, RESTORE_IDLE_MS_MAX, runSessions } from "../sessions.ts";
 import { HeadWatch } from "./head_watch.ts";
+import { checkLeader } from "./leader_check.ts";
 import { BEHIND_MS_MAX, PusherEnd } from "./pusher_end.ts";
 import { Replication } from "./replication.ts";
 import { findStart } from "./start_sequence.ts";
@@ -142,6 +143,7 @@ async function replicate(
   onEvents: (done: number, total: number) => void,
 ): Promise<void> {
   const info = await stream.info();
+  if (once) checkLeader(info);
   const startSeq = await findStart(stream, info, log.snapshot.frontier, stop);
   const { last_seq: lastSeq } = info.state;
   const targetSeq = once ? lastSeq : Infinity;

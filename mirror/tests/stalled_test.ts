@@ -48,6 +48,17 @@ function swap(): Change {
   };
 }
 
+/** Reports that the stream's leader has not heard from its replicas for this long. */
+function silenceReplicas(active: number): Change {
+  const replicas = ["n1", "n2"].map((name) => ({ name, current: true, active }));
+  return (message) => {
+    if (!message.includes("stream_info_response")) return message;
+    const [line = "", json = ""] = message.split("\r\n");
+    const payload = JSON.stringify({ ...JSON.parse(json), cluster: { leader: "n0", replicas } });
+    return `${line.replace(/\d+$/, `${payload.length}`)}\r\n${payload}\r\n`;
+  };
+}
+
 interface Stall {
   name: string;
   /** Creates the change for a command's first connection. Later connections work normally. */
@@ -98,6 +109,16 @@ const STALLS: Stall[] = [
       };
     },
     reported: /the stream's consumer is stuck at message 7; reconnecting/,
+  },
+  {
+    name: "a leader without replicas",
+    change: () => silenceReplicas(3.1e9),
+    reported: /n0 may no longer lead stream ground: n1, n2 did not answer it; reconnecting/,
+  },
+  {
+    name: "a leader with replicas",
+    change: () => silenceReplicas(2.9e9),
+    reported: /^(?!.*reconnecting)/s,
   },
   {
     name: "the first messages are skipped",
