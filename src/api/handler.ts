@@ -83,24 +83,28 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   };
   const routes = createRoutes(options, memory, reportFailure);
 
-  const respond = async (request: HttpRequest): Promise<HttpResponse> => {
+  /** Passes a request to its endpoint. @throws {ApiError} */
+  const respond = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
     if (!isAuthorized(request.header("authorization"))) return UNAUTHORIZED;
     if (!hasOneHost(request)) return NO_HOST;
     const { path, query } = splitTarget(request.target);
     const route = routes.get(path);
     if (route === undefined) return NOT_FOUND;
     const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
-    if (endpoint === undefined) return methodNotAllowed(allowOf(route));
-    try {
-      return await endpoint(request, query);
-    } catch (error) {
-      if (error instanceof ApiError) return memory.reserveFor(errorResponse(error));
-      reportFailure(request, error);
-      return INTERNAL_ERROR;
-    }
+    return endpoint?.(request, query) ?? methodNotAllowed(allowOf(route));
+  };
+  const failed = (request: HttpRequest, error: unknown): HttpResponse => {
+    if (error instanceof ApiError) return memory.reserveFor(errorResponse(error));
+    reportFailure(request, error);
+    return INTERNAL_ERROR;
   };
   return async (request) => {
-    let response = await respond(request);
+    let response;
+    try {
+      response = await respond(request);
+    } catch (error) {
+      response = failed(request, error);
+    }
     if (log.isPoisoned) {
       response = { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
     }

@@ -103,15 +103,18 @@ export class EventLogService {
     }
     const { batch, release } = await this.#preparer.prepare(body);
     try {
-      return await this.append(batch);
+      return this.#count(await this.append(batch));
     } finally {
       release();
     }
   }
 
   /** Commits a batch durably, or returns the receipt for its earlier commit. */
-  async append(batch: PreparedBatch): Promise<Receipt> {
-    const receipt = await this.#queue.submit(appendMutation(batch));
+  append(batch: PreparedBatch): Promise<Receipt> {
+    return this.#queue.submit(appendMutation(batch));
+  }
+
+  #count(receipt: Receipt): Receipt {
     const isNew = receipt.status === "committed";
     this.#receipts[isNew ? "batches" : "duplicates"] += 1;
     if (isNew) this.#receipts.events += receipt.events;
@@ -133,7 +136,7 @@ export class EventLogService {
     const { batch, release } = await this.#preparer.prepare(new Uint8Array(body));
     try {
       const known = await this.#state.findBatch(batch.source, batch.batchId);
-      return known === null ? null : await this.append(batch);
+      return known === null ? null : this.#count(await this.append(batch));
     } finally {
       release();
     }
