@@ -12,11 +12,12 @@ const HEARD_NS_MAX = 3e9;
 
 /** @throws {Error} unless a majority of the stream's replicas has just answered its leader. */
 export function checkLeader({ config, cluster }: Pick<StreamInfo, "config" | "cluster">): void {
-  const replicas = cluster?.replicas ?? [];
+  const { leader, replicas = [] } = cluster ?? {};
   const silent = replicas.filter(({ active }) => active > HEARD_NS_MAX);
   if (2 * silent.length <= replicas.length) return;
+  if (leader === undefined) throw new Error(`stream ${config.name} has no leader`);
   throw new Error(
-    `server ${cluster?.leader} may no longer lead stream ${config.name}: ` +
+    `server ${leader} may no longer lead stream ${config.name}: ` +
       `${silent.map(({ name }) => name).join(", ")} did not answer it`,
   );
 }
