@@ -25,8 +25,9 @@ export class ScanTurn {
   /** Waits until the scan may work. Called before each piece of work. */
   async next(): Promise<void> {
     const waiting = this.#hasStarted ? startedScans : newScans;
+    // New ones, of which hundreds may come in the same millisecond, start one after another.
+    if (this.#hasStarted && performance.now() < endMs) return;
     this.#hasStarted = true;
-    if (performance.now() < endMs) return;
     if (isTurnOver && !isAnyWaiting()) beginTurn();
     else await new Promise<void>((resolve) => waiting.push(resolve));
   }

@@ -86,3 +86,20 @@ test("short scans share a turn of the event loop", async (context) => {
   await looping;
   assert.ok(loops <= 3, `${loops} turns`);
 });
+
+test("new scans that come at once work one after another", async (context) => {
+  const work = mockWork(context);
+  let working = 0;
+  let mostAtOnce = 0;
+  // A turn that has just begun.
+  await new ScanTurn().next();
+  await Promise.all(Array.from({ length: 20 }, async () => {
+    await new ScanTurn().next();
+    mostAtOnce = Math.max(mostAtOnce, ++working);
+    // Asynchronous work that waits for nothing.
+    for (let step = 0; step < 10; step++) await null;
+    work();
+    working -= 1;
+  }));
+  assert.equal(mostAtOnce, 1);
+});
