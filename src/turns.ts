@@ -10,7 +10,7 @@
 import { setImmediate, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Every eighth turn yields by a timer. */
+/** How many turns of short work yield by a timer once. */
 const TIMER_TURNS = 8;
 
 /** Lets sockets be served after milliseconds of work. */
@@ -21,7 +21,12 @@ export async function serveSockets(): Promise<void> {
 /** Runs waiting work in order, one item in each turn. */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
+  readonly #timerTurns: number;
   #turns = 0;
+
+  constructor({ timerTurns = TIMER_TURNS } = {}) {
+    this.#timerTurns = timerTurns;
+  }
 
   /** Resolves when it is the caller's turn. */
   next(): Promise<void> {
@@ -37,7 +42,7 @@ export class Turns {
   /** Runs after the last item's work, so that a timer is not due before sockets are polled. */
   #goOn(): void {
     this.#turns += 1;
-    if (this.#turns % TIMER_TURNS === 0) setTimeout(() => this.#run(), 0);
+    if (this.#turns % this.#timerTurns === 0) setTimeout(() => this.#run(), 0);
     else this.#run();
   }
 }

@@ -306,7 +306,7 @@ const LOG_BUGS: Bugs = {
   "log/wal/commit_file_view.ts": {
     "a reader of a sealed file rereads its segments from the start": [
       HANDOVER,
-      "lastEventIdOf(lines) ?? lastRead",
+      "last.lastEventId || lastRead",
       "lastRead",
     ],
     "a reader of a sealed file reads beyond its snapshot": [

@@ -5,8 +5,7 @@
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { Turns } from "../../turns.ts";
-import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
+import { eventLineEnd, LF } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
 import { ScanTurn } from "./scan_turn.ts";
 import { type LogFile, type LogSnapshot, readLines } from "./snapshot.ts";
@@ -22,8 +21,6 @@ import {
 export const SCAN_PAUSE_BYTES: number = 4 * 1024 * 1024;
 
 const EMPTY = Buffer.alloc(0);
-/** Reading and checking a large block takes long, so one is read in each turn of the loop. */
-const largeReads = new Turns();
 const COMMA = 0x2c;
 
 /** Estimated size of an event before any has been read. */
@@ -94,7 +91,6 @@ export class EventScan {
         this.#limitReached = this.#takenEvents > 0;
         throw error;
       }
-      await largeReads.next();
     };
     const wanted = { after, filter, wantedBytes, memory: this.#memory, reserve };
     this.snapshotThroughEventId = snapshot.frontier;
@@ -189,7 +185,6 @@ export class EventScan {
    * lines are moved together, and the first run stays in place.
    */
   #takeEvents(chunk: Buffer): Buffer | null {
-    const view = viewFor(chunk);
     let keptStart = 0;
     let keptEnd = 0;
     let runStart = 0;
@@ -202,7 +197,7 @@ export class EventScan {
     let lineStart = 0;
     while (lineStart < chunk.length && !this.#limitReached) {
       const isHeader = isHeaderLine(chunk, lineStart);
-      const lineEnd = isHeader ? chunk.indexOf(LF, lineStart) + 1 : eventLineEnd(view, lineStart);
+      const lineEnd = isHeader ? chunk.indexOf(LF, lineStart) + 1 : eventLineEnd(chunk, lineStart);
       if (!isHeader && this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
         lastLineBytes = lineEnd - lineStart;
         chunk[lineEnd - 1] = COMMA;

@@ -7,7 +7,8 @@ import type { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { LF, spelledText } from "../line/line_bytes.ts";
+import { Turns } from "../../turns.ts";
+import { lastLineStart, spelledText } from "../line/line_bytes.ts";
 import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
 import type { ScanMemory } from "../read/scan_memory.ts";
 import { type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
@@ -21,6 +22,8 @@ const ONE_BLOCK_BYTES = 1;
 
 /** Shared by all readers, which have one budget for blocking reads. */
 const cachedReads = new CachedReads();
+/** Checking and searching a large block takes tens of milliseconds, so others run after each. */
+const largeBlocks = new Turns({ timerTurns: 1 });
 
 /** Returns a view of a file that has at least one event. */
 export function fileView(target: CommitFile): LogFile {
@@ -62,7 +65,6 @@ async function* commitLines(
     }
     const readBytes = Math.min(READ_CHUNK_BYTES, wanted.wantedBytes());
     const blocks = index.blocks(position, key === null ? readBytes : ONE_BLOCK_BYTES);
-    const end = Math.min(blocks.at(-1)!.end, range.end);
     const [{ start }] = blocks as [Block];
     const sizeBytes = blocks.at(-1)!.end - start;
     if (sizeBytes > READ_CHUNK_BYTES) {
@@ -70,34 +72,35 @@ async function* commitLines(
       // Meanwhile, the file may have been sealed and closed.
       if (target.sealedIn !== null) continue;
     }
-    // This is shorter if a block is damaged.
-    const read = await readBlocks(target, blocks, memory);
-    const lines = read.subarray(position - start, end - start);
-    position += lines.length;
-    // Read the last id now, since the caller may overwrite the lines.
-    lastRead = lastEventIdOf(lines) ?? lastRead;
+    const { chunk, last } = await readBlocks(target, blocks, memory);
+    const end = Math.min(last.end, range.end);
+    const lines = chunk.subarray(position - start, end - start);
+    position = end;
+    lastRead = end === range.end ? range.lastEventId : last.lastEventId || lastRead;
     yield lines;
   }
 }
 
 /**
- * Reads blocks until one is damaged, and checks their CRCs.
+ * Reads blocks until one is damaged, and checks their CRCs. Returns the last undamaged one.
  * @throws {CorruptLogError} if the first block is damaged.
  */
 async function readBlocks(
   { file, path }: CommitFile,
   blocks: readonly Block[],
   memory: ScanMemory,
-): Promise<Buffer> {
+): Promise<{ chunk: Buffer; last: Block }> {
   const [{ start }] = blocks as [Block];
   const chunk = memory.take(blocks.at(-1)!.end - start);
   const readBytes = await cachedReads.read(file, chunk, start);
-  const damaged = blocks.find((block) =>
+  if (chunk.length > READ_CHUNK_BYTES) await largeBlocks.next();
+  const damagedAt = blocks.findIndex((block) =>
     block.end - start > readBytes ||
     crc32(chunk.subarray(block.start - start, block.end - start)) !== block.crc
   );
-  if (damaged === undefined) return chunk;
-  if (damaged.start > start) return chunk.subarray(0, damaged.start - start);
+  const last = blocks.at(damagedAt < 0 ? -1 : damagedAt - 1)!;
+  if (damagedAt !== 0) return { chunk, last };
+  const [damaged] = blocks as [Block];
   const what = damaged.end - start > readBytes
     ? `the file ends at byte ${start + readBytes}, before the end of the block`
     : "the block does not match its CRC-32";
@@ -124,7 +127,7 @@ async function* sealedLines(
 /** Returns the last event in complete lines, which may include headers; null if there is none. */
 function lastEventIdOf(lines: Buffer): string | null {
   for (let end = lines.length; end > 0;) {
-    const start = lines.lastIndexOf(LF, end - 2) + 1;
+    const start = lastLineStart(lines, end);
     if (!isHeaderLine(lines, start)) return lineEventId(lines, start);
     end = start;
   }

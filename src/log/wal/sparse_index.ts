@@ -10,7 +10,7 @@ import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { KeyFilter } from "../line/key_filter.ts";
-import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
+import { eventLineEnd, lastLineStart, LF } from "../line/line_bytes.ts";
 import { lineEventId, lineRecordKey } from "../line/stored_line.ts";
 
 /** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
@@ -22,11 +22,14 @@ export interface Block {
   end: number;
   /** CRC-32 of these bytes. */
   crc: number;
+  /** Last event in the block; "" if it has none. */
+  lastEventId: string;
 }
 
 interface IndexEntry {
   /** First event id in the block; for the first block "", which sorts before all ids. */
   eventId: string;
+  lastEventId: string;
   start: number;
   /** CRC-32 of the block's bytes so far. */
   crc: number;
@@ -64,6 +67,7 @@ export class SparseIndex {
       const isNext = due < frame.length && start < frame.length;
       const end = isNext ? start : frame.length;
       last.crc = crc32(frame.subarray(indexed, end), last.crc);
+      if (end > linesStart) last.lastEventId = lineEventId(frame, lastLineStart(frame, end));
       addKeys(last.keys, frame.subarray(Math.max(indexed, linesStart), end));
       if (isNext) {
         const entry = newEntry(lineEventId(frame, start), offset + start);
@@ -98,11 +102,11 @@ export class SparseIndex {
     const readStart = this.#entries[first]!.start;
     const blocks: Block[] = [];
     for (let i = first; i < this.#entries.length; i++) {
-      const { start, crc } = this.#entries[i]!;
+      const { start, crc, lastEventId } = this.#entries[i]!;
       const end = this.#entries[i + 1]?.start ?? this.#endBytes;
       const isEnough = start - readStart >= sizeBytes || end - readStart > READ_CHUNK_BYTES;
       if (i > first && isEnough) break;
-      blocks.push({ start, end, crc });
+      blocks.push({ start, end, crc, lastEventId });
     }
     return blocks;
   }
@@ -113,13 +117,13 @@ export class SparseIndex {
 }
 
 function newEntry(eventId: string, start: number): IndexEntry {
-  return { eventId, start, crc: 0, keys: new KeyFilter(Buffer.alloc(KEY_FILTER_BYTES)) };
+  const keys = new KeyFilter(Buffer.alloc(KEY_FILTER_BYTES));
+  return { eventId, lastEventId: "", start, crc: 0, keys };
 }
 
 /** Adds the keys in complete event lines to a filter. */
 function addKeys(filter: KeyFilter, lines: Buffer): void {
-  const view = viewFor(lines);
-  for (let start = 0; start < lines.length; start = eventLineEnd(view, start)) {
+  for (let start = 0; start < lines.length; start = eventLineEnd(lines, start)) {
     const key = recordKeyHash(lineRecordKey(lines, start));
     filter.add(upperWord(key), key);
   }
