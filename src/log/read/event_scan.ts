@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
-import { eventLineEnd, LF } from "../line/line_bytes.ts";
+import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { ScanMemory } from "./scan_memory.ts";
 import { ScanTurn } from "./scan_turn.ts";
 import { type LogFile, type LogSnapshot, readLines } from "./snapshot.ts";
@@ -185,6 +185,7 @@ export class EventScan {
    * lines are moved together, and the first run stays in place.
    */
   #takeEvents(chunk: Buffer): Buffer | null {
+    const view = viewFor(chunk);
     let keptStart = 0;
     let keptEnd = 0;
     let runStart = 0;
@@ -197,7 +198,7 @@ export class EventScan {
     let lineStart = 0;
     while (lineStart < chunk.length && !this.#limitReached) {
       const isHeader = isHeaderLine(chunk, lineStart);
-      const lineEnd = isHeader ? chunk.indexOf(LF, lineStart) + 1 : eventLineEnd(chunk, lineStart);
+      const lineEnd = isHeader ? chunk.indexOf(LF, lineStart) + 1 : eventLineEnd(view, lineStart);
       if (!isHeader && this.#wants(chunk, lineStart) && this.#spend(lineEnd - lineStart)) {
         lastLineBytes = lineEnd - lineStart;
         chunk[lineEnd - 1] = COMMA;

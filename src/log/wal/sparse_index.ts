@@ -10,7 +10,7 @@ import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { KeyFilter } from "../line/key_filter.ts";
-import { eventLineEnd, lastLineStart, LF } from "../line/line_bytes.ts";
+import { eventLineEnd, lastLineStart, LF, viewFor } from "../line/line_bytes.ts";
 import { lineEventId, lineRecordKey } from "../line/stored_line.ts";
 
 /** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
@@ -123,7 +123,8 @@ function newEntry(eventId: string, start: number): IndexEntry {
 
 /** Adds the keys in complete event lines to a filter. */
 function addKeys(filter: KeyFilter, lines: Buffer): void {
-  for (let start = 0; start < lines.length; start = eventLineEnd(lines, start)) {
+  const view = viewFor(lines);
+  for (let start = 0; start < lines.length; start = eventLineEnd(view, start)) {
     const key = recordKeyHash(lineRecordKey(lines, start));
     filter.add(upperWord(key), key);
   }
