@@ -192,12 +192,17 @@ const LOG_BUGS: Bugs = {
       "    this.#files.replaceOldest(segments);\n",
       "    this.#files.unsealed = this.#files.unsealed.slice(1);\n" +
       '    await this.#storage.list(".");\n' +
-      "    this.#files.unsealed = [file, ...this.#files.unsealed];\n" +
+      "    this.#files.unsealed = [seal.file, ...this.#files.unsealed];\n" +
       "    this.#files.replaceOldest(segments);\n",
     ],
     "a failed seal leaves its partial segment": [
       BACKGROUND_SEALING,
-      "    await removeIfThere(this.#storage, SEGMENT_TEMPORARY_FILE);\n",
+      "    await removeIfThere(this.#storage, into);\n",
+    ],
+    "a failed seal keeps the segment that was begun of the next file": [
+      BACKGROUND_SEALING,
+      "      await this.#dropBegun();\n      throw error;",
+      "      throw error;",
     ],
   },
   "log/segment/sealed_history.ts": {

@@ -77,7 +77,11 @@ const STRAY_PATHS = [
   "data/log/segments/stray.parquet",
   "data/log/pending/stray",
 ];
-const TEMPORARY_PATHS = ["data/log/manifest.json.tmp", "data/log/segments/new.parquet.tmp"];
+const TEMPORARY_PATHS = [
+  "data/log/manifest.json.tmp",
+  "data/log/segments/new.parquet.tmp",
+  "data/log/segments/next.parquet.tmp",
+];
 
 let folder: string;
 let whole: WholeDeployment;

@@ -8,7 +8,11 @@
  *    old manifest, as in 1, or the new one, as in 3.
  * 3. Switch readers to the segments, in one turn of the event loop, and remove the file. After a
  *    crash, the next start removes it, since segments in the manifest contain its events.
+ *
+ * While sealing is behind, the first segment of the next file is made at the same time, which is
+ * step 1 for that file; it is renamed only when its turn has come.
  */
+import { assert } from "../../assert.ts";
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import { BACKLOG_WAIT_BYTES } from "../../limits.ts";
@@ -22,7 +26,7 @@ import type { MergePlan } from "../segment/sealed_history.ts";
 import {
   MANIFEST_TEMPORARY_FILE,
   PENDING_FOLDER,
-  SEGMENT_TEMPORARY_FILE,
+  SEGMENT_TEMPORARY_FILES,
   segmentPath,
   SEGMENTS_FOLDER,
 } from "../storage/file_names.ts";
@@ -33,12 +37,13 @@ import { BackgroundJobs, type Job, type Pause } from "./background_jobs.ts";
 import { mergeNext } from "./index_merging.ts";
 import type { LogFiles } from "./log_files.ts";
 import {
+  type MadeSegment,
   type MakerSettings,
   type MakeSegment,
   makeSegment,
   type SegmentTask,
 } from "./segment_maker.ts";
-import { SharedBacklog } from "./throttle.ts";
+import { SharedBacklog, UNTHROTTLED_BACKLOG } from "./throttle.ts";
 
 /** Rotated tails from which on new batches wait, since each stays open until sealed. */
 export const PENDING_FILES_MAX: number = 32;
@@ -72,6 +77,15 @@ export interface SealerOptions {
   sealing?: SealingOptions;
 }
 
+/** The seal of a pending file. */
+interface Seal {
+  file: CommitFile;
+  /** The temporary name of its segments. */
+  into: string;
+  /** Its first segment, if that was begun before it was the turn of the file. */
+  first: Promise<MadeSegment> | null;
+}
+
 export class Sealer {
   readonly #storage: OwnedStorage;
   readonly #files: LogFiles;
@@ -81,6 +95,8 @@ export class Sealer {
   #manifest: Manifest;
   /** The backlog, as the thread that makes a segment sees it; 1 while nothing is appended. */
   readonly #urgency = new SharedBacklog();
+  /** The seal of the second pending file, if it was begun. */
+  #begun: Seal | null = null;
   #nextSeal = Promise.withResolvers<void>();
   /** The last event when the last segment was begun. */
   #lastAppended: string | null | undefined;
@@ -146,7 +162,7 @@ export class Sealer {
   ): Promise<void> {
     const make = (task: SegmentTask) => makeSegment(this.#storage, task, settings);
     for (const file of this.#files.pending) {
-      for (const entry of await this.#seal(file, make)) onSegment(entry);
+      for (const entry of await this.#seal(firstSeal(file), make)) onSegment(entry);
       await this.#remove(file);
     }
   }
@@ -156,14 +172,19 @@ export class Sealer {
     const closed = Promise.all([this.#seals.close(), this.#merges.close()]);
     await this.#options.sealing?.maker.close();
     await closed;
+    await this.#dropBegun();
   }
 
   #sealJob(): Job | null {
     const [file] = this.#files.pending;
     const { report, sealing } = this.#options;
     if (sealing === undefined || file === undefined) return null;
+    const { makeSegment } = sealing.maker;
     const run = async () => {
-      await this.#seal(file, sealing.maker.makeSegment);
+      const seal = this.#begun ?? firstSeal(file);
+      assert(seal.file === file, "files must be sealed in order");
+      this.#begun = await this.#beginNext(seal, makeSegment);
+      await this.#seal(seal, makeSegment);
       await this.#remove(file).catch(({ message }: Error) => {
         report(`${file.path}: sealed, but not removed until restart: ${message}`);
       });
@@ -181,20 +202,52 @@ export class Sealer {
     return { failure: `${path}: not merged`, run };
   }
 
-  /** Seals the oldest pending file and switches its readers to the segments. */
-  async #seal(file: CommitFile, make: MakeSegment): Promise<readonly SegmentEntry[]> {
+  /** Begins the seal of the second pending file if sealing is behind. */
+  async #beginNext({ file, into: used }: Seal, make: MakeSegment): Promise<Seal | null> {
+    this.#begun = null;
+    const [, next] = this.#files.pending;
+    if (next === undefined || this.backlog < UNTHROTTLED_BACKLOG) return null;
+    const into = SEGMENT_TEMPORARY_FILES.find((path) => path !== used)!;
+    const seal: Seal = { file: next, into, first: null };
+    try {
+      await this.#prepare(into);
+    } catch {
+      return null; // Thrown again when it is the turn of the file.
+    }
+    seal.first = make(this.#task(seal, 0, file.head!));
+    // A failure is thrown when it is the turn of the file.
+    seal.first.catch(() => {});
+    return seal;
+  }
+
+  /** Removes what `#beginNext()` has begun. */
+  async #dropBegun(): Promise<void> {
+    const begun = this.#begun;
+    this.#begun = null;
+    if (begun === null) return;
+    await begun.first?.catch(() => {});
+    await removeIfThere(this.#storage, begun.into).catch(() => {});
+  }
+
+  /** Frees a temporary name for a thread, which writes the segment on its own. */
+  async #prepare(into: string): Promise<void> {
     // If an earlier attempt could not remove its files, the reason is reported, not an EEXIST.
-    await this.#removeUnfinished();
+    await this.#removeUnfinished(into);
+    await this.#storage.assertOwned();
+  }
+
+  /** Seals the oldest pending file and switches its readers to the segments. */
+  async #seal(seal: Seal, make: MakeSegment): Promise<readonly SegmentEntry[]> {
     let segments;
     try {
-      // A thread writes the segment on its own.
-      await this.#storage.assertOwned();
-      segments = await this.#makeSegments(file, make);
+      if (seal.first === null) await this.#prepare(seal.into);
+      segments = await this.#makeSegments(seal, make);
       const manifest = withSegments(this.#manifest, segments);
       await writeManifest(this.#storage, manifest);
       this.#manifest = manifest;
     } catch (error) {
-      await this.#removeUnfinished().catch(() => {});
+      await this.#removeUnfinished(seal.into).catch(() => {});
+      await this.#dropBegun();
       throw error;
     }
     this.#files.replaceOldest(segments);
@@ -204,26 +257,28 @@ export class Sealer {
   }
 
   /** A failure may leave segments that are not in the manifest; the next attempt replaces them. */
-  async #makeSegments(file: CommitFile, make: MakeSegment): Promise<SegmentEntry[]> {
+  async #makeSegments(seal: Seal, make: MakeSegment): Promise<SegmentEntry[]> {
     const segments: SegmentEntry[] = [];
     const last = () => segments.at(-1) ?? this.#manifest.segments.at(-1);
     let startBytes = 0;
-    while (last()?.last_event_id !== file.lastEventId) {
+    while (last()?.last_event_id !== seal.file.lastEventId) {
       this.#setUrgency();
-      const { facts, endBytes } = await make({
-        path: file.path,
-        startBytes,
-        endBytes: file.endBytes,
-        previousHead: last()?.head ?? GENESIS_HEAD_HEX,
-        backlog: this.#urgency.buffer,
-      });
+      const previousHead = last()?.head ?? GENESIS_HEAD_HEX;
+      const begun = startBytes === 0 ? seal.first : null;
+      const { facts, endBytes } = await (begun ?? make(this.#task(seal, startBytes, previousHead)));
+      assert(facts.previous_head === previousHead, "a segment must continue the chain");
       const path = segmentPath(facts);
-      await this.#storage.rename(SEGMENT_TEMPORARY_FILE, path);
+      await this.#storage.rename(seal.into, path);
       segments.push({ ...facts, path, sealed_at: formatTimestamp(this.#options.clockMs()) });
       startBytes = endBytes;
     }
     await this.#storage.syncFolder(SEGMENTS_FOLDER);
     return segments;
+  }
+
+  #task({ file, into }: Seal, startBytes: number, previousHead: string): SegmentTask {
+    const { path, endBytes } = file;
+    return { path, startBytes, endBytes, previousHead, into, backlog: this.#urgency.buffer };
   }
 
   /** Sealing is unthrottled while nothing is appended, so that a backlog goes soon. */
@@ -234,8 +289,8 @@ export class Sealer {
   }
 
   /** Removes the temporary files from a failed seal, since the next seal needs their names. */
-  async #removeUnfinished(): Promise<void> {
-    await removeIfThere(this.#storage, SEGMENT_TEMPORARY_FILE);
+  async #removeUnfinished(into: string): Promise<void> {
+    await removeIfThere(this.#storage, into);
     await removeIfThere(this.#storage, MANIFEST_TEMPORARY_FILE);
   }
 
@@ -245,4 +300,8 @@ export class Sealer {
     await this.#storage.remove(path);
     await this.#storage.syncFolder(PENDING_FOLDER);
   }
+}
+
+function firstSeal(file: CommitFile): Seal {
+  return { file, into: SEGMENT_TEMPORARY_FILES[0], first: null };
 }

@@ -14,7 +14,6 @@ import {
   writeSegment,
   type WrittenSegment,
 } from "../segment/segment_writer.ts";
-import { SEGMENT_TEMPORARY_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
 import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
 import { sumOf } from "../../sum.ts";
@@ -29,6 +28,8 @@ export interface SegmentTask {
   endBytes: number;
   /** Chain head before the first event, 64 lowercase hex digits. */
   previousHead: string;
+  /** The temporary name of the segment, which must be free. */
+  into: string;
   /** The buffer of a `SharedBacklog`, which determines the throttle. */
   backlog: SharedArrayBuffer;
 }
@@ -40,7 +41,7 @@ export interface MadeSegment {
 }
 
 /**
- * Builds the next segment under the temporary name, which must be free. Calls must not overlap.
+ * Builds the next segment under its temporary name.
  * @throws {CorruptLogError} if the pending file is damaged.
  * @throws {Error} on an I/O error; a partial file may remain.
  */
@@ -60,7 +61,7 @@ export async function makeSegment(
   task: SegmentTask,
   { bounds, onEvents, throttle }: MakerSettings = {},
 ): Promise<MadeSegment> {
-  const { path, startBytes, endBytes, previousHead } = task;
+  const { path, startBytes, endBytes, previousHead, into } = task;
   const pending = await storage.open(path, "read");
   let taken = startBytes;
   const commits = async function* (): AsyncGenerator<WholeCommit, void> {
@@ -72,9 +73,9 @@ export async function makeSegment(
   };
   try {
     const options = { previousHead, bounds, throttle };
-    const written = await writeSegment(storage, SEGMENT_TEMPORARY_FILE, commits(), options);
+    const written = await writeSegment(storage, into, commits(), options);
     assert(written !== null, "a segment must have events");
-    await readBack(storage, SEGMENT_TEMPORARY_FILE, written, throttle);
+    await readBack(storage, into, written, throttle);
     return { facts: written.facts, endBytes: taken };
   } finally {
     await pending.close();

@@ -7,7 +7,7 @@
  * The thread is unthrottled at this backlog and above. Below it, its duty cycle grows with the
  * backlog, so that sealing keeps pace with steady ingest and catches up before batches wait for it.
  */
-const BACKLOG_MAX = 1 / 2;
+export const UNTHROTTLED_BACKLOG: number = 1 / 2;
 
 /** The thread's duty cycle when the backlog is small. */
 const WORK_SHARE_MIN = 1 / 8;
@@ -46,7 +46,7 @@ export function startThrottle(backlog: Readonly<{ value: number }>): () => void 
   let sinceMs = performance.now();
   return () => {
     const workedMs = performance.now() - sinceMs;
-    const workShare = Math.min(Math.max(backlog.value / BACKLOG_MAX, WORK_SHARE_MIN), 1);
+    const workShare = Math.min(Math.max(backlog.value / UNTHROTTLED_BACKLOG, WORK_SHARE_MIN), 1);
     Atomics.wait(never, 0, 0, Math.min(workedMs * (1 / workShare - 1), SLEEP_MS_MAX));
     sinceMs = performance.now();
   };

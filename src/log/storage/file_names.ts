@@ -42,8 +42,11 @@ export function segmentPath(
   return `${SEGMENTS_FOLDER}/${first_event_id}_${last_event_id}_${sha256}.parquet`;
 }
 
-/** A segment being written; ignored until it is renamed. */
-export const SEGMENT_TEMPORARY_FILE = `${SEGMENTS_FOLDER}/new.parquet.tmp`;
+/** Segments being written of two pending files at most; ignored until they are renamed. */
+export const SEGMENT_TEMPORARY_FILES = [
+  `${SEGMENTS_FOLDER}/new.parquet.tmp`,
+  `${SEGMENTS_FOLDER}/next.parquet.tmp`,
+] as const;
 
 /** Returns the path for the index of a run. @param coverage identifies its segments. */
 export function indexPath(

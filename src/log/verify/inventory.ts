@@ -13,7 +13,7 @@ import {
   parsePendingPath,
   parseSegmentPath,
   PENDING_FOLDER,
-  SEGMENT_TEMPORARY_FILE,
+  SEGMENT_TEMPORARY_FILES,
   SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
@@ -176,6 +176,7 @@ function inventoryOf(listing: Listing, opened: readonly ListedFile[]): Inventory
 /** Leftovers from interrupted writers. The next one keeps segments that no pending file covers. */
 function leftoversOf(listing: Listing): Pick<Inventory, "orphans" | "runs"> {
   const listed = new Set(listing.manifest?.segments.map(({ path }) => path));
+  const temporary = new Set<string>(SEGMENT_TEMPORARY_FILES);
   const unused = new Set(listing.indexes);
   const runs = chooseRuns(listing.manifest?.segments ?? [], unused);
   for (const { path } of runs) unused.delete(path);
@@ -183,7 +184,7 @@ function leftoversOf(listing: Listing): Pick<Inventory, "orphans" | "runs"> {
     ...listing.root.filter((n) => n === MANIFEST_TEMPORARY_FILE || n === TAIL_TEMPORARY_FILE),
     ...listing.pending.filter((path) => parsePendingPath(path) && !isUncovered(path, listing)),
     ...listing.segments.filter((path) =>
-      path === SEGMENT_TEMPORARY_FILE || parseSegmentPath(path) && !listed.has(path)
+      temporary.has(path) || parseSegmentPath(path) && !listed.has(path)
     ),
     ...unused,
   ];

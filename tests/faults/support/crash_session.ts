@@ -3,7 +3,7 @@
  * the same operations.
  */
 import assert from "node:assert/strict";
-import { SEGMENT_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
+import { SEGMENT_TEMPORARY_FILES } from "../../../src/log/storage/file_names.ts";
 import type { Mutation } from "../../support/submitted.ts";
 import { KnownHistory } from "../../support/known_history.ts";
 import { randomItem, seededRandom } from "../../../tools/support/random.ts";
@@ -83,7 +83,7 @@ export class CrashSession extends LogRun {
       case "rotate":
         if (this.service !== null) await this.end("closed");
         this.machine.arm(({ kind, path }) =>
-          kind === "open" && path === SEGMENT_TEMPORARY_FILE
+          kind === "open" && path === SEGMENT_TEMPORARY_FILES[0]
             ? { name: "EIO", fault: { errno: "EIO" } }
             : null
         );

@@ -12,9 +12,10 @@ import {
 } from "../../../src/log/storage/file_names.ts";
 import { StorageFullError } from "../../../src/log/storage/errors.ts";
 import { treeHash } from "../../faults/support/crash_points.ts";
+import { Gate } from "../../support/gate.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { sealAll } from "../../support/sealing.ts";
-import { SealingSteps, untilQuiet } from "../../support/sealing_steps.ts";
+import { rotateOnly, sealAll } from "../../support/sealing.ts";
+import { SealingSteps, type SealingStepsOptions, untilQuiet } from "../../support/sealing_steps.ts";
 import { ALL_DONE, CRASHES, NAMES_ONLY, SYNCED_ONLY } from "../../support/simulated_crash.ts";
 import {
   changesDisk,
@@ -37,6 +38,23 @@ async function startTree(): Promise<Tree> {
   return storage.tree();
 }
 
+/** A log with a segment and two rotated tails, both of which are sealed while sealing is behind. */
+async function behindTree(): Promise<Tree> {
+  const storage = new SimulatedDisk(await logTree([["a"]]));
+  await sealAll(storage);
+  for (const batchId of ["b", "c"]) {
+    await appendTo(storage, batchId);
+    await rotateOnly(storage);
+  }
+  return storage.tree();
+}
+
+/** The log at the start, its limits, and the least number of steps that change the disk. */
+const SCENES: Record<string, [() => Promise<Tree>, SealingStepsOptions, number]> = {
+  "sealing": [startTree, { bounds: BOUNDS }, 45],
+  "sealing two files at once": [behindTree, { bounds: BOUNDS, backlogWaitBytes: 1 }, 45],
+};
+
 const BEFORE = ["a", "b", "c"];
 /** The first append rotates the tail. The last one does too, once the first file is sealed. */
 const APPENDED = ["d", "e", "f"];
@@ -45,13 +63,20 @@ const APPENDED = ["d", "e", "f"];
 type FaultAt = (place: number, operation: Operation) => Fault | null;
 
 /** Appends while the log seals, and injects faults. */
-async function run(tree: Tree, faultAt: FaultAt) {
+async function run(
+  tree: Tree,
+  faultAt: FaultAt,
+  options: SealingStepsOptions = { bounds: BOUNDS },
+) {
   const storage = new SimulatedDisk(tree);
-  const steps = new SealingSteps({ bounds: BOUNDS });
+  const steps = new SealingSteps(options);
+  const begun = new Gate();
+  steps.beforeMake = () => begun.opened;
   const { log, reports } = await openTestLog(storage, steps.on());
   const start = storage.operations.length;
   let place = 0;
   storage.hook = (operation) => faultAt(place++, operation);
+  begun.open();
   const acknowledged = [...BEFORE];
   const refusals: unknown[] = [];
   const append = async (batchId: string) => {
@@ -84,43 +109,49 @@ function assertHeld(batchIds: string[], acknowledged: string[], label: string): 
 }
 
 /** The operations in a run without faults. */
-async function operationsOf(tree: Tree): Promise<readonly Operation[]> {
-  const { storage, log, start, acknowledged } = await run(tree, () => null);
+async function operationsOf(
+  tree: Tree,
+  options: SealingStepsOptions,
+): Promise<readonly Operation[]> {
+  const { storage, log, start, acknowledged } = await run(tree, () => null, options);
   assert.deepEqual(acknowledged, [...BEFORE, ...APPENDED]);
   const operations = storage.operations.slice(start);
   await log.close();
   return operations;
 }
 
-test("a crash at any step of sealing during commits loses nothing", async () => {
-  const tree = await startTree();
-  const operations = await operationsOf(tree);
-  const places = operations.flatMap((operation, n) => changesDisk(operation) ? [n] : []);
-  assert.ok(places.length > 45, `${places.length} steps`);
-  // Many steps leave the same files.
-  const checked = new Set<string>();
-  for (const place of places) {
-    const { storage, acknowledged } = await run(
-      tree,
-      (at) => at >= place ? { errno: "EIO" } : null,
-    );
-    storage.hook = null;
-    for (const [name, crash] of Object.entries(CRASHES)) {
-      const label = `stopped before operation ${place}, ${name}`;
-      const left = storage.crash(crash);
-      const state = `${treeHash(left.tree())} ${acknowledged}`;
-      if (checked.has(state)) continue;
-      checked.add(state);
-      const batchIds = await heldBy(left);
-      assertHeld(batchIds, acknowledged, label);
-      assert.deepEqual(await heldBy(left.crash()), batchIds, `${label}: made durable`);
-      await sealAll(left);
-      assert.deepEqual(await heldBy(left), batchIds, `${label}: sealed again`);
-      const { report } = await verifyStorage(left, { chain: false });
-      assert.ok(report.ok && report.orphans.length === 0, `${label}: ${JSON.stringify(report)}`);
+for (const [scene, [treeOf, options, placesMin]] of Object.entries(SCENES)) {
+  test(`a crash at any step of ${scene} during commits loses nothing`, async () => {
+    const tree = await treeOf();
+    const operations = await operationsOf(tree, options);
+    const places = operations.flatMap((operation, n) => changesDisk(operation) ? [n] : []);
+    assert.ok(places.length > placesMin, `${places.length} steps`);
+    // Many steps leave the same files.
+    const checked = new Set<string>();
+    for (const place of places) {
+      const { storage, acknowledged } = await run(
+        tree,
+        (at) => at >= place ? { errno: "EIO" } : null,
+        options,
+      );
+      storage.hook = null;
+      for (const [name, crash] of Object.entries(CRASHES)) {
+        const label = `stopped before operation ${place}, ${name}`;
+        const left = storage.crash(crash);
+        const state = `${treeHash(left.tree())} ${acknowledged}`;
+        if (checked.has(state)) continue;
+        checked.add(state);
+        const batchIds = await heldBy(left);
+        assertHeld(batchIds, acknowledged, label);
+        assert.deepEqual(await heldBy(left.crash()), batchIds, `${label}: made durable`);
+        await sealAll(left);
+        assert.deepEqual(await heldBy(left), batchIds, `${label}: sealed again`);
+        const { report } = await verifyStorage(left, { chain: false });
+        assert.ok(report.ok && report.orphans.length === 0, `${label}: ${JSON.stringify(report)}`);
+      }
     }
-  }
-});
+  });
+}
 
 /**
  * Whether a failure of an operation may fail a commit or stop the writer, not only delay sealing.
@@ -137,16 +168,21 @@ function stopsWriter({ path, kind }: Pick<Operation, "path" | "kind">): boolean 
   return kind === "syncFolder" || kind === "rename" && path === TAIL_TEMPORARY_FILE;
 }
 
-for (const errno of ["EIO", "ENOSPC"]) {
-  test(`an operation that fails with ${errno} during sealing does not stop readers`, async () => {
-    const tree = await startTree();
-    const operations = await operationsOf(tree);
+const FAILURES = Object.entries(SCENES).flatMap(([scene, settings]) =>
+  ["EIO", "ENOSPC"].map((errno) => [scene, errno, ...settings] as const)
+);
+
+for (const [scene, errno, treeOf, options] of FAILURES) {
+  test(`an operation that fails with ${errno} during ${scene} does not stop readers`, async () => {
+    const tree = await treeOf();
+    const operations = await operationsOf(tree, options);
     for (const [place, operation] of operations.entries()) {
       if (errno === "ENOSPC" && !changesDisk(operation)) continue;
       const label = `operation ${place}, ${operation.kind} ${operation.path}`;
       const { storage, steps, log, append, acknowledged, refusals, reports } = await run(
         tree,
         (at) => at === place ? { errno } : null,
+        options,
       );
       storage.hook = null;
       if (!mayRefuse(operation, operations[place - 1])) assert.deepEqual(refusals, [], label);

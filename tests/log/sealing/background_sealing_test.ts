@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import type { CommittedEvent } from "../../../src/event/verify_event.ts";
 import {
   MANIFEST_FILE,
   PENDING_FOLDER,
-  SEGMENT_TEMPORARY_FILE,
+  SEGMENT_TEMPORARY_FILES,
   SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
@@ -81,7 +82,7 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
   await idle;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: pending });
   assert.ok(!log.sealer.isBehind);
-  assert.deepEqual(new Set(steps.backlogs.slice(2)), new Set([1]), "nothing is appended");
+  assert.deepEqual(new Set(steps.backlogs.slice(4)), new Set([1]), "nothing is appended");
   const idleAgain = steps.nextIdle(storage);
   await append(log, "next");
   await idleAgain;
@@ -92,6 +93,72 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
   assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), [...batchIds, "next"]);
   await log.close();
 });
+
+/** Appends `files` batches, each to its own file, while nothing is sealed, then lets it be sealed. */
+async function sealedTogether(files: number, options: SealingStepsOptions) {
+  const opening = await opened(undefined, options);
+  const { log, steps } = opening;
+  const begun = new Gate();
+  let active = 0;
+  const found = { ...opening, begun, activeMax: 0 };
+  steps.beforeMake = async () => {
+    active += 1;
+    await begun.opened;
+    await setImmediate();
+    found.activeMax = Math.max(found.activeMax, active);
+    active -= 1;
+  };
+  for (let n = 0; n <= files; n++) await append(log, `${n}`);
+  return found;
+}
+
+const AT_ONCE: [when: string, options: SealingStepsOptions, activeMax: number][] = [
+  ["far behind", { backlogWaitBytes: 1 }, 2],
+  ["a little behind", {}, 1],
+];
+
+for (const [when, options, activeMax] of AT_ONCE) {
+  test(`sealing that is ${when} seals ${activeMax} of its files at once`, async () => {
+    const run = await sealedTogether(6, options);
+    const { log, storage, steps, begun, reports } = run;
+    const idle = steps.nextIdle(storage);
+    begun.open();
+    await idle;
+    assert.equal(run.activeMax, activeMax);
+    assert.deepEqual(filesOf(storage), { pending: 0, segments: 6 });
+    const batchIds = ["0", "1", "2", "3", "4", "5", "6"];
+    assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), batchIds);
+    assert.deepEqual(reports, []);
+    await log.close();
+    assert.equal(storage.openFiles, 0);
+  });
+}
+
+for (const [name, failing, segments] of [["first", 0, 1], ["second", 1, 2]] as const) {
+  test(`if the ${name} of two seals fails, no partial segment is left, and a retry seals both`, async () => {
+    const { log, storage, steps, begun, reports } = await sealedTogether(3, {
+      backlogWaitBytes: 1,
+    });
+    storage.hook = ({ kind, path }) => {
+      const isSecond = storage.tree().has(SEGMENT_TEMPORARY_FILES[1]);
+      const isFailing = kind === "write" && path === SEGMENT_TEMPORARY_FILES[failing];
+      return isSecond && isFailing ? { errno: "ENOSPC" } : null;
+    };
+    const paused = steps.nextPause();
+    begun.open();
+    await paused;
+    assert.equal(reports.length, 1);
+    // The first of the three files was sealed alone, since there was no other one yet.
+    assert.deepEqual(filesOf(storage), { pending: 3 - segments, segments });
+    storage.hook = null;
+    const idle = steps.nextIdle(storage);
+    steps.resume();
+    await idle;
+    assert.deepEqual(filesOf(storage), { pending: 0, segments: 3 });
+    assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), ["0", "1", "2", "3"]);
+    await log.close();
+  });
+}
 
 test("reads switch from a pending file to all of its segments atomically", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"], ["c"]]));
@@ -151,7 +218,7 @@ type Fail = (storage: SimulatedDisk) => Promise<void> | void;
 
 function failTemporaryFile(storage: SimulatedDisk): void {
   storage.hook = ({ kind, path }) =>
-    kind === "write" && path === SEGMENT_TEMPORARY_FILE ? { errno: "ENOSPC" } : null;
+    kind === "write" && path === SEGMENT_TEMPORARY_FILES[0] ? { errno: "ENOSPC" } : null;
 }
 
 async function damagePending(storage: SimulatedDisk): Promise<void> {
@@ -192,7 +259,7 @@ test("a seal that cannot remove its partial segment reports why, also when it is
   const { log, storage, steps, reports } = await opened();
   await append(log, "a");
   storage.hook = ({ kind, path }) => {
-    if (path !== SEGMENT_TEMPORARY_FILE) return null;
+    if (path !== SEGMENT_TEMPORARY_FILES[0]) return null;
     return kind === "write" || kind === "remove" ? { errno: "EROFS" } : null;
   };
   const paused = steps.nextPause();

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
   MANIFEST_FILE,
-  SEGMENT_TEMPORARY_FILE,
+  SEGMENT_TEMPORARY_FILES,
   TAIL_FILE,
 } from "../../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
@@ -145,7 +145,7 @@ test("seal() has sealed everything if it is stopped after its last file", async 
 test("seal() that cannot remove its partial segment rejects with the first cause", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   storage.hook = ({ kind, path }) => {
-    if (path !== SEGMENT_TEMPORARY_FILE) return null;
+    if (path !== SEGMENT_TEMPORARY_FILES[0]) return null;
     if (kind === "write") return { errno: "ENOSPC" };
     return kind === "remove" && storage.tree().has(path) ? { errno: "EACCES" } : null;
   };

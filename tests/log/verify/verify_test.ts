@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import {
   MANIFEST_TEMPORARY_FILE,
-  SEGMENT_TEMPORARY_FILE,
+  SEGMENT_TEMPORARY_FILES,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "../../../src/log/storage/file_names.ts";
@@ -101,13 +101,14 @@ const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
     "sealing interrupted after its manifest",
     withFiles(SEALED_LOG, {
       [PENDING]: PENDING_LOG.get(PENDING)!,
-      [SEGMENT_TEMPORARY_FILE]: "PAR1",
+      [SEGMENT_TEMPORARY_FILES[0]]: "PAR1",
+      [SEGMENT_TEMPORARY_FILES[1]]: "PAR1",
       [MANIFEST_TEMPORARY_FILE]: "{",
     }),
     {
       segments_checked: 1,
       events_checked: 10,
-      orphans: [MANIFEST_TEMPORARY_FILE, PENDING, SEGMENT_TEMPORARY_FILE],
+      orphans: [MANIFEST_TEMPORARY_FILE, PENDING, ...SEGMENT_TEMPORARY_FILES],
     },
   ],
   [
