@@ -18,8 +18,8 @@ export type SealRequest = { task: SegmentTask } | { plan: MergePlan };
 export type IndexDamage = string | null;
 
 /**
- * Returns a maker for the log in `logDir`. Large merges have their own thread, beside sealing, which
- * has a second one for the next file while it is behind.
+ * Returns a maker for the log in `logDir`. Large merges have their own thread, beside sealing.
+ * Sealing has a second one for the next file while it is behind.
  */
 export function sealThreads(logDir: string): Required<Maker> {
   const module = new URL("./seal_worker.ts", import.meta.url);

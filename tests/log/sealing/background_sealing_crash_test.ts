@@ -173,7 +173,7 @@ const FAILURES = Object.entries(SCENES).flatMap(([scene, settings]) =>
 );
 
 for (const [scene, errno, treeOf, options] of FAILURES) {
-  test(`an operation that fails with ${errno} during ${scene} does not stop readers`, async () => {
+  test(`an operation that fails with ${errno} in ${scene} does not stop readers`, async () => {
     const tree = await treeOf();
     const operations = await operationsOf(tree, options);
     for (const [place, operation] of operations.entries()) {

@@ -94,7 +94,7 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
   await log.close();
 });
 
-/** Appends `files` batches, each to its own file, while nothing is sealed, then lets it be sealed. */
+/** Appends batches, each to its own file, which are sealed once `begun` is opened. */
 async function sealedTogether(files: number, options: SealingStepsOptions) {
   const opening = await opened(undefined, options);
   const { log, steps } = opening;
@@ -135,7 +135,7 @@ for (const [when, options, activeMax] of AT_ONCE) {
 }
 
 for (const [name, failing, segments] of [["first", 0, 1], ["second", 1, 2]] as const) {
-  test(`if the ${name} of two seals fails, no partial segment is left, and a retry seals both`, async () => {
+  test(`the ${name} of two seals at once that fails is retried, and leaves nothing`, async () => {
     const { log, storage, steps, begun, reports } = await sealedTogether(3, {
       backlogWaitBytes: 1,
     });
