@@ -179,12 +179,12 @@ export function eventLineEnd(lines: DataView, start: number): number {
     const zeros = (first - LOWEST_BITS | 0) & ~first | (second - LOWEST_BITS | 0) & ~second;
     if ((zeros & HIGHEST_BITS) !== 0) break;
   }
-  if (at > wordsEnd) {
+  if (at - start > WORD_SEARCH_BYTES_MAX) {
     const bytes = new Uint8Array(lines.buffer, lines.byteOffset, lines.byteLength);
     return indexOf.call(bytes, LF, at) + 1 || lines.byteLength;
   }
-  while (lines.getUint8(at) !== LF) at += 1;
-  return at + 1;
+  while (at < lines.byteLength && lines.getUint8(at) !== LF) at += 1;
+  return Math.min(at + 1, lines.byteLength);
 }
 
 /** Returns the start of the line that ends at `end`, after its LF. */
