@@ -10,7 +10,7 @@
 import { setImmediate, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** How many turns of short work yield by a timer once. */
+/** One of this many turns of short work yields by a timer. */
 const TIMER_TURNS = 8;
 
 /** Lets sockets be served after milliseconds of work. */

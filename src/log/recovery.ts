@@ -10,18 +10,16 @@ import type { BatchEntry } from "./wal/commit_frame.ts";
 import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
 import type { OwnedStorage } from "./storage/owned_storage.ts";
 import {
-  INDEX_TEMPORARY_FILE,
   LOCK_FILE,
   MANIFEST_FILE,
-  MANIFEST_TEMPORARY_FILE,
   parsePendingPath,
   parseSegmentPath,
   PENDING_FOLDER,
   pendingPath,
-  SEGMENT_TEMPORARY_FILES,
   SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
+  TEMPORARY_FILES,
 } from "./storage/file_names.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, writeManifest } from "./segment/manifest.ts";
@@ -38,13 +36,6 @@ import {
   type ListedFile,
   takeInventory,
 } from "./verify/inventory.ts";
-
-const TEMPORARY_FILES = [
-  MANIFEST_TEMPORARY_FILE,
-  TAIL_TEMPORARY_FILE,
-  ...SEGMENT_TEMPORARY_FILES,
-  INDEX_TEMPORARY_FILE,
-];
 
 export interface RecoveredLog {
   manifest: Manifest;

@@ -204,7 +204,6 @@ export class Sealer {
 
   /** Begins the seal of the second pending file if sealing is behind. */
   async #beginNext({ file, into: used }: Seal, make: MakeSegment): Promise<Seal | null> {
-    this.#begun = null;
     const [, next] = this.#files.pending;
     if (next === undefined || this.backlog < UNTHROTTLED_BACKLOG) return null;
     const into = SEGMENT_TEMPORARY_FILES.find((path) => path !== used)!;

@@ -59,6 +59,14 @@ export function indexPath(
 /** An index being written; ignored until it is renamed. */
 export const INDEX_TEMPORARY_FILE = `${INDEX_FOLDER}/new.index.tmp`;
 
+/** Everything that is ignored until it is renamed, and removed by the next start. */
+export const TEMPORARY_FILES: readonly string[] = [
+  MANIFEST_TEMPORARY_FILE,
+  TAIL_TEMPORARY_FILE,
+  ...SEGMENT_TEMPORARY_FILES,
+  INDEX_TEMPORARY_FILE,
+];
+
 /** Whether a name in the index folder is one that the service makes. */
 export function isIndexName(name: string): boolean {
   return INDEX_NAME.test(name) || `${INDEX_FOLDER}/${name}` === INDEX_TEMPORARY_FILE;

@@ -9,14 +9,13 @@ import {
   isIndexName,
   isSegmentWithin,
   MANIFEST_FILE,
-  MANIFEST_TEMPORARY_FILE,
   parsePendingPath,
   parseSegmentPath,
   PENDING_FOLDER,
-  SEGMENT_TEMPORARY_FILES,
   SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
+  TEMPORARY_FILES,
 } from "../storage/file_names.ts";
 import { chooseRuns, type Run } from "../index/run_plan.ts";
 import { CorruptLogError, VerifyFailure } from "../storage/errors.ts";
@@ -176,15 +175,14 @@ function inventoryOf(listing: Listing, opened: readonly ListedFile[]): Inventory
 /** Leftovers from interrupted writers. The next one keeps segments that no pending file covers. */
 function leftoversOf(listing: Listing): Pick<Inventory, "orphans" | "runs"> {
   const listed = new Set(listing.manifest?.segments.map(({ path }) => path));
-  const temporary = new Set<string>(SEGMENT_TEMPORARY_FILES);
   const unused = new Set(listing.indexes);
   const runs = chooseRuns(listing.manifest?.segments ?? [], unused);
   for (const { path } of runs) unused.delete(path);
   const orphans = [
-    ...listing.root.filter((n) => n === MANIFEST_TEMPORARY_FILE || n === TAIL_TEMPORARY_FILE),
+    ...listing.root.filter((name) => TEMPORARY_FILES.includes(name)),
     ...listing.pending.filter((path) => parsePendingPath(path) && !isUncovered(path, listing)),
     ...listing.segments.filter((path) =>
-      temporary.has(path) || parseSegmentPath(path) && !listed.has(path)
+      TEMPORARY_FILES.includes(path) || parseSegmentPath(path) && !listed.has(path)
     ),
     ...unused,
   ];

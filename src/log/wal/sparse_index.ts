@@ -10,7 +10,7 @@ import { assert } from "../../assert.ts";
 import { firstIndex } from "../../first_index.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { KeyFilter } from "../line/key_filter.ts";
-import { eventLineEnd, lastLineStart, LF, viewFor } from "../line/line_bytes.ts";
+import { eventLineEnd, LF, viewFor } from "../line/line_bytes.ts";
 import { lineEventId, lineRecordKey } from "../line/stored_line.ts";
 
 /** A block ends with the line that reaches this size. Four blocks of typical lines fit a read. */
@@ -67,8 +67,7 @@ export class SparseIndex {
       const isNext = due < frame.length && start < frame.length;
       const end = isNext ? start : frame.length;
       last.crc = crc32(frame.subarray(indexed, end), last.crc);
-      if (end > linesStart) last.lastEventId = lineEventId(frame, lastLineStart(frame, end));
-      addKeys(last.keys, frame.subarray(Math.max(indexed, linesStart), end));
+      addLines(last, frame.subarray(Math.max(indexed, linesStart), end));
       if (isNext) {
         const entry = newEntry(lineEventId(frame, start), offset + start);
         assert(last.eventId < entry.eventId, "blocks must be in order");
@@ -121,13 +120,16 @@ function newEntry(eventId: string, start: number): IndexEntry {
   return { eventId, lastEventId: "", start, crc: 0, keys };
 }
 
-/** Adds the keys in complete event lines to a filter. */
-function addKeys(filter: KeyFilter, lines: Buffer): void {
+/** Adds complete event lines: their keys, and the last event. */
+function addLines(entry: IndexEntry, lines: Buffer): void {
   const view = viewFor(lines);
+  let lastStart = 0;
   for (let start = 0; start < lines.length; start = eventLineEnd(view, start)) {
     const key = recordKeyHash(lineRecordKey(lines, start));
-    filter.add(upperWord(key), key);
+    entry.keys.add(upperWord(key), key);
+    lastStart = start;
   }
+  if (lines.length > 0) entry.lastEventId = lineEventId(lines, lastStart);
 }
 
 /** Hashes a key as it is spelled in lines. The filters stay in memory, so a weak hash suffices. */
