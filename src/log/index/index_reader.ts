@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { firstIndex } from "../../first_index.ts";
+import { type Maybe, whenKnown } from "../../maybe.ts";
 import { KeyFilter } from "../line/key_filter.ts";
 import type { StreamEntry, StreamSource } from "../read/stream_counts.ts";
 import type { FileRange } from "../storage/storage.ts";
@@ -78,7 +79,7 @@ export class IndexReader implements StreamSource {
   }
 
   /** Returns the sizes and places of the parts. @throws {IndexError} */
-  open(): Promise<OpenIndex> {
+  open(): Maybe<OpenIndex> {
     return this.#file.parsed("index", async () => {
       const range = await this.#locate();
       const sizeBytes = range.end - range.start;
@@ -141,15 +142,24 @@ export class IndexReader implements StreamSource {
   }
 
   /** Returns the ordinals in the entries of a key, in order. @throws {IndexError} */
-  async find(table: TableName, hash: KeyHash): Promise<number[]> {
-    const entries = await this.readEntries(table, hash, hash + 1);
-    const halves = new Uint16Array(entries.buffer, entries.byteOffset, 4 * entries.length);
-    return Array.from(entries, (_, place) => halves[4 * place]!);
+  find(table: TableName, hash: KeyHash): Maybe<number[]> {
+    return whenKnown(this.readEntries(table, hash, hash + 1), (entries) => {
+      const halves = new Uint16Array(entries.buffer, entries.byteOffset, 4 * entries.length);
+      return Array.from(entries, (_, place) => halves[4 * place]!);
+    });
   }
 
   /** Returns the entries whose hashes are in [from, to). @throws {IndexError} */
-  async readEntries(table: TableName, from: KeyHash, to: KeyHash): Promise<BigUint64Array> {
-    const open = await this.open();
+  readEntries(table: TableName, from: KeyHash, to: KeyHash): Maybe<BigUint64Array> {
+    return whenKnown(this.open(), (open) => this.#readEntries(open, table, from, to));
+  }
+
+  #readEntries(
+    open: OpenIndex,
+    table: TableName,
+    from: KeyHash,
+    to: KeyHash,
+  ): Maybe<BigUint64Array> {
     const words = open.directories[table];
     const low = highWord(from);
     // A page that starts with this word may follow one that ends with it.
@@ -160,21 +170,22 @@ export class IndexReader implements StreamSource {
     if (first >= last) return new BigUint64Array();
     const tableStart = table === "identities" ? open.identitiesStart : open.locationsStart;
     const start = tableStart + PAGE_BYTES * first;
-    const pages = await this.#read(open, start, PAGE_BYTES * (last - first));
-    const found: BigUint64Array[] = [];
-    for (let page = first; page < last; page++) {
-      const at = PAGE_BYTES * (page - first);
-      const bytes = pages.subarray(at, at + PAGE_BYTES);
-      if (crc32(bytes.subarray(0, PAGE_CRC_START)) !== bytes.readUInt32LE(PAGE_CRC_START)) {
-        throw this.#damaged("the page", start + at);
+    return whenKnown(this.#read(open, start, PAGE_BYTES * (last - first)), (pages) => {
+      const found: BigUint64Array[] = [];
+      for (let page = first; page < last; page++) {
+        const at = PAGE_BYTES * (page - first);
+        const bytes = pages.subarray(at, at + PAGE_BYTES);
+        if (crc32(bytes.subarray(0, PAGE_CRC_START)) !== bytes.readUInt32LE(PAGE_CRC_START)) {
+          throw this.#damaged("the page", start + at);
+        }
+        const count = Math.min(PAGE_ENTRIES, open[table] - PAGE_ENTRIES * page);
+        const placeOf = (hash: KeyHash) =>
+          firstIndex(count, (place) => bytes.readUIntLE(ENTRY_BYTES * place + 2, 6) >= hash);
+        const entries = new BigUint64Array(bytes.buffer, bytes.byteOffset, count);
+        found.push(entries.subarray(placeOf(from), placeOf(to)));
       }
-      const count = Math.min(PAGE_ENTRIES, open[table] - PAGE_ENTRIES * page);
-      const placeOf = (hash: KeyHash) =>
-        firstIndex(count, (place) => bytes.readUIntLE(ENTRY_BYTES * place + 2, 6) >= hash);
-      const entries = new BigUint64Array(bytes.buffer, bytes.byteOffset, count);
-      found.push(entries.subarray(placeOf(from), placeOf(to)));
-    }
-    return found.length === 1 ? found[0]! : joined(found);
+      return found.length === 1 ? found[0]! : joined(found);
+    });
   }
 
   /** Returns the entry for a stream or source; null if there is none. @throws {IndexError} */
@@ -221,17 +232,18 @@ export class IndexReader implements StreamSource {
     return rows as readonly Row[];
   }
 
-  async #read(within: FileRange, start: number, sizeBytes: number): Promise<Buffer> {
+  #read(within: FileRange, start: number, sizeBytes: number): Maybe<Buffer> {
     if (start < 0) throw new IndexError(`${this.name}: too short for an index`);
     const bytes = Buffer.allocUnsafeSlow(sizeBytes);
-    if (sizeBytes > 0) await this.#readInto(bytes, within, start);
-    return bytes;
+    return sizeBytes === 0 ? bytes : this.#readInto(bytes, within, start);
   }
 
-  async #readInto(bytes: Buffer, within: FileRange, start: number): Promise<void> {
-    const readBytes = await this.#tables.reads.read(this.#file, bytes, within.start + start);
-    if (readBytes === bytes.length) return;
-    throw new IndexError(`${this.name}: the file ends too early`);
+  #readInto(bytes: Buffer, within: FileRange, start: number): Maybe<Buffer> {
+    const reading = this.#tables.reads.read(this.#file, bytes, within.start + start);
+    return whenKnown(reading, (readBytes) => {
+      if (readBytes === bytes.length) return bytes;
+      throw new IndexError(`${this.name}: the file ends too early`);
+    });
   }
 
   #damaged(what: string, start: number): IndexError {

@@ -4,6 +4,7 @@
  */
 import { assert } from "../../assert.ts";
 import { LruCache } from "../../lru_cache.ts";
+import type { Maybe } from "../../maybe.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { isNotFound, type Storage, type StorageFile } from "../storage/storage.ts";
 import { CachedReads } from "../wal/cached_reads.ts";
@@ -25,12 +26,12 @@ export interface ListedFile {
  */
 export interface TableFile extends Pick<StorageFile, "read" | "size"> {
   /** Returns what `parse` returned for this name since the file was opened, if it succeeded. */
-  parsed<Parsed>(name: string, parse: () => Promise<Parsed>): Promise<Parsed>;
+  parsed<Parsed>(name: string, parse: () => Promise<Parsed>): Maybe<Parsed>;
 }
 
 interface OpenFile {
   file: StorageFile;
-  parsed: Map<string, Promise<unknown>>;
+  parsed: Map<string, Maybe<unknown>>;
 }
 
 /** Beyond the limit, the least recently used file is closed. */
@@ -55,20 +56,22 @@ export class TableCache {
   }
 
   file(listed: ListedFile): TableFile {
-    const use = <Result>(call: (open: OpenFile) => Promise<Result>) => {
+    const use = <Result>(call: (open: OpenFile) => Maybe<Result>): Maybe<Result> => {
       assert(!this.#isClosed, "segments must not be read after the log is closed");
-      return this.#track(this.#use(listed, call));
+      const open = this.#files.get(listed.path);
+      const result = open === undefined ? this.#openAnd(listed, call) : call(open);
+      return result instanceof Promise ? this.#track(result) : result;
     };
     return {
       read: (into, position, mode) => use(({ file }) => file.read(into, position, mode)),
-      size: () => use(({ file }) => file.size()),
-      parsed: (name, parse) =>
+      size: async () => await use(({ file }) => file.size()),
+      parsed: <Parsed>(name: string, parse: () => Promise<Parsed>) =>
         use(({ parsed }) => {
           const known = parsed.get(name);
-          if (known !== undefined) return known as ReturnType<typeof parse>;
+          if (known !== undefined) return known as Maybe<Parsed>;
           const parsing = parse();
           parsed.set(name, parsing);
-          parsing.catch(() => parsed.delete(name));
+          parsing.then((value) => parsed.set(name, value), () => parsed.delete(name));
           return parsing;
         }),
     };
@@ -87,17 +90,17 @@ export class TableCache {
     await Promise.allSettled(this.#pending);
   }
 
-  async #use<Result>(
+  async #openAnd<Result>(
     listed: ListedFile,
-    call: (open: OpenFile) => Promise<Result>,
+    call: (open: OpenFile) => Maybe<Result>,
   ): Promise<Result> {
     for (;;) {
-      const open = this.#files.get(listed.path);
-      // A concurrent close waits for active reads.
-      if (open !== undefined) return await call(open);
       await this.#files.load(listed.path, async () => {
         return { file: await openListedFile(this.#storage, listed), parsed: new Map() };
       });
+      const open = this.#files.get(listed.path);
+      // A concurrent close waits for active reads.
+      if (open !== undefined) return await call(open);
     }
   }
 

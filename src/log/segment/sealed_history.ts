@@ -7,6 +7,7 @@
  * those of its segments, which the lookup asks instead.
  */
 import { firstIndex } from "../../first_index.ts";
+import { type Maybe, whenKnown } from "../../maybe.ts";
 import { sumOf } from "../../sum.ts";
 import type { EventFilter } from "../line/stored_line.ts";
 import type { MergeInput } from "../index/index_merge.ts";
@@ -136,20 +137,23 @@ export class SealedHistory {
   }
 
   /** Returns the last sealed event from a source; null if it has none. @throws {CorruptLogError} */
-  sourceFrontier(source: string): Promise<string | null> | null {
+  sourceFrontier(source: string): Maybe<string | null> {
     return this.#findFrontier(sourceKey(source));
   }
 
   /** Returns the last sealed event in a stream; null if it has none. @throws {CorruptLogError} */
-  streamFrontier(source: string, stream: string): Promise<string | null> | null {
+  streamFrontier(source: string, stream: string): Maybe<string | null> {
     return this.#findFrontier(streamKey(source, stream));
   }
 
   /** Returns the sealed batch with this identity, or null. @throws {CorruptLogError} */
-  findBatch(source: string, batchId: string): Promise<BatchEntry | null> | null {
+  findBatch(source: string, batchId: string): Maybe<BatchEntry | null> {
     if (this.#parts.length === 0) return null;
     const hash = batchHash(source, batchId);
-    return this.#isNew(hash) ? null : this.#findBatch(source, batchId, hash);
+    const find = (part: Part) => this.#segmentsWith(part, "identities", hash);
+    return this.#ask(this.#parts, hash, find, (numbers) => {
+      return numbers.length === 0 ? null : this.#findBatchIn(numbers, source, batchId);
+    });
   }
 
   /** The streams of all segments, in parts. They also list sources; see `isSourceKey()`. */
@@ -270,54 +274,67 @@ export class SealedHistory {
     }
   }
 
-  /** Whether the filters in memory rule out every part, which needs no promise. */
-  #isNew(hash: KeyHash): boolean {
-    return this.#parts.every(({ index }) => index.mayHold(hash) === false);
-  }
-
-  #findFrontier(key: string): Promise<string | null> | null {
+  #findFrontier(key: string): Maybe<string | null> {
     if (this.#parts.length === 0) return null;
-    const hash = streamHash(key);
-    if (this.#isNew(hash)) return null;
-    const entries = this.#ask(this.#parts, hash, ({ index }) => index.entry(key));
-    return (async () => {
-      for await (const entry of entries) if (entry !== null) return entry.lastEventId;
-      return null;
-    })();
+    const find = ({ index }: Part) => index.entry(key);
+    return this.#ask(this.#parts, streamHash(key), find, (entry) => entry?.lastEventId ?? null);
   }
 
-  async #findBatch(source: string, batchId: string, hash: KeyHash): Promise<BatchEntry | null> {
-    const find = (part: Part) => this.#segmentsWith(part, "identities", hash);
-    for await (const numbers of this.#ask(this.#parts, hash, find)) {
-      for (const number of numbers) {
-        const entry = await findBatch(this.#segments[number]!, source, batchId);
-        if (entry !== null) return entry;
-      }
+  async #findBatchIn(
+    numbers: readonly number[],
+    source: string,
+    batchId: string,
+  ): Promise<BatchEntry | null> {
+    for (const number of numbers) {
+      const entry = await findBatch(this.#segments[number]!, source, batchId);
+      if (entry !== null) return entry;
     }
     return null;
   }
 
   /**
-   * Yields what the indexes of these parts say about a key, newest first. If that of a run can't be
-   * read, those of its segments are asked.
+   * Asks the indexes of these parts about a key, newest first, until `use` makes an answer of what
+   * one has found. If the index of a run can't be read, those of its segments are asked. A new batch
+   * asks every part, which makes no promise unless a file must be read in the thread pool.
    */
-  async *#ask<Answer>(
+  #ask<Found, Answer>(
     parts: readonly Part[],
     hash: KeyHash,
-    ask: (part: Part) => Promise<Answer>,
-  ): AsyncGenerator<Answer, void> {
-    for (const part of parts.toReversed()) {
-      let answer: Answer;
-      try {
-        // Don't await if the filter is in memory, since a new batch probes every part.
-        const mayHold = part.index.mayHold(hash) ?? await this.#mayHold(part, hash);
-        if (!mayHold) continue;
-        answer = await ask(part);
-      } catch (cause) {
-        yield* this.#ask(this.#lose(part, cause), hash, ask);
-        continue;
+    find: (part: Part) => Maybe<Found>,
+    use: (found: Found) => Maybe<Answer | null>,
+  ): Maybe<Answer | null> {
+    for (let place = parts.length - 1; place >= 0; place--) {
+      const part = parts[place]!;
+      const isHeld = part.index.mayHold(hash);
+      if (isHeld === false) continue;
+      const answer = whenKnown(
+        this.#found(part, isHeld ?? this.#mayHold(part, hash), find),
+        (found) => {
+          if ("lost" in found) return this.#ask(this.#lose(part, found.lost), hash, find, use);
+          return found.value === null ? null : use(found.value);
+        },
+      );
+      if (answer instanceof Promise) {
+        const others = parts.slice(0, place);
+        return answer.then((known) => known ?? this.#ask(others, hash, find, use));
       }
-      yield answer;
+      if (answer !== null) return answer;
+    }
+    return null;
+  }
+
+  /** Returns what a part's index says, null if the key is not held, or why it can't be read. */
+  #found<Found>(
+    part: Part,
+    isHeld: Maybe<boolean>,
+    find: (part: Part) => Maybe<Found>,
+  ): Maybe<{ value: Found | null } | { lost: unknown }> {
+    try {
+      const found = whenKnown(isHeld, (held) => held ? find(part) : null);
+      if (!(found instanceof Promise)) return { value: found };
+      return found.then((value) => ({ value }), (lost) => ({ lost }));
+    } catch (lost) {
+      return { lost };
     }
   }
 
@@ -351,11 +368,12 @@ export class SealedHistory {
   }
 
   /** Returns the segments of a part that may have a key, newest first. */
-  async #segmentsWith(part: Part, table: TableName, hash: KeyHash): Promise<number[]> {
-    if (part.level === 0) return [part.first];
-    const ordinals = await part.index.find(table, hash);
-    return ordinals.filter((ordinal) => ordinal < part.count).map((ordinal) => part.first + ordinal)
-      .reverse();
+  #segmentsWith({ level, first, count, index }: Part, table: TableName, hash: KeyHash) {
+    if (level === 0) return [first];
+    return whenKnown(index.find(table, hash), (ordinals) => {
+      const within = ordinals.filter((ordinal) => ordinal < count);
+      return within.map((ordinal) => first + ordinal).reverse();
+    });
   }
 
   /**

@@ -67,8 +67,8 @@ export class Segment implements SealedFile {
   }
 
   /** @throws {SegmentError} if the file is not a segment or not the expected one. */
-  footer(): Promise<SegmentFooter> {
-    return this.#file.parsed("footer", () =>
+  async footer(): Promise<SegmentFooter> {
+    return await this.#file.parsed("footer", () =>
       this.#named(async () => {
         const footer = await readFooter(this.#file, await this.#file.size());
         checkFacts(footer.metadata, this.#listed);
@@ -184,10 +184,12 @@ export class Segment implements SealedFile {
    * damaged. @throws {SegmentError}
    */
   async rowGroupsWith(table: TableName, hash: KeyHash): Promise<readonly number[]> {
-    const found = await this.index.find(table, hash).catch((error) => {
+    let found: readonly number[] | null = null;
+    try {
+      found = await this.index.find(table, hash);
+    } catch (error) {
       this.reportDamage(error);
-      return null;
-    });
+    }
     if (found?.length === 0) return found;
     const { length } = await this.rowGroups();
     // A crafted index could name others.

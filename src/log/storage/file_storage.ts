@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import { join } from "node:path";
 import { assert } from "../../assert.ts";
+import type { Maybe } from "../../maybe.ts";
 import {
   type CallMode,
   errorCode,
@@ -142,6 +143,7 @@ class OpenedFile implements StorageFile {
   readonly #readFd: number;
   /** Settles when the last queued read does. */
   #reading: Promise<unknown> = Promise.resolve();
+  #queuedReads = 0;
   #isWriting = false;
   /** Checked on each call, since a closed descriptor may be reused for another file. */
   #isClosed = false;
@@ -153,21 +155,35 @@ class OpenedFile implements StorageFile {
     this.#readFd = readFd;
   }
 
-  read(into: Uint8Array, position: number, mode?: CallMode): Promise<number> {
+  read(into: Uint8Array, position: number, mode?: CallMode): Maybe<number> {
     this.#assertOpen();
     const [fd, sizeBytes] = [this.#readFd, into.length];
+    if (mode === "blocking" && this.#queuedReads === 0) return this.#readNow(into, position);
+    this.#queuedReads += 1;
     const read = this.#reading.then(() =>
       transferred(
         this.#path,
         sizeBytes,
-        (at, done) =>
-          mode === "blocking"
-            ? done(null, fs.readSync(fd, into, at, sizeBytes - at, position + at))
-            : fs.read(fd, into, at, sizeBytes - at, position + at, done),
+        (at, done) => fs.read(fd, into, at, sizeBytes - at, position + at, done),
       )
-    );
+    ).finally(() => this.#queuedReads -= 1);
     this.#reading = read.catch(() => {});
     return read;
+  }
+
+  /** Like `transferred()`. */
+  #readNow(into: Uint8Array, position: number): number {
+    let at = 0;
+    while (at < into.length) {
+      try {
+        const count = fs.readSync(this.#readFd, into, at, into.length - at, position + at);
+        if (count === 0) break;
+        at += count;
+      } catch (error) {
+        if (errorCode(error) !== "EINTR") throw named(this.#path, error);
+      }
+    }
+    return at;
   }
 
   async write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void> {
@@ -252,10 +268,14 @@ async function transferred(
       if (count === 0) break;
       at += count;
     } catch (error) {
-      if (errorCode(error) === "EINTR") continue;
-      (error as Error).message = `${path}: ${(error as Error).message}`;
-      throw error;
+      if (errorCode(error) !== "EINTR") throw named(path, error);
     }
   }
   return at;
+}
+
+/** Names the file in the error of a call. */
+function named(path: string, error: unknown): unknown {
+  (error as Error).message = `${path}: ${(error as Error).message}`;
+  return error;
 }

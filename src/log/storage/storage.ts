@@ -7,6 +7,7 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { constants } from "node:os";
+import type { Maybe } from "../../maybe.ts";
 import { CorruptLogError, SegmentError } from "./errors.ts";
 
 /** How a file is opened: for reading, for reading and writing, or as a new file. */
@@ -19,8 +20,11 @@ export type OpenMode = "read" | "write" | "create";
 export type CallMode = "pooled" | "blocking";
 
 export interface StorageFile {
-  /** Fills `into` from `position`; returns the byte count, which is short only at end of file. */
-  read(into: Uint8Array, position: number, mode?: CallMode): Promise<number>;
+  /**
+   * Fills `into` from `position`; returns the byte count, which is short only at end of file. A
+   * blocking read needs no promise, but is pooled if another read of the file is active.
+   */
+  read(into: Uint8Array, position: number, mode?: CallMode): Maybe<number>;
   /** Writes all of `bytes` at `position`. After an error, any part may have been written. */
   write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void>;
   /** fdatasync(2): earlier writes are durable once this resolves. */

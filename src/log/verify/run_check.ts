@@ -24,11 +24,13 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
   const file = tables.file({ path });
   try {
     const index = runIndex(tables, path, coverage);
-    const open = await index.open().catch((error: Error) => {
-      if (!isNotFound(error.cause)) throw error;
-      return null;
-    });
-    if (open === null) return true;
+    let open;
+    try {
+      open = await index.open();
+    } catch (error) {
+      if (!isNotFound((error as Error).cause)) throw error;
+      return true;
+    }
     if (await isSame(file, run, sealed.indexesOf(run), open)) return true;
     // Reading all of it finds damage; otherwise it was made from something else.
     await index.loadFilter(open);

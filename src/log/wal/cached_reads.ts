@@ -3,6 +3,7 @@
  * costs less than a round trip to the thread pool. After BLOCKING_READ_BYTES_MAX, one pooled read
  * lets other clients run. After slow reads, which came from disk, the next ones are pooled.
  */
+import { type Maybe, whenKnown } from "../../maybe.ts";
 import type { FileReader } from "../storage/storage.ts";
 
 /** Reading and searching this many cached bytes takes about a millisecond. */
@@ -23,21 +24,21 @@ export class CachedReads {
   #pooledReads = 0;
 
   /** See `StorageFile.read()`. */
-  async read(file: FileReader, into: Uint8Array, position: number): Promise<number> {
+  read(file: FileReader, into: Uint8Array, position: number): Maybe<number> {
     if (this.#pooledReads > 0 || this.#blockingBytes + into.length > BLOCKING_READ_BYTES_MAX) {
-      const readBytes = await file.read(into, position);
-      this.#pooledReads = Math.max(0, this.#pooledReads - 1);
-      this.#blockingBytes = 0;
-      return readBytes;
+      return whenKnown(file.read(into, position), (readBytes) => {
+        this.#pooledReads = Math.max(0, this.#pooledReads - 1);
+        this.#blockingBytes = 0;
+        return readBytes;
+      });
     }
     this.#blockingBytes += into.length;
     const startMs = performance.now();
     const reading = file.read(into, position, "blocking");
     const cachedMs = CACHED_READ_MS.base + CACHED_READ_MS.perMiB * into.length / 2 ** 20;
-    // Other reads run while this one is awaited.
     const lostMs = performance.now() - startMs - cachedMs;
     this.#lostMs = lostMs > 0 ? this.#lostMs + lostMs : 0;
     if (this.#lostMs > LOST_MS_MAX) this.#pooledReads = POOLED_READS_MIN;
-    return await reading;
+    return reading;
   }
 }

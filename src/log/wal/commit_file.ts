@@ -62,7 +62,11 @@ export class CommitFile {
     if (position < 0) return false;
     // A commit ends with LF. Its place is beyond the end of the file, or a hole before new commits.
     const byte = new Uint8Array(1);
-    await this.file.read(byte, position).catch(() => byte.fill(LF));
+    try {
+      await this.file.read(byte, position);
+    } catch {
+      return false;
+    }
     return byte[0] !== LF;
   }
 

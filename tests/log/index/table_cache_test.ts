@@ -35,7 +35,7 @@ test("TableCache retries after a failed open", async () => {
   const files = new TableCache(storage);
   let failures = 2;
   storage.hook = ({ kind }) => kind === "open" && failures-- > 0 ? { errno: "EMFILE" } : null;
-  const read = () => files.file(LISTED[0]!).read(Buffer.alloc(1), 0);
+  const read = async () => await files.file(LISTED[0]!).read(Buffer.alloc(1), 0);
   await assert.rejects(read(), /EMFILE/);
   await assert.rejects(read(), /EMFILE/);
   assert.equal(await read(), 1);
