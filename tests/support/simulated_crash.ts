@@ -6,14 +6,12 @@ import { type Random, randomInteger } from "../../tools/support/random.ts";
 
 /** A change to directory entries. A rename is a single change to two paths. */
 export interface NameChange {
-  kind: "create" | "makeFolder" | "rename" | "remove";
   /** All paths that the change affects. */
   paths: readonly string[];
 }
 
 /** A file sector that was overwritten since it was last durable. */
 export interface UnsyncedSector {
-  path: string;
   /** Index of the sector among the `count` unsynced sectors of its file. */
   place: number;
   count: number;
@@ -30,12 +28,11 @@ export interface CrashChoice {
   /** Index of the content that a sector has after the crash. */
   version(sector: UnsyncedSector): number;
   /** The size after the crash, anywhere from the smallest to the largest since the last sync. */
-  sizeBytes(sizes: readonly number[], path: string): number;
+  sizeBytes(sizes: readonly number[]): number;
 }
 
 /** The choices for bytes and sizes, without those for names. */
 type LeftBytes = Omit<CrashChoice, "keepsName">;
-type KeepsName = CrashChoice["keepsName"];
 
 const first = (sizes: readonly number[]) => sizes[0]!;
 const last = (sizes: readonly number[]) => sizes.at(-1)!;
@@ -78,16 +75,15 @@ const TORN: Record<string, LeftBytes> = {
 
 export const TORN_SHAPES: readonly string[] = Object.keys(TORN);
 
-const ALL_NAMES: KeepsName = () => true;
-const SYNCED_NAMES: KeepsName = () => false;
+const ALL_NAMES = () => true;
 
-/** A crash that keeps the bytes in the TORN pattern `shape` and, by default, all names. */
-export function torn(shape: string, keepsName: KeepsName = ALL_NAMES): CrashChoice {
-  return { ...TORN[shape]!, keepsName };
+/** A crash that keeps all names, and the bytes in the TORN pattern `shape`. */
+export function torn(shape: string): CrashChoice {
+  return { ...TORN[shape]!, keepsName: ALL_NAMES };
 }
 
 /** Only synced data, which is the minimum that a crash can leave. */
-export const SYNCED_ONLY: CrashChoice = { ...NO_BYTES, keepsName: SYNCED_NAMES };
+export const SYNCED_ONLY: CrashChoice = { ...NO_BYTES, keepsName: () => false };
 /** Everything, as when the process is killed but the machine keeps running. */
 export const ALL_DONE: CrashChoice = { ...ALL_BYTES, keepsName: ALL_NAMES };
 /** All names, but only synced bytes. */

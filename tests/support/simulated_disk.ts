@@ -83,8 +83,6 @@ export class SimulatedDisk implements Storage {
   readonly operations: Operation[] = [];
   /** The number of open files. */
   openFiles = 0;
-  /** Free space in bytes. A write that needs more fails with ENOSPC. */
-  roomBytes = Infinity;
   readonly #names: SimulatedNames<SimulatedFile>;
   /** Inode numbers. */
   readonly #numbers = new WeakMap<SimulatedFile, number>();
@@ -149,9 +147,7 @@ export class SimulatedDisk implements Storage {
   /** The tree after a crash at this moment. Callers must not modify its bytes. */
   treeAfter(choice: CrashChoice): Tree {
     const names = this.#names.afterCrash((change, place) => choice.keepsName(change, place));
-    return new Map(
-      [...names].map(([path, file]) => [path, file && file.afterCrash(path, choice)]),
-    );
+    return new Map([...names].map(([path, file]) => [path, file && file.afterCrash(choice)]));
   }
 
   async open(path: string, mode: OpenMode): Promise<StorageFile> {
@@ -182,14 +178,14 @@ export class SimulatedDisk implements Storage {
 
   async remove(path: string): Promise<void> {
     await this.enter({ kind: "remove", path });
-    this.roomBytes += this.#file(path).sizeBytes;
+    this.#file(path);
     this.#names.remove(path);
   }
 
   async makeFolder(path: string): Promise<void> {
     await this.enter({ kind: "makeFolder", path });
     if (this.#names.entries.has(path)) throw errnoError("EEXIST", path);
-    this.#names.makeFolder(path);
+    this.#names.create(path, null);
   }
 
   async syncFolder(folder: string): Promise<void> {
@@ -269,11 +265,9 @@ class OpenSimulatedFile implements StorageFile {
   async write(bytes: Uint8Array, position: number, callMode?: CallMode): Promise<void> {
     this.#assertWritable();
     const operation = { kind: "write" as const, path: this.#path, position, callMode };
-    const fault = await this.#disk.admit({ ...operation, sizeBytes: bytes.length }) ??
-      this.#noRoom(bytes.length, position);
+    const fault = await this.#disk.admit({ ...operation, sizeBytes: bytes.length });
     const writtenBytes = fault === null ? bytes.length : fault.writtenBytes ?? 0;
     if (writtenBytes > 0) {
-      this.#disk.roomBytes -= this.#growth(writtenBytes, position);
       this.#file.change({ position, bytes: Buffer.from(bytes.subarray(0, writtenBytes)) });
     }
     if (fault !== null) throw errnoError(fault.errno, this.#path);
@@ -294,7 +288,6 @@ class OpenSimulatedFile implements StorageFile {
   async truncate(sizeBytes: number): Promise<void> {
     this.#assertWritable();
     await this.#enter({ kind: "truncate", path: this.#path, position: sizeBytes });
-    this.#disk.roomBytes += this.#file.sizeBytes - sizeBytes;
     this.#file.change({ position: sizeBytes, bytes: null });
   }
 
@@ -309,16 +302,6 @@ class OpenSimulatedFile implements StorageFile {
     await Promise.allSettled(this.#reads);
     await this.#disk.enter({ kind: "close", path: this.#path });
     this.#disk.openFiles -= 1;
-  }
-
-  #growth(sizeBytes: number, position: number): number {
-    return Math.max(0, position + sizeBytes - this.#file.sizeBytes);
-  }
-
-  #noRoom(sizeBytes: number, position: number): Fault | null {
-    const missingBytes = this.#growth(sizeBytes, position) - this.#disk.roomBytes;
-    if (missingBytes <= 0) return null;
-    return { errno: "ENOSPC", writtenBytes: Math.max(0, sizeBytes - missingBytes) };
   }
 
   async #enter(operation: Operation): Promise<void> {

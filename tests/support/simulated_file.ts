@@ -116,21 +116,17 @@ export class SimulatedFile {
   }
 
   /** The contents after a crash. */
-  afterCrash(path: string, choice: CrashChoice): Uint8Array {
+  afterCrash(choice: CrashChoice): Uint8Array {
     if (this.isDurable) return this.#durable;
     const sizes = this.#sizes(this.#changes);
     const versions = [...this.#versions(this.#changes)].sort(([a], [b]) => a - b);
     const left: [sector: number, content: Buffer][] = [];
-    versions.forEach(([sector, contents], place) => {
-      const newer = choice.version({
-        path,
-        place,
-        count: versions.length,
-        versions: contents.length + 1,
-      });
-      if (newer > 0) left.push([sector, contents[newer - 1]!]);
+    versions.forEach(([number, contents], place) => {
+      const sector = { place, count: versions.length, versions: contents.length + 1 };
+      const newer = choice.version(sector);
+      if (newer > 0) left.push([number, contents[newer - 1]!]);
     });
-    return resized(withSectors(this.#durable, left), choice.sizeBytes(sizes, path));
+    return resized(withSectors(this.#durable, left), choice.sizeBytes(sizes));
   }
 
   /** Every size that the file may have on the disk, beginning with the durable one. */

@@ -32,21 +32,17 @@ export class SimulatedNames<File> {
     return this.#unsynced.length;
   }
 
-  create(path: string, file: File): void {
-    this.#change({ kind: "create", paths: [path], entries: [file] });
-  }
-
-  makeFolder(path: string): void {
-    this.#change({ kind: "makeFolder", paths: [path], entries: [null] });
+  /** Creates a file or, for null, a directory. */
+  create(path: string, entry: File | null): void {
+    this.#change({ paths: [path], entries: [entry] });
   }
 
   rename(from: string, to: string): void {
-    const entries = [undefined, this.#live.get(from)];
-    this.#change({ kind: "rename", paths: [from, to], entries });
+    this.#change({ paths: [from, to], entries: [undefined, this.#live.get(from)] });
   }
 
   remove(path: string): void {
-    this.#change({ kind: "remove", paths: [path], entries: [undefined] });
+    this.#change({ paths: [path], entries: [undefined] });
   }
 
   /** Makes the changes in a directory durable, along with the changes on which they depend. */
