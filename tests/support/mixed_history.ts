@@ -18,11 +18,7 @@ const TEXTS = [
   "ß".repeat(40),
 ];
 
-interface Event extends SubmittedEvent {
-  occurred_at?: string;
-}
-
-function event(number: number, more: Partial<Event> = {}): Event {
+function event(number: number, more: Partial<SubmittedEvent> = {}): SubmittedEvent {
   const text = TEXTS[number % TEXTS.length]!;
   return {
     stream: `s-${number % 3}`,
@@ -35,11 +31,11 @@ function event(number: number, more: Partial<Event> = {}): Event {
   };
 }
 
-function batch(source: string, batchId: string, events: Event[]): SubmittedBatch {
+function batch(source: string, batchId: string, events: SubmittedEvent[]): SubmittedBatch {
   return { source, batch_id: batchId, events };
 }
 
-function many(from: number, count: number, more: Partial<Event> = {}): Event[] {
+function many(from: number, count: number, more?: Partial<SubmittedEvent>): SubmittedEvent[] {
   return Array.from({ length: count }, (_, place) => event(from + place, more));
 }
 

@@ -16,10 +16,6 @@ const LARGE_EVENTS_MAX = 20;
 const LARGE_TEXT_MAX = 3000;
 const NEVER_COMMITTED = "019b7c4e-2d37-7a01-8f00-000000000001";
 
-interface Event extends SubmittedEvent {
-  occurred_at?: string;
-}
-
 /** The members of a committed event that later mutations refer to. */
 export type LearnedEvent = Pick<CommittedEvent, "event_id" | "stream" | "payload">;
 
@@ -106,7 +102,7 @@ export class RandomMutations {
     };
   }
 
-  #event(): Event {
+  #event(): SubmittedEvent {
     const random = this.#random;
     const length = random() < 0.03 ? randomInteger(random, 500, LARGE_TEXT_MAX) : 10;
     return {

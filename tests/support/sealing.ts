@@ -30,13 +30,10 @@ export function stopping(isStopped: () => boolean): { onEvents: () => void } {
 }
 
 /** Rotates the tail and seals the oldest of several pending files. @returns its segments. */
-export async function sealOldest(
-  storage: Storage,
-  bounds: SegmentBounds = SMALL_SEGMENTS,
-): Promise<SegmentEntry[]> {
+export async function sealOldest(storage: Storage): Promise<SegmentEntry[]> {
   const sealed: SegmentEntry[] = [];
   const { log } = await openTestLog(storage);
-  const settings = { bounds, ...stopping(() => sealed.length > 0) };
+  const settings = { bounds: SMALL_SEGMENTS, ...stopping(() => sealed.length > 0) };
   await assert.rejects(log.seal((entry) => void sealed.push(entry), settings), /^Error: stopped$/);
   assert.ok(sealed.length > 0);
   await log.close();

@@ -8,6 +8,7 @@ export interface SubmittedEvent {
   stream: string;
   record_key: string;
   kind: string;
+  occurred_at?: string;
   payload: unknown;
 }
 

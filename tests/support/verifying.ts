@@ -1,14 +1,10 @@
 /** Builds logs in memory with any mix of files, and verifies them. */
 import assert from "node:assert/strict";
 import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/verify/verify.ts";
-import { type OperationKind, SimulatedDisk, type Tree } from "./simulated_disk.ts";
+import { changesDisk, SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "./sealing.ts";
 import { openTestLog } from "./test_log.ts";
-
-const CHANGES: ReadonlySet<OperationKind> = new Set(
-  ["write", "sync", "truncate", "rename", "remove", "makeFolder", "syncFolder"],
-);
 
 /** Verifies a log, and asserts that this changed nothing and left no file open. */
 export async function verifyStorage(
@@ -18,10 +14,7 @@ export async function verifyStorage(
   const operationsBefore = storage.operations.length;
   const openBefore = storage.openFiles;
   const verification = await verifyLog(storage, options);
-  const changes = storage.operations.slice(operationsBefore).filter(({ kind }) =>
-    CHANGES.has(kind)
-  );
-  assert.deepEqual(changes, []);
+  assert.deepEqual(storage.operations.slice(operationsBefore).filter(changesDisk), []);
   assert.equal(storage.openFiles, openBefore);
   assert.equal(verification.report.failure, verification.failure?.code ?? null);
   assert.equal(verification.report.ok, verification.failure === null);
