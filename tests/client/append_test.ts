@@ -8,7 +8,6 @@ import {
   BATCH,
   CALLS,
   errorOf,
-  eventId,
   json,
   keepSilent,
   loseConnection,
@@ -85,7 +84,7 @@ test("append() starts no attempt after its timeout", async () => {
 test("append() aborts an attempt when its timeout expires", async () => {
   await withFakeService([keepSilent], async ({ client, seen }) => {
     const { message } = await errorOf(ConnectionError, client.append(BATCH));
-    assert.match(message, /no response within 30 ms/);
+    assert.match(message, /^POST \/v1\/events got no response within 30 ms; it was waiting for /);
     // The request may not have arrived before the timeout.
     assert.ok(seen.length <= 1);
   }, { writeTimeoutMs: 30, attemptsMax: 1 });
@@ -164,18 +163,3 @@ for (const [name, payload] of UNSAYABLE) {
     });
   });
 }
-
-test("retire() retries after a lost connection and accepts already_retired", async () => {
-  const receipt = {
-    v: 1,
-    status: "already_retired",
-    source: "shop",
-    final_frontier: eventId(4),
-    retirement_event_id: eventId(5),
-  };
-  await withFakeService([loseConnection, json(200, receipt)], async ({ client, seen }) => {
-    assert.deepEqual(await client.retire("shop"), receipt);
-    assert.deepEqual(seen.map(({ path }) => path), ["/v1/sources/retire", "/v1/sources/retire"]);
-    assert.deepEqual(JSON.parse(seen[1]!.body), { v: 1, source: "shop" });
-  });
-});

@@ -1,12 +1,12 @@
 /** Runs the examples in doc comments and documentation against a service. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { fencesOf } from "../docs/support/fences.ts";
+import { spawnCommand } from "../../tools/support/program.ts";
 import { absenceOf, executableOf } from "../../tools/support/runtimes.ts";
 import { withServing } from "../support/deployment.ts";
 
@@ -65,16 +65,9 @@ test("every example in the documents runs on Node, importing the package by name
  * their working directory.
  */
 async function outputOf(program: string, args: string[], folder: string): Promise<string> {
-  const child = spawn(program, args, {
-    cwd: folder,
-    env: { PATH: "", HOME: folder, NO_COLOR: "1" },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => output += text);
-  }
-  const code = await new Promise((resolve) => child.once("close", resolve));
-  assert.equal(code, 0, `${args.at(-1)}: ${output}`);
-  return output;
+  const wrapper = ["env", "-i", `HOME=${folder}`, "NO_COLOR=1"];
+  const options = { cwd: folder, wrapper, timeoutMs: null };
+  const { code, stdout, stderr } = await spawnCommand([program, ...args], options).exited;
+  assert.equal(code, 0, `${args.at(-1)}: ${stdout}${stderr}`);
+  return stdout;
 }

@@ -9,7 +9,6 @@ import {
   events,
   hashOf,
   json,
-  loseConnection,
   refuse,
   type Reply,
   withFakeService,
@@ -54,21 +53,6 @@ test("replayPages() ends at the snapshot of its first page while events are appe
   });
 });
 
-test("replayPages() continues after an empty page before the last", async () => {
-  await withFakeService([page(1, 0, 4, 9), page(6, 6, 9, 9)], async ({ client }) => {
-    const pages = await collect(client.replayPages({ kind: "rare" }));
-    assert.deepEqual(pages.map((each) => each.events), [[], events(6, 6)]);
-  });
-});
-
-test("replayPages() retries a page after a lost connection and a 429", async () => {
-  const replies = [page(1, 1, 1, 2), loseConnection, refuse(429, "overloaded"), page(2, 2, 2, 2)];
-  await withFakeService(replies, async ({ client, seen }) => {
-    assert.deepEqual(await collect(client.replay()), events(1, 2));
-    assert.deepEqual(seen.slice(1).map(({ query }) => query.after), Array(3).fill(eventId(1)));
-  });
-});
-
 test("replayPages() rejects a page that does not advance", async () => {
   await withFakeService([page(1, 1, 1, 9)], async ({ client, seen }) => {
     await assert.rejects(collect(client.replayPages()), ProtocolError);
@@ -100,17 +84,6 @@ test("replay() sends its filter in wire format", async () => {
   });
 });
 
-test("replay() throws its signal's abort reason", async () => {
-  await withFakeService([page(1, 1, 1, 9)], async ({ client }) => {
-    const abort = new AbortController();
-    const reason = new Error("seen enough");
-    const iterating = (async () => {
-      for await (const _ of client.replay({ signal: abort.signal })) abort.abort(reason);
-    })();
-    await assert.rejects(iterating, reason);
-  });
-});
-
 /** A page with these streams. */
 function streamsPage(names: string[], nextAfter: string | null, through: number): Reply {
   const streams = names.map((stream) => ({
@@ -139,17 +112,6 @@ test("streams() reads all pages at the snapshot of the first", async () => {
 test("streams() rejects a page that does not advance", async () => {
   await withFakeService([streamsPage(["a"], "s/a", 7)], async ({ client }) => {
     await assert.rejects(client.streams(), ProtocolError);
-  });
-});
-
-test("replay() throws a PositionError when its position is not in the log, which has grown", async () => {
-  await withFakeService([page(6, 9, 9, 9)], async ({ client, lost, checked }) => {
-    lost.add(eventId(5));
-    const error = await errorOf(PositionError, client.replayPages({ after: eventId(5) }).next());
-    assert.match(error.message, /^position \S+5 is no event in the log, which ends at /);
-    assert.deepEqual(checked, [eventId(5)]);
-    lost.clear();
-    assert.deepEqual(await collect(client.replay({ after: eventId(5) })), events(6, 9));
   });
 });
 
@@ -197,16 +159,6 @@ test("replay() starts at a time, which names no event", async () => {
       assert.deepEqual([seen.at(-1)!.query.after, checked[0]], [eventId(5), eventId(5)]);
     });
   }
-});
-
-test("findEvent() returns the event with an id; null if the log does not contain it", async () => {
-  await withFakeService([EMPTY_LOG], async ({ client, lost }) => {
-    const event = await client.findEvent(eventId(5));
-    assert.deepEqual([event?.event_id, event?.event_hash], [eventId(5), hashOf(eventId(5))]);
-    lost.add(eventId(5));
-    assert.equal(await client.findEvent(eventId(5)), null);
-    assert.equal(await client.findEvent("no id"), null);
-  });
 });
 
 test("replay() throws a PositionError when its position is beyond the log", async () => {

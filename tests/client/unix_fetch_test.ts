@@ -3,18 +3,19 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import { createServer as createRawServer, type Server, type Socket } from "node:net";
+import { createServer as createRawServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
-import { CLIENT_SOCKETS_MAX, type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
+import { type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
 import { SOCKET_PATH_BYTES_MAX } from "../../src/socket_path.ts";
 import { withFolder } from "../../tools/support/program.ts";
+import { withListening } from "./support/fake_service.ts";
 
 type Use = (fetch: Fetch, connections: () => number) => Promise<void>;
 
 function withServer(listener: RequestListener, use: Use): Promise<void> {
-  return withListening(createServer(listener), use);
+  return withFetch(createServer(listener), use);
 }
 
 /** Runs `use` with a server that sends `answer` on each connection, then closes the connection. */
@@ -23,24 +24,11 @@ function withRawServer(answer: string, use: Use): Promise<void> {
     socket.on("error", () => {});
     socket.once("data", () => socket.end(answer));
   });
-  return withListening(server, use);
+  return withFetch(server, use);
 }
 
-async function withListening(server: Server, use: Use): Promise<void> {
-  await withFolder(async (folder) => {
-    const socketPath = join(folder, "s.sock");
-    const sockets: Socket[] = [];
-    server.on("connection", (socket: Socket) => sockets.push(socket));
-    await once(server.listen(socketPath), "listening");
-    try {
-      await use(unixFetch(socketPath), () => sockets.length);
-    } finally {
-      const closed = once(server, "close");
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    }
-  });
+function withFetch(server: Server, use: Use): Promise<void> {
+  return withListening(server, (path, connections) => use(unixFetch(path), connections));
 }
 
 const echo: RequestListener = async (request, response) => {
@@ -103,16 +91,6 @@ test("unixFetch() returns no body for HEAD and 204, and reuses the connection", 
       assert.deepEqual([response.status, response.body], [status, null]);
     }
     assert.equal(connections(), 1);
-  });
-});
-
-test("unixFetch() limits its connections", async () => {
-  await withServer(echo, async (fetch, connections) => {
-    const requests = Array.from({ length: CLIENT_SOCKETS_MAX * 2 }, () => fetch("/"));
-    for (const response of await Promise.all(requests.map(async (r) => (await r).text()))) {
-      assert.match(response, /"method":"GET"/);
-    }
-    assert(connections() <= CLIENT_SOCKETS_MAX);
   });
 });
 

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Server, Socket } from "node:net";
 import { join } from "node:path";
 import { type Batch, EventLogClient } from "../../../src/client/event_log_client.ts";
 import type { EventLogClientOptions } from "../../../src/client/transport.ts";
@@ -90,17 +91,29 @@ export async function withFakeService(
     arrived.body = await readAll(request);
     await reply(response, arrived);
   });
-  await withFolder(async (folder) => {
-    const socketPath = join(folder, "s.sock");
-    await once(server.listen(socketPath), "listening");
+  await withListening(server, async (socketPath) => {
     const timing = new FakeTiming();
     const client = new EventLogClient(unixFetch(socketPath), { timing, ...options });
+    await use({ client, socketPath, timing, seen, checked, lost });
+  });
+}
+
+/** Runs `use` while a server listens on a socket, then closes its connections. */
+export async function withListening(
+  server: Server,
+  use: (socketPath: string, connections: () => number) => Promise<void>,
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const socketPath = join(folder, "s.sock");
+    const sockets: Socket[] = [];
+    server.on("connection", (socket: Socket) => sockets.push(socket));
+    await once(server.listen(socketPath), "listening");
     try {
-      await use({ client, socketPath, timing, seen, checked, lost });
+      await use(socketPath, () => sockets.length);
     } finally {
       const closed = once(server, "close");
       server.close();
-      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
       await closed;
     }
   });
