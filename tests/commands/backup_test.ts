@@ -19,16 +19,6 @@ import { lockFile } from "../../src/runtime/file_lock.ts";
 import type { CliExit } from "../../tools/support/program.ts";
 import { Deployment, withDeployment, withServing } from "../support/deployment.ts";
 
-interface Told {
-  path: string;
-  frontier: string | null;
-  head: string;
-  events: number;
-  segments: number;
-  linked: number;
-  bytes: number;
-}
-
 const backupsOf = ({ folder }: Deployment) => join(folder, "backups");
 const isCopy = (name: string) => /^\d{4}-/.test(name);
 
@@ -37,7 +27,7 @@ async function backup(deployment: Deployment, ...args: string[]) {
   const to = backupsOf(deployment);
   const { code, stdout, stderr } = await deployment.run(["backup", to, ...args]);
   assert.equal(code, 0, stderr);
-  const told: Told = JSON.parse(stdout);
+  const told = JSON.parse(stdout);
   return { told, stderr, copy: new Deployment(to, told.path) };
 }
 

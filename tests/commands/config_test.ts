@@ -64,8 +64,6 @@ test("parseConfig() accepts limits at their extremes, in any TOML notation", () 
   }
 });
 
-const longSocket = "/" + "s".repeat(SOCKET_PATH_BYTES_MAX);
-
 const FAULTS: [text: string, ...words: string[]][] = [
   ["[replay]\nmax_limit = 0", "[replay] max_limit must be at least 1, got 0"],
   ["[replay]\ndefault_limit = 0", "[replay] default_limit must be at least 1, got 0"],
@@ -79,7 +77,6 @@ const FAULTS: [text: string, ...words: string[]][] = [
   ["[data]\ndir = 1", "[data] dir must be a string, got an integer"],
   ['[data]\ndir = ""', "[data] dir must be a path, got an empty string"],
   ['[data]\ndir = "a\\u0000b"', "[data] dir", "NUL"],
-  [`[server]\nsocket = "${longSocket}"`, "[server] socket", String(SOCKET_PATH_BYTES_MAX)],
   ['[server]\nsocket = "data/log/x.sock"', "[server] socket must be outside the log directory"],
   ["[server]\ntoken = 5", "[server] token must be a string, got an integer"],
   ['[security]\nmode = "closed"', '[security] mode must be "open", got "closed"'],
@@ -110,9 +107,11 @@ test("parseConfig() limits the byte length of the absolute socket path", () => {
   const path = "/" + "s".repeat(SOCKET_PATH_BYTES_MAX - 1);
   assert.equal(parseConfig(PATH, `[server]\nsocket = "${path}"`).socketPath, path);
   const long = "/" + "é".repeat(SOCKET_PATH_BYTES_MAX / 2 + 1);
-  assert.match(faultOf(`[server]\nsocket = "${long}"`), /\[server\] socket/);
   const relative = "s".repeat(SOCKET_PATH_BYTES_MAX - 5);
-  assert.match(faultOf(`[server]\nsocket = "${relative}"`), /\[server\] socket/);
+  for (const socket of [`${path}s`, long, relative]) {
+    const reason = `[server] socket must be at most ${SOCKET_PATH_BYTES_MAX} bytes`;
+    assert.ok(faultOf(`[server]\nsocket = "${socket}"`).includes(reason));
+  }
 });
 
 test("parseConfig() rejects a [query] section with the specified message", () => {

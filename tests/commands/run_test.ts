@@ -6,7 +6,7 @@ import { reportFailure } from "../../src/commands/run.ts";
 import type { Terminal } from "../../src/commands/terminal.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { VERSION } from "../../src/version.ts";
-import { runCli, withFolder } from "../../tools/support/program.ts";
+import { runCli } from "../../tools/support/program.ts";
 
 /** A terminal that records its output. */
 function capture() {
@@ -26,13 +26,7 @@ test("VERSION equals the version in deno.json and package.json", async () => {
   }
 });
 
-test("the program prints its help and version on standard output", async () => {
-  const help = await runCli(["--help"]);
-  assert.equal(help.code, 0);
-  assert.equal(help.stderr, "");
-  for (const word of ["init", "serve", "seal", "verify", "--config"]) {
-    assert.ok(help.stdout.includes(word));
-  }
+test("the program prints its version on standard output", async () => {
   const { code, stdout, stderr } = await runCli(["--version"]);
   assert.deepEqual([code, stderr], [0, ""]);
   // Release builds append their revision.
@@ -47,13 +41,6 @@ test("the program exits 2 and points to --help for invalid arguments", async () 
   assert.equal(stdout, "");
   assert.match(stderr, /^unknown command "query"; .*\nRun service --help for usage\n$/);
 });
-
-test("the program looks for service.toml in the current directory", () =>
-  withFolder(async (folder) => {
-    const { code, stderr } = await runCli(["serve"], { cwd: folder });
-    assert.equal(code, 2);
-    assert.match(stderr, /^service\.toml: no such file/);
-  }));
 
 /** A system error, like those of the runtimes. The code precedes the colon in the message. */
 function systemError(message: string): Error {
