@@ -36,10 +36,6 @@ export const FOLLOW_ALL: ReplayQuery = { after: undefined, filter: {}, limitEven
 export async function nextRecord(follow: Follow): Promise<FollowRecord> {
   const bytes = await follow.next();
   assert.ok(bytes !== null, "another record follows");
-  return parseRecord(bytes);
-}
-
-export function parseRecord(bytes: Uint8Array): FollowRecord {
   const text = Buffer.from(bytes).toString();
   assert.equal(text.indexOf("\n"), text.length - 1);
   return JSON.parse(text);

@@ -112,10 +112,8 @@ export async function logTree(commits: readonly (readonly string[])[]): Promise<
 /** A cleanly closed log, with the batch `large`, whose next commits reserve space. */
 export async function largeTailTree(): Promise<Tree> {
   const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
   const payload = "x".repeat(RESERVING_TAIL_BYTES_MIN);
-  await log.append([preparedBatch("large", { events: [{ payload }] })]);
-  await log.close();
+  await appendTo(storage, preparedBatch("large", { events: [{ payload }] }));
   return storage.tree();
 }
 

@@ -4,7 +4,7 @@ import { type Verification, verifyLog, type VerifyOptions } from "../../src/log/
 import { changesDisk, SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
 import { rotateOnly, sealAll, SMALL_SEGMENTS } from "./sealing.ts";
-import { openTestLog } from "./test_log.ts";
+import { appendTo, openTestLog } from "./test_log.ts";
 
 /** Verifies a log, and asserts that this changed nothing and left no file open. */
 export async function verifyStorage(
@@ -81,11 +81,9 @@ export async function logOf(
 export async function logWithTwice(first: number, second: number): Promise<Tree> {
   const storage = new SimulatedDisk();
   for (let place = 0; place < 3; place++) {
-    const { log } = await openTestLog(storage);
-    await log.append([preparedBatch(`a${place}`)]);
-    if (place === first || place === second) await log.append([preparedBatch("twice")]);
-    await log.append([preparedBatch("twice", { source: `other-${place}` })]);
-    await log.close();
+    const twice = place === first || place === second ? ["twice"] : [];
+    const other = preparedBatch("twice", { source: `other-${place}` });
+    await appendTo(storage, `a${place}`, ...twice, other);
     if (place === 0) await sealAll(storage, SMALL_SEGMENTS);
     if (place === 1) await rotateOnly(storage);
   }
