@@ -1,10 +1,10 @@
 /** `unixFetch()` against servers on a Unix socket. The client's tests cover typical requests. */
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createRawServer, type Server } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 import { type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
@@ -32,11 +32,9 @@ function withFetch(server: Server, use: Use): Promise<void> {
 }
 
 const echo: RequestListener = async (request, response) => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
   const { method, url, headers } = request;
   response.setHeader("content-type", "application/json");
-  response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(chunks).toString() }));
+  response.end(JSON.stringify({ method, url, headers, body: await text(request) }));
 };
 
 test("unixFetch() sends the method, target, headers and body, and returns a Response", async () => {

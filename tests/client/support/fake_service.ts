@@ -3,11 +3,11 @@
  * check whether the log contains an event.
  */
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { type Batch, EventLogClient } from "../../../src/client/event_log_client.ts";
 import type { EventLogClientOptions } from "../../../src/client/transport.ts";
 import type { Timing } from "../../../src/client/retry.ts";
@@ -88,7 +88,7 @@ export async function withFakeService(
     const { method, headers } = request;
     const arrived = { method: method!, path: pathname, query, headers, body: "" };
     seen.push(arrived);
-    arrived.body = await readAll(request);
+    arrived.body = await text(request);
     await reply(response, arrived);
   });
   await withListening(server, async (socketPath) => {
@@ -119,12 +119,6 @@ export async function withListening(
   });
 }
 
-async function readAll(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}
-
 /** Replies with a JSON document. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Reply {
   return (response) =>
@@ -153,8 +147,8 @@ export function lines(records: unknown[], then: "end" | "lose" | "stay" = "end")
   return (response) => {
     response.writeHead(200, { "content-type": "application/x-ndjson" });
     response.flushHeaders();
-    const text = records.map((record) => JSON.stringify(record) + "\n").join("");
-    response.write(text, () => {
+    const body = records.map((record) => JSON.stringify(record) + "\n").join("");
+    response.write(body, () => {
       if (then === "end") response.end();
       if (then === "lose") response.destroy();
     });
@@ -180,9 +174,7 @@ export function hashOf(id: string): string {
 
 /** Events in a fake log. They differ only in their ids. */
 export function events(from: number, to: number): { event_id: string }[] {
-  const all: { event_id: string }[] = [];
-  for (let n = from; n <= to; n++) all.push({ event_id: eventId(n) });
-  return all;
+  return Array.from({ length: to - from + 1 }, (_, index) => ({ event_id: eventId(from + index) }));
 }
 
 export const BATCH: Batch = {
@@ -219,8 +211,6 @@ export async function errorOf<E extends Error>(
 }
 
 /** Collects the items from an iteration. */
-export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
+export function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  return Array.fromAsync(items);
 }
