@@ -17,13 +17,13 @@ const OWNED_STORAGE = "log/storage/owned_storage";
 const VERIFY_FAILURE = "log/verify/verify_failure";
 const RESERVED_SPACE = "log/wal/reserved_space";
 const FOLLOW = "service/follow";
-const MERGED = "service/merged";
+const SEALING = "service/sealing";
 
 /** Bugs in `src/log/`. */
 const LOG_BUGS: Bugs = {
   "log/index/index_merge.ts": {
     "a merge leaves out the last of its inputs": [
-      [INDEX, MERGED],
+      [INDEX, SEALING],
       "    for (const input of inputs) {",
       "    for (const input of inputs.slice(0, -1)) {",
     ],
@@ -150,7 +150,7 @@ const LOG_BUGS: Bugs = {
   },
   "log/sealing/index_merging.ts": {
     "the index of a run is used before its name is synced": [
-      MERGED,
+      SEALING,
       "  await storage.syncFolder(INDEX_FOLDER);\n",
     ],
   },
@@ -188,7 +188,7 @@ const LOG_BUGS: Bugs = {
       "0 * backlogWaitBytes",
     ],
     "a pending file is dropped from memory before its segments are known": [
-      "service/sealing",
+      SEALING,
       "    this.#files.replaceOldest(segments);\n",
       "    this.#files.unsealed = this.#files.unsealed.slice(1);\n" +
       '    await this.#storage.list(".");\n' +
@@ -285,7 +285,7 @@ const LOG_BUGS: Bugs = {
   },
   "log/wal/commit_builder.ts": {
     "the last slice of a large batch is not stamped": [
-      "service/large_batches",
+      "service/writer_queue",
       "      stampEvents(",
       "      if (end - first < SLICE_EVENTS || first === 0) stampEvents(",
     ],

@@ -11,7 +11,6 @@ const OWNED_STORAGE = "log/storage/owned_storage";
 const FOLLOW_RANDOM = "service/follow_random";
 const FOLLOW = "service/follow";
 const LIFECYCLE = "service/lifecycle";
-const LINEAGE = "service/lineage";
 const PRECONDITION = "service/precondition";
 
 export const SERVICE_BUGS: Bugs = {
@@ -152,12 +151,12 @@ export const SERVICE_BUGS: Bugs = {
       "reads: [",
     ],
     "a lineage marker does not wait for the retirement of its predecessor": [
-      LINEAGE,
+      LIFECYCLE,
       ", FACT.lifecycle(lineage.predecessorSource));",
       ");",
     ],
     "a lineage marker does not wait for the batches of its source": [
-      LINEAGE,
+      LIFECYCLE,
       "reads.push(FACT.source(source), ",
       "reads.push(",
     ],

@@ -29,27 +29,6 @@ async function bodyOf(
   }
 }
 
-const SIZES: Array<[title: string, sizes: number[]]> = [
-  ["nothing", []],
-  ["empty pieces", [0, 0]],
-  ["small pieces", [1, 0, 2, 3]],
-  ["one large piece", [PIECE_BYTES]],
-  ["large pieces after a small one", [1, PIECE_BYTES - 1, PIECE_BYTES]],
-  ["all bytes up to the limit", [5, CONTROL_BODY_BYTES_MAX - 10, 5]],
-];
-
-for (const [title, sizes] of SIZES) {
-  test(`withBody() collects ${title}`, async () => {
-    const pieces = sizes.map((size, index) => Buffer.alloc(size, 65 + index));
-    const whole = Buffer.concat(pieces);
-    for (const declaredBytes of [null, whole.length]) {
-      // The caller may reuse a chunk once it has been read.
-      const copies = pieces.map((piece) => Buffer.from(piece));
-      assert.ok((await bodyOf(copies, declaredBytes)).equals(whole));
-    }
-  });
-}
-
 test("withBody() rejects a chunked body at its limit", async () => {
   let piecesRead = 0;
   function* endless() {

@@ -49,6 +49,23 @@ async function withBacklog(
   }, { sealingOn: steps.on() });
 }
 
+/** Sends a batch, and resolves once it waits for sealing or has a response. */
+async function sendUntilWaiting(
+  { socketPath, service: { gate } }: Backlogged,
+  batchId: string,
+): Promise<{ reply: Promise<{ status: number }> }> {
+  const arrived = new Gate();
+  const pass = gate.pass;
+  gate.pass = (bodyBytes) => {
+    arrived.open();
+    gate.pass = pass;
+    return gate.pass(bodyBytes);
+  };
+  const reply = request(socketPath, { body: batch(batchId) });
+  await Promise.race([arrived.opened, reply]);
+  return { reply };
+}
+
 /** Whatever makes the backlog too large. */
 const BOUNDS: [name: string, options: SealingStepsOptions, storedMax: number][] = [
   ["bytes", { backlogWaitBytes: 100_000 }, PENDING_FILES_MAX / 2],
@@ -88,25 +105,17 @@ for (const [name, options, storedMax] of BOUNDS) {
 
 test("appends that wait for sealing are committed in order of arrival", async () => {
   const options = { backlogWaitBytes: 100_000, backlogWaitMs: LONG_WAIT_MS };
-  await withBacklog(options, async ({ socketPath, service, sealing, stored }) => {
-    const waiting: Promise<{ status: number }>[] = [];
-    const pass = service.gate.pass.bind(service.gate);
-    let arrived = new Gate();
-    service.gate.pass = (bodyBytes) => {
-      arrived.open();
-      return pass(bodyBytes);
-    };
-    for (let number = 0; number < 5; number++) {
-      arrived = new Gate();
-      waiting.push(request(socketPath, { body: batch(`waiting ${number}`) }));
-      await Promise.race([arrived.opened, waiting[number]]);
-    }
+  await withBacklog(options, async (served) => {
+    const { socketPath, service, sealing, stored } = served;
+    const names = [1, 2, 3, 4, 5].map((number) => `waiting ${number}`);
+    const sent = [];
+    for (const name of names) sent.push(await sendUntilWaiting(served, name));
     assert.equal(service.size.log_events, stored);
     sealing.open();
-    for (const reply of await Promise.all(waiting)) assert.equal(reply.status, 200);
+    for (const { reply } of sent) assert.equal((await reply).status, 200);
     const { events } = (await request(socketPath, { path: "/v1/events?limit=1000" })).json();
     const ids = events.map((event: { batch_id: string }) => event.batch_id);
-    assert.deepEqual(ids.slice(-5), [0, 1, 2, 3, 4].map((number) => `waiting ${number}`));
+    assert.deepEqual(ids.slice(-names.length), names);
   });
 });
 
@@ -131,18 +140,11 @@ test("after sealing has failed for long, appends go on with the first seal that 
 
 test("a shutdown ends the waits for sealing", async () => {
   const options = { backlogWaitBytes: 100_000, backlogWaitMs: LONG_WAIT_MS };
-  await withBacklog(options, async ({ socketPath, service, shutDown, sealing }) => {
-    const arrived = new Gate();
-    const pass = service.gate.pass.bind(service.gate);
-    service.gate.pass = (bodyBytes) => {
-      arrived.open();
-      return pass(bodyBytes);
-    };
-    const waiting = request(socketPath, { body: batch("new") });
-    await Promise.race([arrived.opened, waiting]);
-    const stopped = shutDown();
-    assert.equal((await waiting).status, 429);
-    sealing.open();
+  await withBacklog(options, async (served) => {
+    const { reply } = await sendUntilWaiting(served, "new");
+    const stopped = served.shutDown();
+    assert.equal((await reply).status, 429);
+    served.sealing.open();
     await stopped;
   });
 });

@@ -1,4 +1,7 @@
-/** `POST /v1/events`: every rule for batches and events, and the error code for violating it. */
+/**
+ * `POST /v1/events`: every rule for batches and events, the error code for violating it, and
+ * whether the schema in `docs/openapi.yaml` has it.
+ */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "../support/tested_service.ts";
@@ -11,7 +14,11 @@ import {
   ingest,
   NO_EVENT_ID,
 } from "./support/api.ts";
+import { OpenApiDocument } from "./support/openapi.ts";
 import { withService } from "./support/served.ts";
+
+const DOCUMENT = new OpenApiDocument();
+const SCHEMA = "#/components/schemas/Batch";
 
 function withEvent(members: object): unknown {
   return batchWith({ events: [event(members)] });
@@ -117,9 +124,18 @@ const REFUSED = casesOf<unknown>({
   },
 });
 
+/** Rules that the schema of a batch cannot express. */
+const BEYOND_SCHEMA = [
+  "batch_id has at most 256 bytes",
+  "every event targets the stream of the precondition",
+  "record_key has at most 1,024 bytes",
+  "kind has at most 128 bytes",
+];
+
 for (const [code, rule, body] of REFUSED) {
   test(`${rule}, otherwise ${code}`, () =>
     withService(async ({ socketPath }) => {
+      assert.equal(DOCUMENT.isValid(SCHEMA, body), BEYOND_SCHEMA.includes(rule));
       const reply = await ingest(socketPath, body);
       assert.deepEqual([reply.status, reply.json().error], [400, code], reply.text());
       assert.equal("errors" in reply.json(), code === "invalid_events" || isInEvent(rule));
@@ -159,6 +175,7 @@ const TAKEN: Array<[rule: string, body: unknown]> = [
 for (const [rule, body] of TAKEN) {
   test(`${rule}`, () =>
     withService(async ({ socketPath }) => {
+      DOCUMENT.assertValid(SCHEMA, typeof body === "string" ? JSON.parse(body) : body);
       await commit(socketPath, body);
       assert.equal((await allEvents(socketPath)).length, 1);
     }));

@@ -1,4 +1,4 @@
-/** HTTP/1.1: persistent, pipelined, slow, idle and aborted connections, and malformed HTTP. */
+/** HTTP/1.1: persistent, pipelined, slow and aborted connections. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { test } from "../support/tested_service.ts";
@@ -6,7 +6,7 @@ import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { allEvents, batchWith, commit, event, ingest } from "./support/api.ts";
 import { withService } from "./support/served.ts";
-import { get, HOST, MALFORMED, post } from "./support/raw_requests.ts";
+import { get, HOST, post } from "./support/raw_requests.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 const MIB = 1024 * 1024;
@@ -57,44 +57,6 @@ test("pipelined requests, even mutations, get responses in order", () =>
       assert.equal((await connection.readResponse())?.status, status, bytes);
     }
     connection.destroy();
-  }));
-
-/** Expected statuses other than 400. */
-const STATUS_OF_MALFORMED: Record<string, number> = { "an endless length": 413, "a CONNECT": 404 };
-
-for (const [title, bytes] of MALFORMED) {
-  test(`malformed HTTP affects no other client: ${title}`, () =>
-    withServedLog(async ({ socketPath, reports }) => {
-      await commit(socketPath, batchWith({}));
-      const kept = await RawConnection.open(socketPath);
-      const malformed = await RawConnection.open(socketPath);
-      await malformed.write(Uint8Array.from([...bytes].map((char) => char.charCodeAt(0))));
-      if (title !== "only line endings") {
-        const response = await malformed.readResponse();
-        assert.equal(response?.status, STATUS_OF_MALFORMED[title] ?? 400, JSON.stringify(response));
-        assert.equal(response?.headers["content-type"], "application/json");
-        if (response?.status === 400) assert.equal(response.headers.connection, "close");
-      }
-      await kept.write(get("/v1/events"));
-      assert.equal((await kept.readResponse())?.status, 200);
-      assert.equal((await allEvents(socketPath)).length, 1);
-      assert.deepEqual(reports, []);
-      for (const connection of [kept, malformed]) connection.destroy();
-    }));
-}
-
-test("idle connections and unfinished requests delay no other client", () =>
-  withService(async ({ socketPath }) => {
-    const starts = ["", "G", "GET /v1/events HT", get("/v1/events").slice(0, -2)];
-    const slow: RawConnection[] = [];
-    for (let n = 0; n < 200; n++) {
-      const connection = await RawConnection.open(socketPath, starts[n % starts.length]!);
-      slow.push(connection);
-    }
-    await commit(socketPath, batchWith({}));
-    await slow[3]!.write("\r\n");
-    assert.equal((await slow[3]!.readResponse())?.status, 200);
-    for (const connection of slow) connection.destroy();
   }));
 
 test("a client that does not read its response delays no other client, and can read it later", () =>

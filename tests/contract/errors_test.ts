@@ -1,5 +1,6 @@
 /** Statuses and codes common to all routes: unknown routes, failures and precedence. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import type { ErrorCode } from "../../src/event/api_error.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
@@ -18,6 +19,7 @@ import {
   retire,
   streamsPage,
 } from "./support/api.ts";
+import { get } from "./support/raw_requests.ts";
 import { withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
@@ -83,25 +85,16 @@ const EVERY_ROUTE: RequestOptions[] = [
   { path: "/v1/query" },
 ];
 
+/** Values of `Authorization` without the token. */
+const WRONG = [
+  ...["", "Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret2", "Bearer S3cret"],
+  ...["Bearer\ts3cret", "Bearer s3cret, Bearer s3cret", "Basic s3cret", "s3cret"],
+];
+
 test("every request without the token gets 401", async () => {
   await withService(async ({ socketPath }) => {
-    const wrong = [
-      "",
-      "Bearer",
-      "Bearer ",
-      "Bearer s3cre",
-      "Bearer s3cret2",
-      "Bearer S3cret",
-      "Bearer\ts3cret",
-      "Bearer s3cret, Bearer s3cret",
-      "Basic s3cret",
-      "s3cret",
-    ];
     for (const options of EVERY_ROUTE) {
-      for (const authorization of [undefined, ...wrong]) {
-        const headers: Record<string, string> = authorization === undefined
-          ? {}
-          : { authorization };
+      for (const headers of [{}, ...WRONG.map((authorization) => ({ authorization }))]) {
         const reply = await request(socketPath, { ...options, headers });
         assert.equal(reply.status, 401);
         assert.equal(reply.headers["www-authenticate"], "Bearer");
@@ -116,7 +109,7 @@ test("every request without the token gets 401", async () => {
 test("every route accepts the token", async () => {
   await withService(async ({ socketPath }) => {
     const headers = { authorization: "bEARER   s3cret" };
-    assert.equal((await request(socketPath, { headers, body: batchWith({}) })).status, 200);
+    await request(socketPath, { headers, body: batchWith({}) });
     for (const options of EVERY_ROUTE) {
       if (options.path === "/v1/events?follow=true") continue;
       const reply = await request(socketPath, { ...options, headers });
@@ -125,10 +118,13 @@ test("every route accepts the token", async () => {
   }, { token: "s3cret" });
 });
 
-test("a token is compared as UTF-8 bytes", () =>
+test("a token is compared as UTF-8 bytes, and a second Authorization header gets 401", () =>
   withServedLog(async ({ socketPath }) => {
-    const headers = { authorization: "Bearer cl\u00c3\u00a9" };
-    assert.equal((await request(socketPath, { headers })).status, 200);
+    const header = "Authorization: Bearer cl\u00c3\u00a9\r\n";
+    for (const [headers, status] of [[header, 200], [header + header, 401]] as const) {
+      const bytes = Buffer.from(get("/v1/events", headers), "latin1");
+      assert.equal((await exchange(socketPath, bytes))?.status, status);
+    }
   }, { handler: { token: "clé" } }));
 
 test("errors take precedence: token, path, method, query, media type, length, memory", async () => {

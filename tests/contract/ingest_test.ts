@@ -13,10 +13,8 @@ import {
   EVENT_ID,
   ingest,
   replayPage,
-  retire,
 } from "./support/api.ts";
 import { withService } from "./support/served.ts";
-import { withServedLog } from "./support/served_log.ts";
 
 test("identical events under the same identity return the original receipt as a duplicate", () =>
   withService(async ({ socketPath }) => {
@@ -129,17 +127,3 @@ test("clients racing for one batch identity get one commit and the same receipt"
     assert.equal(new Set(receipts.map(({ first_event_id }) => first_event_id)).size, 1);
     assert.equal((await allEvents(socketPath)).length, 1);
   }));
-
-test("a retry is a duplicate even after retirement of the source, and after a restart", async () => {
-  const body = batchWith({});
-  await withServedLog(async ({ socketPath, storage, shutDown }) => {
-    const receipt = await commit(socketPath, body);
-    await retire(socketPath, "shop");
-    const duplicate = { ...receipt, status: "duplicate" };
-    assert.deepEqual((await ingest(socketPath, body)).json(), duplicate);
-    await shutDown();
-    await withServedLog(async (restarted) => {
-      assert.deepEqual((await ingest(restarted.socketPath, body)).json(), duplicate);
-    }, { storage });
-  });
-});

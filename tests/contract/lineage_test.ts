@@ -1,5 +1,9 @@
-/** The first batch from a successor, which names the retired source that it continues. */
+/**
+ * The first batch from a successor, which names the retired source that it continues, and the order
+ * in which the states of a batch are checked.
+ */
 import assert from "node:assert/strict";
+import { lineageMarker } from "../support/submitted.ts";
 import { test } from "../support/tested_service.ts";
 import {
   allEvents,
@@ -14,19 +18,15 @@ import {
 import { type Served, withService } from "./support/served.ts";
 import { withServedLog } from "./support/served_log.ts";
 
-/** The marker event, with `members` overridden or added. */
+/** The marker of a successor of `shop`, with `members` overridden or added. */
 function marker(frontier: string, members: object = {}) {
-  return event({
-    stream: "service.source_lineage",
-    record_key: "shop",
-    kind: "source_succeeded",
-    payload: payload(frontier),
-    ...members,
-  });
+  return { ...lineageMarker("shop", frontier), ...members };
 }
 
-function payload(frontier: string, members: object = {}) {
-  return { v: 1, predecessor_source: "shop", predecessor_final_frontier: frontier, ...members };
+/** A marker with `members` of its payload overridden or added. */
+function marking(frontier: string, members: object) {
+  const { payload } = lineageMarker("shop", frontier);
+  return marker(frontier, { payload: Object.assign({}, payload, members) });
 }
 
 /** A batch submitted by the successor. */
@@ -47,18 +47,13 @@ function withRetired(use: (served: Served, frontier: string) => Promise<void>): 
 
 test("a first batch that begins with a marker is committed with it as an ordinary event", () =>
   withRetired(async ({ socketPath }, frontier) => {
-    const receipt = await commit(socketPath, successor([marker(frontier), event()]));
+    const batch = successor([marker(frontier), event()]);
+    const receipt = await commit(socketPath, batch);
     assert.equal(receipt.events, 2);
     const committed = (await allEvents(socketPath)).at(-2)!;
     const expected = { ...marker(frontier), event_id: receipt.first_event_id, source: "shop2" };
     assert.deepEqual({ ...committed, ...expected }, committed);
     await commit(socketPath, successor([event()], "b2"));
-  }));
-
-test("a marker may be the only event of its batch, and a retry is a duplicate", () =>
-  withRetired(async ({ socketPath }, frontier) => {
-    const batch = successor([marker(frontier)]);
-    const receipt = await commit(socketPath, batch);
     const duplicate = { ...receipt, status: "duplicate" };
     assert.deepEqual((await ingest(socketPath, batch)).json(), duplicate);
   }));
@@ -68,16 +63,6 @@ test("a source needs no predecessor, and its first batch needs no marker", () =>
     const other = marker(frontier, { stream: "service.source_lineage2", payload: null });
     await commit(socketPath, successor([event(), other]));
   }));
-
-/** A marker with `members` of its payload overridden or added. */
-function marking(frontier: string, members: Record<string, unknown>) {
-  return marker("", { payload: payload(frontier, members) });
-}
-
-/** A marker that names a predecessor. */
-function naming(frontier: string, predecessor: string) {
-  return { ...marking(frontier, { predecessor_source: predecessor }), record_key: predecessor };
-}
 
 const MALFORMED: Record<string, (frontier: string) => unknown[]> = {
   "is the first event": (frontier) => [event(), marker(frontier)],
@@ -97,9 +82,9 @@ const MALFORMED: Record<string, (frontier: string) => unknown[]> = {
   "names a frontier": () => [marking("", { predecessor_final_frontier: undefined })],
   "names a frontier as a string": () => [marking("", { predecessor_final_frontier: null })],
   "names a frontier that is an event id": () => [marker("latest")],
-  "names a valid source": (frontier) => [naming(frontier, "A")],
-  "does not name system": (frontier) => [naming(frontier, "system")],
-  "does not name its own source": (frontier) => [naming(frontier, "shop2")],
+  "names a valid source": (frontier) => [lineageMarker("A", frontier)],
+  "does not name system": (frontier) => [lineageMarker("system", frontier)],
+  "does not name its own source": (frontier) => [lineageMarker("shop2", frontier)],
 };
 
 for (const [rule, events] of Object.entries(MALFORMED)) {
@@ -151,11 +136,11 @@ test("a predecessor may have several successors, and a successor may have its ow
     await commit(socketPath, successor([marker(frontier)]));
     await commit(socketPath, batchWith({ source: "shop3", events: [marker(frontier)] }));
     const { final_frontier } = await retire(socketPath, "shop2");
-    const next = naming(final_frontier, "shop2");
+    const next = lineageMarker("shop2", final_frontier);
     await commit(socketPath, batchWith({ source: "shop4", events: [next] }));
   }));
 
-test("retirement is checked before lineage, and lineage before the stream precondition", () =>
+test("a batch's identity is checked first, then retirement, lineage and the precondition", () =>
   withRetired(async ({ socketPath }, frontier) => {
     const precondition = { stream: "service.source_lineage", expected_frontier: NO_EVENT_ID };
     const batch = { ...successor([marker(NO_EVENT_ID)], "b2"), stream_precondition: precondition };
@@ -165,16 +150,32 @@ test("retirement is checked before lineage, and lineage before the stream precon
     const { final_frontier, retirement_event_id } = await retire(socketPath, "shop2");
     const retired = { source: "shop2", final_frontier, retirement_event_id };
     assertError(await ingest(socketPath, batch), "source_retired", retired);
+    const known = await ingest(socketPath, { ...batch, batch_id: "b1" });
+    assertError(known, "batch_id_conflict", { source: "shop2", batch_id: "b1" });
   }));
 
-test("lineage is checked against the durable log after a restart", () =>
+test("batches are checked against the durable log after a restart", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {
-    const frontier = await retireShop(socketPath);
+    const first = batchWith({});
+    const receipt = await commit(socketPath, first);
+    const { final_frontier } = await retire(socketPath, "shop");
+    const { last_event_id } = await commit(socketPath, batchWith({ source: "crm" }));
     await shutDown();
-    await withServedLog(async (restarted) => {
-      const wrong = await ingest(restarted.socketPath, successor([marker(NO_EVENT_ID)]));
-      const context = conflict("shop", NO_EVENT_ID, frontier);
+    await withServedLog(async ({ socketPath }) => {
+      const duplicate = { ...receipt, status: "duplicate" };
+      assert.deepEqual((await ingest(socketPath, first)).json(), duplicate);
+      const wrong = await ingest(socketPath, successor([marker(NO_EVENT_ID)]));
+      const context = conflict("shop", NO_EVENT_ID, final_frontier);
       assertError(wrong, "source_lineage_conflict", context);
-      await commit(restarted.socketPath, successor([marker(frontier)]));
+      await commit(socketPath, successor([marker(final_frontier)]));
+      const conditional = (expected_frontier: string | null) =>
+        batchWith({
+          source: "crm",
+          batch_id: "2",
+          stream_precondition: { stream: "orders", expected_frontier },
+        });
+      const late = await ingest(socketPath, conditional(null));
+      assert.equal(late.json().actual_frontier, last_event_id);
+      await commit(socketPath, conditional(last_event_id));
     }, { storage });
   }));

@@ -11,19 +11,21 @@ import {
   type RuntimeName,
   THIS_RUNTIME,
 } from "../../tools/support/runtimes.ts";
-import { get, MALFORMED } from "./support/raw_requests.ts";
+import { get, post } from "./support/raw_requests.ts";
 import { TOUR } from "./support/tour_stops.ts";
 
 const OTHER_RUNTIME: RuntimeName = THIS_RUNTIME === "deno" ? "node" : "deno";
 const skip = executableOf(OTHER_RUNTIME) === null ? absenceOf(OTHER_RUNTIME) : false;
 
-/** Malformed requests that get no response. */
-const WITHOUT_ANSWER = ["only line endings"];
 const REQUESTS = TOUR.map(([, request]) => request).filter(({ path = "", method }) =>
   !path.includes("follow=true") || method === "HEAD"
 );
 const RAW: readonly [title: string, bytes: string][] = [
-  ...MALFORMED.filter(([title]) => !WITHOUT_ANSWER.includes(title)),
+  ["not HTTP", "hello there\r\n\r\n"],
+  ["the HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ["an endless head", "X".repeat(100 * 1024)],
+  ["both framings of a body", post("/v1/events", "", "Transfer-Encoding: chunked\r\n")],
+  ["a CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\nmore"],
   ["an absolute target", get("http://elsewhere/v1/events?limit=1")],
   ["a target with a fragment", get("/v1/events#x")],
   ["a range request", get("/v1/events", "Range: bytes=0-1\r\nIf-None-Match: *\r\n")],
@@ -35,13 +37,6 @@ const RAW: readonly [title: string, bytes: string][] = [
   ["no host", "GET /v1/events HTTP/1.1\r\n\r\n"],
   ["a leading line ending", `\r\n${get("/v1/streams")}`],
 ];
-
-interface Answer {
-  what: string;
-  status: number | undefined;
-  headers: Record<string, unknown>;
-  body: string;
-}
 
 /** Replaces event ids with numbers, and times and hashes with placeholders. */
 function maskedBy(eventIds: string[]): (text: string) => string {
@@ -55,23 +50,21 @@ function maskedBy(eventIds: string[]): (text: string) => string {
       });
 }
 
-/** Responses from a newly started `serve`. */
-function answersOf(runtime: RuntimeName): Promise<Answer[]> {
+/** Requests and their responses from a newly started `serve`. */
+function answersOf(runtime: RuntimeName): Promise<Record<string, unknown>[]> {
   return withServing(async (deployment) => {
     const { socketPath } = deployment;
     const mask = maskedBy([]);
-    const answers: Answer[] = [];
-    const take = (what: string, status: number | undefined, headers: object, body: string) => {
-      const { date: _date, ...others } = headers as Record<string, unknown>;
-      answers.push({ what, status, headers: others, body: mask(body) });
-    };
+    const answers: Record<string, unknown>[] = [];
+    const take = (what: string, status?: number, headers: object = {}, body = "") =>
+      answers.push({ what, status, headers: { ...headers, date: "" }, body: mask(body) });
     for (const options of REQUESTS) {
       const { status, headers, body } = await request(socketPath, options);
       take(`${options.method} ${options.path}`, status, headers, body.toString());
     }
     for (const [title, bytes] of RAW) {
       const response = await exchange(socketPath, Buffer.from(bytes, "latin1"));
-      take(title, response?.status, response?.headers ?? {}, response?.body ?? "");
+      take(title, response?.status, response?.headers, response?.body);
     }
     await deployment.stop();
     return answers;

@@ -9,10 +9,8 @@ import {
   event,
   ingest,
   NO_EVENT_ID,
-  retire,
 } from "./support/api.ts";
 import { withService } from "./support/served.ts";
-import { withServedLog } from "./support/served_log.ts";
 
 /** A batch for stream `orders` that expects a frontier. */
 function conditional(batchId: string, expectedFrontier: string | null, members: object = {}) {
@@ -68,22 +66,6 @@ test("a committed batch is a duplicate regardless of its precondition", () =>
     }
   }));
 
-test("duplicates, batch_id conflicts and retirement are checked before the precondition", () =>
-  withService(async ({ socketPath }) => {
-    await commit(socketPath, batchWith({ batch_id: "1" }));
-    const taken = conditional("1", NO_EVENT_ID, { events: [event({ kind: "deleted" })] });
-    assertError(await ingest(socketPath, taken), "batch_id_conflict", {
-      source: "shop",
-      batch_id: "1",
-    });
-    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop");
-    assertError(await ingest(socketPath, conditional("2", NO_EVENT_ID)), "source_retired", {
-      source: "shop",
-      final_frontier,
-      retirement_event_id,
-    });
-  }));
-
 test("if clients race on one expected frontier, one commits and the others get its event id", () =>
   withService(async ({ socketPath }) => {
     const replies = await Promise.all(
@@ -95,18 +77,4 @@ test("if clients race on one expected frontier, one commits and the others get i
     for (const reply of replies.filter((reply) => reply.status !== 200)) {
       assertError(reply, "stream_frontier_conflict", conflict(null, last_event_id));
     }
-  }));
-
-test("a precondition is checked against the durable log after a restart", () =>
-  withServedLog(async ({ socketPath, storage, shutDown }) => {
-    const { last_event_id } = await commit(socketPath, batchWith({ batch_id: "1" }));
-    await shutDown();
-    await withServedLog(async (restarted) => {
-      assertError(
-        await ingest(restarted.socketPath, conditional("2", null)),
-        "stream_frontier_conflict",
-        conflict(null, last_event_id),
-      );
-      await commit(restarted.socketPath, conditional("2", last_event_id));
-    }, { storage });
   }));

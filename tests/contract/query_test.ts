@@ -1,7 +1,10 @@
-/** Query strings for `GET /v1/events`: percent-decoding and invalid values. */
+/** `GET /v1/events`, finite: query strings and pages. */
 import assert from "node:assert/strict";
+import { REPLAY_WHOLE_BYTES_MAX } from "../../src/api/replay_response.ts";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
+import { exchange } from "../support/raw_client.ts";
+import { stubLog, stubReplay } from "../support/stub_log.ts";
 import {
   assertError,
   batchWith,
@@ -12,7 +15,9 @@ import {
   replayPage,
 } from "./support/api.ts";
 import { FollowReader } from "./support/follow_reader.ts";
+import { get } from "./support/raw_requests.ts";
 import { withService } from "./support/served.ts";
+import { withServedLog } from "./support/served_log.ts";
 
 const UUID_V4 = "00000000-0000-4000-8000-000000000000";
 
@@ -109,6 +114,15 @@ test("replay: next_after is the frontier when the scan is exhausted, regardless 
     }
   }));
 
+test("replay: without a limit, replay.default_limit applies, and replay.max_limit may be any", () =>
+  withServedLog(async ({ socketPath }) => {
+    await commit(socketPath, batchWith({ events: Array(5).fill(event()) }));
+    assert.equal((await replayPage(socketPath)).events.length, 2);
+    assert.equal((await replayPage(socketPath, "limit=3")).events.length, 3);
+    const refused = await request(socketPath, { path: "/v1/events?limit=4" });
+    assertError(refused, "invalid_replay_request");
+  }, { handler: { replay: { defaultLimit: 2, maxLimit: 3 } } }));
+
 /** Valid query values that no event can match. */
 const UNMATCHABLE = [
   ...["source=Stripe", "source", "source=.a", `source=${"a".repeat(129)}`, "stream=a/b"],
@@ -134,22 +148,8 @@ test("replay and follow: an impossible source, stream or kind matches nothing", 
 
 /** Texts that could mislead a search for quotes and commas, or for their encodings. */
 const HARD_TEXTS = [
-  ...[
-    "1",
-    "11",
-    '"',
-    '","',
-    '","kind":"',
-    '","kind":"x","',
-    "\\",
-    "\\\\",
-    '\\"',
-    "a\\",
-    "\n",
-    " ",
-    "/",
-  ],
-  ...["\u0000\u001f\u007f", "ä", "a\u0308", "€ 𝄞 👩‍👩‍👧", "\u2028", '{"commit":'],
+  ...["1", "11", '"', '","', '","kind":"', '","kind":"x","', "\\", "\\\\", '\\"', "a\\"],
+  ...["\n", " ", "/", "\u0000\u001f\u007f", "ä", "a\u0308", "€ 𝄞 👩‍👩‍👧", "\u2028", '{"commit":'],
 ];
 
 test("replay: record keys and kinds match exactly, with any characters", () =>
@@ -186,6 +186,8 @@ test("replay: a page ends at 16 MiB, and the replay continues at next_after", ()
     const second = await replayPage(socketPath, `after=${first.next_after}`);
     assert.deepEqual(second.events.map(({ record_key }) => record_key), ["16", "17", "18", "19"]);
     assert.equal(second.next_after, second.snapshot_through_event_id);
+    const head = await request(socketPath, { method: "HEAD" });
+    assert.deepEqual([head.status, head.body.length], [200, 0]);
   }));
 
 test("replay: an event over 16 MiB gets its own page", () =>
@@ -196,3 +198,19 @@ test("replay: an event over 16 MiB gets its own page", () =>
     assert.equal(page.events.length, 1);
     assert.equal(page.events[0]!.payload, payload);
   }));
+
+test("replay: an error before the status line is a 500; a later error breaks the connection", async () => {
+  const large = JSON.stringify("x".repeat(REPLAY_WHOLE_BYTES_MAX));
+  const failure = new Error("read failed: EIO");
+  for (const pieces of [["1", failure], [large, "1", failure]]) {
+    const log = stubLog({ replay: () => stubReplay(pieces) });
+    await withServedLog(async (server) => {
+      const response = await exchange(server.socketPath, get("/v1/events"));
+      const isStreamed = pieces.length === 3;
+      assert.equal(response?.status, isStreamed ? 200 : 500);
+      assert.equal(response?.isComplete, !isStreamed);
+      assert.equal(server.reports.length, 1);
+      assert.match(server.reports[0]!, /^GET \/v1\/events failed: Error: read failed: EIO/);
+    }, { log: () => log });
+  }
+});

@@ -4,9 +4,8 @@ import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { gateAt } from "../support/storage_faults.ts";
-import { allEvents, batchWith, commit, event, ingest, postRetirement } from "./support/api.ts";
-import { FollowReader } from "./support/follow_reader.ts";
-import { get, HOST, post } from "./support/raw_requests.ts";
+import { allEvents, batchWith, commit, ingest, postRetirement } from "./support/api.ts";
+import { get, post } from "./support/raw_requests.ts";
 import { withServedLog } from "./support/served_log.ts";
 
 test("a shutdown completes queued mutations durably", () =>
@@ -54,39 +53,6 @@ test("a shutdown refuses new work and completes pending requests with Connection
     assert.equal(JSON.parse(response!.body).status, "committed");
     assert.equal(response!.headers.connection, "close");
     await Promise.all([busy.ended(), idle.ended(), down]);
-  }));
-
-test("a shutdown waits for idle clients no longer than its grace period", async () => {
-  await withServedLog(async ({ socketPath, reports, shutDown }) => {
-    const payload = "x".repeat(8 * 1024 * 1024);
-    await commit(socketPath, batchWith({ events: [event({ payload })] }));
-    const unfinished = await RawConnection.open(socketPath);
-    await unfinished.write(`POST /v1/events HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\n{`);
-    const unread = await RawConnection.open(socketPath);
-    unread.pause();
-    await unread.write(get("/v1/events"));
-    const stalled = await RawConnection.open(socketPath);
-    stalled.pause();
-    await stalled.write(get("/v1/events?follow=true"));
-    await request(socketPath, { path: "/v1/none" });
-    await shutDown();
-    assert.deepEqual(reports, ["closing connections that are still open after 30 ms"]);
-    for (const connection of [unfinished, unread, stalled]) connection.destroy();
-  }, { listen: { shutdownGraceMs: 30 } });
-});
-
-test("a shutdown ends hundreds of followers at once", () =>
-  withServedLog(async ({ socketPath, reports, shutDown }) => {
-    const follows = await Promise.all(
-      Array.from({ length: 200 }, () => FollowReader.open(socketPath)),
-    );
-    await Promise.all(follows.map((follow) => follow.catchUp()));
-    await shutDown();
-    for (const follow of follows) {
-      assert.equal((await follow.nextOf("end")).reason, "shutdown");
-      assert.equal(await follow.line(), null);
-    }
-    assert.deepEqual(reports, []);
   }));
 
 test("a queued mutation completes after its client has disconnected, and a retry is a duplicate", () =>

@@ -183,21 +183,3 @@ test("an endless body is read only up to a limit", () =>
     await connection.ended();
     assert.ok(sentBytes < 2 * DRAIN_BYTES_MAX, `${sentBytes} bytes were accepted`);
   }));
-
-test("HttpRequest.read() rejects when the client disconnects within the body", () => {
-  const started = new Gate();
-  const outcome = new Gate<unknown>();
-  const handler: HttpHandler = async (request) => {
-    const reading = bodyOf(request);
-    started.open();
-    await reading.then(outcome.open.bind(outcome), outcome.open.bind(outcome));
-    return await ignore(request);
-  };
-  return withHandler(handler, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath);
-    await connection.write(`POST / HTTP/1.1\r\n${HOST}Content-Length: 10\r\n\r\nabc`);
-    await started.opened;
-    connection.destroy();
-    assert.ok(await outcome.opened instanceof MalformedRequestError);
-  });
-});

@@ -9,23 +9,31 @@ import { allEvents } from "../contract/support/api.ts";
 import { withServedLog } from "../contract/support/served_log.ts";
 import { randomInteger, seededRandom, testSeed } from "../../tools/support/random.ts";
 import { RawConnection } from "../support/raw_client.ts";
+import type { RawResponse } from "../support/raw_response.ts";
 import { type Shape, SHAPES } from "./support/smuggling_shapes.ts";
 
 /** Maximum size of requests that are also sent byte by byte. */
 const SINGLE_BYTES_MAX = 4096;
 
-/** Sends the pieces, then half-closes. @returns the status of each response. */
+/**
+ * Sends the pieces, then half-closes. @returns the status of each response. After a request that is
+ * malformed, the connection ends.
+ */
 async function statusesOf(socketPath: string, pieces: Iterable<Uint8Array>): Promise<number[]> {
   const connection = await RawConnection.open(socketPath);
   for (const piece of pieces) await connection.write(piece);
   connection.endInput();
   const statuses: number[] = [];
+  let headers: RawResponse["headers"] = {};
   for (;;) {
     const response = await connection.readResponse();
     if (response === null) break;
     assert.ok(response.isComplete);
     statuses.push(response.status);
+    headers = response.headers;
+    assert.equal(headers["content-type"], "application/json");
   }
+  if (statuses.at(-1) === 400) assert.equal(headers["connection"], "close");
   connection.destroy();
   return statuses;
 }

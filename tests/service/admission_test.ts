@@ -52,28 +52,6 @@ test("Admission.admit() admits the next body when the first times out", async ()
   assert.equal((await fitting).bytes, 30);
 });
 
-test("Admission.grow() lets one body finish when all bodies have partly arrived", async () => {
-  const room = admission(PATIENT);
-  const bodies = [1, 2, 3].map(() => room.admit(20) as Reservation);
-  const order: string[] = [];
-  const growths = bodies.map((body, index) =>
-    settled(order, String(index), room.grow(body, 40)).then(() => room.release(body))
-  );
-  await Promise.all(growths);
-  assert.deepEqual(order, ["0", "1", "2"]);
-  assert.equal(room.heldBytes, 0);
-});
-
-test("Admission.grow() keeps favoring the same body until it is complete", async () => {
-  const room = admission(PATIENT);
-  const [first, second] = [room.admit(30) as Reservation, room.admit(30) as Reservation];
-  await room.grow(first, 35);
-  const waiting = room.grow(second, 31);
-  assert.equal(room.grow(first, 40), undefined);
-  room.release(first);
-  await waiting;
-});
-
 test("Admission.grow() takes precedence over bodies not yet admitted", async () => {
   const room = admission(PATIENT);
   const first = room.admit(20) as Reservation;

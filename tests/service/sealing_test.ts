@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { PENDING_FOLDER } from "../../src/log/storage/file_names.ts";
+import { INDEX_FOLDER, PENDING_FOLDER } from "../../src/log/storage/file_names.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
 import { CommitFile } from "../../src/log/wal/commit_file.ts";
@@ -18,6 +18,7 @@ import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { replayAll } from "../support/stream_listing.ts";
 import { submit, submittedBatch, submittedEvent } from "../support/submitted.ts";
 import { openTestService } from "../support/test_service.ts";
+import { verifyStorage } from "../support/verifying.ts";
 
 async function openSealed(storage: SimulatedDisk = new SimulatedDisk()) {
   const steps = new SealingSteps();
@@ -97,11 +98,11 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
     last_event_id: idAt(1),
   } satisfies BatchEntry;
   const sealed = new SealedHistory(new SimulatedDisk());
-  const known: BatchEntry[] = [];
+  let known: BatchEntry | null = null;
   const looking = new Gate();
-  sealed.findBatch = async (_, batchId) => {
-    // Looks up the history at the time of the request. The rest is committed during the read.
-    const found = known.find(({ batch_id }) => batch_id === batchId) ?? null;
+  sealed.findBatch = async () => {
+    // Looks up the history at the time of the request.
+    const found = known;
     await looking.opened;
     return found;
   };
@@ -110,22 +111,12 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   const log = { sealed, unsealed: [pending, tail] };
   const state = new LogState(log);
   pending.batches.add(entry);
-  tail.batches.add({
-    ...entry,
-    batch_id: "b",
-    first_event_id: idAt(2),
-    last_event_id: idAt(2),
-  });
   const before = state.findBatch("shop", "a");
-  const missing = state.findBatch("shop", "c");
-  known.push(entry);
+  known = entry;
   log.unsealed = [tail];
   const after = state.findBatch("shop", "a");
   looking.open();
-  assert.deepEqual([await before, await missing, await after], [entry, null, entry]);
-  known.length = 0;
-  const [sealedAway, unsealed] = ["a", "b"].map((id) => state.findBatch("shop", id));
-  assert.deepEqual([await sealedAway, (await unsealed)?.batch_id], [null, "b"]);
+  assert.deepEqual([await before, await after], [entry, entry]);
 });
 
 test("followers and replays in progress continue through rotation and sealing", async () => {
@@ -168,4 +159,42 @@ test("followers and replays in progress continue through rotation and sealing", 
   for (const open of [follow, slow]) open.close();
   await service.close();
   assert.equal(storage.openFiles, 0);
+});
+
+/** Commits that are sealed, each into a segment of its own, whose indexes are merged. */
+const BATCHES = 70;
+
+test("a batch whose only trace is in a merged index is a duplicate, also after restarts", async () => {
+  let storage = new SimulatedDisk();
+  const steps = new SealingSteps({ bounds: { events: 1, bytes: 1 } });
+  let { service, reports } = await openTestService(storage, steps.on());
+  const send = async (n: number) => {
+    const answer = await submit(service, submittedBatch(`source-${n % 3}`, `batch-${n}`));
+    return statusOf(answer);
+  };
+  for (let n = 0; n < BATCHES; n++) {
+    assert.equal(await send(n), "committed");
+    await untilQuiet(storage);
+  }
+  const indexes = (tree = storage.tree()) =>
+    [...tree.keys()].filter((path) => path.startsWith("index/"));
+  assert.deepEqual(indexes().map((path) => path.slice(0, 8)), ["index/2_"]);
+  const durable = indexes(storage.crash().tree());
+  assert.ok(indexes().every((path) => durable.includes(path)), "its name is durable");
+  for (const restarts of [0, 1, 2]) {
+    for (let n = 0; n < BATCHES; n++) assert.equal(await send(n), "duplicate");
+    assert.deepEqual(reports, []);
+    await service.close();
+    const { report } = await verifyStorage(storage);
+    assert.deepEqual([report.ok, report.events_checked], [true, BATCHES]);
+    // The second restart finds no index and makes all of them again.
+    const tree = storage.crash().tree();
+    for (const path of restarts === 1 ? indexes() : []) tree.delete(path);
+    storage = new SimulatedDisk(tree);
+    ({ service, reports } = await openTestService(storage, steps.on()));
+  }
+  await untilQuiet(storage);
+  assert.equal(indexes().length, 1);
+  assert.ok(storage.tree().has(INDEX_FOLDER));
+  await service.close();
 });

@@ -1,12 +1,9 @@
 /** Calls to the HTTP API, and assertions on its responses. */
 import assert from "node:assert/strict";
 import { ERROR_STATUS, type ErrorCode } from "../../../src/event/api_error.ts";
-import type {
-  CommittedEvent,
-  Receipt,
-  RetirementReceipt,
-  StreamSummary,
-} from "../../../src/event/types.ts";
+import type { CommittedEvent, Receipt, RetirementReceipt } from "../../../src/event/types.ts";
+import type { StreamsPage } from "../../../src/service/streams.ts";
+import type { EventsRecord } from "../../support/follow_records.ts";
 import { type HttpReply, request } from "../../support/http_client.ts";
 import type { SubmittedBatch, SubmittedEvent } from "../../support/submitted.ts";
 
@@ -14,19 +11,7 @@ export const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}
 /** The smallest well-formed event id, which no log contains. */
 export const NO_EVENT_ID = "00000000-0000-7000-8000-000000000000";
 
-export interface ReplayPage {
-  events: CommittedEvent[];
-  last_event_id?: string;
-  next_after: string | null;
-  snapshot_through_event_id: string | null;
-}
-
-export interface StreamsPage {
-  v: 1;
-  streams: StreamSummary[];
-  next_after: string | null;
-  snapshot_through_event_id: string | null;
-}
+export type ReplayPage = Omit<EventsRecord, "type" | "phase">;
 
 /** A valid event, with `members` overridden or added. */
 export function event(members: object = {}): SubmittedEvent {

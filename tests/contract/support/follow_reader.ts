@@ -2,12 +2,7 @@
 import assert from "node:assert/strict";
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import type { CommittedEvent } from "../../../src/event/types.ts";
-import type {
-  CaughtUpRecord,
-  EndRecord,
-  EventsRecord,
-  FollowRecord,
-} from "../../support/follow_records.ts";
+import type { FollowRecord } from "../../support/follow_records.ts";
 
 export class FollowReader {
   readonly #incoming: IncomingMessage;
@@ -50,13 +45,12 @@ export class FollowReader {
     return JSON.parse(line);
   }
 
-  async nextOf(type: "events"): Promise<EventsRecord>;
-  async nextOf(type: "caught_up"): Promise<CaughtUpRecord>;
-  async nextOf(type: "end"): Promise<EndRecord>;
-  async nextOf(type: FollowRecord["type"]): Promise<FollowRecord> {
+  async nextOf<Type extends FollowRecord["type"]>(
+    type: Type,
+  ): Promise<Extract<FollowRecord, { type: Type }>> {
     const record = await this.next();
     assert.equal(record.type, type, JSON.stringify(record));
-    return record;
+    return record as Extract<FollowRecord, { type: Type }>;
   }
 
   /** Reads up to `caught_up` and returns the events before it. */

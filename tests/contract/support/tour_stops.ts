@@ -4,6 +4,7 @@
  */
 import { INGEST_BODY_BYTES_MAX } from "../../../src/limits.ts";
 import { failNth } from "../../support/storage_faults.ts";
+import { lineageMarker } from "../../support/submitted.ts";
 import { NO_EVENT_ID } from "./api.ts";
 import type { TourStop } from "./tour.ts";
 
@@ -39,12 +40,7 @@ export const TOUR_BODIES: Record<string, unknown> = {
     source: "shop2",
     batch_id: "1",
     events: [
-      {
-        stream: "service.source_lineage",
-        record_key: "shop",
-        kind: "source_succeeded",
-        payload: { v: 1, predecessor_source: "shop", predecessor_final_frontier: eventId(2) },
-      },
+      lineageMarker("shop", eventId(2)),
       { stream: "orders", record_key: "1002", kind: "upserted", payload: { total: 7 } },
     ],
   },
@@ -52,12 +48,7 @@ export const TOUR_BODIES: Record<string, unknown> = {
 
 const EVENT = { stream: "orders", record_key: "1003", kind: "upserted", payload: {} };
 const SMALL_BATCH = { source: "shop", batch_id: "2026-01-31/3", events: [EVENT] };
-const MARKER = {
-  stream: "service.source_lineage",
-  record_key: "shop",
-  kind: "source_succeeded",
-  payload: { v: 1, predecessor_source: "shop", predecessor_final_frontier: eventId(0) },
-};
+const MARKER = lineageMarker("shop", eventId(0));
 const RETIRE = "/v1/sources/retire";
 
 export const TOUR: readonly TourStop[] = [

@@ -217,6 +217,10 @@ function unclear(): Shape[] {
 
 /** Malformed heads, followed by the hidden request. */
 const BROKEN_HEADS: Record<string, string> = {
+  "not HTTP": "hello there\r\n\r\n",
+  "a TLS ClientHello": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+  "an endless head": "X".repeat(2 * HEADER_BYTES_MAX),
+  "an unfinished head with a NUL": "GET / HTTP/1.1\r\nHost: \0",
   "a NUL in the path": request("GET /v1/events\0 HTTP/1.1", ""),
   "a space in the path": request("GET /v1/events HTTP/1.1 HTTP/1.1", ""),
   "a tab after the method": request("GET\t/v1/events HTTP/1.1", ""),
