@@ -9,7 +9,6 @@ const HISTORIES = "faults/histories";
 const SWAPPED_FOLDER = "faults/swapped_folder";
 const OWNED_STORAGE = "log/storage/owned_storage";
 const FOLLOW_RANDOM = "service/follow_random";
-const FOLLOW = "service/follow";
 const LIFECYCLE = "service/lifecycle";
 const PRECONDITION = "service/precondition";
 
@@ -88,22 +87,22 @@ export const SERVICE_BUGS: Bugs = {
   },
   "service/follow.ts": {
     "a follower misses commits during its snapshot": [
-      [FOLLOW_RANDOM, FOLLOW],
+      FOLLOW_RANDOM,
       '    this.#phase = "live";\n',
       '    this.#phase = "live";\n    this.#after = this.#hub.snapshot().frontier;\n',
     ],
     "a commit that matches during a read is missed": [
-      [FOLLOW_RANDOM, FOLLOW],
+      FOLLOW_RANDOM,
       "    if (!page.exhausted) this.#matchAfter = null;\n",
       "    this.#matchAfter = page.exhausted ? undefined : null;\n",
     ],
     "a follower skips the commit that matches": [
-      [FOLLOW_RANDOM, FOLLOW],
+      FOLLOW_RANDOM,
       "this.#matchAfter = before;",
       "this.#matchAfter = this.#hub.changes.frontier;",
     ],
     "a follower skips what is left of a full page": [
-      [FOLLOW_RANDOM, FOLLOW],
+      FOLLOW_RANDOM,
       "    if (!page.exhausted) this.#matchAfter = null;\n",
     ],
   },
