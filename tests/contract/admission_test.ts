@@ -93,7 +93,8 @@ test("a client that disconnects releases its reservation", async () => {
     await connection.write(`${HEAD}Content-Length: ${MIB}\r\n\r\n{`);
     while (admission.heldBytes === 0) await request(socketPath);
     connection.destroy();
-    while (admission.heldBytes > 0) await request(socketPath);
+    for (let n = 0; n < 200 && admission.heldBytes > 0; n++) await request(socketPath);
+    assert.equal(admission.heldBytes, 0);
     assert.deepEqual(reports, []);
   }, { handler: { admission } });
 });

@@ -94,6 +94,28 @@ test("pipelined requests are read ahead only up to a limit", () => {
   });
 });
 
+test("a client that reads no responses is sent responses only up to a limit", () => {
+  const requests = 500;
+  const body = "x".repeat(40_000);
+  let answered = 0;
+  const handler: HttpHandler = () => {
+    answered += 1;
+    return Promise.resolve({ status: 200, headers: {}, body });
+  };
+  return withHandler(handler, async ({ socketPath }) => {
+    const connection = await RawConnection.open(socketPath);
+    connection.pause();
+    await connection.write(GET.repeat(requests));
+    await letServerWork(socketPath, 50);
+    assert.ok(answered * body.length < AHEAD_BYTES_MAX, `${answered} responses were created`);
+    connection.resume();
+    for (let n = 0; n < requests; n++) {
+      assert.equal((await connection.readResponse())?.body.length, body.length);
+    }
+    connection.destroy();
+  });
+});
+
 const SENT: Record<string, string> = {
   "nothing more": `${GET}`,
   "further requests": `${GET}`.repeat(4 * HEADER_BYTES_MAX / GET.length),
