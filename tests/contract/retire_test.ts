@@ -10,7 +10,6 @@ import {
   batchWith,
   casesOf,
   commit,
-  event,
   ingest,
   postRetirement,
   replayPage,
@@ -84,8 +83,6 @@ test("a batch from a retired source gets 409 source_retired", () =>
     assertError(refused, "source_retired", context);
     const duplicate = await ingest(socketPath, first);
     assert.deepEqual(duplicate.json(), { ...receipt, status: "duplicate" });
-    const conflict = await ingest(socketPath, { ...first, events: [event({ kind: "deleted" })] });
-    assertError(conflict, "batch_id_conflict", { source: "shop", batch_id: "1" });
     assert.equal((await allEvents(socketPath)).length, 2);
   }));
 

@@ -1,5 +1,6 @@
 /** Shutdown and disconnects: accepted requests complete, and no request waits forever. */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
@@ -53,6 +54,7 @@ test("a shutdown refuses new work and completes pending requests with Connection
     assert.equal(JSON.parse(response!.body).status, "committed");
     assert.equal(response!.headers.connection, "close");
     await Promise.all([busy.ended(), idle.ended(), down]);
+    assert.ok(!existsSync(socketPath));
   }));
 
 test("a queued mutation completes after its client has disconnected, and a retry is a duplicate", () =>

@@ -9,7 +9,6 @@ import { createServer } from "node:net";
 import { test } from "node:test";
 import type { HttpHandler } from "../../src/http/message.ts";
 import { Gate } from "../support/gate.ts";
-import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { bodyOf, letServerWork, withHandler } from "../support/test_server.ts";
 
@@ -78,14 +77,6 @@ for (const [title, bytes, client, end] of STATES) {
       await connection.ended();
     }, { shutdownGraceMs: end === "forcibly" ? 30 : 60_000 }));
 }
-
-test("HttpServer.close() removes the socket file and refuses new connections", async () => {
-  await withHandler(handler, async ({ socketPath, server }) => {
-    await Promise.all([server.close(), server.close()]);
-    assert.ok(!existsSync(socketPath));
-    await assert.rejects(request(socketPath), { code: "ENOENT" });
-  });
-});
 
 test("HttpServer.close() keeps a socket that another process created at its path", async () => {
   await withHandler(handler, async ({ socketPath, server }) => {

@@ -14,32 +14,9 @@ const HEAD = "GET / HTTP/1.1\r\nHost: localhost\r\n";
 const GET = `${HEAD}\r\n`;
 const PIECE_BYTES = 256 * 1024;
 
-/** Responds with the stream that `body` returns. */
-function streaming(body: () => AsyncIterable<Uint8Array>): HttpHandler {
-  return () => Promise.resolve({ status: 200, headers: {}, body: body() });
-}
-
 async function* once(piece: Uint8Array) {
   yield await Promise.resolve(piece);
 }
-
-test("listen() ends the stream when the client disconnects", async () => {
-  const gate = new Gate();
-  async function* body() {
-    try {
-      for (;;) yield await Promise.resolve(new Uint8Array(PIECE_BYTES));
-    } finally {
-      gate.open();
-    }
-  }
-  await withHandler(streaming(body), async ({ socketPath, reports }) => {
-    const connection = await RawConnection.open(socketPath, GET);
-    await connection.receive(PIECE_BYTES);
-    connection.destroy();
-    await gate.opened;
-    assert.deepEqual(reports, []);
-  });
-});
 
 test("the last response to a client that has half-closed is whole and says that it is the last", () => {
   const handler: HttpHandler = async ({ client }) => {

@@ -1,8 +1,13 @@
 /** Clients that send many or large requests delay others only by bounded work. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { IncomingBody } from "../../src/http/incoming_body.ts";
 import type { HttpHandler } from "../../src/http/message.ts";
 import { HEADER_LINES_MAX, UNAUTHORIZED_MAX } from "../../src/limits.ts";
+import { Turns } from "../../src/turns.ts";
 import { exchange, RawConnection } from "../support/raw_client.ts";
 import { withHandler } from "../support/test_server.ts";
 
@@ -36,6 +41,32 @@ test("a request is served before those that another client has pipelined", () =>
     }
     for (const connection of [pipelining, other]) connection.destroy();
   });
+});
+
+/** A chunked body, and whether its socket is paused. */
+function openBody() {
+  const state = { flow: "on" };
+  const socket = {
+    pause: () => state.flow = "paused",
+    resume: () => state.flow = "on",
+  } as unknown as Socket;
+  return { state, body: new IncomingBody(null, socket, new Turns(), () => {}) };
+}
+
+test("a body in tiny chunks reads on when its turn comes, one in large chunks at once", async () => {
+  for (const [chunk, flow] of [["1\r\n \r\n", "paused"], [`40\r\n${" ".repeat(64)}\r\n`, "on"]]) {
+    const { state, body } = openBody();
+    const first = body.read();
+    body.push(Buffer.from(`${chunk}`.repeat(100)));
+    assert.notEqual(await first, null);
+    assert.equal(state.flow, "paused");
+    const second = body.read();
+    assert.equal(state.flow, flow);
+    await setImmediate();
+    assert.equal(state.flow, "on");
+    body.push(Buffer.from("0\r\n\r\n"));
+    assert.equal(await second, null);
+  }
 });
 
 test(`a head of ${HEADER_LINES_MAX} lines is accepted, a longer one refused`, () =>

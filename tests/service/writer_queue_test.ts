@@ -83,6 +83,20 @@ test("append() looks batches of one turn up in segments together, and commits in
   await service.close();
 });
 
+test("append() shares a commit among many batches that need lookups", async () => {
+  const storage = new SimulatedDisk();
+  const { log } = await openTestLog(storage);
+  const sources = Array.from({ length: 200 }, (_, number) => `source-${number}`);
+  await log.append(sources.map((source) => preparedBatch("a", { source })));
+  await log.close();
+  await sealAll(storage);
+  const { service } = await openTestService(storage);
+  const answers = submitAll(service, sources.map((source) => preparedBatch("b", { source })));
+  assert.deepEqual(await outcomes(answers), sources.map(() => "committed"));
+  assert.equal(commitCount(storage), 1);
+  await service.close();
+});
+
 for (const fault of [undefined, { errno: "EIO" }]) {
   const result = fault === undefined ? "is durable" : "fails";
   test(`append() answers duplicates of an in-flight batch only after it ${result}`, async () => {
