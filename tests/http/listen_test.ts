@@ -13,6 +13,15 @@ import { exchange } from "../support/raw_client.ts";
 
 const handler: HttpHandler = () => Promise.resolve({ status: 200, headers: {}, body: "" });
 
+test("listen() rejects when its socket path exists", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "s.sock");
+    await writeFile(path, "");
+    const started = listen({ path, handler, refusal: assert.fail, report: assert.fail });
+    await assert.rejects(started, { code: "EADDRINUSE" });
+  });
+});
+
 test("listen() reports another file in place of its socket, and binds again once it is gone", () =>
   withFolder(async (folder) => {
     const path = join(folder, "s.sock");
