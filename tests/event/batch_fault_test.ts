@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type EventFault } from "../../src/event/api_error.ts";
 import { prepareBatch } from "../../src/event/batch_reader.ts";
-import { BATCH_DIGEST, EVENTS, IDENTITY } from "./support/worked_example.ts";
-import { submittedEvents } from "../support/prepared.ts";
 
 const EVENT = { stream: "s", record_key: "k", kind: "upserted", payload: {} };
 const BATCH = { batch_id: "b", source: "a", events: [EVENT] };
@@ -29,28 +27,6 @@ function eventFaults(body: unknown): EventFault[] {
   return error.context.errors as EventFault[];
 }
 
-test("prepareBatch() prepares the worked example", () => {
-  const submitted = EVENTS.map(({ stream, recordKey, kind, occurredAt, payload }) => ({
-    payload: JSON.parse(payload),
-    kind,
-    ...(occurredAt === undefined ? {} : { occurred_at: occurredAt }),
-    record_key: recordKey,
-    stream,
-  }));
-  const { source, batchId } = IDENTITY;
-  const body = { v: 1, events: submitted, source, batch_id: batchId };
-  const { events, ...batch } = prepareBatch(bodyOf(body));
-  assert.deepEqual(batch, {
-    source,
-    batchId,
-    batchDigest: BATCH_DIGEST,
-    precondition: undefined,
-    lineage: undefined,
-  });
-  assert.equal(events.count, EVENTS.length);
-  assert.deepEqual(submittedEvents(prepareBatch(bodyOf(body))), EVENTS);
-});
-
 test("prepareBatch() lists every invalid event despite one that is nested too deeply", () => {
   const levels = 1_000_000;
   const deep = '{"a":'.repeat(levels) + "1" + "}".repeat(levels);
@@ -65,34 +41,20 @@ test("prepareBatch() lists every invalid event despite one that is nested too de
 test("prepareBatch() throws an invalid_request that names the event containing a JSON error", () => {
   const body = (payload: string) =>
     `{"batch_id":"b","source":"a","events":[{"payload":1},{"payload":{"x":[${payload}]}}]}`;
-  for (const payload of ["9007199254740993", "1e999", '"\\ud800"', '{"a":1,"\\u0061":2}', "nul"]) {
+  const cases: [payload: string, message: RegExp][] = [
+    ["9007199254740993", /^events\[1\]\.payload\.x\[0\]: 9007199254740993 is not .* as a string$/],
+    ["1e999", /^events\[1\]\.payload\.x\[0\]: 1e999 is too large/],
+    ['"\\ud800"', /unpaired surrogate/],
+    ['{"a":1,"\\u0061":2}', /member "a" appears twice$/],
+    ["nul", /^body is not valid JSON at byte 70: unexpected/],
+  ];
+  for (const [payload, message] of cases) {
     const error = refusal(body(payload));
     assert.equal(error.code, "invalid_request", payload);
-    const [fault, ...others] = error.context.errors as EventFault[];
-    assert.deepEqual([fault!.index, fault!.code], [1, "invalid_event"], payload);
-    assert.equal(others.length, 0);
+    assert.match(error.message, message);
+    const faults = [{ index: 1, code: "invalid_event", message: error.message }];
+    assert.deepEqual(error.context.errors, faults);
   }
-});
-
-test("prepareBatch() reports the event, member and number that binary64 cannot represent", () => {
-  const body = '{"events":[1,{"payload":{"total":9007199254740993}}]}';
-  const message = "events[1].payload.total: 9007199254740993 is not how RFC 8785 writes its " +
-    "binary64 value, 9007199254740992; send it as a string";
-  const error = refusal(body);
-  assert.equal(error.message, message);
-  assert.deepEqual(error.context.errors, [{ index: 1, code: "invalid_event", message }]);
-  const outside = refusal('{"v":1e999}');
-  assert.equal(
-    outside.message,
-    "v: 1e999 is too large for a binary64 number; send it as a string",
-  );
-  assert.deepEqual(outside.context, {});
-});
-
-test("prepareBatch() reports the byte at which a body stops being JSON", () => {
-  const error = refusal('{"source":"\u20ac","events":[{"kind":"a" "b"}]}');
-  assert.equal(error.message, 'body is not valid JSON at byte 38: unexpected "\\""');
-  assert.equal((error.context.errors as EventFault[])[0]!.index, 0);
 });
 
 test("prepareBatch() checks JSON before batch rules, and batch rules before events", () => {

@@ -1,37 +1,43 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type CommittedEvent, verifyEvent } from "../../src/event/verify_event.ts";
-import { sealEvent } from "../support/prepared.ts";
-import { EVENT_IDS, EVENTS, IDENTITY } from "./support/worked_example.ts";
+import { preparedBatch } from "../support/prepared.ts";
+import { SimulatedDisk } from "../support/simulated_disk.ts";
+import { appendTo, eventsOf } from "../support/test_log.ts";
 
-function committed(index: number): CommittedEvent {
-  return JSON.parse(sealEvent(IDENTITY, EVENTS[index]!, EVENT_IDS[index]!).line);
+/** Two events as replayed. The first one has an `occurred_at`. */
+async function replayedEvents(): Promise<[CommittedEvent, CommittedEvent]> {
+  const storage = new SimulatedDisk();
+  const dated = { occurredAt: "2026-01-02T03:04:05.5Z", payload: { active: true } };
+  await appendTo(storage, preparedBatch("a", { events: [dated, {}] }));
+  const [first, second] = await eventsOf(storage);
+  return [first!, second!];
 }
 
+const [DATED, UNDATED] = await replayedEvents();
+
 test("verifyEvent() accepts events as replayed", async () => {
-  for (const index of EVENTS.keys()) {
-    assert.deepEqual(await verifyEvent(committed(index)), { contentHash: true, eventHash: true });
+  for (const event of [DATED, UNDATED]) {
+    assert.deepEqual(await verifyEvent(event), { contentHash: true, eventHash: true });
   }
 });
 
 test("verifyEvent() detects a changed payload by the content hash", async () => {
-  const changed = { ...committed(0), payload: { active: false } };
+  const changed = { ...DATED, payload: { active: false } };
   assert.deepEqual(await verifyEvent(changed), { contentHash: false, eventHash: true });
 });
 
 test("verifyEvent() detects a change to any other member by the event hash", async () => {
-  const event = committed(0);
-  for (const name of Object.keys(event) as (keyof CommittedEvent)[]) {
+  for (const name of Object.keys(DATED) as (keyof CommittedEvent)[]) {
     if (name === "payload") continue;
-    const verification = await verifyEvent({ ...event, [name]: event[name] + "0" });
+    const verification = await verifyEvent({ ...DATED, [name]: DATED[name] + "0" });
     assert.ok(!verification.eventHash, name);
     assert.equal(verification.contentHash, name !== "content_hash", name);
   }
 });
 
 test("verifyEvent() detects an added or removed occurred_at", async () => {
-  const { occurred_at: occurredAt, ...without } = committed(0);
+  const { occurred_at: occurredAt, ...without } = DATED;
   assert.ok(!(await verifyEvent(without)).eventHash);
-  const added = { ...committed(1), occurred_at: occurredAt! };
-  assert.ok(!(await verifyEvent(added)).eventHash);
+  assert.ok(!(await verifyEvent({ ...UNDATED, occurred_at: occurredAt! })).eventHash);
 });

@@ -32,6 +32,7 @@ function check(bytes: Uint8Array): string {
       assert.ok(offsetBytes >= 0 && offsetBytes <= bytes.length, "byte offset of the error");
       return true;
     });
+    assert.throws(() => prepareBatch(bodyOf(bytes)), ApiError, "as a payload");
     return verdict.reason;
   }
   const value = parseJson(bytes);
@@ -47,9 +48,14 @@ const HEAD =
   '{"batch_id":"b","source":"s","events":[{"stream":"t","record_key":"k","kind":"upserted",' +
   '"payload":';
 
+/** A batch of one event with the document as its payload. */
+function bodyOf(payload: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(HEAD), payload, Buffer.from("}]}")]);
+}
+
 /** Checks the document as the payload of an event. */
 function checkPayload(bytes: Uint8Array, { depth, canonical }: Verdict & { isAccepted: true }) {
-  const body = Buffer.concat([Buffer.from(HEAD), bytes, Buffer.from("}]}")]);
+  const body = bodyOf(bytes);
   if (depth > PAYLOAD_DEPTH_MAX) {
     assert.throws(() => prepareBatch(body), (error) => {
       return error instanceof ApiError && error.code === "invalid_events";

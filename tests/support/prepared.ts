@@ -1,7 +1,5 @@
 /** Builds prepared batches for tests, with real digests. */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
-import { HistoryChain } from "../../src/event/chain.ts";
-import { stampEvents } from "../../src/event/batch_encoder.ts";
 import { parseJsonText } from "../../src/event/json/strict_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";
@@ -39,31 +37,6 @@ export interface BatchOptions {
 export function preparedBatch(batchId: string, options: BatchOptions = {}): PreparedBatch {
   const { source = "shop", events = [{}] } = options;
   return encodeBatch(source, batchId, events.map(preparedEvent));
-}
-
-/** The digest of a batch with these events. */
-export function batchDigest(source: string, events: PreparedEvent[]): string {
-  return encodeBatch(source, "b", events).batchDigest;
-}
-
-/** Properties that all events in a batch share. */
-export interface BatchIdentity {
-  source: string;
-  batchId: string;
-  /** `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
-  observedAt: string;
-}
-
-/** A stored event: its line without LF, and its hash. */
-export function sealEvent(
-  { source, batchId, observedAt }: BatchIdentity,
-  event: PreparedEvent,
-  eventId: string,
-): { line: string; eventHash: string } {
-  const { events } = encodeBatch(source, batchId, [event]);
-  stampEvents(events, { eventIds: [eventId], observedAt, chain: new HistoryChain() }, 0, 1);
-  const line = events.lines.toString("utf8", 0, events.lines.length - 1);
-  return { line, eventHash: line.slice(-66, -2) };
 }
 
 /** The lines in an uncommitted batch, with parsed members and the payload as stored. */

@@ -39,68 +39,23 @@ test("parseJson() returns the value of strict JSON", () => {
   assert.deepEqual(Object.keys(odd), ["__proto__", "constructor"]);
 });
 
-const REFUSED = [
-  "",
-  "\ufeff{}",
-  "{} {}",
-  '{"a":1,"a":1}',
-  '{"a":1,"\\u0061":2}',
-  '[{"x":{"\u00e9":1,"\\u00e9":2}}]',
-  '{"__proto__":1,"__proto__":2}',
-  '{"1":0,"1":0}',
-  '"\\ud800"',
-  '"\\udc00\\ud800"',
-  "1e309",
-  "-1e309",
-  "1" + "0".repeat(309) + ".0",
-  "9007199254740993",
-  "[-9007199254740993]",
-  "1000000000000000000000",
-  "NaN",
-  "Infinity",
-];
-
-test("parseJson() throws a JsonError for anything but strict JSON", () => {
-  for (const text of REFUSED) {
-    assert.throws(() => parseText(text), JsonError, text);
-  }
-  for (
-    const bytes of [[0x22, 0xff, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22], [0x22, 0xc0, 0x80, 0x22]]
-  ) {
-    assert.throws(() => parseJson(Uint8Array.from(bytes)), JsonError, bytes.join());
-  }
-});
-
 const SYNTAX_FAULTS: [text: string, offsetBytes: number, message: string][] = [
   ["", 0, "unexpected end of input"],
-  [" ", 1, "unexpected end of input"],
   ["\ufeff1", 0, 'unexpected "\ufeff"'],
   ["1 2", 2, 'unexpected "2"'],
   ["nul", 0, 'unexpected "n"'],
-  ["nulll", 4, 'unexpected "l"'],
   ["+1", 0, 'unexpected "+"'],
   ["01", 1, 'unexpected "1"'],
-  ["-", 0, 'unexpected "-"'],
   ["[1.e5]", 2, 'unexpected "."'],
-  [".5", 0, 'unexpected "."'],
-  ["[1e+]", 2, 'unexpected "e"'],
   ["[1,]", 3, 'unexpected "]"'],
-  ["[,1]", 1, 'unexpected ","'],
   ["[1 2]", 3, 'unexpected "2"'],
-  ["[1}", 2, 'unexpected "}"'],
-  ["]", 0, 'unexpected "]"'],
-  ['{"a":1,}', 7, 'unexpected "}"'],
-  ['{"a"}', 4, 'unexpected "}"'],
   ["{a:1}", 1, 'unexpected "a"'],
-  ['{"a":1]', 6, 'unexpected "]"'],
   ['{"\u20ac":1]', 8, 'unexpected "]"'],
   ['{"a":1 "b":2}', 7, 'unexpected "\\""'],
-  ["'a'", 0, 'unexpected "\'"'],
   ['"a', 2, "unexpected end of input"],
   ['"a\\', 2, "malformed escape in a string"],
   ['"a\nb"', 2, "unescaped control character in a string"],
   ['"\\x"', 1, "malformed escape in a string"],
-  ['"\\u12g4"', 1, "malformed escape in a string"],
 ];
 
 test("parseJson() reports the byte at which a document stops being JSON", () => {
