@@ -84,7 +84,7 @@ const LOG_BUGS: Bugs = {
   },
   "log/parquet/chunk_check.ts": {
     "the CRC-32 of a column chunk is not compared": [
-      "log/parquet/column_reader",
+      "log/segment/row_group_decoder",
       "if (crc !== bounds.crc)",
       "if (crc < 0)",
     ],

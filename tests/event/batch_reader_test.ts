@@ -19,15 +19,49 @@ const BODIES = 4000;
 
 const EVENT = '"stream":"s","record_key":"k","kind":"upserted"';
 
+function batchOf(payload: string, more = ""): Buffer {
+  return Buffer.from(
+    `{"source":"a","batch_id":"b","events":[{${EVENT},"payload":${payload}}${more}]}`,
+  );
+}
+
+function payloadOf(payload: string): string | null {
+  const batch = readBatch(batchOf(payload));
+  return batch === null ? null : submittedEvents(batch)[0]!.payload;
+}
+
+const PARTS = ["0", "1", "120", "00", "5", "123456789", "9007199254740993", "1".repeat(22)];
+
+test(`readBatch() formats numbers as ECMAScript does (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  for (let number = 0; number < 5000; number++) {
+    const fraction = random.pick(["", `.${random.pick(PARTS)}`]);
+    const exponent = random.pick(["", "e", "E+", "e-"]);
+    const power = exponent === "" ? "" : random.below(330);
+    const literal = `${random.pick(["", "-"])}${random.pick(PARTS)}${fraction}${exponent}${power}`;
+    const payload = payloadOf(literal);
+    if (payload === null) assert.throws(() => prepareBatch(batchOf(literal)), ApiError, literal);
+    else assert.equal(payload, JSON.stringify(JSON.parse(literal)), literal);
+  }
+});
+
+test(`readBatch() sorts many escaped and plain names by UTF-16 (seed ${SEED})`, () => {
+  const random = new SeededRandom();
+  const units = ["\n", '"', "\\", "\u0001", "a", "b", "é", "\uffff", "😀", "n", "u"];
+  const names = new Set(Array.from({ length: 3000 }, () => {
+    return Array.from({ length: random.below(8) }, () => random.pick(units)).join("");
+  }));
+  const members = [...names].map((name) => `${JSON.stringify(name)}:1`);
+  const sorted = [...names].sort().map((name) => `${JSON.stringify(name)}:1`);
+  assert.equal(payloadOf(`{${members}}`), `{${sorted}}`);
+  assert.equal(payloadOf(`{${members},"\\u0061":1,"a":2}`), null, "a name appears twice");
+});
+
 test("prepareBatch() finds the same beside a large payload as beside a small one", () => {
   const large = `["é","${"x".repeat(100_000)}"]`;
-  const bodyOf = (payload: string, more: string) =>
-    Buffer.from(
-      `{"source":"a","batch_id":"b","events":[{${EVENT},"payload":${payload}}${more}]}`,
-    );
   const faultOf = (payload: string, more: string): ApiError => {
     try {
-      prepareBatch(bodyOf(payload, more));
+      prepareBatch(batchOf(payload, more));
     } catch (error) {
       if (error instanceof ApiError) return error;
     }
@@ -41,7 +75,7 @@ test("prepareBatch() finds the same beside a large payload as beside a small one
     "the byte offset of a fault behind the payload",
   );
   const odd = `,{${EVENT},"\\u0070ayload":${large}}`;
-  const batch = prepareBatch(bodyOf(large, odd));
+  const batch = prepareBatch(batchOf(large, odd));
   const payloads = submittedEvents(batch).map(({ payload }) => payload);
   assert.deepEqual(payloads, [large, large]);
 });

@@ -4,7 +4,8 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { REPLAY_RESPONSE_BYTES_MAX } from "../../../src/limits.ts";
 import { EventScan, SCAN_PAUSE_BYTES, type ScanOptions } from "../../../src/log/read/event_scan.ts";
-import { pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
+import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
+import type { Log } from "../../../src/log/log.ts";
 import type { LogSnapshot } from "../../../src/log/read/snapshot.ts";
 import type { EventFilter } from "../../../src/log/line/stored_line.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
@@ -16,16 +17,11 @@ import {
   seededRandom,
   testSeed,
 } from "../../../tools/support/random.ts";
-import {
-  commitOffsets,
-  joinPieces,
-  openTestLog,
-  readAll,
-  tailOf,
-  WHOLE,
-  withTail,
-} from "../../support/test_log.ts";
+import { rotateOnly, sealAll } from "../../support/sealing.ts";
+import { joinPieces, openTestLog, readAll, tailOf, WHOLE } from "../../support/test_log.ts";
 
+/** The start of the path of each file in a random log. */
+const FILES = [SEGMENTS_FOLDER, PENDING_FOLDER, TAIL_FILE];
 const SOURCES = ["shop", "shop2", "s"];
 const STREAMS = ["orders", "orders.eu", "o"];
 const KEYS = ["1", "2", 'a"b', "back\\slash", "line\nfeed", "ü€𝄞", '","kind":"'];
@@ -44,9 +40,9 @@ interface Query extends ScanOptions {
   filter: EventFilter;
 }
 
-/** Reads the events in commit files line by line. */
-function storedEvents(...files: Uint8Array[]): StoredEvent[] {
-  return Buffer.concat(files).toString().split("\n")
+/** Reads the events in a tail line by line. */
+function storedEvents(tail: Buffer): StoredEvent[] {
+  return tail.toString().split("\n")
     .filter((line) => line.startsWith('{"event_id"'))
     .map((line) => ({ ...JSON.parse(line), line }));
 }
@@ -94,32 +90,21 @@ function randomEvents(random: Random, count: number): EventOptions[] {
   }));
 }
 
-/** Two pending files and a tail with batches of 1 to 2,000 events and many one-event commits. */
-async function randomLog(random: Random) {
-  let tree = new SimulatedDisk().tree();
-  const files: Buffer[] = [];
-  let snapshot: LogSnapshot | undefined;
-  for (let fileNumber = 0; fileNumber < 3; fileNumber++) {
-    const storage = new SimulatedDisk(tree);
+/** A segment, a pending file and a tail with batches of 1 to 2,000 events and many small commits. */
+async function randomLog(random: Random): Promise<{ log: Log; events: StoredEvent[] }> {
+  const storage = new SimulatedDisk();
+  const events: StoredEvent[] = [];
+  for (const end of [sealAll, rotateOnly, null]) {
     const { log } = await openTestLog(storage);
     for (const size of [1, 1, 300, 2, 2000, ...Array(100).fill(1), 700]) {
-      const source = randomItem(random, SOURCES);
-      const batchId = `${fileNumber} ${log.snapshot.frontier}`;
-      await log.append([preparedBatch(batchId, { source, events: randomEvents(random, size) })]);
+      const batch = { source: randomItem(random, SOURCES), events: randomEvents(random, size) };
+      await log.append([preparedBatch(`${log.snapshot.frontier}`, batch)]);
     }
-    snapshot = log.snapshot;
-    const tail = tailOf(storage.tree());
-    files.push(tail.subarray(0, commitOffsets(tail).at(-1)));
-    const events = storedEvents(files.at(-1)!);
-    const path = pendingPath(events[0]!.event_id, events.at(-1)!.event_id);
-    tree = storage.tree();
-    if (fileNumber < 2) tree = withTail(tree, Buffer.alloc(0)).set(path, files.at(-1)!);
+    events.push(...storedEvents(tailOf(storage.tree())));
+    await log.close();
+    await end?.(storage);
   }
-  const { log: reopened } = await openTestLog(new SimulatedDisk(tree));
-  return {
-    snapshot: randomItem(random, [snapshot!, reopened.snapshot]),
-    events: storedEvents(...files),
-  };
+  return { log: (await openTestLog(storage)).log, events };
 }
 
 function randomQuery(random: Random, events: StoredEvent[]): Query {
@@ -151,7 +136,8 @@ function randomQuery(random: Random, events: StoredEvent[]): Query {
 const seed = testSeed();
 test(`EventScan returns the same pages as a naive model (SEED=${seed})`, async () => {
   const random = seededRandom(seed);
-  const { snapshot, events } = await randomLog(random);
+  const { log: { snapshot }, events } = await randomLog(random);
+  assert.deepEqual(snapshot.files.map(({ path }) => path.split("/")[0]), FILES);
   assert.equal(snapshot.frontier, events.at(-1)!.event_id);
   for (let i = 0; i < 300; i++) {
     await assertPage(snapshot, events, randomQuery(random, events));
