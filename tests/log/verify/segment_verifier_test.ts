@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { ParquetWriter } from "hyparquet-writer";
-import { Table, writeParquet } from "parquet-wasm";
-import { sha256Hex } from "../../../src/event/hash.ts";
 import { FileWriter } from "../../../src/log/segment/file_writer.ts";
 import type { StreamEntry } from "../../../src/log/read/stream_counts.ts";
 import { isSourceKey } from "../../../src/log/index/stream_blocks.ts";
@@ -50,20 +47,14 @@ test(`checkSegment() accepts what the writer wrote (seed ${SEED})`, async () => 
   const large = preparedBatch("large", { events: Array(9000).fill({}) });
   const commits = [hostile, [large], smallBatches(5000)];
   const { storage, segments, entries } = await sealCommits(commits, { events: 9100, bytes: 1e9 });
-  assert.equal(segments.length, 2);
-  const expected = {
-    events: segments.map(({ events }) => events),
-    hashes: entries.map(batchHash),
-    failures: [null, null],
-  };
   for (const chain of [false, true]) {
-    const checked = [];
-    for (const entry of segments) checked.push(await checkSegment(storage, entry, chain));
-    assert.deepEqual({
-      events: checked.map(({ events }) => events),
-      hashes: checked.flatMap(({ hashes }) => [...hashes]),
-      failures: checked.map(({ failure }) => failure),
-    }, expected);
+    const hashes: bigint[] = [];
+    for (const entry of segments) {
+      const checked = await checkSegment(storage, entry, chain);
+      assert.deepEqual([checked.failure, checked.events], [null, entry.events]);
+      hashes.push(...checked.hashes);
+    }
+    assert.deepEqual(hashes, entries.map(batchHash));
   }
 });
 
@@ -94,24 +85,7 @@ async function someRows(): Promise<ForgedRow[]> {
   return splitLines(lines).map((line, n) => ({ line, entry: entries[n >> 1]! }));
 }
 
-function changeLine(row: ForgedRow, change: (line: string) => string): ForgedRow {
-  return { ...row, line: Buffer.from(change(row.line.toString())) };
-}
-
-const withPayload = (line: string) => line.replace('"payload":null', '"payload":1');
-const withContent = (line: string) => withPayload(line).replace(sha256Hex("null"), sha256Hex("1"));
-
 type Forge = (rows: ForgedRow[]) => Forgery | Promise<Forgery>;
-
-/** Changes the line in the first row. */
-function forgeLine(change: (line: string) => string): Forge {
-  return ([row, ...rest]) => ({ groups: [[changeLine(row!, change), ...rest]] });
-}
-
-/** Forges a segment with the rows in this order. */
-function forgeOrder(order: readonly number[]): Forge {
-  return (rows) => ({ groups: [order.map((place) => rows[place]!)] });
-}
 
 /** Forges the index of a segment with the rows. */
 function forgeIndex(change: IndexChange): Forge {
@@ -129,29 +103,22 @@ function forgeMetadata(metadata: NonNullable<Forgery["metadata"]>): Forge {
   return (rows) => ({ groups: [rows], metadata });
 }
 
-const withBadStream = (line: string) => line.replace(/"stream":"[^"]*"/, '"stream":"š"');
+/** Changes the name of the last event's stream to one that the rules forbid. */
+function withBadStream(rows: ForgedRow[]): ForgedRow[] {
+  const { line, entry } = rows.at(-1)!;
+  const bad = line.toString().replace(/"stream":"[^"]*"/, '"stream":"š"');
+  return [...rows.slice(0, -1), { line: Buffer.from(bad), entry }];
+}
 
 type Found = FailureCode | null;
 
 /** The failures found with and without the chain, and the forgeries that cause them. */
 const FORGERIES: [byDefault: Found, byChain: Found, forgeries: Record<string, Forge>][] = [
   [null, null, { nothing: (rows) => ({ groups: [rows.slice(0, 3), rows.slice(3)] }) }],
-  [null, "content_hash_mismatch", { "a payload": forgeLine(withPayload) }],
-  ["batch_commitment_mismatch", "event_hash_mismatch", {
-    "a payload and its hash": forgeLine(withContent),
-  }],
   ["segment_invalid", "event_hash_mismatch", {
-    "an invalid stream name": (rows) => ({
-      groups: [[...rows.slice(0, -1), changeLine(rows.at(-1)!, withBadStream)]],
-    }),
-  }],
-  ["batch_commitment_mismatch", "batch_commitment_mismatch", {
-    "a missing event": forgeOrder([1, 2, 3, 4, 5, 6, 7]),
+    "an invalid stream name": (rows) => ({ groups: [withBadStream(rows)] }),
   }],
   ["order_invalid", "order_invalid", {
-    "two swapped events": forgeOrder([0, 1, 3, 2, 4, 5, 6, 7]),
-    "two swapped batches": forgeOrder([0, 1, 4, 5, 2, 3, 6, 7]),
-    "a repeated event": forgeOrder([0, 0, 1, 2, 3, 4, 5, 6, 7]),
     "two swapped row groups": (rows) => ({
       groups: [rows.slice(4), rows.slice(0, 4)],
       metadata: idsOf(rows),
@@ -222,9 +189,8 @@ for (const [byDefault, byChain, forgeries] of FORGERIES) {
 }
 
 test("checkSegment() rejects Parquet files that are not segments", async () => {
-  const table = Table.fromIPCStream(tableToIPC(tableFromArrays({ n: [1, 2, 3] }), "stream"));
   const { segments: [entry] } = await sealCommits([smallBatches(3)]);
-  for (const bytes of [writeParquet(table), await fileOfAnotherSchema(), Buffer.from("PAR1")]) {
+  for (const bytes of [await fileOfAnotherSchema(), Buffer.from("PAR1")]) {
     const storage = new SimulatedDisk(new Map([["0.parquet", bytes]]));
     const repaired = { ...entry!, ...fileFacts(storage) };
     assert.equal(await findFailure(storage, repaired, { chain: false }), "segment_invalid");

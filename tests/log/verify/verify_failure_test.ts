@@ -34,12 +34,9 @@ const [SEGMENT_1, SEGMENT_2, SEGMENT_3] = SEGMENTS as [SegmentEntry, SegmentEntr
 const SEGMENT_BYTES = FULL.get(SEGMENT_2.path)!;
 const [PENDING_1, PENDING_2] = pendingPaths(FULL) as [string, string];
 const PENDING = FULL.get(PENDING_2)!;
-const [, OFFSET_2, OFFSET_3] = commitOffsets(PENDING) as [number, number, number];
+const OFFSET_2 = commitOffsets(PENDING)[1]!;
 const TAIL = tailOf(FULL);
 const ZEROS = "0".repeat(64);
-const ENVELOPE_HASH = /, event .*: envelope hash: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
-const CHAIN_HEAD =
-  /, event .*: chain head after this event: expected [0-9a-f]{64}, found [0-9a-f]{64}$/;
 
 function withPending(bytes: Uint8Array): Tree {
   return withFile(FULL, PENDING_2, bytes);
@@ -114,252 +111,200 @@ async function withForgedHead(): Promise<Tree> {
   return await withForged(1, { previous_head: ZEROS }, await withForged(0, { head: ZEROS }));
 }
 
-/** A change, the message it must cause, and logs with that change. */
-type Finding = [what: string, message: RegExp, ...trees: Tree[]];
+/** Logs with one kind of damage, by its name. */
+type Damages = Record<string, Tree[]>;
 
-/** Changes grouped by the failures found with and without the chain. Null means no failure. */
-const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, findings: Finding[]][] = [
-  ["manifest_invalid", "manifest_invalid", [
-    [
-      "the manifest is missing from a log with content",
-      /^manifest\.json: is missing from a log that holds events$/,
-      ...[SEALED, await logOf({ pendingFiles: 1 }), await logOf({ tailCommits: 1 })]
-        .map((tree) => without(tree, MANIFEST_FILE)),
-    ],
-    [
-      "a manifest in a different format",
-      /^manifest\.json: /,
+/** Damages grouped by the failures found with and without the chain. Null means no failure. */
+const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, damages: Damages][] = [
+  ["manifest_invalid", "manifest_invalid", {
+    "the manifest is missing from a log with content": [
+      SEALED,
+      await logOf({ pendingFiles: 1 }),
+      await logOf({ tailCommits: 1 }),
+    ].map((tree) => without(tree, MANIFEST_FILE)),
+    "a manifest in a different format": [
       withFile(FULL, MANIFEST_FILE, Buffer.alloc(0)),
       withFile(FULL, MANIFEST_FILE, truncateAt(FULL.get(MANIFEST_FILE)!, 100)),
-      withFile(FULL, MANIFEST_FILE, appendBytes(FULL.get(MANIFEST_FILE)!, " ")),
       withManifest(FULL, { ...MANIFEST, min_reader: 0 }),
       withManifest(FULL, { ...MANIFEST, min_writer: 0 }),
     ],
-    [
-      "segments reordered, duplicated or omitted",
-      /not a manifest of/,
-      ...[[SEGMENT_2, SEGMENT_1, SEGMENT_3], [SEGMENT_1, ...SEGMENTS], [SEGMENT_1, SEGMENT_3]]
-        .map((segments) => withManifest(FULL, { ...MANIFEST, segments })),
-    ],
-    ["a segment is missing", /^segments\/.*: listed but missing$/, without(FULL, SEGMENT_2.path)],
-    [
-      "an older manifest was restored",
-      /^manifest\.json: does not list the next segment, segments\//,
-      ...[[], manifestOf(SEALED).segments.slice(0, 1)]
-        .map((segments) => withManifest(SEALED, { ...manifestOf(SEALED), segments })),
-    ],
-  ]],
-  ["file_hash_mismatch", "file_hash_mismatch", [
-    [
-      "a segment has changed bytes",
-      /^segments\/.*: SHA-256 of the file: expected [0-9a-f]{64}, found/,
+    "segments reordered, duplicated or omitted": [
+      [SEGMENT_2, SEGMENT_1, SEGMENT_3],
+      [SEGMENT_1, ...SEGMENTS],
+      [SEGMENT_1, SEGMENT_3],
+    ].map((segments) => withManifest(FULL, { ...MANIFEST, segments })),
+    "a segment is missing": [without(FULL, SEGMENT_2.path)],
+    "an older manifest was restored": [[], manifestOf(SEALED).segments.slice(0, 1)]
+      .map((segments) => withManifest(SEALED, { ...manifestOf(SEALED), segments })),
+  }],
+  ["file_hash_mismatch", "file_hash_mismatch", {
+    "a segment has changed bytes": [
       withFile(FULL, SEGMENT_2.path, flipBit(SEGMENT_BYTES, 100)),
     ],
-    [
-      "a segment has the wrong size",
-      /^segments\/.*: file size in bytes: expected \d+, found \d+$/,
-      ...[truncateAt(SEGMENT_BYTES, 100), appendBytes(SEGMENT_BYTES, "?"), Buffer.alloc(0)]
-        .map((bytes) => withFile(FULL, SEGMENT_2.path, bytes)),
+    "a segment has the wrong size": [
+      truncateAt(SEGMENT_BYTES, 100),
+      appendBytes(SEGMENT_BYTES, "?"),
+      Buffer.alloc(0),
+    ].map((bytes) => withFile(FULL, SEGMENT_2.path, bytes)),
+  }],
+  ["segment_invalid", "segment_invalid", {
+    "a file that is not a segment": [
+      withSegment(FULL, 0, Buffer.from("?")),
+      withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500)),
     ],
-  ]],
-  ["segment_invalid", "segment_invalid", [
-    ["a file that is not a segment", /^segments\//, withSegment(FULL, 0, Buffer.from("?"))],
-    ["a truncated segment", /^segments\//, withSegment(FULL, 1, truncateAt(SEGMENT_BYTES, 500))],
-    [
-      "a swapped segment",
-      /events: 5 in the footer, 3 in the manifest/,
-      withSegment(FULL, 0, SEGMENT_BYTES),
-    ],
-    [
-      "a split or truncated batch",
-      /batches: expected 2, found 1/,
-      await withForged(0, { batches: 2 }),
-    ],
-  ]],
-  ["pending_invalid", "pending_invalid", [
-    ["damage at the start", /^pending\/.*: at byte 0: /, withPending(flipBit(PENDING, 8 * 500))],
-    [
-      "damage to a later commit",
-      new RegExp(`^pending/.*: at byte ${OFFSET_2}: `),
-      withPending(flipBit(PENDING, 8 * (OFFSET_2 + 500))),
-    ],
-    [
-      "a torn last commit",
-      new RegExp(`^pending/.*: at byte ${OFFSET_3}: `),
-      withPending(truncateAt(PENDING, PENDING.length - 1)),
-    ],
-    [
-      "trailing bytes",
-      new RegExp(`^pending/.*: at byte ${PENDING.length}: `),
-      withPending(appendBytes(PENDING, "?")),
-    ],
-    [
-      "a name with the wrong first event",
-      /^pending\/.*: first event differs from the file name: expected .*, found /,
+    "a swapped segment": [withSegment(FULL, 0, SEGMENT_BYTES)],
+    "a split or truncated batch": [await withForged(0, { batches: 2 })],
+  }],
+  ["pending_invalid", "pending_invalid", {
+    "damage, a torn commit or trailing bytes": [
+      flipBit(PENDING, 8 * 500),
+      flipBit(PENDING, 8 * (OFFSET_2 + 500)),
+      truncateAt(PENDING, PENDING.length - 1),
+      appendBytes(PENDING, "?"),
+    ].map(withPending),
+    "a name with the wrong first or last event": [
       withFile(withPending(FULL.get(PENDING_1)!), PENDING_1, PENDING),
-    ],
-    [
-      "a name with the wrong last event",
-      /^pending\/.*: last event differs from the file name: expected .*, found /,
       withPending(Buffer.alloc(0)),
       withCommits(FULL, PENDING_2, ([first]) => [first!]),
     ],
-    [
-      "an invalid name for a pending file",
-      /^pending\/1\.ndjson: not a valid name for a pending file$/,
+    "an invalid name for a pending file": [
       withFile(without(FULL, PENDING_2), "pending/1.ndjson", PENDING),
     ],
-    [
-      "a commit with fewer lines than events",
-      /event .*: the commit has fewer lines than events$/,
-      withBadLines((lines) => lines.slice(0, -1)),
-    ],
-    [
-      "a commit with more lines than events",
-      /event .*: the commit has more lines than events$/,
-      withBadLines((lines) => [...lines, "{}"]),
-    ],
-    [
-      "a line that is not an event",
-      /event .*: a line is not a valid event$/,
+    "a commit with fewer lines than events": [withBadLines((lines) => lines.slice(0, -1))],
+    "a commit with more lines than events": [withBadLines((lines) => [...lines, "{}"])],
+    "a line that is not an event": [
       withBadLines((lines) => lines.with(1, "{}")),
       withBadLines((lines) => lines.with(1, lines[1]!.replace('"kind"', '"kinds"'))),
     ],
-    [
-      "a malformed event id",
-      /event .*: malformed event id$/,
+    "a malformed event id": [
       withBadLines((lines) => lines.with(1, lines[1]!.replace("-7", "-x"))),
     ],
-    [
-      "an event of a different batch",
-      /event .*: the event belongs to a different batch$/,
+    "an event of a different batch": [
       withBadLines((lines) => lines.with(1, lines[1]!.replace("shop", "shed"))),
       withEntry(PENDING_2, (entry) => ({ ...entry, batch_id: "another" })),
     ],
-    [
-      "a batch entry with the wrong last event",
-      /last_event_id of batch p1-1\/1: expected .*, found /,
+    "a batch entry with the wrong last event": [
       withEntry(PENDING_2, (entry) => ({ ...entry, last_event_id: entry.first_event_id })),
     ],
-  ]],
-  ["tail_invalid", "tail_invalid", [
-    [
-      "the tail is missing",
-      /^tail\.ndjson: is missing$/,
-      ...[
-        await logOf({}),
-        SEALED,
-        await logOf({ tailCommits: 1 }),
-        await logOf({ pendingFiles: 1 }),
-      ]
-        .map((tree) => without(tree, TAIL_FILE)),
-    ],
-    [
-      "a batch entry with the wrong first event",
-      /first_event_id of batch t0-1: expected .*, found /,
+  }],
+  ["tail_invalid", "tail_invalid", {
+    "the tail is missing": [
+      await logOf({}),
+      SEALED,
+      await logOf({ tailCommits: 1 }),
+      await logOf({ pendingFiles: 1 }),
+    ].map((tree) => without(tree, TAIL_FILE)),
+    "a batch entry with the wrong first event": [
       withEntry(TAIL_FILE, (entry) => ({ ...entry, first_event_id: entry.last_event_id })),
     ],
-    ...commitOffsets(TAIL).slice(0, -2).map((offset): Finding => [
-      `an invalid commit at byte ${offset} before a valid one`,
-      new RegExp(`^tail\\.ndjson.*: at byte ${offset}: `),
-      ...[0, 500, 1500].map((byte) => withTail(FULL, flipBit(TAIL, 8 * (offset + byte)))),
-    ]),
-  ]],
-  ["order_invalid", "order_invalid", [
-    [
-      "events out of order",
-      /event .*: out of order after /,
+  }],
+  ["order_invalid", "order_invalid", {
+    "events out of order": [
       withCommits(FULL, TAIL_FILE, swapLines),
       withCommits(FULL, PENDING_1, swapLines),
       await withRows(FULL, 0, ([first, second, ...rest]) => [second!, first!, ...rest]),
     ],
-    [
-      "overlapping files",
-      /^(tail\.ndjson|pending\/.*), event .*: out of order after/,
+    "overlapping files": [
       withTail(FULL, appendBytes(FULL.get(PENDING_1)!, TAIL)),
       await overlappingPending(),
     ],
-  ]],
-  ["idempotency_invalid", "idempotency_invalid", [[
-    "a duplicate batch",
-    /^(pending|tail).*, event .*: batch "twice" of source "shop" is committed twice$/,
-    await logWithTwice(0, 1),
-    await logWithTwice(0, 2),
-    await logWithTwice(1, 2),
-  ]]],
-  ["batch_commitment_mismatch", "batch_commitment_mismatch", [[
-    "the digest is wrong",
-    /, event .*: digest of batch .*: expected 0{64}, found [0-9a-f]{64}$/,
-    withEntry(TAIL_FILE, (entry) => ({ ...entry, batch_digest: ZEROS })),
-    await withRows(FULL, 0, (rows) => {
-      for (const { entry } of rows) entry.batch_digest = ZEROS;
-    }),
-  ]]],
-  ["event_hash_mismatch", "batch_commitment_mismatch", [[
-    "an event differs from the one submitted",
-    ENVELOPE_HASH,
-    ...await withText(/"stream":"s-\d"/, '"stream":"s-9"'),
-    ...await withText(/"kind":"upserted"/, '"kind":"deleted"'),
-    ...await withText(/"record_key":"/, '"record_key":"x'),
-    ...await withText(/"occurred_at":"2025/, '"occurred_at":"2024'),
-  ], ["a payload and its hash", ENVELOPE_HASH, ...await withLine(withPayloadAndHash)]]],
-  ["event_hash_mismatch", null, [[
-    "an event or its hash is wrong",
-    ENVELOPE_HASH,
-    ...await withText(/"observed_at":"2026/, '"observed_at":"2025'),
-    ...await withText(/"event_hash":"..../, '"event_hash":"ffff'),
-  ]]],
-  ["content_hash_mismatch", "batch_commitment_mismatch", [[
-    "a content hash is wrong",
-    /, event .*: payload hash: expected ffff.*, found [0-9a-f]{64}$/,
-    ...await withText(/"content_hash":"..../, '"content_hash":"ffff'),
-  ]]],
-  ["content_hash_mismatch", null, [[
-    "a payload was changed",
-    /, event .*: payload hash: expected [0-9a-f]{64}, found [0-9a-f]{64}$/,
-    ...await withText("東京", "京東"),
-  ]]],
-  ["chain_head_mismatch", null, [
-    [
-      "the head of a commit is wrong",
-      CHAIN_HEAD,
+  }],
+  ["idempotency_invalid", "idempotency_invalid", {
+    "a duplicate batch": [
+      await logWithTwice(0, 1),
+      await logWithTwice(0, 2),
+      await logWithTwice(1, 2),
+    ],
+  }],
+  ["batch_commitment_mismatch", "batch_commitment_mismatch", {
+    "the digest is wrong": [
+      withEntry(TAIL_FILE, (entry) => ({ ...entry, batch_digest: ZEROS })),
+      await withRows(FULL, 0, (rows) => {
+        for (const { entry } of rows) entry.batch_digest = ZEROS;
+      }),
+    ],
+  }],
+  ["event_hash_mismatch", "batch_commitment_mismatch", {
+    "an event differs from the one submitted": [
+      ...await withText(/"stream":"s-\d"/, '"stream":"s-9"'),
+      ...await withText(/"kind":"upserted"/, '"kind":"deleted"'),
+      ...await withText(/"record_key":"/, '"record_key":"x'),
+      ...await withText(/"occurred_at":"2025/, '"occurred_at":"2024'),
+    ],
+    "a payload and its hash": await withLine(withPayloadAndHash),
+  }],
+  ["event_hash_mismatch", null, {
+    "an event or its hash is wrong": [
+      ...await withText(/"observed_at":"2026/, '"observed_at":"2025'),
+      ...await withText(/"event_hash":"..../, '"event_hash":"ffff'),
+    ],
+  }],
+  ["content_hash_mismatch", "batch_commitment_mismatch", {
+    "a content hash is wrong": await withText(/"content_hash":"..../, '"content_hash":"ffff'),
+  }],
+  ["content_hash_mismatch", null, { "a payload was changed": await withText("東京", "京東") }],
+  ["chain_head_mismatch", null, {
+    "the head of a commit is wrong": [
       withCommits(FULL, TAIL_FILE, ([, second]) => void (second!.commit.head = ZEROS)),
     ],
-    ["the head of a segment is wrong", CHAIN_HEAD, await withForgedHead()],
-    ["events are missing", CHAIN_HEAD, await withRows(FULL, 1, (rows) => rows.slice(3))],
-  ]],
-  ["chain_head_mismatch", "pending_invalid", [[
-    "a pending file does not continue the chain",
-    CHAIN_HEAD,
-    without(FULL, PENDING_1),
-    withCommits(FULL, PENDING_1, ([first]) => void (first!.commit.head = ZEROS)),
-  ]]],
-  ["chain_head_mismatch", "tail_invalid", [[
-    "the tail does not continue the chain",
-    CHAIN_HEAD,
-    without(FULL, PENDING_2),
-    withCommits(FULL, TAIL_FILE, ([first]) => void (first!.commit.head = ZEROS)),
-    withCommits(FULL, TAIL_FILE, ([, ...rest]) => rest),
-  ]]],
-  ["chain_head_mismatch", "tail_invalid", [[
-    "the chain head of a clean shutdown is wrong",
-    CHAIN_HEAD,
-    withCommits(FULL, TAIL_FILE, (commits) => void (commits.at(-1)!.commit.head = ZEROS)),
-  ]]],
+    "the head of a segment is wrong": [await withForgedHead()],
+    "events are missing": [await withRows(FULL, 1, (rows) => rows.slice(3))],
+  }],
+  ["chain_head_mismatch", "pending_invalid", {
+    "a pending file does not continue the chain": [
+      without(FULL, PENDING_1),
+      withCommits(FULL, PENDING_1, ([first]) => void (first!.commit.head = ZEROS)),
+    ],
+  }],
+  ["chain_head_mismatch", "tail_invalid", {
+    "the tail does not continue the chain": [
+      without(FULL, PENDING_2),
+      withCommits(FULL, TAIL_FILE, ([first]) => void (first!.commit.head = ZEROS)),
+      withCommits(FULL, TAIL_FILE, ([, ...rest]) => rest),
+    ],
+    "the chain head of a clean shutdown is wrong": [
+      withCommits(FULL, TAIL_FILE, (commits) => void (commits.at(-1)!.commit.head = ZEROS)),
+    ],
+  }],
 ];
 
-for (const [byChain, byDefault, findings] of FINDINGS) {
-  for (const [what, message, ...trees] of findings) {
+/** A message names the file in which verification failed, then the event, if there is one. */
+const LOCATED = /^(manifest\.json|tail\.ndjson|(segments|pending)\/\S+)(, event \S{36})?: ./;
+
+for (const [byChain, byDefault, damages] of FINDINGS) {
+  for (const [what, trees] of Object.entries(damages)) {
     test(`verifyLog() reports ${byChain}: ${what}`, async () => {
       for (const tree of trees) {
         const { failure } = await verifyTree(tree, { chain: true });
         assert.equal(failure?.code, byChain, failure?.message);
-        assert.match(failure.message, message);
+        assert.match(failure.message, LOCATED);
         assert.equal((await verifyTree(tree, { chain: false })).report.failure, byDefault);
       }
     });
   }
 }
+
+test("verifyLog() reports the byte of an invalid commit before a valid one", async () => {
+  for (const offset of commitOffsets(TAIL).slice(0, -2)) {
+    for (const byte of [0, 500, 1500]) {
+      const damaged = withTail(FULL, flipBit(TAIL, 8 * (offset + byte)));
+      for (const chain of [false, true]) {
+        const { failure } = await verifyTree(damaged, { chain });
+        assert.equal(failure!.code, "tail_invalid");
+        assert.match(failure!.message, new RegExp(`^tail\\.ndjson.*: at byte ${offset}: `));
+      }
+    }
+  }
+});
+
+test("verifyLog() reports the event of a wrong hash, and the hash that it has", async () => {
+  const [, , inTail] = await withText(/"content_hash":"..../, '"content_hash":"ffff');
+  const { failure } = await verifyTree(inTail!);
+  assert.match(
+    failure!.message,
+    /^tail\.ndjson, event \S+: payload hash: expected ffff\w{60}, found [0-9a-f]{64}$/,
+  );
+});
 
 /** The log with a changed payload in the tail's second commit. */
 const OTHER_PAYLOAD = withCommits(FULL, TAIL_FILE, ([, second]) => {
