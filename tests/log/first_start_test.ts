@@ -5,7 +5,6 @@ import { test } from "node:test";
 import {
   LOCK_FILE,
   MANIFEST_FILE,
-  MANIFEST_TEMPORARY_FILE,
   PENDING_FOLDER,
   SEGMENTS_FOLDER,
   TAIL_FILE,
@@ -37,14 +36,6 @@ test("openLog() creates a durable empty log in an empty directory", async () => 
     assert.equal(tailOf(storage.tree()).length, 0, "an empty log needs no clean shutdown marker");
     assert.equal(storage.openFiles, 0);
   }
-});
-
-test("openLog() removes a temporary manifest that was never renamed into place", async () => {
-  const tree = (await logTree([["a"]])).set(MANIFEST_TEMPORARY_FILE, Buffer.from("{"));
-  const storage = new SimulatedDisk(tree);
-  const { log } = await openTestLog(storage);
-  assert.equal((await unsealedBatches(log)).length, 1);
-  assert.deepEqual(namesOf(storage), EMPTY_LOG_NAMES);
 });
 
 test("openLog() refuses a log without its manifest", async () => {

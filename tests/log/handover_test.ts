@@ -167,14 +167,3 @@ test("a sealed file is closed after its last pending read, even if snapshots ref
   await log.close();
   assert.equal(storage.openFiles, 0);
 });
-
-test("a rotated tail is no longer open for writing", async () => {
-  const { log, storage, steps } = await openSteered();
-  await append(log, "a");
-  const before = storage.openFiles;
-  const paused = steps.nextPause();
-  await append(log, "b");
-  await paused;
-  assert.equal(storage.openFiles, before + 1);
-  await log.close();
-});

@@ -1,7 +1,6 @@
 /** The disk operations of `Log.append()`, and its behavior when they fail. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openLog } from "../../src/log/log.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { StorageFullError, WriterPoisonedError } from "../../src/log/storage/errors.ts";
 import { type OperationHook, SimulatedDisk } from "../support/simulated_disk.ts";
@@ -148,20 +147,4 @@ test("append() continues the chain from the last durable commit", async () => {
   const { log: other } = await openTestLog(new SimulatedDisk(storage.tree()));
   assert.equal((await readAll(other.snapshot)).length, 2);
   assert.equal(new Set(heads).size, 2);
-});
-
-test("append() assigns increasing ids when the clock is set back", async () => {
-  const storage = new SimulatedDisk();
-  let nowMs = 2_000_000_000_000;
-  const options = { storage, randomBytes: (into: Uint8Array) => void into.fill(255) };
-  let log = await openLog({ ...options, clockMs: () => nowMs, report() {} });
-  for (const batchId of ["a", "b", "c", "d"]) {
-    await log.append([preparedBatch(batchId, { events: [{}, {}] })]);
-    nowMs -= 1_000_000_000;
-    await log.close();
-    log = await openLog({ ...options, clockMs: () => nowMs, report() {} });
-  }
-  const ids = (await readAll(log.snapshot)).map((event) => event.event_id);
-  assert.deepEqual(ids, [...ids].sort());
-  assert.equal(new Set(ids).size, 8);
 });

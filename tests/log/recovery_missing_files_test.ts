@@ -127,23 +127,6 @@ test("openLog() and verifyLog() refuse a log without a tail, unless a rotation w
   );
 });
 
-test("a rotation syncs the name of the new tail's file before it renames the tail", async () => {
-  const storage = new SimulatedDisk();
-  await appendTo(storage, "a");
-  const before = storage.operations.length;
-  await rotateOnly(storage);
-  const steps = storage.operations.slice(before).map(({ kind, path, mode }) =>
-    `${kind} ${path} ${mode ?? ""}`.trim()
-  );
-  const places = [
-    steps.indexOf(`open ${TAIL_TEMPORARY_FILE} create`),
-    steps.indexOf("syncFolder .", steps.indexOf(`open ${TAIL_TEMPORARY_FILE} create`)),
-    steps.indexOf(`rename ${TAIL_FILE}`),
-  ];
-  assert.ok(!places.includes(-1), steps.join("\n"));
-  assert.deepEqual(places, places.toSorted((a, b) => a - b));
-});
-
 /** A log whose only pending file has been sealed, but whose manifest does not list the segment. */
 async function unlistedTree(): Promise<
   { tree: Tree; segment: string; pending: string; sealed: Tree }

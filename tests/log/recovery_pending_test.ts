@@ -49,6 +49,19 @@ test("openLog() refuses any damage to a pending file, even at its end", async ()
   }
 });
 
+test("openLog() refuses a commit that exceeds the limit or does not end in LF", async () => {
+  const { tree, path } = await rotate(await logTree([["a"]]));
+  const text = Buffer.from(tree.get(path)!).toString();
+  const commits: [commit: string, fault: RegExp][] = [
+    [text.replace(/"bytes":\d+/, `"bytes":${2 ** 40}`), /no commit header/],
+    [text.slice(0, -1) + "x", /does not match its sha256/],
+  ];
+  for (const [commit, fault] of commits) {
+    const storage = new SimulatedDisk(withFile(tree, path, repairFraming(Buffer.from(commit))));
+    await assert.rejects(openTestLog(storage), fault);
+  }
+});
+
 test("openLog() refuses a pending file before it repairs the tail", async () => {
   const rotated = await rotate(await logTree([["a"], ["b"]]));
   const tree = await withBatch(rotated.tree, "c");

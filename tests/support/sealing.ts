@@ -29,17 +29,6 @@ export function stopping(isStopped: () => boolean): { onEvents: () => void } {
   };
 }
 
-/** Rotates the tail and seals the oldest of several pending files. @returns its segments. */
-export async function sealOldest(storage: Storage): Promise<SegmentEntry[]> {
-  const sealed: SegmentEntry[] = [];
-  const { log } = await openTestLog(storage);
-  const settings = { bounds: SMALL_SEGMENTS, ...stopping(() => sealed.length > 0) };
-  await assert.rejects(log.seal((entry) => void sealed.push(entry), settings), /^Error: stopped$/);
-  assert.ok(sealed.length > 0);
-  await log.close();
-  return sealed;
-}
-
 /** Rotates the tail into a pending file without sealing it. */
 export async function rotateOnly(storage: Storage): Promise<void> {
   const { log } = await openTestLog(storage);

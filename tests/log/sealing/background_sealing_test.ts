@@ -47,24 +47,6 @@ function filesOf(storage: SimulatedDisk): Record<string, number> {
   return { pending: inFolder(PENDING_FOLDER), segments: inFolder(SEGMENTS_FOLDER) };
 }
 
-test("append() rotates a full tail, and the log seals it in the background", async () => {
-  const { log, storage, steps, reports } = await opened();
-  await append(log, "a");
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: 0 });
-  const idle = steps.nextIdle(storage);
-  await append(log, "b");
-  await idle;
-  assert.deepEqual(filesOf(storage), { pending: 0, segments: 1 });
-  assert.deepEqual(batchIdsOf(await readAll(log.snapshot)), ["a", "b"]);
-  assert.deepEqual(log.snapshot.files.map(({ path }) => path.split("/")[0]), [
-    SEGMENTS_FOLDER,
-    TAIL_FILE,
-  ]);
-  await log.close();
-  assert.deepEqual(reports, []);
-  assert.equal(storage.openFiles, 0);
-});
-
 test("append() rotates tails while others wait to be sealed, which isBehind tells", async () => {
   const { log, storage, steps, reports } = await opened();
   const made = new Gate();

@@ -2,23 +2,13 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import {
-  MANIFEST_FILE,
-  SEGMENT_TEMPORARY_FILES,
-  TAIL_FILE,
-} from "../../../src/log/storage/file_names.ts";
+import { MANIFEST_FILE, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { pendingPaths } from "../../support/forged_log.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import {
-  rotateOnly,
-  sealAll,
-  sealOldest,
-  SMALL_SEGMENTS,
-  stopping,
-} from "../../support/sealing.ts";
+import { rotateOnly, sealAll, SMALL_SEGMENTS, stopping } from "../../support/sealing.ts";
 import {
   appendTo,
   batchIdsOf,
@@ -62,14 +52,6 @@ test("seal() durably leaves only the manifest, segments and an empty tail", asyn
   const names = [...storage.crash().tree().keys()].filter((path) => path.includes("."));
   assert.deepEqual(names.sort(), [MANIFEST_FILE, ...sealed.map(({ path }) => path), TAIL_FILE]);
   assert.equal(storage.contents(TAIL_FILE).length, 0);
-});
-
-test("seal() does nothing when a log has no unsealed events", async () => {
-  const storage = new SimulatedDisk(await logTree([["a"]]));
-  await sealAll(storage);
-  const before = storage.tree();
-  assert.deepEqual(await sealAll(storage), []);
-  assert.deepEqual(storage.tree(), before);
 });
 
 test("seal() refuses a pending file damaged after openLog(), and does not remove it", async () => {
@@ -123,15 +105,6 @@ test("seal() stopped within a pending file leaves the whole file for the next ru
   }
 });
 
-test("seal() stopped at the end of a pending file leaves the next file", async () => {
-  const storage = await pendingAndTail();
-  assert.equal((await sealOldest(storage)).length, 2);
-  assert.equal(pendingPaths(storage.tree()).length, 1);
-  assert.deepEqual(await batchIdsOf(storage), ALL);
-  assert.deepEqual((await sealAll(storage)).map(({ events }) => events), [1]);
-  assert.deepEqual(await batchIdsOf(storage), ALL);
-});
-
 test("seal() has sealed everything if it is stopped after its last file", async () => {
   const storage = new SimulatedDisk(await logTree([["a"], ["b"]]));
   const { log } = await openTestLog(storage);
@@ -140,19 +113,4 @@ test("seal() has sealed everything if it is stopped after its last file", async 
   assert.equal(segments, 1);
   await log.close();
   assert.deepEqual(pendingPaths(storage.tree()), []);
-});
-
-test("seal() that cannot remove its partial segment rejects with the first cause", async () => {
-  const storage = new SimulatedDisk(await logTree([["a"]]));
-  storage.hook = ({ kind, path }) => {
-    if (path !== SEGMENT_TEMPORARY_FILES[0]) return null;
-    if (kind === "write") return { errno: "ENOSPC" };
-    return kind === "remove" && storage.tree().has(path) ? { errno: "EACCES" } : null;
-  };
-  const { log } = await openTestLog(storage);
-  await assert.rejects(log.seal(() => {}), /ENOSPC/);
-  await log.close();
-  await assert.rejects(openTestLog(storage), /EACCES/, "the next writer cannot remove it either");
-  storage.hook = null;
-  assert.equal((await sealAll(storage)).length, 1);
 });

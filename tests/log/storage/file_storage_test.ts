@@ -54,31 +54,6 @@ for (const mode of ["pooled", "blocking"] as const) {
   });
 }
 
-test("fileStorage() has a blocking write and sync done when the call returns", async (t) => {
-  const { fdatasyncSync } = fs;
-  t.after(() => Object.assign(fs, { fdatasyncSync }));
-  await withStorage(async (storage, folder) => {
-    const file = await storage.open("f", "create");
-    const written = file.write(Buffer.from("text"), 0, "blocking");
-    assert.equal(fs.readFileSync(join(folder, "f"), "utf8"), "text");
-    await written;
-    let synced = 0;
-    Object.assign(fs, {
-      fdatasyncSync: (fd: number) => {
-        fdatasyncSync(fd);
-        synced += 1;
-      },
-    });
-    const syncing = file.sync("blocking");
-    assert.equal(synced, 1);
-    await syncing;
-    const reader = await storage.open("f", "read");
-    await assert.rejects(reader.write(Buffer.from("x"), 0, "blocking"));
-    await reader.close();
-    await file.close();
-  });
-});
-
 test("fileStorage() opens a file for reading or writing, or creates it", async () => {
   await withStorage(async (storage, folder) => {
     for (const mode of ["read", "write"] as const) {
