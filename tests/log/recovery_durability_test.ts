@@ -10,27 +10,6 @@ import { SECTOR_BYTES } from "../support/simulated_file.ts";
 import { failNth } from "../support/storage_faults.ts";
 import { batchIdsOf, commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
 
-/** The writes to the tail and its syncs, in order. */
-function tailWrites(storage: SimulatedDisk): string[] {
-  return storage.operations
-    .filter(({ kind, path }) => path === TAIL_FILE && (kind === "write" || kind === "sync"))
-    .map(({ kind, position, sizeBytes }) =>
-      kind === "sync" ? "sync" : `write ${position} +${sizeBytes}`
-    );
-}
-
-test("openLog() rewrites the last commit before a sync, in case a failed fsync dropped its pages", async () => {
-  const tree = await logTree([["a"], ["b"]]);
-  const lastCommit = commitOffsets(tailOf(tree)).at(-2)!;
-  const storage = new SimulatedDisk(tree);
-  await openTestLog(storage);
-  assert.deepEqual(tailWrites(storage), [
-    `write ${lastCommit} +${tailOf(tree).length - lastCommit}`,
-    "sync",
-  ]);
-  assert.ok(tailOf(storage.tree()).equals(tailOf(tree)));
-});
-
 test("Log.close() closes on a full disk and reports that the clean-shutdown marker is missing", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
   const { log, reports } = await openTestLog(storage);

@@ -20,39 +20,25 @@ function take(line: string): StoredEvent | null {
   return event.take(bytes, 2, bytes.length - 4) ? event : null;
 }
 
-/** The members of a line, unparsed. */
-function members(event: StoredEvent): Record<string, string | null> {
+/** The members of a line, parsed, in the order of the line. */
+function members(event: StoredEvent): unknown[] {
   const text = (start: number, end: number) => event.bytes.toString("utf8", start, end);
-  return {
-    eventId: event.eventId,
-    source: text(event.sourceStart, event.sourceEnd),
-    stream: text(event.streamStart, event.streamEnd),
-    recordKey: text(event.recordKeyStart, event.recordKeyEnd),
-    kind: text(event.kindStart, event.kindEnd),
-    occurredAt: event.occurredAtStart < 0 ? null : text(event.occurredAtStart, event.occurredAtEnd),
-    observedAt: text(event.observedAtStart, event.observedAtStart + 24),
-    payload: text(event.payloadStart, event.payloadEnd),
-    contentHash: event.contentHash,
-    batchId: text(event.batchIdStart, event.batchIdEnd),
-    eventHash: event.eventHash,
-  };
+  const parsed = (start: number, end: number) => JSON.parse(`"${text(start, end)}"`);
+  const isDated = event.occurredAtStart >= 0;
+  return [
+    event.eventId,
+    parsed(event.sourceStart, event.sourceEnd),
+    parsed(event.streamStart, event.streamEnd),
+    parsed(event.recordKeyStart, event.recordKeyEnd),
+    parsed(event.kindStart, event.kindEnd),
+    ...(isDated ? [parsed(event.occurredAtStart, event.occurredAtEnd)] : []),
+    parsed(event.observedAtStart, event.observedAtStart + 24),
+    JSON.parse(text(event.payloadStart, event.payloadEnd)),
+    event.contentHash,
+    parsed(event.batchIdStart, event.batchIdEnd),
+    event.eventHash,
+  ];
 }
-
-test("StoredEvent.take() parses the members of a line", () => {
-  assert.deepEqual(members(take(LINE)!), {
-    eventId: ID,
-    source: "shop",
-    stream: "orders",
-    recordKey: 'k\\"1',
-    kind: "é",
-    occurredAt: "2026-01-01T00:00:00Z",
-    observedAt: "2026-01-01T00:00:00.000Z",
-    payload: '{"a":"x"}',
-    contentHash: HEX,
-    batchId: "b\\\\",
-    eventHash: HEX,
-  });
-});
 
 test(`StoredEvent.take() agrees with a JSON parser on hostile lines (seed ${SEED})`, async () => {
   const random = new SeededRandom();
@@ -61,15 +47,7 @@ test(`StoredEvent.take() agrees with a JSON parser on hostile lines (seed ${SEED
   const event = new StoredEvent();
   for (const line of splitLines(lines)) {
     assert.ok(event.take(line, 0, line.length - 1), line.toString());
-    const parsed = JSON.parse(line.toString());
-    const found = members(event);
-    assert.equal(found.eventId, parsed.event_id);
-    assert.equal(JSON.parse(`"${found.recordKey}"`), parsed.record_key);
-    assert.equal(JSON.parse(`"${found.kind}"`), parsed.kind);
-    assert.equal(JSON.parse(`"${found.batchId}"`), parsed.batch_id);
-    assert.equal(found.occurredAt, parsed.occurred_at ?? null);
-    assert.deepEqual(JSON.parse(found.payload!), parsed.payload);
-    assert.equal(found.eventHash, parsed.event_hash);
+    assert.deepEqual(members(event), Object.values(JSON.parse(line.toString())));
   }
 });
 

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { MANIFEST_FILE, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
+import { MANIFEST_FILE } from "../../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { pendingPaths } from "../../support/forged_log.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { rotateOnly, sealAll, SMALL_SEGMENTS, stopping } from "../../support/sealing.ts";
+import { rotateOnly, sealAll, stopping } from "../../support/sealing.ts";
 import {
   appendTo,
   batchIdsOf,
@@ -43,15 +43,6 @@ test("seal() moves all commits into segments, and the log continues after them",
   assert.equal(storage.openFiles, 0);
   const { report } = await verifyStorage(storage);
   assert.deepEqual([report.ok, report.segments_checked], [true, 2]);
-});
-
-test("seal() durably leaves only the manifest, segments and an empty tail", async () => {
-  const storage = new SimulatedDisk(await logTree([["a"], ["b"], []]));
-  await rotateOnly(storage);
-  const sealed = await sealAll(storage, SMALL_SEGMENTS);
-  const names = [...storage.crash().tree().keys()].filter((path) => path.includes("."));
-  assert.deepEqual(names.sort(), [MANIFEST_FILE, ...sealed.map(({ path }) => path), TAIL_FILE]);
-  assert.equal(storage.contents(TAIL_FILE).length, 0);
 });
 
 test("seal() refuses a pending file damaged after openLog(), and does not remove it", async () => {

@@ -155,13 +155,6 @@ test("verifyLog() rethrows a disk error, and closes every file", async () => {
   }
 });
 
-test("verifyLog() reports its progress", async () => {
-  const seen: number[] = [];
-  const storage = new SimulatedDisk(await logOf({ segments: true, tailCommits: 1 }));
-  await verifyLog(storage, { chain: false, onProgress: (events) => void seen.push(events) });
-  assert.deepEqual(seen, [3, 8, 11, 16]);
-});
-
 test("verifyLog() accepts a log while its writer appends", async () => {
   const storage = new SimulatedDisk();
   const { log } = await openTestLog(storage);
