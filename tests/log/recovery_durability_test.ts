@@ -1,14 +1,28 @@
 /** Recovery makes everything that readers see durable. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
+import {
+  LOCK_FILE,
+  MANIFEST_FILE,
+  PENDING_FOLDER,
+  SEGMENTS_FOLDER,
+  TAIL_FILE,
+} from "../../src/log/storage/file_names.ts";
 import { appendBytes } from "../support/corrupt.ts";
 import { preparedBatch } from "../support/prepared.ts";
 import { rotateOnly } from "../support/sealing.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { SECTOR_BYTES } from "../support/simulated_file.ts";
 import { failNth } from "../support/storage_faults.ts";
-import { batchIdsOf, commitOffsets, logTree, openTestLog, tailOf } from "../support/test_log.ts";
+import {
+  batchIdsOf,
+  commitOffsets,
+  logTree,
+  openTestLog,
+  tailOf,
+  unsealedBatches,
+} from "../support/test_log.ts";
 
 test("Log.close() closes on a full disk and reports that the clean-shutdown marker is missing", async () => {
   const storage = new SimulatedDisk(await logTree([["a"]]));
@@ -18,6 +32,28 @@ test("Log.close() closes on a full disk and reports that the clean-shutdown mark
   assert.equal(reports.length, 1);
   assert.match(reports[0]!, /clean-shutdown marker/);
   assert.equal(storage.openFiles, 0);
+});
+
+test("openLog() creates a durable empty log in an empty directory", async () => {
+  for (const tree of [new Map(), new Map([[LOCK_FILE, Buffer.alloc(0)]])]) {
+    const storage = new SimulatedDisk(tree);
+    const { log, reports } = await openTestLog(storage);
+    assert.equal(log.snapshot.frontier, null);
+    assert.deepEqual([...await unsealedBatches(log), ...reports], []);
+    const names = [MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE, ...tree.keys()];
+    assert.deepEqual([...storage.tree().keys()].sort(), names.sort());
+    assert.deepEqual(storage.crash().tree(), storage.tree());
+    await log.close();
+    assert.equal(tailOf(storage.tree()).length, 0, "an empty log needs no clean shutdown marker");
+    assert.equal(storage.openFiles, 0);
+  }
+});
+
+test("openLog() fails when the directory does not exist, and does not create it", async () => {
+  const storage = new SimulatedDisk();
+  storage.list = () => Promise.resolve(null);
+  await assert.rejects(openTestLog(storage), /does not exist/);
+  assert.equal(storage.tree().size, 0);
 });
 
 test("openLog() creates empty directories that a copy omitted", async () => {

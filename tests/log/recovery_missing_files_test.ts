@@ -8,6 +8,8 @@ import { test } from "node:test";
 import {
   MANIFEST_FILE,
   parseSegmentPath,
+  PENDING_FOLDER,
+  SEGMENTS_FOLDER,
   TAIL_FILE,
   TAIL_TEMPORARY_FILE,
 } from "../../src/log/storage/file_names.ts";
@@ -21,6 +23,7 @@ import {
   eventsOf,
   logTree,
   readBack,
+  tailOf,
   withTail,
 } from "../support/test_log.ts";
 
@@ -61,6 +64,18 @@ test("openLog() and verifyLog() refuse a manifest older than the segments beside
     }
     await eventsOf(new SimulatedDisk(storage.tree()));
   }
+});
+
+test("openLog() refuses a log without its manifest", async () => {
+  const id = "019b76da-a800-7001-8203-040506070809";
+  const empty = without(await logTree([]), MANIFEST_FILE);
+  const held: Tree[] = [
+    withFile(empty, TAIL_FILE, tailOf(await logTree([["a"]]))),
+    withFile(empty, TAIL_FILE, Buffer.from("x")),
+    withFile(empty, `${PENDING_FOLDER}/${id}_${id}.ndjson`, Buffer.alloc(0)),
+    withFile(empty, `${SEGMENTS_FOLDER}/x.parquet`, Buffer.alloc(0)),
+  ];
+  for (const tree of held) await assertRefused(tree, [...tree.keys()].join());
 });
 
 test("openLog() and verifyLog() refuse a segment that the tail holds only in part", async () => {

@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import type { Run } from "../../../src/log/index/run_plan.ts";
 import {
   mergedStreams,
   type StreamEntry,
@@ -171,16 +170,6 @@ test("a filter for which there is no room takes that of the largest one", async 
   history.add(ENTRIES.slice(64, 65));
   await pathsRead();
   assert.deepEqual(await pathsRead(), new Set([run]), "the segment's filter is in memory");
-  await history.close();
-});
-
-test("the filters of merged segments leave memory", async () => {
-  const { storage, history } = await openHistory(UNMERGED);
-  assert.equal(await history.findBatch("a", "absent"), null);
-  const own = history.indexesOf({ first: 0, count: 64 } as Run).map(({ index }) => index);
-  assert.ok(own.every(({ loadedBytes }) => loadedBytes > 0));
-  await mergeAll(storage, history);
-  assert.ok(own.every(({ loadedBytes }) => loadedBytes === 0));
   await history.close();
 });
 
