@@ -14,9 +14,9 @@ export interface EventOptions {
 }
 
 /** A prepared event with its content hash. */
-export type HashedEvent = PreparedEvent & { contentHash: string };
+type HashedEvent = PreparedEvent & { contentHash: string };
 
-export function preparedEvent(options: EventOptions = {}): HashedEvent {
+function preparedEvent(options: EventOptions = {}): HashedEvent {
   const payload = canonicalize(options.payload ?? null);
   return {
     stream: options.stream ?? "orders",

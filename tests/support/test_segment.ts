@@ -20,7 +20,7 @@ import { SimulatedDisk } from "./simulated_disk.ts";
 import { type EventOptions, preparedBatch } from "./prepared.ts";
 import { TEST_TIME_MS, testTime } from "./test_log.ts";
 
-export const PENDING_PATH = "pending.ndjson";
+const PENDING_PATH = "pending.ndjson";
 
 /** A pending file and its contents. */
 export interface PendingFile {
@@ -59,38 +59,26 @@ export interface WrittenSegments extends PendingFile {
   segments: ExpectedSegment[];
 }
 
-/** Seals a pending file with these commits in memory. */
+/** Seals these commits in memory, into segments `0.parquet`, `1.parquet`, ... */
 export async function sealCommits(
   commits: readonly (readonly PreparedBatch[])[],
   bounds?: SegmentBounds,
 ): Promise<WrittenSegments> {
   const pending = await pendingFile(commits);
   const storage = new SimulatedDisk(new Map([[PENDING_PATH, pending.bytes]]));
-  return { ...pending, storage, segments: await sealPending(storage, bounds) };
-}
-
-/** Seals the file at PENDING_PATH into segments `0.parquet`, `1.parquet`, ... */
-export async function sealPending(
-  storage: Storage,
-  bounds?: SegmentBounds,
-): Promise<ExpectedSegment[]> {
   const file = await storage.open(PENDING_PATH, "read");
-  const commits = readCommits(file, 0, await file.size(), PENDING_PATH);
+  const unsealed = readCommits(file, 0, pending.bytes.length, PENDING_PATH);
   const segments: ExpectedSegment[] = [];
-  let previousHead = GENESIS_HEAD_HEX;
-  for (;;) {
+  for (let previousHead = GENESIS_HEAD_HEX;; previousHead = segments.at(-1)!.head) {
     const path = `${segments.length}.parquet`;
-    const written = await writeSegment(storage, path, commits, {
-      previousHead,
-      ...(bounds && { bounds }),
-    });
+    const settings = { previousHead, ...(bounds && { bounds }) };
+    const written = await writeSegment(storage, path, unsealed, settings);
     if (written === null) break;
     await readBack(storage, path, written);
     segments.push({ path, ...written.facts });
-    previousHead = written.facts.head;
   }
   await file.close();
-  return segments;
+  return { ...pending, storage, segments };
 }
 
 /** Reads the lines in a row group. */
@@ -161,19 +149,6 @@ function hostileText(random: SeededRandom): string {
       "\\u0041",
     ])
     : random.text(12);
-}
-
-/** Commits of up to 20 hostile batches each. */
-export function hostileCommits(random: SeededRandom): PreparedBatch[][] {
-  let number = 0;
-  return Array.from(
-    { length: 12 },
-    () =>
-      Array.from(
-        { length: 1 + random.below(20) },
-        () => hostileBatch(random, number++, random.pick([1, 1, 2, 7, 100, 200])),
-      ),
-  );
 }
 
 /** The lines in a buffer, including their LFs. */

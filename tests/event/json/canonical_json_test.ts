@@ -1,25 +1,9 @@
-/** Samples and limits. tests/faults/json_fuzz_test.ts compares random values with an oracle. */
+/** Limits. tests/faults/json_fuzz_test.ts compares with the reference implementation. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 
 const DEPTH_MAX = 1024;
-
-test("canonicalize() sorts members by UTF-16 code units", () => {
-  // The example in RFC 8785 section 3.2.3: a surrogate pair sorts before U+FB33.
-  const sample = {
-    "\u20ac": "Euro Sign",
-    "\r": "Carriage Return",
-    "\ufb33": "Hebrew Letter Dalet With Dagesh",
-    "1": "One",
-    "\ud83d\ude00": "Emoji: Grinning Face",
-    "\u0080": "Control",
-    "\u00f6": "Latin Small Letter O With Diaeresis",
-  };
-  const names = ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\ud83d\ude00", "\ufb33"] as const;
-  const members = names.map((name) => `${JSON.stringify(name)}:${JSON.stringify(sample[name])}`);
-  assert.equal(canonicalize(sample), `{${members.join(",")}}`);
-});
 
 test("canonicalize() rejects values without a canonical form", () => {
   const refused: [string, unknown][] = [
@@ -45,7 +29,7 @@ test("canonicalize() rejects values without a canonical form", () => {
   }
 });
 
-test("canonicalize() limits container nesting", () => {
+test("canonicalize() limits container nesting, also of a value that contains itself", () => {
   const nest = (depth: number): unknown => {
     let value: unknown = 0;
     for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { a: value };
@@ -54,9 +38,6 @@ test("canonicalize() limits container nesting", () => {
   canonicalize(nest(DEPTH_MAX));
   assert.throws(() => canonicalize(nest(DEPTH_MAX + 1)), TypeError);
   assert.throws(() => canonicalize(nest(1_000_000)), TypeError);
-});
-
-test("canonicalize() rejects a value that contains itself", () => {
   const cycle: unknown[] = [];
   cycle.push({ again: cycle });
   assert.throws(() => canonicalize(cycle), TypeError);
