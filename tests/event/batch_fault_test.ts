@@ -52,8 +52,8 @@ test("prepareBatch() throws an invalid_request that names the event containing a
     const error = refusal(body(payload));
     assert.equal(error.code, "invalid_request", payload);
     assert.match(error.message, message);
-    const faults = [{ index: 1, code: "invalid_event", message: error.message }];
-    assert.deepEqual(error.context.errors, faults);
+    const faults = error.context.errors as EventFault[];
+    assert.deepEqual(faults.map(({ index, code }) => [index, code]), [[1, "invalid_event"]]);
   }
 });
 

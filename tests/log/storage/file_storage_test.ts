@@ -54,6 +54,16 @@ for (const mode of ["pooled", "blocking"] as const) {
   });
 }
 
+test("fileStorage() has a blocking sync done when the call returns", (t) =>
+  withStorage(async (storage) => {
+    const { mock } = t.mock.method(fs, "fdatasyncSync");
+    const file = await storage.open("f", "create");
+    const syncing = file.sync("blocking");
+    assert.equal(mock.callCount(), 1);
+    await syncing;
+    await file.close();
+  }));
+
 test("fileStorage() opens a file for reading or writing, or creates it", async () => {
   await withStorage(async (storage, folder) => {
     for (const mode of ["read", "write"] as const) {
