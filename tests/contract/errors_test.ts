@@ -87,7 +87,8 @@ const EVERY_ROUTE: RequestOptions[] = [
 
 /** Values of `Authorization` without the token. */
 const WRONG = [
-  ...["", "Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret2", "Bearer S3cret"],
+  ...["", "Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cres", "Bearer t3cret"],
+  ...["Bearer s3cret2", "Bearer S3cret"],
   ...["Bearer\ts3cret", "Bearer s3cret, Bearer s3cret", "Basic s3cret", "s3cret"],
 ];
 
