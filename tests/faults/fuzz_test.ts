@@ -12,7 +12,7 @@ import type { Scene } from "../../tools/soak/disturbances.ts";
 import { SeededRandom } from "../../tools/support/random.ts";
 import { openFiles } from "../support/open_files.ts";
 import { FuzzClient, type FuzzRecord } from "./support/fuzz_client.ts";
-import { SentRequests, SpoiledBatches } from "./support/fuzz_sent.ts";
+import { SentMutations } from "./support/fuzz_sent.ts";
 import { soakThrough } from "./support/soaked.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 1500);
@@ -45,14 +45,12 @@ async function assertNothingLeftOpen({ served }: Scene): Promise<void> {
 async function fuzz(
   scene: Scene,
   { round, requests, counts }: { round: number; requests: number; counts: Map<string, number> },
-): Promise<SpoiledBatches> {
-  const sent = new SentRequests();
-  const batches = new SpoiledBatches(sent);
-  scene.ledger.mayHold = (events) => batches.hold(events);
+): Promise<SentMutations> {
+  const sent = new SentMutations();
+  scene.ledger.mayHold = (events) => sent.hold(events);
   const record: FuzzRecord = {
     socketPath: scene.served.socketPath,
     sent,
-    batches,
     counts,
     assertServerCalm: () => assert.deepEqual(complaints(scene), []),
   };
@@ -76,7 +74,7 @@ async function fuzz(
   }
   await assertNothingLeftOpen(scene);
   record.assertServerCalm();
-  return batches;
+  return sent;
 }
 
 const title = `serve responds to ${REQUESTS} malformed requests or disconnects (FUZZ_SEED=${SEED})`;
@@ -84,11 +82,11 @@ test(title, async (context) => {
   const counts = new Map<string, number>();
   for (let done = 0, round = 0; done < REQUESTS; done += ROUND_REQUESTS_MAX, round++) {
     const requests = Math.min(ROUND_REQUESTS_MAX, REQUESTS - done);
-    let batches: SpoiledBatches | undefined;
+    let sent: SentMutations | undefined;
     await soakThrough([async (scene) => {
-      batches = await fuzz(scene, { round, requests, counts });
+      sent = await fuzz(scene, { round, requests, counts });
     }]);
-    batches!.assertAllHeld();
+    sent!.assertAllHeld();
   }
   const table = [...counts].sort(([a], [b]) => a < b ? -1 : 1).map((row) => row.join(": "));
   context.diagnostic(`responses: ${table.join(", ")}`);

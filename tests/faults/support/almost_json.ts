@@ -122,13 +122,15 @@ const INSERTED = ["[", "]", "{", "}", ":", ",", '"', "null", "0", '"a"', '"a":1'
 /**
  * Drops, duplicates, swaps, replaces or adds one or two tokens.
  * @param other returns a replacement token.
+ * @param pattern matches every token; by default, those of JSON.
  */
 export function changeTokens(
   random: SeededRandom,
   text: string,
   other: () => string = () => random.pick(INSERTED),
+  pattern: RegExp = TOKENS,
 ): string {
-  const tokens = text.match(TOKENS) ?? [];
+  const tokens = text.match(pattern) ?? [];
   for (let count = 1 + random.below(2); count > 0 && tokens.length > 0; count--) {
     const at = random.below(tokens.length);
     const second = random.below(tokens.length);

@@ -21,14 +21,12 @@ import {
   toChunkedBytes,
 } from "./fuzz_request.ts";
 import { FuzzSeeds } from "./fuzz_seeds.ts";
-import type { SentRequests, SpoiledBatches } from "./fuzz_sent.ts";
-import { hostileSize } from "./fuzz_sizes.ts";
+import type { SentMutations } from "./fuzz_sent.ts";
 
 /** State shared by the clients. */
 export interface FuzzRecord {
   socketPath: string;
-  sent: SentRequests;
-  batches: SpoiledBatches;
+  sent: SentMutations;
   /** Counts of each response status, and of connections that ended without a response. */
   counts: Map<string, number>;
   /** @throws {Error} if the server has reported an error. */
@@ -84,7 +82,6 @@ export class FuzzClient {
     const random = this.#random;
     const choice = random.below(1000);
     if (choice < 250) return await this.#sendUnspoiled();
-    if (choice < 253) return await this.#sendHostileSize();
     if (choice < 270) return await this.#sendRaw(randomBytes(random, 2000));
     const request = this.#seeds.next();
     if (choice < 600 && request.body !== null) {
@@ -108,13 +105,6 @@ export class FuzzClient {
     if (random.chance(0.3)) headers.push(["Expect", "100-continue"]);
     const chunks = cutIntoPieces(random, request.body, random.pick([1, 3, 50]));
     return toChunkedBytes({ ...request, headers }, chunks);
-  }
-
-  async #sendHostileSize(): Promise<void> {
-    const batchId = `sized ${this.#random.uint32()}`;
-    const { bytes, isFramed } = hostileSize(this.#random, this.#name, batchId);
-    if (isFramed) await this.#sendFramed(bytes);
-    else await this.#sendRaw(bytes);
   }
 
   /** Sends a correctly framed request, which must get one response. Reuses an open connection. */
@@ -207,7 +197,7 @@ export class FuzzClient {
       assert.equal(typeof document.message, "string");
       assert.ok(status < 500, excerpt(body));
     } else if ("first_event_id" in document) {
-      this.#record.batches.acknowledge(document, this.#lastCommitted.get(connection) ?? "");
+      this.#record.sent.acknowledge(document, this.#lastCommitted.get(connection) ?? "");
       if (document.status === "committed") {
         this.#lastCommitted.set(connection, document.last_event_id);
       }

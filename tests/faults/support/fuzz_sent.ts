@@ -1,11 +1,12 @@
 /**
- * Every mutation that the sent bytes could have caused: each JSON object that starts where a body
- * can begin, extracted without the service's code. This finds at least what a strict parser finds,
- * so a batch that is in the log but not here was never sent.
+ * What malformed requests can have changed in the log: each JSON object that starts where a body can
+ * begin in the sent bytes, extracted without the service's code. This finds at least what a strict
+ * parser finds, so a batch that is in the log but not here was never sent. The soak's audit checks
+ * the rest of the log.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
+import { sha256Hex } from "../../../src/event/hash.ts";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import type { CommittedEvent, Receipt } from "../../../src/event/types.ts";
 import { digested } from "../../../tools/soak/audit.ts";
@@ -20,33 +21,20 @@ const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const BLANKS = new Set([0x20, 0x09, CR, LF]);
 
-interface EventContent {
-  stream: string;
-  record_key: string;
-  kind: string;
-  occurred_at?: string;
-  payload: unknown;
+/** The facts that a receipt states about its batch. */
+type Facts = Pick<Receipt, "last_event_id" | "events" | "batch_digest">;
+
+/** A batch with its content. */
+function batchKey(source: string, batchId: string, digest: string): string {
+  return JSON.stringify([source, batchId, digest]);
 }
 
-/** The identity of a batch, from its source and id. */
-function batchKey(source: string, batchId: string): string {
-  return JSON.stringify([source, batchId]);
-}
-
-/** A hash of the content of a batch. */
-function contentOf(events: readonly EventContent[]): string {
-  const hash = createHash("sha256");
-  for (const { stream, record_key, kind, occurred_at, payload } of events) {
-    const members = { stream, record_key, kind, payload };
-    hash.update(canonicalize(occurred_at === undefined ? members : { ...members, occurred_at }));
-  }
-  return hash.digest("hex");
-}
-
-export class SentRequests {
-  /** Hashes of the contents sent for each batch identity. */
-  readonly #batches = new Map<string, Set<string>>();
+export class SentMutations {
+  readonly #batches = new Set<string>();
   readonly #retiredSources = new Set<string>();
+  /** Receipts, and batches in the log, keyed by the id of their first event. */
+  readonly #acknowledged = new Map<string, Facts>();
+  readonly #logged = new Map<string, Facts>();
 
   /** Records all bytes sent on a connection since it was opened or last received a response. */
   add(bytes: Buffer): void {
@@ -57,12 +45,40 @@ export class SentRequests {
     }
   }
 
-  hasBatch(key: string, content: string): boolean {
-    return this.#batches.get(key)?.has(content) ?? false;
-  }
-
   hasRetirement(source: string): boolean {
     return this.#retiredSources.has(source);
+  }
+
+  /** Records a receipt. @param lastId last event id of the connection's previous commit. */
+  acknowledge(receipt: Receipt, lastId: string): void {
+    const { status, first_event_id, last_event_id, events, batch_digest } = receipt;
+    assert.ok(first_event_id <= last_event_id, "ids increase in a batch");
+    const known = this.#acknowledged.get(first_event_id);
+    const facts = { last_event_id, events, batch_digest };
+    assert.deepEqual(known ?? facts, facts, "a batch has one receipt");
+    if (status === "committed") {
+      assert.ok(first_event_id > lastId, "ids increase from receipt to receipt on a connection");
+    }
+    this.#acknowledged.set(first_event_id, facts);
+  }
+
+  /** Records a batch in the log. @returns whether a client sent it. */
+  hold(batch: readonly CommittedEvent[]): boolean {
+    const { source, batch_id, event_id } = batch[0]!;
+    const digest = digestOf(source, batch.map(digested));
+    this.#logged.set(event_id, {
+      last_event_id: batch.at(-1)!.event_id,
+      events: batch.length,
+      batch_digest: digest,
+    });
+    return this.#batches.has(batchKey(source, batch_id, digest));
+  }
+
+  /** Checks that each receipt matches a batch in the log: ids, count and digest. */
+  assertAllHeld(): void {
+    for (const [firstEventId, facts] of this.#acknowledged) {
+      assert.deepEqual(this.#logged.get(firstEventId), facts, firstEventId);
+    }
   }
 
   #addObject({ source, batch_id, events }: Record<string, unknown>): void {
@@ -73,10 +89,10 @@ export class SentRequests {
     }
     if (typeof batch_id !== "string") return;
     try {
-      const key = batchKey(source, batch_id);
-      const contents = this.#batches.get(key);
-      if (contents === undefined) this.#batches.set(key, new Set([contentOf(events)]));
-      else contents.add(contentOf(events));
+      const content = events.map((event) =>
+        digested({ ...event, content_hash: sha256Hex(canonicalize(event.payload)) })
+      );
+      this.#batches.add(batchKey(source, batch_id, digestOf(source, content)));
     } catch (error) {
       // The object has no canonical form, so it cannot have been committed.
       if (!(error instanceof TypeError)) throw error;
@@ -133,52 +149,4 @@ function withoutChunks(bytes: Buffer, start: number): Buffer {
     at = lineEnd + 1 + sizeBytes + (bytes[lineEnd + 1 + sizeBytes] === CR ? 2 : 1);
   }
   return Buffer.concat(pieces);
-}
-
-type Facts = Pick<Receipt, "last_event_id" | "events" | "batch_digest">;
-
-/**
- * Effects of malformed requests on the log: each batch was sent by a client, and each receipt names
- * an existing batch. The soak's audit checks the rest of the log.
- */
-export class SpoiledBatches {
-  readonly #sent: SentRequests;
-  /** Receipts, and batches in the log, keyed by the id of their first event. */
-  readonly #told = new Map<string, Facts>();
-  readonly #held = new Map<string, Facts>();
-
-  constructor(sent: SentRequests) {
-    this.#sent = sent;
-  }
-
-  /** Records a receipt. @param lastId last event id of the connection's previous commit. */
-  acknowledge(receipt: Receipt, lastId: string): void {
-    const { status, first_event_id, last_event_id, events, batch_digest } = receipt;
-    assert.ok(first_event_id <= last_event_id, "ids increase in a batch");
-    const known = this.#told.get(first_event_id);
-    const facts = { last_event_id, events, batch_digest };
-    assert.deepEqual(known ?? facts, facts, "a batch has one receipt");
-    if (status === "committed") {
-      assert.ok(first_event_id > lastId, "ids increase from receipt to receipt on a connection");
-    }
-    this.#told.set(first_event_id, facts);
-  }
-
-  /** Checks a batch in the log. @returns whether a client sent it. */
-  hold(batch: readonly CommittedEvent[]): boolean {
-    const { source, batch_id, event_id } = batch[0]!;
-    this.#held.set(event_id, {
-      last_event_id: batch.at(-1)!.event_id,
-      events: batch.length,
-      batch_digest: digestOf(source, batch.map(digested)),
-    });
-    return this.#sent.hasBatch(batchKey(source, batch_id), contentOf(batch));
-  }
-
-  /** Checks that each receipt matches a batch in the log: ids, count and digest. */
-  assertAllHeld(): void {
-    for (const [firstEventId, facts] of this.#told) {
-      assert.deepEqual(this.#held.get(firstEventId), facts, firstEventId);
-    }
-  }
 }
