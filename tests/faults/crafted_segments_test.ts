@@ -10,10 +10,10 @@ import { clearTimeout, setTimeout } from "node:timers";
 import { fileURLToPath } from "node:url";
 import { spawnScript } from "../../tools/support/program.ts";
 import { SEED } from "../../tools/support/random.ts";
-import { ATTACK_COUNT } from "./support/crafted_mutations.ts";
+import { ATTACKS } from "./support/crafted_bombs.ts";
 
 const READER = fileURLToPath(new URL("support/crafted_reader.ts", import.meta.url));
-const COUNT = Number(process.env.CRAFTED ?? ATTACK_COUNT + 50);
+const COUNT = Number(process.env.CRAFTED ?? Object.keys(ATTACKS).length + 50);
 /** Time for one segment, on a busy machine. */
 const SEGMENT_MS_MAX = 30_000;
 const PEAK_MIB_MAX = 1024;
@@ -32,8 +32,7 @@ interface Result {
 /** Reads the segments in a child process, which is killed if one takes too long. */
 async function results(): Promise<Result[]> {
   const wrapper = ["env", `SEED=${SEED}`];
-  const args = ["0", String(COUNT)];
-  const spawned = spawnScript(READER, args, {
+  const spawned = spawnScript(READER, [String(COUNT)], {
     wrapper,
     permissions: ["--allow-all"],
     timeoutMs: null,

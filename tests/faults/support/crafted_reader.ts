@@ -1,14 +1,12 @@
 /**
- * Verifies and reads the crafted segments with numbers from the first argument up to the second, in
- * a process of its own. Prints a line before and after each, so that the test knows which one takes
- * too long.
+ * Verifies and reads as many crafted segments as its argument says, in a process of its own. Prints
+ * a line before and after each, so that the test knows which one takes too long.
  */
 import { Buffer } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { openSegment } from "../../../src/log/segment/segment_reader.ts";
-import { SegmentError } from "../../../src/log/storage/errors.ts";
-import { VerifyFailure } from "../../../src/log/storage/errors.ts";
+import { SegmentError, VerifyFailure } from "../../../src/log/storage/errors.ts";
 import { HistoryCheck } from "../../../src/log/wal/history_check.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
@@ -16,7 +14,8 @@ import { CraftedSegment } from "../../support/crafted_segment.ts";
 import { fileFacts, type ForgedSegment, forgeSegment } from "../../support/forged_segment.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { hostileBatch, pendingFile, readRowGroup, splitLines } from "../../support/test_segment.ts";
-import { changeNumbered } from "./crafted_mutations.ts";
+import { ATTACKS } from "./crafted_bombs.ts";
+import { mutate } from "./crafted_mutations.ts";
 
 const STATUS = "/proc/self/status";
 
@@ -71,12 +70,20 @@ async function verify(
   }
 }
 
-const [first, end] = process.argv.slice(2).map(Number);
+/** The changes of one segment: each attack once, then random ones. */
+function change(segment: CraftedSegment, number: number): string {
+  const [name, attack] = Object.entries(ATTACKS)[number] ?? [];
+  if (name === undefined) return mutate(segment, new SeededRandom(SEED + number * SEED_STEP));
+  attack!(segment);
+  return name;
+}
+
+const count = Number(process.argv[2]);
 const { storage: whole, entry } = await original();
 const expected = await read(whole);
-for (let number = first!; number < end!; number++) {
+for (let number = 0; number < count; number++) {
   const segment = new CraftedSegment(whole.contents("0.parquet"));
-  const what = changeNumbered(segment, number, new SeededRandom(SEED + number * SEED_STEP));
+  const what = change(segment, number);
   const storage = new SimulatedDisk(new Map([["0.parquet", segment.build()]]));
   process.stdout.write(`${JSON.stringify({ number, what })}\n`);
   let outcome;
