@@ -29,7 +29,6 @@ export const GROUP = { columns: 1, rows: 3 };
 export const CHUNK = { start: 2, metadata: 3 };
 export const COLUMN = {
   ...{ path: 3, codec: 4, rows: 5, rawBytes: 6, bytes: 7, dataStart: 9, dictionaryStart: 11 },
-  statistics: 12,
 };
 export const PAGE = { type: 1, rawBytes: 2, bytes: 3, dictionary: 7, data: 8 };
 export const DICTIONARY = { values: 1, encoding: 2 };

@@ -207,6 +207,7 @@ const FINDINGS: [byChain: FailureCode, byDefault: FailureCode | null, damages: D
     ],
     "overlapping files": [
       withTail(FULL, appendBytes(FULL.get(PENDING_1)!, TAIL)),
+      withTail(FULL, PENDING),
       await overlappingPending(),
     ],
   }],
