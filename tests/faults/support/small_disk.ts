@@ -1,6 +1,6 @@
 /**
- * Directories with little space: a file system in memory or in a file, or a file size limit. Each
- * function returns a disk, or the reason why this machine does not support that kind.
+ * Full file systems, in memory or in a file. Each function returns a disk, or the reason why this
+ * machine does not support that kind. Both need root.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -10,13 +10,9 @@ import { join } from "node:path";
 export interface SmallDisk {
   /** The directory with little space. */
   dir: string;
-  /** Whether new files also run out of space. */
-  isFull: boolean;
-  /** The command that wraps a program so that it runs short of space. */
-  wrapper: string[];
-  /** Frees space, including for a running program. */
-  makeRoom(pid: number): Promise<void>;
-  /** Ends the shortage and removes the disk but not its parent directory. */
+  /** Frees space. */
+  makeRoom(): Promise<void>;
+  /** Removes the disk but not its parent directory. */
   remove(): void;
 }
 
@@ -29,22 +25,16 @@ const ROOM_BYTES = MIB;
 /** Space that `makeRoom()` frees. */
 const FILLER_BYTES = MIB;
 
-/** An in-memory file system. Needs root. */
+/** An in-memory file system. */
 export const memoryDisk: SmallDiskMaker = async (folder) => {
   const dir = join(folder, "mnt");
   await mkdir(dir);
-  const fault = run("mount", [
-    "-t",
-    "tmpfs",
-    "-o",
-    `mode=0700,size=${ROOM_BYTES + FILLER_BYTES}`,
-    "none",
-    dir,
-  ]);
+  const options = `mode=0700,size=${ROOM_BYTES + FILLER_BYTES}`;
+  const fault = run("mount", ["-t", "tmpfs", "-o", options, "none", dir]);
   return fault ?? filledDisk(dir);
 };
 
-/** An ext4 file system in a file. Needs root, `mkfs.ext4` and a loop device. */
+/** An ext4 file system in a file. Needs `mkfs.ext4` and a loop device. */
 export const imageDisk: SmallDiskMaker = async (folder) => {
   const dir = join(folder, "mnt");
   const image = join(folder, "disk.img");
@@ -55,36 +45,11 @@ export const imageDisk: SmallDiskMaker = async (folder) => {
   return fault ?? filledDisk(dir);
 };
 
-/**
- * A file size limit: a write that crosses it is cut short, and the next one fails with EFBIG.
- * SIGXFSZ is ignored, as under some service managers. Needs `prlimit`.
- */
-export const fileSizeLimit: SmallDiskMaker = async (folder) => {
-  const fault = run("prlimit", ["--version"]);
-  if (fault !== null) return fault;
-  const dir = join(folder, "limited");
-  await mkdir(dir);
-  const limit = ["prlimit", `--fsize=${ROOM_BYTES}:unlimited`];
-  return {
-    dir,
-    isFull: false,
-    wrapper: ["sh", "-c", `trap '' XFSZ; exec "$@"`, "sh", ...limit],
-    makeRoom(pid) {
-      const fault = run("prlimit", [`--pid=${pid}`, "--fsize=unlimited:unlimited"]);
-      if (fault !== null) throw new Error(fault);
-      return Promise.resolve();
-    },
-    remove() {},
-  };
-};
-
 function filledDisk(dir: string): SmallDisk {
   const filler = join(dir, "filler");
   fill(filler, FILLER_BYTES);
   return {
     dir,
-    isFull: true,
-    wrapper: [],
     makeRoom: () => rm(filler),
     remove() {
       const fault = run("umount", ["-l", dir]);
