@@ -53,6 +53,8 @@ test(
         commit(socketPath, batchWith({ batch_id: batchId, events }));
       for (let n = 0; n < 16; n++) await commitMib(`before-${n}`);
       const residentBefore = memoryBytes(pid)!;
+      // Reads only when a record is requested.
+      const slow = await FollowReader.open(socketPath);
       const stalled: RawConnection[] = [];
       for (let n = 0; n < 100; n++) {
         const connection = await RawConnection.open(socketPath);
@@ -62,10 +64,15 @@ test(
       }
       for (let n = 0; n < 16; n++) await commitMib(`after-${n}`);
       const reading = await FollowReader.open(socketPath);
-      assert.equal((await reading.catchUp()).length, 320);
+      const all = await reading.catchUp();
+      assert.equal(all.length, 320);
       reading.close();
       const grownBytes = memoryBytes(pid)! - residentBefore;
       assert.ok(grownBytes < 200 * MIB, `${grownBytes} bytes more`);
+      const followed = await slow.catchUp();
+      followed.push(...await slow.takeLive(all.length - followed.length));
+      assert.deepEqual(followed, all, "a slow follower loses nothing");
+      slow.close();
       for (const connection of stalled) connection.destroy();
     }),
 );
