@@ -8,25 +8,20 @@ import assert from "node:assert/strict";
 import { cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { init } from "../../src/commands/init.ts";
 import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { OWNERSHIP_CHECK_MS } from "../../src/log/storage/owned_storage.ts";
-import { allEvents, batchWith, commit } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
-import { type Serving, startServe, withFolder } from "../../tools/support/program.ts";
+import { type Deployment, withDeployment } from "../support/deployment.ts";
 import { treeOf } from "../support/file_tree.ts";
-import { configOf, runOn } from "./support/hostile_deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 import { run } from "./support/small_disk.ts";
 
 interface Folders {
-  /** The deployment. */
-  dir: string;
-  /** Its data directory. */
+  /** The data directory. */
   data: string;
-  /** The path to which its data directory is moved. */
+  /** The path to which it is moved. */
   away: string;
-  /** An earlier copy of the data directory. */
+  /** An earlier copy of it. */
   older: string;
 }
 
@@ -62,20 +57,6 @@ const TAKES: [title: string, take: Take][] = [
   ],
 ];
 
-async function start(dir: string, socketPath: string): Promise<Serving> {
-  const permissions = [
-    "--allow-read",
-    "--allow-write",
-    "--allow-sys",
-    `--allow-net=unix:${socketPath}`,
-  ];
-  return await startServe(dir, { socketPath, permissions, timeoutMs: SERVE_MS_MAX });
-}
-
-async function batchIdsOf(socketPath: string): Promise<string[]> {
-  return (await allEvents(socketPath)).map(({ batch_id }) => batch_id);
-}
-
 /** The contents of the data directory's replacement, following a link. */
 async function stateOf({ data, older }: Folders): Promise<string> {
   // The time of a change tells of files that have appeared and disappeared.
@@ -87,44 +68,32 @@ async function stateOf({ data, older }: Folders): Promise<string> {
   return JSON.stringify(await Promise.all(states));
 }
 
-/** Calls `use` while a service with the batch "before" runs, whose socket is in its data folder. */
-function withTaken(use: (folders: Folders, serving: Serving, socketPath: string) => Promise<void>) {
-  return withFolder(async (folder) => {
-    const dir = join(folder, "deployment");
+/** Calls `use` while a service runs that has acknowledged a batch. */
+function withTaken(use: (folders: Folders, served: Deployment) => Promise<void>): Promise<void> {
+  return withDeployment(async (deployment) => {
+    const { folder, dir } = deployment;
     const [away, older] = [join(folder, "away"), join(folder, "older")];
-    const folders = { dir, data: join(dir, "data"), away, older };
-    const socketPath = join(folders.data, "ground.sock");
-    await mkdir(dir);
-    await init(dir, () => {});
-    const serving = await start(dir, socketPath);
-    await commit(socketPath, batchWith({ batch_id: "before" }));
-    await cp(join(folders.data, "log"), join(older, "log"), { recursive: true });
-    await use(folders, serving, socketPath);
+    const folders = { data: join(dir, "data"), away, older };
+    const permissions = [`--allow-read=${folder}`, `--allow-write=${folder}`];
+    permissions.push("--allow-sys", `--allow-net=unix:${deployment.socketPath}`);
+    await deployment.start({ permissions, timeoutMs: SERVE_MS_MAX });
+    await deployment.append("before");
+    await cp(deployment.logDir, join(older, "log"), { recursive: true });
+    await use(folders, deployment);
   });
-}
-
-/** Restarts the service on the moved directory. */
-async function assertHoldsAll({ dir }: Folders, batchIds: readonly string[]): Promise<void> {
-  await writeFile(configOf(dir), `[data]\ndir = "../away"\n[server]\nsocket = "s.sock"\n`);
-  const { status, stdout } = await runOn(dir, ["verify", "--chain"]);
-  assert.equal(status, 0, stdout);
-  const socketPath = join(dir, "s.sock");
-  const again = await start(dir, socketPath);
-  assert.deepEqual(await batchIdsOf(socketPath), batchIds);
-  assert.equal((await again.stop()).code, 0);
 }
 
 for (const [title, take] of TAKES) {
   test(`serve stops when its data directory ${title}`, () =>
-    withTaken(async (folders, serving, socketPath) => {
-      const follower = await FollowReader.open(socketPath);
+    withTaken(async (folders, deployment) => {
+      const follower = await FollowReader.open(deployment.socketPath);
       assert.equal((await follower.catchUp()).length, 1);
-      await commit(socketPath, batchWith({ batch_id: "last" }));
+      await deployment.append("last");
       assert.equal((await follower.takeLive(1)).length, 1);
 
       await take(folders);
       const before = await stateOf(folders);
-      const { code, stderr } = await serving.exited;
+      const { code, stderr } = await deployment.serving.exited;
       assert.equal(code, 1, stderr);
       assert.match(
         stderr,
@@ -134,43 +103,36 @@ for (const [title, take] of TAKES) {
       assert.notEqual((await follower.nextOf("end")).last_event_id, null);
       if (title.startsWith("is replaced")) {
         assert.equal(await stateOf(folders), before, "the replacement is unchanged");
-        await assertHoldsAll(folders, ["before", "last"]);
+        await rm(folders.data, { recursive: true, force: true });
+        await rename(folders.away, folders.data);
+        await deployment.assertContinues();
       }
     }));
 }
 
 test("serve stops when its data directory is covered by another file system", (context) =>
-  withTaken(async (folders, serving, socketPath) => {
-    await commit(socketPath, batchWith({ batch_id: "last" }));
+  withTaken(async (folders, deployment) => {
+    await deployment.append("last");
     const fault = run("mount", ["-t", "tmpfs", "none", folders.data]);
-    if (fault !== null) {
-      await serving.stop();
-      return skipLoudly(context, fault);
-    }
+    if (fault !== null) return skipLoudly(context, fault);
     try {
       const before = await stateOf(folders);
-      const { code, stderr } = await serving.exited;
+      const { code, stderr } = await deployment.serving.exited;
       assert.equal(code, 1, stderr);
       assert.match(stderr, /data\/log\/\.lock: is no longer the file/);
       assert.equal(await stateOf(folders), before, "the other file system is unchanged");
     } finally {
       assert.equal(run("umount", ["-l", folders.data]), null);
     }
-    await rename(folders.data, folders.away);
-    await assertHoldsAll(folders, ["before", "last"]);
+    await deployment.assertContinues();
   }));
 
 test("serve continues when its data directory is moved and linked back", () =>
-  withTaken(async (folders, serving, socketPath) => {
+  withTaken(async (folders, deployment) => {
     await rename(folders.data, folders.away);
     await symlink(folders.away, folders.data);
     const endMs = performance.now() + 2 * OWNERSHIP_CHECK_MS;
-    const batchIds = ["before"];
-    while (performance.now() < endMs) {
-      batchIds.push(`b${batchIds.length}`);
-      await commit(socketPath, batchWith({ batch_id: batchIds.at(-1)! }));
-    }
-    assert.deepEqual(await batchIdsOf(socketPath), batchIds);
-    const { code, stderr } = await serving.stop();
-    assert.equal(code, 0, stderr);
+    while (performance.now() < endMs) await deployment.append(`b${deployment.receipts.length}`);
+    await deployment.assertShows();
+    await deployment.stop();
   }));
