@@ -27,8 +27,7 @@ interface Statuses {
 }
 
 interface Place {
-  title: string;
-  path: (whole: WholeDeployment) => string;
+  path: string | ((whole: WholeDeployment) => string);
   statuses: Statuses;
   /** Statuses for a link to the original, if they differ. */
   linked?: Statuses;
@@ -38,37 +37,28 @@ interface Place {
 const REFUSED: Statuses = { seal: [1], verify: [1, 3], init: [1] };
 /** `init` examines only the names directly in the log directory. */
 const REFUSED_BELOW: Statuses = { ...REFUSED, init: [0] };
+/** `verify` takes no lock. */
+const LOCKED: Statuses = { ...REFUSED, verify: [0] };
+const NO_CONFIG: Statuses = { seal: [2], verify: [2], init: [1] };
 const TAKEN: Statuses = { seal: [0], verify: [0], init: [1] };
 
-const PLACES: Place[] = [
-  { title: "the tail", path: () => "data/log/tail.ndjson", statuses: REFUSED },
-  { title: "the manifest", path: () => "data/log/manifest.json", statuses: REFUSED },
-  { title: "a segment", path: ({ segment }) => segment, statuses: REFUSED_BELOW },
-  { title: "a pending file", path: ({ pending }) => pending, statuses: REFUSED_BELOW },
-  // `verify` takes no lock, so it succeeds.
-  {
-    title: "the lock",
-    path: () => "data/log/.lock",
-    statuses: { ...REFUSED, verify: [0] },
-  },
-  { title: "segments/", path: () => "data/log/segments", statuses: REFUSED, isFolder: true },
-  { title: "pending/", path: () => "data/log/pending", statuses: REFUSED, isFolder: true },
-  { title: "the log directory", path: () => "data/log", statuses: REFUSED, isFolder: true },
+const PLACES: Record<string, Place> = {
+  "the tail": { path: "data/log/tail.ndjson", statuses: REFUSED },
+  "the manifest": { path: "data/log/manifest.json", statuses: REFUSED },
+  "a segment": { path: ({ segment }) => segment, statuses: REFUSED_BELOW },
+  "a pending file": { path: ({ pending }) => pending, statuses: REFUSED_BELOW },
+  "the lock": { path: "data/log/.lock", statuses: LOCKED },
+  "segments/": { path: "data/log/segments", statuses: REFUSED, isFolder: true },
+  "pending/": { path: "data/log/pending", statuses: REFUSED, isFolder: true },
+  "the log directory": { path: "data/log", statuses: REFUSED, isFolder: true },
   // A link is allowed, because operators may keep the data on another disk.
-  {
-    title: "the data directory",
-    path: () => "data",
-    statuses: REFUSED,
-    linked: TAKEN,
-    isFolder: true,
-  },
-  {
-    title: "the configuration",
-    path: () => "service.toml",
-    statuses: { seal: [2], verify: [2], init: [1] },
-    linked: TAKEN,
-  },
-];
+  "the data directory": { path: "data", statuses: REFUSED, linked: TAKEN, isFolder: true },
+  "the configuration": { path: "service.toml", statuses: NO_CONFIG, linked: TAKEN },
+};
+
+function pathOf({ path }: Place): string {
+  return typeof path === "string" ? path : path(whole);
+}
 
 /** Paths that are unknown or that only a writer uses. */
 const STRAY_PATHS = [
@@ -121,14 +111,15 @@ async function runWith(
   return isOutsideUntouched;
 }
 
-for (const { title, path, statuses, linked, isFolder } of PLACES) {
+for (const [title, place] of Object.entries(PLACES)) {
+  const { statuses, linked, isFolder } = place;
   test(`seal, verify and init exit as documented when an entry replaces ${title}`, async () => {
     for (const entry of HOSTILE_ENTRIES) {
       if (isFolder && entry.title === "a directory with a file") continue;
       const isFollowed = entry.isLink && linked !== undefined;
       for (const name of ["seal", "verify", "init"] as const) {
         const expected = isFollowed ? linked[name] : statuses[name];
-        const isUntouched = await runWith(path(whole), entry, [name], expected);
+        const isUntouched = await runWith(pathOf(place), entry, [name], expected);
         assert.ok(isUntouched || isFollowed, `${name} with ${entry.title} wrote outside`);
       }
     }
@@ -162,17 +153,15 @@ for (const place of TEMPORARY_PATHS) {
 const LINK = HOSTILE_ENTRIES.find(({ isLink }) => isLink)!;
 const PIPE = HOSTILE_ENTRIES.find(({ title }) => title === "a pipe")!;
 
-for (const { title, path } of PLACES.filter(({ linked }) => linked === undefined)) {
+for (const [title, place] of Object.entries(PLACES)) {
+  if (place.linked !== undefined) continue;
   const serveTitle = `serve in a separate process refuses a link or pipe in place of ${title}`;
   test(serveTitle, async () => {
     for (const entry of [LINK, PIPE]) {
-      const { isOutsideUntouched } = await withHostile(whole, path(whole), entry, async (dir) => {
-        const permissions = [
-          `--allow-read=${dir}`,
-          `--allow-write=${dir}`,
-          "--allow-net",
-          "--allow-sys",
-        ];
+      const path = pathOf(place);
+      const { isOutsideUntouched } = await withHostile(whole, path, entry, async (dir) => {
+        const permissions = [`--allow-read=${dir}`, `--allow-write=${dir}`];
+        permissions.push("--allow-net", "--allow-sys");
         const args = ["serve", "--config", configOf(dir)];
         const { code, stdout, stderr } = await spawnCli(args, { permissions }).exited;
         assertEnd({ status: code ?? -1, stdout, stderr }, [1], entry.title);

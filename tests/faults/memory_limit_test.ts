@@ -59,20 +59,12 @@ for (const [title, make] of EVENTS) {
       await deployment.stop("SIGKILL");
 
       await deployment.start({ wrapper: WRAPPER });
-      for (const { first_event_id: first, last_event_id: last } of receipts) {
-        const [event] = (await replayPage(socketPath, `limit=1&after=${before(first)}`)).events;
-        assert.equal(event!.event_id, first);
-        assert.ok(last >= first);
-      }
+      const [event] = (await replayPage(socketPath, "limit=1")).events;
+      assert.ok(receipts.some(({ first_event_id }) => first_event_id === event!.event_id));
       const { streams } = await streamsPage(socketPath);
       const expected = receipts.reduce((sum, receipt) => sum + receipt.events, 0);
       assert.equal(streams[0]!.event_count, expected, "everything acknowledged exists");
       await deployment.stop();
+      assert.equal((await deployment.verify()).events_checked, expected);
     }, { wrapper: WRAPPER }));
-}
-
-/** The id just before `eventId`. */
-function before(eventId: string): string {
-  const last = parseInt(eventId.slice(-8), 16);
-  return eventId.slice(0, -8) + (last - 1).toString(16).padStart(8, "0");
 }

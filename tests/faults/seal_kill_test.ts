@@ -4,7 +4,7 @@
  * the run had changed the directory but had not finished. SEAL_KILLS sets the number of kills.
  */
 import assert from "node:assert/strict";
-import { lstat, readdir, readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
@@ -27,16 +27,6 @@ const POLL_MS = 1;
 const BATCHES_BETWEEN = 60;
 /** Steps so short that the test must poll for them to kill the seal in time. */
 const SHORT_STEPS = ["no tail", "unlisted segment", "temporary manifest", "covered pending"];
-
-/** Names, sizes and times of all files. They show whether a run has started its work. */
-async function stateOf({ logDir }: ServedLog): Promise<string> {
-  const names = (await readdir(logDir, { recursive: true })).sort();
-  const states = names.map(async (name) => {
-    const entry = await lstat(join(logDir, name), { bigint: true }).catch(() => null);
-    return `${name} ${entry?.ino} ${entry?.size} ${entry?.mtimeNs}`;
-  });
-  return (await Promise.all(states)).join("\n");
-}
 
 /** Short labels for the files that an interrupted seal has left behind. */
 async function leftBehind({ logDir }: ServedLog): Promise<string> {
@@ -65,9 +55,9 @@ function assertEnded({ code, stderr }: CliExit): void {
  * @returns labels for the files left behind; null if the seal had finished or had nothing to do.
  */
 async function killSeal(served: ServedLog, moment: number | string): Promise<string | null> {
-  const before = await stateOf(served);
+  const before = await leftBehind(served);
   const sealing = served.spawn(["seal"]);
-  while (isRunning(sealing) && await stateOf(served) === before) await delay(POLL_MS);
+  while (isRunning(sealing) && await leftBehind(served) === before) await delay(POLL_MS);
   const beganMs = performance.now();
   const hasCome = async () =>
     typeof moment === "number"
