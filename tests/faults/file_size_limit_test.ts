@@ -1,8 +1,8 @@
 /**
- * `serve` under a file size limit: a write that crosses it is cut short, and the next one fails with
- * EFBIG. If SIGXFSZ is ignored, by the parent or by Node, the service returns `storage_full` until
- * the limit is lifted; else Deno is killed in the middle of a commit. In both cases, a restart
- * returns everything acknowledged. Needs `prlimit`.
+ * `serve` under a file size limit: a write that crosses it is cut short, and the next one fails
+ * with EFBIG. If SIGXFSZ is ignored, by the parent or by Node, the service returns `storage_full`
+ * until the limit is lifted; else Deno is killed in the middle of a commit. In both cases, a
+ * restart returns everything acknowledged. Needs `prlimit`.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

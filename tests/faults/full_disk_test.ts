@@ -12,7 +12,12 @@ import { FollowReader } from "../contract/support/follow_reader.ts";
 import { withFolder } from "../../tools/support/program.ts";
 import { Deployment } from "../support/deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
-import { imageDisk, memoryDisk, type SmallDisk, type SmallDiskMaker } from "./support/small_disk.ts";
+import {
+  imageDisk,
+  memoryDisk,
+  type SmallDisk,
+  type SmallDiskMaker,
+} from "./support/small_disk.ts";
 
 const WRITERS = 4;
 /** Size of a payload. Payloads are random, because a segment of compressible data might fit. */

@@ -131,8 +131,7 @@ function nulls(type: number, value: bigint): Attack {
 }
 
 function pageSize(type: number, value: ThriftValue): Attack {
-  return (segment) =>
-    setField(dataPage(segment, "payload").header, PAGE.rawBytes, type, value);
+  return (segment) => setField(dataPage(segment, "payload").header, PAGE.rawBytes, type, value);
 }
 
 function dictionarySize(size: bigint): Attack {

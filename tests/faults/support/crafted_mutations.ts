@@ -1,5 +1,5 @@
 /** Random changes of a segment's footer, page headers and pages. */
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import {
   COLUMN,
   type CraftedPage,

@@ -1,8 +1,8 @@
 /**
- * What malformed requests can have changed in the log: each JSON object that starts where a body can
- * begin in the sent bytes, extracted without the service's code. This finds at least what a strict
- * parser finds, so a batch that is in the log but not here was never sent. The soak's audit checks
- * the rest of the log.
+ * What malformed requests can have changed in the log: each JSON object that starts where a body
+ * can begin in the sent bytes, extracted without the service's code. This finds at least what a
+ * strict parser finds, so a batch that is in the log but not here was never sent. The soak's audit
+ * checks the rest of the log.
  */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
