@@ -6,8 +6,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { PENDING_FOLDER, SEGMENTS_FOLDER } from "../../src/log/storage/file_names.ts";
 import { batchWith, replayPage } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
@@ -21,7 +23,9 @@ import {
 import { withServing } from "../support/deployment.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import type { RawResponse } from "../support/raw_response.ts";
-import { assertWhole, configOf, makeWhole } from "./support/hostile_deployment.ts";
+import { rotateOnly } from "../support/sealing.ts";
+import { appendTo } from "../support/test_log.ts";
+import { assertWhole, configOf, makeWhole, WHOLE_EVENTS } from "./support/hostile_deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 
 const OPEN_FILES_MAX = 64;
@@ -32,8 +36,10 @@ const OPEN_FILES_ENOUGH = 256;
 const WRITERS = 4;
 const POLL_MS = 5;
 const GET_STREAMS = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
+/** Pending files stay open. They need more descriptors than taking the lock. */
+const PENDING_FILES = 12;
 /** Initial descriptor limit, lowered until FAILURES runs have failed, each at an earlier step. */
-const LIMIT_FIRST = 31;
+const LIMIT_FIRST = 42;
 const FAILURES = 5;
 
 /** Sends a request on a connection that stays open. */
@@ -190,12 +196,19 @@ async function faultOf(name: string, dir: string, openFilesMax: number): Promise
 for (const name of ["seal", "serve"]) {
   test(`${name} without enough descriptors for its files fails and leaves the log intact`, () =>
     withFolder(async (folder) => {
+      const { dir: full } = await makeWhole(join(folder, "full"));
+      const storage = fileStorage(join(full, "data", "log"));
+      for (let files = 0; files < PENDING_FILES; files++) {
+        await appendTo(storage, `${files}`);
+        await rotateOnly(storage);
+      }
       const faults: string[] = [];
       for (let limit = LIMIT_FIRST; faults.length < FAILURES; limit--) {
-        const { dir } = await makeWhole(join(folder, `${limit}`));
+        const dir = join(folder, `${limit}`);
+        await cp(full, dir, { recursive: true });
         const fault = await faultOf(name, dir, limit);
         if (fault !== null) faults.push(fault);
-        await assertWhole(dir);
+        await assertWhole(dir, WHOLE_EVENTS + PENDING_FILES);
       }
       const inLog = faults.filter((fault) => /EMFILE.*\/(segments|pending|tail)/.test(fault));
       assert.ok(inLog.length > 0, `some failures name a file in the log: ${faults}`);
