@@ -1,6 +1,5 @@
 /** Segments made to exhaust their reader's time or memory. Each is an attack on one bound. */
 import { Buffer } from "node:buffer";
-import { snappyUncompress } from "hyparquet";
 import {
   CHUNK,
   COLUMN,
@@ -38,7 +37,7 @@ const MIB = 1024 * 1024;
 /** A few bytes that `hyparquet` would decode to a billion values. */
 const BILLION_RUN = Buffer.concat([varint(2n * 10n ** 9n), Buffer.alloc(4)]);
 
-export type Attack = (segment: CraftedSegment) => void;
+type Attack = (segment: CraftedSegment) => void;
 
 function chunkOf({ chunks }: CraftedSegment, name: string): CraftedChunk {
   return chunks.find((chunk) => chunk.name === name)!;
@@ -53,15 +52,8 @@ function withDictionary({ chunks }: CraftedSegment): CraftedChunk {
   return chunks.find(({ pages }) => pages.length > 1)!;
 }
 
-/** Decompresses a page without levels. */
-export function valuesIn({ header, body }: CraftedPage): Buffer {
-  const values = Buffer.alloc(Number(fieldOf(header, PAGE.rawBytes).value));
-  snappyUncompress(body, values);
-  return values;
-}
-
 /** Replaces a page's values; its header says what `rawBytes` does. */
-export function setValues(
+function setValues(
   page: CraftedPage,
   values: Buffer,
   levels: Buffer = Buffer.alloc(0),

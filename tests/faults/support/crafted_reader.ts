@@ -10,17 +10,20 @@ import { SegmentError, VerifyFailure } from "../../../src/log/storage/errors.ts"
 import { HistoryCheck } from "../../../src/log/wal/history_check.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
-import { CraftedSegment } from "../../support/crafted_segment.ts";
+import { CraftedSegment, PAGE } from "../../support/crafted_segment.ts";
 import { fileFacts, type ForgedSegment, forgeSegment } from "../../support/forged_segment.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
+import { I32, setField } from "../../support/thrift_tree.ts";
 import { hostileBatch, pendingFile, readRowGroup, splitLines } from "../../support/test_segment.ts";
+import { changeBytes } from "./almost_json.ts";
 import { ATTACKS } from "./crafted_bombs.ts";
-import { mutate } from "./crafted_mutations.ts";
 
 const STATUS = "/proc/self/status";
 
 /** Distance between the seeds of two segments, so that runs with adjacent seeds differ. */
 const SEED_STEP = 1_000_003;
+/** Bytes that often are a limit, in Thrift's and in Snappy's encoding. */
+const BYTES = [0, 1, 2, 3, 0x7f, 0x80, 0xfc, 0xff].map((byte) => [byte]);
 /** Events in the first row group; the attacks know it. */
 const FIRST_EVENTS = 40;
 
@@ -70,12 +73,20 @@ async function verify(
   }
 }
 
-/** The changes of one segment: each attack once, then random ones. */
+/** The changes of one segment: each attack once, then bytes of the footer or of a page. */
 function change(segment: CraftedSegment, number: number): string {
   const [name, attack] = Object.entries(ATTACKS)[number] ?? [];
-  if (name === undefined) return mutate(segment, new SeededRandom(SEED + number * SEED_STEP));
-  attack!(segment);
-  return name;
+  attack?.(segment);
+  if (name !== undefined) return name;
+  const random = new SeededRandom(SEED + number * SEED_STEP);
+  if (random.chance(0.5)) {
+    segment.changeFooter = (footer) => changeBytes(random, footer, BYTES);
+    return "bytes of the footer";
+  }
+  const page = random.pick(random.pick(segment.chunks).pages);
+  page.body = changeBytes(random, page.body, BYTES);
+  setField(page.header, PAGE.bytes, I32, BigInt(page.body.length));
+  return "bytes of a page";
 }
 
 const count = Number(process.argv[2]);
