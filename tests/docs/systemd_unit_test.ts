@@ -7,7 +7,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { parseArguments } from "../../src/commands/arguments.ts";
-import { type CliExit, runCli, startServe, withFolder } from "../../tools/support/program.ts";
+import { type CliExit, runCli, withFolder } from "../../tools/support/program.ts";
 import { withDeployment } from "../support/deployment.ts";
 
 const UNIT_FILE = new URL("../../examples/ops/eventlog.service", import.meta.url);
@@ -55,20 +55,4 @@ test("the systemd unit is ready once the service answers, and fails if the servi
     await deployment.stop();
     const { code, stderr } = await awaitReadiness(socketPath, child.pid!);
     assert.equal(code, 1, stderr);
-  }));
-
-const NO_NETWORK = ["unshare", "--net"];
-
-test("serve responds in a private network namespace, as under PrivateNetwork", (context) =>
-  withFolder(async (dir) => {
-    const [program, ...args] = NO_NETWORK;
-    const { status } = spawnSync(program!, [...args, "true"]);
-    if (status !== 0) {
-      return context.skip("this process is not allowed to create a network namespace");
-    }
-    await runCli(["init", dir]);
-    const serving = await startServe(dir, { wrapper: NO_NETWORK });
-    const response = await serving.fetch("/v1/streams");
-    assert.equal(response.status, 200);
-    assert.equal((await serving.stop()).code, 0);
   }));
