@@ -1,6 +1,6 @@
 /**
  * The real service is killed at random moments during startup, shutdown and ingest with concurrent
- * writers, with occasional seals. Every acknowledged batch must exist exactly once, complete, with
+ * writers, and so is `seal`. Every acknowledged batch must exist exactly once, complete, with
  * the ids in its receipt; every other batch is either absent or complete. KILLS sets the number of
  * kills.
  */
@@ -32,8 +32,9 @@ const KINDS: Record<string, Disturbance> = {
   "killed during shutdown": DISTURBANCES.killShutdown,
   "killed during startup": DISTURBANCES.killStart,
   "killed after recovery has written": DISTURBANCES.killRecovery,
+  "seal killed": DISTURBANCES.killSeal,
 };
-/** Half of the kills strike during ingest. */
+/** Nearly half of the kills strike during ingest. */
 const DRAWN = [...Object.keys(KINDS), "killed during ingest", "killed during ingest"];
 
 test(`serve keeps everything it acknowledged through ${KILLS} kills (SEED=${SEED})`, async () => {
