@@ -228,6 +228,13 @@ export const ATTACKS: Record<string, Attack> = {
       footer,
     ])
   ),
+  "3 million empty strings": footer((footer) =>
+    Buffer.concat([
+      Buffer.of(0x19, 0xf0 | BINARY),
+      ...[varint(3_000_000n), Buffer.alloc(3_000_000)],
+      footer,
+    ])
+  ),
   "2 million fields": footer((footer) =>
     Buffer.concat([Buffer.alloc(4_000_000, Buffer.of(0x15, 0)), footer])
   ),
