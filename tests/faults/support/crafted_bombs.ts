@@ -221,6 +221,9 @@ export const ATTACKS: Record<string, Attack> = {
   "lists of 14 in lists of 14": footer((footer) =>
     Buffer.concat([Buffer.of(0x19), Buffer.alloc(1000, 14 << 4 | LIST), footer])
   ),
+  "lists of 1 in lists of 1": footer((footer) =>
+    Buffer.concat([Buffer.of(0x19), Buffer.alloc(10_000, 1 << 4 | LIST), footer])
+  ),
   "3 million structures that are there": footer((footer) =>
     Buffer.concat([
       Buffer.of(0x19, 0xf0 | STRUCT),
