@@ -1,5 +1,5 @@
 /**
- * Mutation testing. Applies one deliberate bug at a time (`mutations.ts`) to a copy of this tree,
+ * Mutation testing. Applies one deliberate bug at a time (`mutations/`) to a copy of this tree,
  * and expects the tests to fail. Exits with status 1 if a bug survives. Arguments select the
  * mutations whose names or tests contain them. The tests must pass on the unmodified copy.
  */
@@ -8,8 +8,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import process from "node:process";
-import { MUTATIONS } from "./mutations.ts";
-import { edited, type Mutation } from "./support/mutation.ts";
+import { mutated, type Mutation, readMutations } from "./mutations.ts";
 import { OWN_CHECKOUT } from "./support/program.ts";
 
 const SKIPPED = new Set([".git", "node_modules", "demo"]);
@@ -28,25 +27,17 @@ function passes(folder: string, test: string): boolean {
   return status === 0;
 }
 
-/** Applies all edits. @returns the original contents of the files. */
-function mutate(folder: string, { edits }: Mutation): Map<string, string> {
-  const before = new Map<string, string>();
-  for (const edit of edits) {
-    const path = join(folder, edit.file);
-    const text = readFileSync(path, "utf8");
-    if (!before.has(path)) before.set(path, text);
-    writeFileSync(path, edited(text, edit));
-  }
-  return before;
-}
-
 /** Tests one mutation. @returns the test that detected it; null if none did. */
 function tryMutation(folder: string, mutation: Mutation): string | null {
-  const before = mutate(folder, mutation);
+  const read = (file: string) => readFileSync(join(folder, file), "utf8");
+  const after = mutated(mutation, read);
+  const before = [...after.keys()].map((file) => [file, read(file)] as const);
+  const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
   try {
+    for (const [file, text] of after) write(file, text);
     return mutation.tests.find((test) => !passes(folder, test)) ?? null;
   } finally {
-    for (const [path, text] of before) writeFileSync(path, text);
+    for (const [file, text] of before) write(file, text);
   }
 }
 
@@ -57,7 +48,7 @@ function assertPassing(folder: string, mutations: readonly Mutation[]): void {
 }
 
 const words = process.argv.slice(2);
-const chosen = MUTATIONS.filter(({ name, tests }) =>
+const chosen = readMutations(OWN_CHECKOUT).filter(({ name, tests }) =>
   words.every((word) => [name, ...tests].some((text) => text.includes(word)))
 );
 const folder = mkdtempSync(join(tmpdir(), "mutate-"));
