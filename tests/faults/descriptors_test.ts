@@ -14,6 +14,7 @@ import { PENDING_FOLDER, SEGMENTS_FOLDER } from "../../src/log/storage/file_name
 import { batchWith, replayPage } from "../contract/support/api.ts";
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import {
+  type CliOptions,
   isRunning,
   signalChild,
   spawnCli,
@@ -41,6 +42,11 @@ const PENDING_FILES = 12;
 /** Initial descriptor limit, lowered until FAILURES runs have failed, each at an earlier step. */
 const LIMIT_FIRST = 42;
 const FAILURES = 5;
+
+/** Limits open files with a shell, since neither runtime can set a child's limits. */
+function limited(openFilesMax: number): CliOptions {
+  return { wrapper: ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`] };
+}
 
 /** Sends a request on a connection that stays open. */
 async function answerTo(connection: RawConnection, bytes: string): Promise<RawResponse> {
@@ -81,7 +87,7 @@ test("serve keeps serving when descriptors run out, also new clients", () =>
     await deployment.append("sealed");
     await deployment.seal();
 
-    await deployment.start({ openFilesMax: OPEN_FILES_MAX });
+    await deployment.start(limited(OPEN_FILES_MAX));
     const follower = await FollowReader.open(socketPath);
     assert.equal((await follower.catchUp()).length, receipts.length);
 
@@ -177,12 +183,12 @@ test("serve with few free descriptors rotates its tail or keeps it, and its writ
     assert.ok(rotations > 0, stderr);
     assert.match(stderr, /tail\.ndjson: not rotated, .*EMFILE.*; raise the limit on open files\n/);
     await deployment.assertContinues();
-  }, { rotateBytes: ROTATE_BYTES, openFilesMax: OPEN_FILES_ENOUGH });
+  }, { rotateBytes: ROTATE_BYTES, ...limited(OPEN_FILES_ENOUGH) });
 });
 
 /** Runs a command under a limit. Returns null if it succeeded, else what it said. */
 async function faultOf(name: string, dir: string, openFilesMax: number): Promise<string | null> {
-  const spawned = spawnCli([name, "--config", configOf(dir)], { openFilesMax });
+  const spawned = spawnCli([name, "--config", configOf(dir)], limited(openFilesMax));
   if (name === "serve") {
     // It may have no descriptors left for a client.
     await untilReported(spawned, "serving ").catch(() => {});

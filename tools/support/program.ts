@@ -4,6 +4,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { init } from "../../src/commands/init.ts";
 import { type Fetch, unixFetch } from "../../src/client/unix_fetch.ts";
@@ -23,7 +24,7 @@ const CHILD_TIMEOUT_MS = 120_000;
 /** Only the end of each output stream is kept, up to this size. */
 const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
 /** Polling interval while a server starts, which is the resolution of startup times. */
-const READY_POLL_MS = 2;
+const POLL_MS = 2;
 const OUTPUTS = ["stdout", "stderr"] as const;
 
 export interface CliExit {
@@ -44,8 +45,6 @@ export interface CliOptions {
   /** Other command-line options for Deno. */
   denoFlags?: string[];
   nodeFlags?: string[];
-  /** Limit on open files. By default, the child inherits the test's limit. */
-  openFilesMax?: number;
   /** Path of a program to run instead of `cli.ts` under a runtime. */
   executable?: string;
   /** A wrapper that runs the child, such as a tracer, with the wrapper's own arguments. */
@@ -106,7 +105,7 @@ function runtimeOf(
 /** Starts a command. */
 export function spawnCommand(command: string[], options: CliOptions): Spawned {
   const { cwd = process.cwd(), timeoutMs = CHILD_TIMEOUT_MS } = options;
-  const [program, ...programArgs] = [...options.wrapper ?? [], ...limited(command, options)];
+  const [program, ...programArgs] = [...options.wrapper ?? [], ...command];
   const child = spawn(program!, programArgs, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   for (const name of OUTPUTS) {
@@ -129,12 +128,6 @@ export function describeExit({ code, signal, stderr }: CliExit): string {
   return `${signal ?? `exit ${code}`}: ${stderr.trim() || "no standard error"}`;
 }
 
-/** Limits open files with a shell, since neither runtime can set a child's limits. */
-function limited(command: string[], { openFilesMax }: CliOptions): string[] {
-  if (openFilesMax === undefined) return command;
-  return ["sh", "-c", `ulimit -n ${openFilesMax} && exec "$0" "$@"`, ...command];
-}
-
 export function isRunning({ child }: Pick<Spawned, "child">): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
@@ -144,24 +137,17 @@ export async function untilReported(spawned: Spawned, text: string): Promise<voi
   await untilPrinted(spawned, ({ stderr }) => stderr.includes(text));
 }
 
-/** Waits until `isThere` accepts the child's output. */
+/** Waits until `isThere` accepts the child's output. @throws {Error} if the child exits first. */
 export async function untilPrinted(
-  { child, output, exited }: Spawned,
+  { output, exited }: Pick<Spawned, "output" | "exited">,
   isThere: (output: Spawned["output"]) => boolean,
 ): Promise<void> {
-  const gone = exited.then(() => "gone" as const);
-  let wake = () => {};
-  const onData = () => wake();
-  for (const name of OUTPUTS) child[name]!.on("data", onData);
-  try {
-    while (!isThere(output)) {
-      const printed = new Promise<void>((resolve) => wake = resolve);
-      if (await Promise.race([printed, gone]) === "gone" && !isThere(output)) {
-        throw new Error(`the process exited early: ${output.stdout}${output.stderr}`);
-      }
-    }
-  } finally {
-    for (const name of OUTPUTS) child[name]!.off("data", onData);
+  let isOver = false;
+  const over = exited.finally(() => isOver = true);
+  over.catch(() => {});
+  while (!isThere(output)) {
+    if (isOver) throw new Error(`the process exited early: ${output.stdout}${output.stderr}`);
+    await Promise.race([over, delay(POLL_MS)]);
   }
 }
 
@@ -191,16 +177,6 @@ export interface ServeOptions extends CliOptions {
   socketPath?: string;
   /** Size at which the tail is rotated and sealed. By default, the program's own. */
   rotateBytes?: number;
-}
-
-/** Sends a JSON body to a service. */
-export function postJson(
-  { fetch }: Pick<Serving, "fetch">,
-  path: string,
-  body: unknown,
-): Promise<Response> {
-  const headers = { "content-type": "application/json" };
-  return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
 /** Starts `serve` for a deployment with minimal permissions, and resolves once it responds. */
@@ -259,7 +235,7 @@ export async function untilAnswered(
       await request();
       return;
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+      await delay(POLL_MS);
     }
   }
   throw new Error(`the server exited instead of serving: ${describeExit(exit)}`);
