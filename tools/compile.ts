@@ -1,8 +1,11 @@
 /**
- * Implements `deno task compile`, which builds an executable. The dependencies of tests, benchmarks
- * and examples are not embedded.
+ * `deno task compile [--program service|mirror] [--target NAME] [--output PATH]`: builds a
+ * self-contained executable, `./service` or `dist/mirror`, for this machine. With a target
+ * (`compile/targets.ts` lists them, `all` stands for all), it builds `dist/PROGRAM-NAME`. The
+ * dependencies of tests, benchmarks and examples are not embedded.
  *
- * `deno compile` downloads the runtime that it embeds. Set DENORT_BIN to use a local one.
+ * `deno compile` downloads the runtime that it embeds. If the download fails, set DENORT_BIN to the
+ * path of a denort of the same Deno version, built for the target.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -16,29 +19,13 @@ import { type Program, programNamed, PROGRAMS } from "./build/programs.ts";
 import { scriptOf } from "./build/javascript.ts";
 import { revisionOf } from "./build/revision.ts";
 import { licencesOf, stage, workersOf } from "./compile/stage.ts";
-import { type Target, targetOf, TARGETS, targetsNamed } from "./compile/targets.ts";
+import { type Target, targetOf, targetsNamed } from "./compile/targets.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIB = 1024 * 1024;
 const TRIAL_TIMEOUT_MS = 60_000;
 /** Documentation and examples that are distributed with an executable. */
 const DOCUMENTS = ["README.md", "docs", "examples", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
-
-const USAGE = `Usage: deno task compile [--program NAME] [--target NAME] [--output PATH]
-
-Builds a self-contained executable: ./service or dist/mirror for this machine, or
-dist/PROGRAM-NAME for a target.
-
-Options:
-  --program NAME service or mirror (default: service)
-  --target NAME  ${TARGETS.map(({ name }) => name).join(", ")},
-                 a target triple, or all
-  --output PATH  Path of the executable
-  --help         Print this help
-
-deno compile downloads the runtime that it embeds. If the download fails, set DENORT_BIN to the path
-of a denort of the same Deno version, built for the target.
-`;
 
 /** An executable to build. */
 interface Job {
@@ -116,32 +103,18 @@ function compile(job: Job, folder: string): void {
  */
 function tryOut({ output }: Job, revision: string): void {
   const expected = revision === "" ? FULL_VERSION : `${FULL_VERSION}+${revision}`;
-  const { status, signal, error, stdout, stderr } = spawnSync(output, ["--version"], {
+  const { status, error, stdout, stderr } = spawnSync(output, ["--version"], {
     encoding: "utf8",
     env: { ...process.env, NO_COLOR: "1" },
     timeout: TRIAL_TIMEOUT_MS,
   });
   if (status === 0 && stdout === `${expected}\n`) return;
   rmSync(output);
-  const ended = error?.message ?? `exit status ${status ?? signal}`;
-  const printed = `${stdout ?? ""}${stderr ?? ""}`.trim().split("\n")[0] || ended;
+  const [printed] = (error?.message ?? `${stdout}${stderr}`).trim().split("\n");
   const hint = process.env.DENORT_BIN === undefined
     ? ""
     : `; DENORT_BIN must be a denort of Deno ${process.versions.deno}`;
   throw new Error(`${output} --version does not print ${expected}: ${printed}${hint}`);
-}
-
-/** Whether this machine can run executables built for the target. */
-function isNative({ target }: Job): boolean {
-  return target === undefined || target.name === targetOf(process.execPath);
-}
-
-/** Returns a one-line summary of the result. */
-function describe(job: Job): string {
-  const { output } = job;
-  const mib = (statSync(output).size / MIB).toFixed(2);
-  const untried = isNative(job) ? "" : " (not run: built for a different platform)";
-  return `${relative(ROOT, output)}: ${mib} MiB${untried}\n`;
 }
 
 function run(jobs: Job[]): void {
@@ -153,9 +126,13 @@ function run(jobs: Job[]): void {
     const isTestBuild = process.env.DENORT_BIN !== undefined;
     stage(ROOT, folder, program, { revision, isTestBuild });
     for (const job of jobs) {
+      const { target, output } = job;
       compile(job, folder);
-      if (isNative(job)) tryOut(job, revision);
-      process.stdout.write(describe(job));
+      const isNative = target === undefined || target.name === targetOf(process.execPath);
+      if (isNative) tryOut(job, revision);
+      const mib = (statSync(output).size / MIB).toFixed(2);
+      const untried = isNative ? "" : " (not run: built for a different platform)";
+      process.stdout.write(`${relative(ROOT, output)}: ${mib} MiB${untried}\n`);
     }
   } finally {
     rmSync(folder, { recursive: true });
@@ -172,11 +149,9 @@ try {
       program: { type: "string", default: "service" },
       target: { type: "string" },
       output: { type: "string" },
-      help: { type: "boolean", short: "h" },
     },
   });
-  if (values.help === true) process.stdout.write(USAGE);
-  else run(jobsOf(values));
+  run(jobsOf(values));
 } catch (error) {
   process.stderr.write(`compile: ${error instanceof Error ? error.message : error}\n`);
   process.exitCode = 1;

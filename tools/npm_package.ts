@@ -13,7 +13,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { renameModules, scriptOf, writeJavaScript, writeText } from "./build/javascript.ts";
 import { programNamed, PROGRAMS } from "./build/programs.ts";
-import { revisionModule, revisionOf } from "./build/revision.ts";
+import { revisionOf, writeRevision } from "./build/revision.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const PROGRAM = programNamed(process.argv[2] ?? "service");
@@ -66,9 +66,7 @@ function writeLibrary(): void {
 
 rmSync(OUTPUT, { recursive: true, force: true });
 writeJavaScript(ROOT, OUTPUT, PROGRAM.sources);
-const isTestBuild = false;
-const { path, text } = revisionModule(revisionOf(ROOT), isTestBuild);
-writeText(join(OUTPUT, path), text);
+writeRevision(OUTPUT, { revision: revisionOf(ROOT), isTestBuild: false });
 makeExecutable(join(OUTPUT, scriptOf(PROGRAM.entry)));
 if (isService) writeLibrary();
 else copyFileSync(join(ROOT, "LICENSE"), join(OUTPUT, "LICENSE"));

@@ -13,8 +13,10 @@ export interface Program {
   packages: string[];
 }
 
-const MIRROR = ["cli.ts", "arguments.ts", "failures.ts", "sessions.ts"];
-const MIRROR_FOLDERS = ["nats", "push", "restore", "segments"];
+const MIRROR = [
+  ...["cli.ts", "arguments.ts", "failures.ts", "sessions.ts"],
+  ...["nats", "push", "restore", "segments"],
+];
 
 export const PROGRAMS: Record<ProgramName, Program> = {
   service: {
@@ -26,12 +28,7 @@ export const PROGRAMS: Record<ProgramName, Program> = {
   },
   mirror: {
     entry: "mirror/cli.ts",
-    sources: [
-      ...[...MIRROR, ...MIRROR_FOLDERS].map((name) => `mirror/${name}`),
-      "mod.ts",
-      "event.ts",
-      "src",
-    ],
+    sources: [...MIRROR.map((name) => `mirror/${name}`), "mod.ts", "event.ts", "src"],
     variables: [
       ...["NATS_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"],
       ...["AWS_REGION", "AWS_ENDPOINT_URL"],

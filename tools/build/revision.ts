@@ -1,9 +1,7 @@
-/** Determines the git revision of a build, and generates the module that contains it. */
+/** Determines the git revision of a build, and writes the module that contains it. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-
-/** The generated module that replaces `src/revision.ts`. */
-const REVISION_FILE = join("src", "revision.js");
+import { writeText } from "./javascript.ts";
 
 /**
  * The short revision of the tree at `root`, with `-dirty` appended if a tracked file was modified.
@@ -24,15 +22,17 @@ export function revisionOf(root: string): string {
   return revision.stdout.trim() + (changes.stdout === "" ? "" : "-dirty");
 }
 
-/**
- * Generates the replacement for `src/revision.ts`.
- * @param isTestBuild whether the build may run on a runtime that is too old.
- */
-export function revisionModule(
-  revision: string,
-  isTestBuild: boolean,
-): { path: string; text: string } {
+/** The constants in `src/revision.ts`. */
+export interface Build {
+  /** The revision that `--version` appends to the version. */
+  revision: string;
+  /** Whether the build may run on a runtime that is too old. */
+  isTestBuild: boolean;
+}
+
+/** Writes the replacement for `src/revision.ts` into a copy of the program. */
+export function writeRevision(folder: string, { revision, isTestBuild }: Build): void {
   const text = `export const REVISION = ${JSON.stringify(revision)};\n` +
     `export const IS_TEST_BUILD = ${isTestBuild};\n`;
-  return { path: REVISION_FILE, text };
+  writeText(join(folder, "src", "revision.js"), text);
 }

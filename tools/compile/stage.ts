@@ -7,29 +7,16 @@ import { cpSync, existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { modulesIn, scriptOf, writeJavaScript, writeText } from "../build/javascript.ts";
 import type { Program } from "../build/programs.ts";
-import { revisionModule } from "../build/revision.ts";
+import { type Build, writeRevision } from "../build/revision.ts";
 
 /** Worker modules are recognized by their names. */
 const WORKER = /_worker\.ts$/;
 const SCRIPT = /\.[cm]?js$/;
 
-export interface Build {
-  /** The revision that `--version` appends to the version. */
-  revision: string;
-  /** Whether it may run on a runtime that is too old. */
-  isTestBuild: boolean;
-}
-
 /** Copies the program at `root` to `folder`. */
-export function stage(
-  root: string,
-  folder: string,
-  program: Program,
-  { revision, isTestBuild }: Build,
-): void {
+export function stage(root: string, folder: string, program: Program, build: Build): void {
   writeJavaScript(root, folder, program.sources);
-  const { path, text } = revisionModule(revision, isTestBuild);
-  writeText(join(folder, path), text);
+  writeRevision(folder, build);
   const names = packagesOf(root, program);
   for (const name of names) copyScripts(packageFolder(root, name), packageFolder(folder, name));
   const dependencies = Object.fromEntries(names.map((name) => [name, "*"]));

@@ -24,10 +24,8 @@ export function targetsNamed(name: string): readonly Target[] {
   if (name === "all") return TARGETS;
   const found = TARGETS.filter((target) => target.name === name || target.triple === name);
   if (found.length > 0) return found;
-  throw new Error(
-    `unknown target ${JSON.stringify(name)}; use all, ` +
-      TARGETS.map((target) => `${target.name} (${target.triple})`).join(", "),
-  );
+  const names = TARGETS.map((target) => target.name).join(", ");
+  throw new Error(`unknown target ${JSON.stringify(name)}; use all, ${names} or a triple of these`);
 }
 
 const ELF_MAGIC = 0x7f454c46;
