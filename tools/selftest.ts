@@ -5,44 +5,32 @@
  */
 import { stat } from "node:fs/promises";
 import process from "node:process";
-import { endProcess } from "../src/runtime/end_process.ts";
 import { selfTest, SELFTEST_DECK } from "./selftest/self_test.ts";
+import { SEED } from "./support/random.ts";
+import { report, runTool, stopSignal } from "./support/run_tool.ts";
 
+const EXIT_TRUST = 0;
 const EXIT_DISTRUST = 1;
-const EXIT_USAGE = 2;
-const SEED_MAX = 2 ** 31;
 
-async function test(dir: string): Promise<void> {
-  const stopped = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => stopped.abort(new Error(`stopped by ${signal}`)));
-  }
+async function readFolder([dir = "", ...others]: string[]): Promise<string> {
+  const isFolder = (await stat(dir).catch(() => null))?.isDirectory() ?? false;
+  if (isFolder && others.length === 0) return dir;
+  throw new Error("usage: selftest DIR, an existing directory on the file system to test");
+}
+
+async function test(dir: string): Promise<number> {
+  const signal = stopSignal();
   try {
-    const { isTrusted, reason } = await selfTest({
-      dir,
-      seed: Math.floor(Math.random() * SEED_MAX),
-      deck: SELFTEST_DECK,
-      report: (line) => void process.stderr.write(`${line}\n`),
-      signal: stopped.signal,
-    });
+    const options = { dir, seed: SEED, deck: SELFTEST_DECK, report, signal };
+    const { isTrusted, reason } = await selfTest(options);
     const verdict = isTrusted ? "can be trusted" : "cannot be trusted";
     process.stdout.write(`${dir} ${verdict} with a log: ${reason}\n`);
-    if (!isTrusted) process.exitCode = EXIT_DISTRUST;
+    return isTrusted ? EXIT_TRUST : EXIT_DISTRUST;
   } catch (error) {
-    if (!stopped.signal.aborted) throw error;
-    process.stderr.write(`${(error as Error).message}; ${dir} was not fully tested\n`);
-    process.exitCode = EXIT_DISTRUST;
+    if (!signal.aborted) throw error;
+    report(`${(error as Error).message}; ${dir} was not fully tested`);
+    return EXIT_DISTRUST;
   }
 }
 
-const [dir, ...others] = process.argv.slice(2);
-const isFolder = dir !== undefined && others.length === 0 &&
-  ((await stat(dir).catch(() => null))?.isDirectory() ?? false);
-if (isFolder) {
-  await test(dir);
-} else {
-  process.stderr.write("usage: selftest DIR, an existing directory on the file system to test\n");
-  process.exitCode = EXIT_USAGE;
-}
-// End explicitly, because idle keep-alive connections would keep the process alive.
-endProcess(Number(process.exitCode ?? 0));
+await runTool(readFolder, test);

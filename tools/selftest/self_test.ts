@@ -9,7 +9,7 @@ import { fileStorage } from "../../src/log/storage/file_storage.ts";
 import { probeDisk, type SyncLatency } from "../support/disk_probe.ts";
 import { THIS_RUNTIME } from "../support/runtimes.ts";
 import { type Disturbance, DISTURBANCES } from "../soak/disturbances.ts";
-import { runSoak, type SoakResult } from "../soak/run.ts";
+import { runSoak, type SoakOptions, type SoakResult } from "../soak/run.ts";
 import { type FileSystem, judgeFileSystem } from "./file_system.ts";
 import { ProbeError, probeLock, probeRename, probeWrites } from "./probes.ts";
 
@@ -28,17 +28,8 @@ const LOAD_MS_MAX = 1500;
  */
 const PLAUSIBLE_SYNC_MS = 0.01;
 
-export interface SelfTestOptions {
-  /** An existing directory. */
-  dir: string;
-  seed: number;
-  /** Faults in the short soak. */
-  deck: readonly Disturbance[];
-  /** Called with progress lines. */
-  report: (line: string) => void;
-  /** Aborts the test. */
-  signal: AbortSignal;
-}
+/** The directory to test, and the options of the short soak. */
+type SelfTestOptions = Pick<SoakOptions, "dir" | "seed" | "deck" | "report" | "signal">;
 
 /** The verdict on a directory. */
 export interface Verdict {

@@ -19,8 +19,6 @@ export const WRITER_PAUSE_MS_MAX = 10;
 // Limits for one log. When a log reaches a limit, it is checked from the beginning and removed, and
 // the soak continues with a new log. A soak of any length thus uses bounded memory and disk space.
 
-/** Maximum number of batches. Each takes about a kilobyte of memory. */
-export const ROUND_BATCHES_MAX = 100_000;
 /** Maximum number of events. Each takes about 200 bytes of memory in each of two audits. */
 export const ROUND_EVENTS_MAX = 500_000;
 /** Maximum total size of payloads. A log takes up to twice that, or three times during a seal. */

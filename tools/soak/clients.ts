@@ -4,27 +4,21 @@ import type { ClientCounts } from "./bounds.ts";
 import { runFollower } from "./follower.ts";
 import type { ClientLoad, Load } from "./load.ts";
 import { runReader } from "./reader.ts";
-import type { Tally } from "./tally.ts";
 import { randomOf } from "./workload.ts";
 import { Writer } from "./writer.ts";
-
-export type LoadOptions = Pick<Load, "seed" | "client" | "ledger" | "tally" | "steps"> & {
-  /** Number of the log, which makes client names unique. */
-  number: number;
-  tally: Tally;
-};
 
 /** The clients of one log. The first error ends them all. */
 export class Clients {
   readonly load: Load;
-  readonly #number: number;
   readonly #ending = new AbortController();
   readonly #failing: AbortController;
   #running: Promise<unknown> = Promise.resolve();
 
   /** @param failing is aborted with the first error of a client. */
-  constructor({ number, ...shared }: LoadOptions, failing = new AbortController()) {
-    this.#number = number;
+  constructor(
+    shared: Omit<Load, "observations" | "ending" | "failing">,
+    failing: AbortController,
+  ) {
     this.#failing = failing;
     const { signal: ending } = this.#ending;
     this.load = { ...shared, observations: [], ending, failing: failing.signal };
@@ -34,7 +28,7 @@ export class Clients {
     const fail = (error: unknown) => this.#failing.abort(error);
     const started = (kind: string, count: number, run: (load: ClientLoad) => Promise<void>) =>
       Array.from({ length: count }, (_, place) => {
-        const name = `${kind}-${this.#number}-${place}`;
+        const name = `${kind}-${this.load.number}-${place}`;
         return run({ ...this.load, name, random: randomOf(this.load.seed, name) }).catch(fail);
       });
     this.#running = Promise.all([

@@ -44,10 +44,7 @@ async function follow(load: ClientLoad, signal: AbortSignal): Promise<void> {
   };
   try {
     for await (const record of client.followRecords({ ...filter, after, limit, signal })) {
-      if (record.type === "end") {
-        const { reason, detail = "no detail" } = record;
-        throw new Violation(`${name} ended with ${reason}: ${detail}`);
-      }
+      if (record.type === "end") throw new Violation(`${name} ended: ${JSON.stringify(record)}`);
       if (record.type === "events") {
         hashes.push(...record.events.map(({ event_hash }) => event_hash));
         through = record.nextAfter;

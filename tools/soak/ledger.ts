@@ -11,13 +11,14 @@ import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import type { CommittedEvent, Receipt, RetirementReceipt } from "../../src/event/types.ts";
 import type { Mutation, SubmittedBatch } from "../../tests/support/submitted.ts";
-import { ROUND_BATCHES_MAX, ROUND_EVENTS_MAX, ROUND_PAYLOAD_BYTES_MAX } from "./bounds.ts";
+import { ROUND_EVENTS_MAX, ROUND_PAYLOAD_BYTES_MAX } from "./bounds.ts";
 import { claim } from "./violation.ts";
 
 /** The members of an event that the batch digest covers. */
-export type DigestedEvent =
-  & Pick<CommittedEvent, "stream" | "record_key" | "kind" | "content_hash">
-  & Partial<Pick<CommittedEvent, "occurred_at">>;
+type DigestedEvent = Pick<
+  CommittedEvent,
+  "stream" | "record_key" | "kind" | "content_hash" | "occurred_at"
+>;
 
 /** A submitted batch. */
 export interface LedgerEntry {
@@ -43,7 +44,11 @@ export interface Due {
 
 /** Returns the batch digest of events in order, as documented in the API. */
 export function digestOf(source: string, events: readonly DigestedEvent[]): string {
-  return sha256Hex(canonicalize({ v: 1, source, events }));
+  const digested = events.map(({ stream, record_key, kind, content_hash, occurred_at }) => {
+    const event = { stream, record_key, kind, content_hash };
+    return occurred_at === undefined ? event : { ...event, occurred_at };
+  });
+  return sha256Hex(canonicalize({ v: 1, source, events: digested }));
 }
 
 export class Ledger {
@@ -52,7 +57,6 @@ export class Ledger {
   readonly acknowledged: LedgerEntry[] = [];
   /** Receipts keyed by retired source. */
   readonly #retirements = new Map<string, RetirementReceipt>();
-  readonly #batchesMax: number;
   /**
    * Returns whether a batch that the soak's writers did not submit is allowed. Used by tests in
    * which other clients also write. By default, no such batch is allowed.
@@ -63,15 +67,9 @@ export class Ledger {
   #events = 0;
   #payloadBytes = 0;
 
-  /** @param batchesMax maximum number of batches in one log. */
-  constructor(batchesMax: number = ROUND_BATCHES_MAX) {
-    this.#batchesMax = batchesMax;
-  }
-
   /** Whether a log with these batches has reached its maximum size. */
   get isFull(): boolean {
-    return this.#entries.size >= this.#batchesMax || this.#events >= ROUND_EVENTS_MAX ||
-      this.#payloadBytes >= ROUND_PAYLOAD_BYTES_MAX;
+    return this.#events >= ROUND_EVENTS_MAX || this.#payloadBytes >= ROUND_PAYLOAD_BYTES_MAX;
   }
 
   /** Returns a copy of the current acknowledgements. */
@@ -88,12 +86,12 @@ export class Ledger {
   /** Must be called before a batch is first sent. Batches that are rejected need not be known. */
   submit({ source, batchId, events, precondition }: Batch): LedgerEntry {
     let payloadBytes = 0;
-    const digested = events.map(({ payload, ...event }) => {
-      const text = canonicalize(payload);
+    const hashed = events.map((event) => {
+      const text = canonicalize(event.payload);
       payloadBytes += Buffer.byteLength(text);
       return { ...event, content_hash: sha256Hex(text) };
     });
-    const digest = digestOf(source, digested);
+    const digest = digestOf(source, hashed);
     const batch: SubmittedBatch = { source, batch_id: batchId, events: markerOf(events) };
     if (precondition) {
       const { stream, expectedFrontier } = precondition;

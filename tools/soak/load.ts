@@ -11,6 +11,8 @@ import type { Step } from "./workload.ts";
 
 export interface Load {
   seed: number;
+  /** Number of the log, which makes client names unique. */
+  number: number;
   client: EventLogClient;
   ledger: Ledger;
   /** What the audit has not reached yet. */
@@ -45,22 +47,18 @@ export function readSignal({ failing }: Load): AbortSignal {
   return AbortSignal.any([failing, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
 }
 
-/**
- * Runs `work`, which is aborted after `durationMs`. @returns null if it was.
- * @throws any other error.
- */
-export async function giveUpAfter<T>(
+/** Runs `work`, which is aborted after `durationMs`. @throws any error before that. */
+export async function giveUpAfter(
   { failing, tally }: Load,
   durationMs: number,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T | null> {
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
   const givenUp = AbortSignal.timeout(Math.ceil(durationMs));
   try {
-    return await work(AbortSignal.any([givenUp, failing]));
+    await work(AbortSignal.any([givenUp, failing]));
   } catch (error) {
     if (!givenUp.aborted || failing.aborted) throw error;
     tally.add("aborts");
-    return null;
   }
 }
 

@@ -91,7 +91,7 @@ async function listStreams(load: ClientLoad): Promise<void> {
     signal: readSignal(load),
   });
   if (through === null) return;
-  observations.push({ observer: name, through, seen: { streams } });
+  observations.push({ observer: name, through, seen: streams });
   tally.add("listings");
 }
 

@@ -27,8 +27,7 @@ export interface SoakOptions extends LogOptions {
 /** Statistics from a soak without violations. */
 export interface SoakResult {
   tally: Tally;
-  /** A summary of memory and descriptors. */
-  vitals: string;
+  vitals: Vitals;
   elapsedMs: number;
 }
 
@@ -50,22 +49,15 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const [tally, vitals, startMs] = [new Tally(), new Vitals(), performance.now()];
   const elapsedMs = () => performance.now() - startMs;
   const timer = setInterval(() => {
-    report(`${Math.round(elapsedMs() / 1000)} s: ${tally}; ${vitals.latest}`);
+    report(`${Math.round(elapsedMs() / 1000)} s: ${tally}; ${vitals}`);
   }, PROGRESS_MS);
-  const deal = dealFrom(options, elapsedMs);
+  const nextDisturbance = dealFrom(options, elapsedMs);
   let isOver = false;
-  let summary = "";
-  const nextDisturbance = () => {
-    const disturbance = deal();
-    isOver = disturbance === null;
-    return disturbance;
-  };
   try {
     for (let number = 0; !isOver; number++) {
       const dir = await mkdtemp(join(options.dir, "soak-"));
       try {
-        await runRound({ ...options, number, dir, nextDisturbance, tally, vitals });
-        if (isOver) summary = vitals.conclude();
+        isOver = await runRound({ ...options, number, dir, nextDisturbance, tally, vitals });
       } catch (error) {
         throw new SoakError(dir, error);
       }
@@ -74,7 +66,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   } finally {
     clearInterval(timer);
   }
-  return { tally, vitals: summary, elapsedMs: elapsedMs() };
+  return { tally, vitals, elapsedMs: elapsedMs() };
 }
 
 /** Deals a deck in random order, reshuffled for each pass. */

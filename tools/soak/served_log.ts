@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import { unixFetch } from "../../src/client/unix_fetch.ts";
+import { init } from "../../src/commands/init.ts";
 import type { RuntimeName } from "../support/runtimes.ts";
 import { type Random, randomItem } from "../support/random.ts";
 import { ANSWER_TIMEOUT_MS, RETRY_MS_MAX, ROTATE_BYTES } from "./bounds.ts";
@@ -27,7 +28,7 @@ import { patientClient } from "./patient_client.ts";
 import { claim, claimInTime, Violation } from "./violation.ts";
 
 export interface ServedLogOptions {
-  /** An empty directory. */
+  /** The directory of the deployment. */
   dir: string;
   /** The service starts under a random one of these each time. */
   runtimes: readonly RuntimeName[];
@@ -40,9 +41,13 @@ export interface ServedLogOptions {
 
 export class ServedLog {
   readonly dir: string;
+  /** The directory with the log's files. */
+  readonly logDir: string;
+  readonly socketPath: string;
   /** Used by every client of this log. */
   readonly client: EventLogClient;
   readonly #options: ServedLogOptions;
+  readonly #configPath: string;
   readonly #socketFolder: string;
   #process: Serving | null = null;
   /** All running processes. */
@@ -53,21 +58,21 @@ export class ServedLog {
    * be short and not every file system supports sockets.
    */
   static async create(options: ServedLogOptions): Promise<ServedLog> {
-    const socketFolder = await mkdtemp(join(await realpath(tmpdir()), "soak-"));
-    const log = new ServedLog(options, socketFolder);
-    try {
-      await log.#initialize();
-    } catch (error) {
-      await log.dispose();
-      throw error;
-    }
+    await init(options.dir, () => {});
+    const log = new ServedLog(options, await mkdtemp(join(await realpath(tmpdir()), "soak-")));
+    const config = await readFile(log.#configPath, "utf8");
+    const socket = `socket = ${JSON.stringify(log.socketPath)}`;
+    await writeFile(log.#configPath, config.replace(/^socket = .*$/m, () => socket));
     return log;
   }
 
   private constructor(options: ServedLogOptions, socketFolder: string) {
     this.#options = options;
     this.dir = options.dir;
+    this.logDir = join(this.dir, "data", "log");
+    this.#configPath = join(this.dir, "service.toml");
     this.#socketFolder = socketFolder;
+    this.socketPath = join(socketFolder, "ground.sock");
     this.client = patientClient(unixFetch(this.socketPath), RETRY_MS_MAX, {
       writeTimeoutMs: ANSWER_TIMEOUT_MS,
     });
@@ -81,11 +86,6 @@ export class ServedLog {
   /** Output from the serving process. */
   get output(): Spawned["output"] {
     return this.#process!.output;
-  }
-
-  /** The directory with the log's files. */
-  get logDir(): string {
-    return join(this.dir, "data", "log");
   }
 
   /** Starts the service under a random runtime, and resolves once it responds. */
@@ -157,22 +157,6 @@ export class ServedLog {
     for (const { child } of this.#running) signalChild(child, "SIGKILL");
     await Promise.allSettled([...this.#running].map(({ exited }) => exited));
     await rm(this.#socketFolder, { recursive: true, force: true });
-  }
-
-  async #initialize(): Promise<void> {
-    const exit = await this.#watch(spawnCli(["init", this.dir], this.#programOptions())).exited;
-    claim(exit.code === 0, `init: ${describeExit(exit)}`);
-    const config = await readFile(this.#configPath, "utf8");
-    const socket = `socket = ${JSON.stringify(this.socketPath)}`;
-    await writeFile(this.#configPath, config.replace(/^socket = .*$/m, () => socket));
-  }
-
-  get #configPath(): string {
-    return join(this.dir, "service.toml");
-  }
-
-  get socketPath(): string {
-    return join(this.#socketFolder, "ground.sock");
   }
 
   /** Returns options that run the program under a random runtime with minimal permissions. */

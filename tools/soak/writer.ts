@@ -4,6 +4,7 @@
  */
 import type { Batch } from "../../src/client/event_log_client.ts";
 import type { Receipt, RetirementReceipt } from "../../src/event/types.ts";
+import { lineageMarker } from "../../tests/support/submitted.ts";
 import { randomItem } from "../support/random.ts";
 import { WRITER_BYTES_PER_SECOND, WRITER_PAUSE_MS_MAX } from "./bounds.ts";
 import type { LedgerEntry } from "./ledger.ts";
@@ -11,7 +12,6 @@ import { type ClientLoad, giveUpAfter, pause, refusalOf } from "./load.ts";
 import { claim } from "./violation.ts";
 import { batchIdOf, GUARDED_STREAM, makeBatch, type Shape, STEPS } from "./workload.ts";
 
-const LINEAGE_STREAM = "service.source_lineage";
 /** Maximum timeout of an abandoned request, in milliseconds. Some responses take longer. */
 const ABORT_MS_MAX = 20;
 
@@ -23,6 +23,8 @@ export class Writer {
   #guardedFrontier: string | null = null;
   /** Acknowledged batches from the current source, each of which can be rebuilt from its id. */
   #acknowledged: LedgerEntry[] = [];
+  /** Size of the payloads sent since the last pause. */
+  #sentBytes = 0;
 
   constructor(load: ClientLoad) {
     this.#load = load;
@@ -31,32 +33,32 @@ export class Writer {
   /** Runs until the load ends. @throws {Violation} or any other error that occurs. */
   async run(): Promise<void> {
     while (!this.#load.ending.aborted) {
-      const payloadBytes = await this.#step();
-      const paceMs = payloadBytes / WRITER_BYTES_PER_SECOND * 1000;
+      await this.#step();
+      const paceMs = this.#sentBytes / WRITER_BYTES_PER_SECOND * 1000;
+      this.#sentBytes = 0;
       await pause(this.#load, paceMs + this.#load.random() * WRITER_PAUSE_MS_MAX);
     }
   }
 
-  /** @returns the approximate number of bytes appended. */
-  async #step(): Promise<number> {
+  #step(): Promise<void> {
     const step = randomItem(this.#load.random, this.#load.steps ?? STEPS);
     switch (step) {
       case "guarded":
-        return await this.#appendGuarded();
+        return this.#appendGuarded();
       case "misguarded":
-        return await this.#appendMisguarded();
+        return this.#appendMisguarded();
       case "again":
-        return await this.#appendAgain();
+        return this.#appendAgain();
       case "twin":
-        return await this.#append(this.#nextBatch("small"), 2);
+        return this.#append(this.#nextBatch("small"), 2);
       case "conflict":
-        return await this.#appendConflict();
+        return this.#appendConflict();
       case "abort":
-        return await this.#appendAndGiveUp();
+        return this.#appendAndGiveUp();
       case "succeed":
-        return await this.#succeed();
+        return this.#succeed();
       default:
-        return await this.#append(this.#nextBatch(step));
+        return this.#append(this.#nextBatch(step));
     }
   }
 
@@ -69,16 +71,16 @@ export class Writer {
   }
 
   /** Sends a new batch, `count` times concurrently. It must be committed once. */
-  async #append(batch: Batch, count = 1): Promise<number> {
+  async #append(batch: Batch, count = 1): Promise<void> {
     const entry = this.#load.ledger.submit(batch);
     await Promise.all(Array.from({ length: count }, () => this.#send(batch, entry)));
     this.#acknowledged.push(entry);
-    return entry.payloadBytes;
   }
 
   /** Sends a batch until there is a response, and records the receipt. */
   async #send(batch: Batch, entry: LedgerEntry): Promise<Receipt> {
     const { client, ledger, tally, failing } = this.#load;
+    this.#sentBytes += entry.payloadBytes;
     const receipt = await client.append(batch, { signal: failing });
     const isNew = entry.receipt === null;
     ledger.acknowledge(entry, receipt);
@@ -96,22 +98,20 @@ export class Writer {
   }
 
   /** Appends a batch whose precondition holds, because no other client writes to the stream. */
-  async #appendGuarded(): Promise<number> {
-    const payloadBytes = await this.#append(this.#guarded(this.#guardedFrontier));
+  async #appendGuarded(): Promise<void> {
+    await this.#append(this.#guarded(this.#guardedFrontier));
     this.#guardedFrontier = this.#acknowledged.at(-1)!.receipt!.last_event_id;
-    return payloadBytes;
   }
 
   /** Sends a batch whose precondition names an event in another stream, or none. */
-  async #appendMisguarded(): Promise<number> {
+  async #appendMisguarded(): Promise<void> {
     const other = this.#load.ledger.acknowledged.at(-1)?.receipt?.first_event_id;
     const expectedFrontier = this.#guardedFrontier === null ? other : null;
-    if (expectedFrontier === undefined) return 0;
+    if (expectedFrontier === undefined) return;
     const error = await this.#refuse(this.#guarded(expectedFrontier), "stream_frontier_conflict");
     const { actual_frontier: actual } = error.body as { actual_frontier: string | null };
     const told = `${this.#source}: the frontier was reported as ${actual}`;
     claim(actual === this.#guardedFrontier, `${told}, not ${this.#guardedFrontier}`);
-    return 0;
   }
 
   /** Sends a batch that must be rejected and leave nothing in the log. */
@@ -127,15 +127,14 @@ export class Writer {
   }
 
   /** Resends the same bytes, as after a lost response, even if the precondition no longer holds. */
-  async #appendAgain(): Promise<number> {
-    if (this.#acknowledged.length === 0) return 0;
+  async #appendAgain(): Promise<void> {
+    if (this.#acknowledged.length === 0) return;
     const entry = randomItem(this.#load.random, this.#acknowledged);
     const batch = this.#makeAgain(entry);
     if (entry.batchId.endsWith("guarded")) {
       batch.precondition = { stream: GUARDED_STREAM, expectedFrontier: null };
     }
     await this.#sendAgain(batch, entry);
-    return entry.payloadBytes;
   }
 
   async #sendAgain(batch: Batch, entry: LedgerEntry): Promise<void> {
@@ -144,22 +143,16 @@ export class Writer {
   }
 
   /** Sends different events under a committed batch id; they must be rejected. */
-  async #appendConflict(): Promise<number> {
-    if (this.#acknowledged.length === 0) return 0;
-    const entry = randomItem(this.#load.random, this.#acknowledged);
-    const batch = this.#makeAgain(entry);
-    batch.events = [...batch.events, {
-      stream: "orders",
-      record_key: "conflict",
-      kind: "upserted",
-      payload: 0,
-    }].slice(-1000);
+  async #appendConflict(): Promise<void> {
+    if (this.#acknowledged.length === 0) return;
+    const batch = this.#makeAgain(randomItem(this.#load.random, this.#acknowledged));
+    const other = { stream: "orders", record_key: "conflict", kind: "upserted", payload: 0 };
+    batch.events = [...batch.events, other].slice(-1000);
     await this.#refuse(batch, "batch_id_conflict");
-    return entry.payloadBytes;
   }
 
   /** Aborts a request before its response, then either retries it or leaves its outcome unknown. */
-  async #appendAndGiveUp(): Promise<number> {
+  async #appendAndGiveUp(): Promise<void> {
     const { client, ledger } = this.#load;
     const batch = this.#nextBatch(randomItem(this.#load.random, ["single", "bulk"]));
     const entry = ledger.submit(batch);
@@ -167,28 +160,23 @@ export class Writer {
       ledger.acknowledge(entry, await client.append(batch, { signal }));
     });
     if (this.#load.random() < 0.5) await this.#send(batch, entry);
-    return entry.payloadBytes;
   }
 
   /** Retires the source, checks the retirement, and continues as the successor. */
-  async #succeed(): Promise<number> {
-    if (this.#acknowledged.length === 0) return 0;
+  async #succeed(): Promise<void> {
+    if (this.#acknowledged.length === 0) return;
     const retired = this.#acknowledged;
-    const receipt = await this.#retire();
+    const { source, final_frontier, retirement_event_id } = await this.#retire();
     await this.#refuse(this.#nextBatch("small"), "source_retired");
     const entry = randomItem(this.#load.random, retired);
     await this.#sendAgain(this.#makeAgain(entry), entry);
-    const { source: predecessor, final_frontier: frontier } = receipt;
     this.#generation += 1;
     this.#guardedFrontier = null;
     this.#acknowledged = [];
-    await this.#refuse(
-      this.#firstBatch(predecessor, receipt.retirement_event_id),
-      "source_lineage_conflict",
-    );
-    const batch = this.#firstBatch(predecessor, frontier);
+    const wrong = this.#firstBatch(source, retirement_event_id);
+    await this.#refuse(wrong, "source_lineage_conflict");
+    const batch = this.#firstBatch(source, final_frontier);
     await this.#send(batch, this.#load.ledger.submit(batch));
-    return entry.payloadBytes;
   }
 
   async #retire(): Promise<RetirementReceipt> {
@@ -205,16 +193,7 @@ export class Writer {
   /** Returns the first batch from a successor, which cannot be rebuilt from its id. */
   #firstBatch(predecessor: string, frontier: string): Batch {
     const batch = this.#nextBatch("small");
-    const marker = {
-      stream: LINEAGE_STREAM,
-      record_key: predecessor,
-      kind: "source_succeeded",
-      payload: {
-        v: 1,
-        predecessor_source: predecessor,
-        predecessor_final_frontier: frontier,
-      },
-    };
+    const marker = lineageMarker(predecessor, frontier);
     return { ...batch, batchId: `${batch.batchId}-lineage`, events: [marker, ...batch.events] };
   }
 }

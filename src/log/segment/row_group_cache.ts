@@ -9,7 +9,7 @@ import { LruCache } from "../../lru_cache.ts";
 import { INLINE_DECODER, type RowGroupDecoder } from "./row_group_decoder.ts";
 
 /** Limit on cached lines: twenty typical row groups. */
-export const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
+const ROW_GROUP_CACHE_BYTES_MAX: number = 32 * 1024 * 1024;
 
 export class RowGroupCache {
   readonly decoder: RowGroupDecoder;

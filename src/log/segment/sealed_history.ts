@@ -36,7 +36,7 @@ import { RowGroupCache } from "./row_group_cache.ts";
 const CHECKED_AT_ONCE = 16;
 
 /** Memory for filters: those of a log of 10^9 batches. Without one, a lookup reads a page. */
-export const FILTERS_BYTES_MAX: number = 256 * 1024 * 1024;
+const FILTERS_BYTES_MAX: number = 256 * 1024 * 1024;
 
 export interface SealedHistoryOptions {
   /** Reports each damaged index once. */

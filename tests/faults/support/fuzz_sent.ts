@@ -9,7 +9,6 @@ import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../../src/event/hash.ts";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import type { CommittedEvent, Receipt } from "../../../src/event/types.ts";
-import { digested } from "../../../tools/soak/audit.ts";
 import { digestOf } from "../../../tools/soak/ledger.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -65,7 +64,7 @@ export class SentMutations {
   /** Records a batch in the log. @returns whether a client sent it. */
   hold(batch: readonly CommittedEvent[]): boolean {
     const { source, batch_id, event_id } = batch[0]!;
-    const digest = digestOf(source, batch.map(digested));
+    const digest = digestOf(source, batch);
     this.#logged.set(event_id, {
       last_event_id: batch.at(-1)!.event_id,
       events: batch.length,
@@ -89,9 +88,9 @@ export class SentMutations {
     }
     if (typeof batch_id !== "string") return;
     try {
-      const content = events.map((event) =>
-        digested({ ...event, content_hash: sha256Hex(canonicalize(event.payload)) })
-      );
+      const content = events.map((event) => (
+        { ...event, content_hash: sha256Hex(canonicalize(event.payload)) }
+      ));
       this.#batches.add(batchKey(source, batch_id, digestOf(source, content)));
     } catch (error) {
       // The object has no canonical form, so it cannot have been committed.
