@@ -17,16 +17,17 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { endProcess } from "../src/runtime/end_process.ts";
 import { cutPowerRepeatedly } from "./powercut/cuts.ts";
 import { checkDiskStates } from "./powercut/disk_states.ts";
 import { checkDiskErrors } from "./powercut/disk_errors.ts";
 import { FILE_SYSTEMS, makeDisk, withMounted } from "./powercut/disks.ts";
-import { buildImages } from "./powercut/images.ts";
+import { buildInitramfs } from "./powercut/initramfs.ts";
 import { bootAndSave } from "./powercut/machine.ts";
-import { fetchPackages, missingPrograms, type Packages } from "./powercut/packages.ts";
+import { fetchPackages, missingPrograms } from "./powercut/packages.ts";
 import { Tally } from "./soak/tally.ts";
 import { Violation } from "./soak/violation.ts";
+import { SEED } from "./support/random.ts";
+import { report, runTool } from "./support/run_tool.ts";
 import { absenceOf, executableOf } from "./support/runtimes.ts";
 
 /** Campaigns by option name, and what each counts. */
@@ -38,35 +39,24 @@ const CAMPAIGNS = {
 type CampaignName = keyof typeof CAMPAIGNS;
 const NAMES = Object.keys(CAMPAIGNS) as CampaignName[];
 const CUTS_DEFAULT = 3;
+const EXIT_OK = 0;
 const EXIT_LOST = 1;
-const EXIT_USAGE = 2;
-const SEED_MAX = 2 ** 31;
 /** Tail size that triggers rotation and sealing, small enough that power cuts interrupt both. */
 const ROTATE_BYTES = 64 * 1024;
 /** Path inside the virtual machine. */
 const LIBEATMYDATA = "/lib/eatmydata.so";
 
-interface Arguments {
-  /** Its `--fs` name. */
-  fileSystem: string;
-  campaign: CampaignName;
-  /** Number of cuts, states or errors. */
-  count: number;
-  seed: number;
-  folder: string;
-  /** Path of the Node that runs the service. */
-  node: string;
-  isSynced: boolean;
-}
-
-/** @throws {Error} if an argument is invalid, or a required program is not installed. */
-function readArguments(args: string[]): Arguments {
+/**
+ * @throws {Error} if an argument is invalid, a required program is not installed, the host cannot
+ *   mount the file system, or the kernel cannot be downloaded.
+ */
+async function prepare(args: string[]) {
   const { values } = parseArgs({
     args,
     options: {
       fs: { type: "string", default: "ext4" },
       cuts: { type: "string" },
-      seed: { type: "string", default: String(Math.floor(Math.random() * SEED_MAX)) },
+      seed: { type: "string", default: String(SEED) },
       dir: { type: "string", default: join(tmpdir(), "powercut") },
       states: { type: "string" },
       errors: { type: "string" },
@@ -90,52 +80,40 @@ function readArguments(args: string[]): Arguments {
   const node = executableOf("node");
   if (node === null) throw new Error(absenceOf("node"));
   const [folder, isSynced] = [resolve(values.dir), !values["no-fsync"]];
-  return { fileSystem: values.fs, campaign, count, seed, folder, node, isSynced };
+  await mkdir(folder, { recursive: true });
+  const probe = join(folder, "probe.img");
+  await makeDisk(probe, fileSystem);
+  await withMounted(probe, fileSystem, async () => {});
+  await rm(probe);
+  const packages = await fetchPackages(folder);
+  const synced = isSynced ? "" : ", without fsync";
+  const name = `${count} ${CAMPAIGNS[campaign].unit}, ${values.fs}, seed ${seed}${synced}`;
+  return { name, fileSystem, campaign, count, seed, folder, node, packages, isSynced };
 }
 
-async function powercut(given: Arguments, packages: Packages): Promise<void> {
-  const { count, seed, folder, isSynced } = given;
-  const { unit, run } = CAMPAIGNS[given.campaign];
-  const report = (line: string) => void process.stderr.write(`${line}\n`);
-  const synced = isSynced ? "" : ", without fsync";
-  const name = `${count} ${unit}, ${given.fileSystem}, seed ${seed}${synced}`;
-  const saved = await bootAndSave({
-    images: await buildImages(folder, packages, given.node),
-    fileSystem: FILE_SYSTEMS[given.fileSystem]!,
+async function powercut(given: Awaited<ReturnType<typeof prepare>>): Promise<number> {
+  const { name, fileSystem, count, seed, folder, isSynced } = given;
+  const saved = {
+    kernel: given.packages.kernel,
+    initramfs: await buildInitramfs(folder, given.packages, given.node),
+    fileSystem,
     rotateBytes: ROTATE_BYTES,
     preload: isSynced ? undefined : LIBEATMYDATA,
-    folder,
-  });
+    memory: join(folder, "memory"),
+    state: join(folder, "state"),
+  };
+  await bootAndSave(saved);
   report(name);
   const tally = new Tally();
   try {
-    await run({ saved, count, seed, folder, tally, report });
+    await CAMPAIGNS[given.campaign].run({ saved, count, seed, folder, tally, report });
     process.stdout.write(`${name}: nothing lost. ${tally}\n`);
+    return EXIT_OK;
   } catch (error) {
     if (!(error instanceof Violation)) throw error;
     process.stdout.write(`${name}: FAILED. ${error.message}\n`);
-    process.exitCode = EXIT_LOST;
+    return EXIT_LOST;
   }
 }
 
-/** @throws {Error} if the host cannot mount the file system, or the kernel cannot be downloaded. */
-async function prepare({ folder, fileSystem }: Arguments): Promise<Packages> {
-  await mkdir(folder, { recursive: true });
-  const probe = join(folder, "probe.img");
-  await makeDisk(probe, FILE_SYSTEMS[fileSystem]!);
-  await withMounted(probe, FILE_SYSTEMS[fileSystem]!, async () => {});
-  await rm(probe);
-  return await fetchPackages(folder);
-}
-
-let given: Arguments | null = null;
-let packages: Packages | null = null;
-try {
-  given = readArguments(process.argv.slice(2));
-  packages = await prepare(given);
-} catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
-  process.exitCode = EXIT_USAGE;
-}
-if (given !== null && packages !== null) await powercut(given, packages);
-endProcess(Number(process.exitCode ?? 0));
+await runTool(prepare, powercut);

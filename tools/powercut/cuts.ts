@@ -7,16 +7,14 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Audit, type KnownHeads } from "../soak/audit.ts";
-import { Clients } from "../soak/clients.ts";
 import { Ledger } from "../soak/ledger.ts";
-import { Violation } from "../soak/violation.ts";
-import { LIGHT_STEPS, randomOf } from "../soak/workload.ts";
-import { randomInteger } from "../support/random.ts";
+import type { Load } from "../soak/load.ts";
+import { randomOf } from "../soak/workload.ts";
+import { type Random, randomInteger } from "../support/random.ts";
 import { checkDisk } from "./disk_check.ts";
 import { copyDisk, makeDisk } from "./disks.ts";
-import { type CampaignOptions, PoweredLog, WRITERS } from "./powered_log.ts";
+import { type CampaignOptions, underLoad } from "./powered_log.ts";
 
-const CLIENTS = { writers: WRITERS, readers: 0, followers: 1 };
 /** Power cuts per disk image. A new image limits the time to read the log back. */
 const CUTS_PER_DISK = 8;
 /** Maximum number of receipts between two cuts. */
@@ -41,37 +39,22 @@ export async function cutPowerRepeatedly(options: CampaignOptions): Promise<void
 
 async function wearDisk(options: CampaignOptions, number: number, disk: string): Promise<void> {
   const { saved, seed, count, tally, report } = options;
-  const { fileSystem } = saved;
   const random = randomOf(seed, `disk ${number}`);
-  const log = new PoweredLog(saved, { disk });
   const ledger = new Ledger();
-  const failing = new AbortController();
-  const shared = { seed, number, client: log.client, ledger, tally, steps: LIGHT_STEPS };
-  const clients = new Clients(shared, failing);
-  const { signal } = failing;
   const heads: KnownHeads = new Map();
   const audit = new Audit(ledger, heads);
   const image = `${disk}.copy`;
-  /** Waits for a random number of receipts, then for a random time. */
-  const untilCut = async () => {
-    const receipts = tally.of("batches") + randomInteger(random, 0, RECEIPTS_MAX);
-    while (tally.of("batches") < receipts) await delay(POLL_MS, undefined, { signal });
-    const delayMsMax = random() < LONG_DELAY_SHARE ? LONG_DELAY_MS_MAX : DELAY_MS_MAX;
-    await delay(random() * delayMsMax, undefined, { signal });
-  };
   let sealed = 0;
-  try {
-    await log.start();
-    clients.start(CLIENTS);
+  await underLoad(options, { number, disk, ledger, followers: 1 }, async (log, clients) => {
     for (let cut = 0; cut < CUTS_PER_DISK && tally.of("kills") < count; cut++) {
       const startMs = performance.now();
-      await untilCut();
+      await untilCut(random, clients.load);
       await log.cutPower();
       tally.add("kills");
       // Check a copy on the host, and the disk itself in the machine. Both must recover it.
       await copyDisk(disk, image);
       const copyAudit = new Audit(ledger, new Map(heads));
-      const segments = await checkDisk(image, fileSystem, copyAudit, ledger.due());
+      const segments = await checkDisk(image, saved.fileSystem, copyAudit, ledger.due());
       tally.add("seals", segments - sealed);
       sealed = segments;
       await log.start();
@@ -84,12 +67,13 @@ async function wearDisk(options: CampaignOptions, number: number, disk: string):
     const whole = new Audit(ledger, heads);
     await clients.check(whole);
     whole.checkHeads();
-  } catch (error) {
-    const cause = signal.aborted ? signal.reason : error;
-    const where = `the disk is ${disk}; console: ${log.console}`;
-    throw new Violation(`${(cause as Error).message}; ${where}`, { cause });
-  } finally {
-    failing.abort(new Error("the load is over"));
-    await log.dispose();
-  }
+  });
+}
+
+/** Waits for a random number of receipts, then for a random time. */
+async function untilCut(random: Random, { tally, failing: signal }: Load): Promise<void> {
+  const receipts = tally.of("batches") + randomInteger(random, 0, RECEIPTS_MAX);
+  while (tally.of("batches") < receipts) await delay(POLL_MS, undefined, { signal });
+  const delayMsMax = random() < LONG_DELAY_SHARE ? LONG_DELAY_MS_MAX : DELAY_MS_MAX;
+  await delay(random() * delayMsMax, undefined, { signal });
 }

@@ -50,20 +50,35 @@ async function failDisk(
   const { fileSystem } = saved;
   await makeDisk(disk, fileSystem);
   const log = new PoweredLog(saved, { disk });
-  const appending = new Appending(log.impatient, seed, number);
-  const { ledger } = appending;
+  const ledger = new Ledger();
+  const errors: EventLogError[] = [];
   const receipts = randomInteger(randomOf(seed, `failing ${number}`), 1, RECEIPTS_MAX);
+  const sourceOf = (place: number) => `writer-${number}-${place}`;
+  /** Appends at least one batch, until an error or, if only reads will fail, enough receipts. */
+  const write = async (place: number) => {
+    let batches = 0;
+    do {
+      const batch = makeBatch(seed, sourceOf(place), batchIdOf(batches++, "small"));
+      const entry = ledger.submit(batch);
+      try {
+        ledger.acknowledge(entry, await log.impatient.append(batch));
+      } catch (error) {
+        if (!(error instanceof EventLogError)) throw error;
+        errors.push(error);
+        return;
+      }
+    } while (kind !== "read" || ledger.acknowledged.length < receipts);
+  };
   try {
     await log.start();
     const followed = kind === "read" ? null : endOfFollow(log.impatient);
-    const writers = Array.from({ length: WRITERS }, (_, place) => appending.run(place));
+    const writers = Array.from({ length: WRITERS }, (_, place) => write(place));
     while (ledger.acknowledged.length < receipts) {
-      const [error] = appending.errors;
+      const [error] = errors;
       claim(error === undefined, `an append to a healthy disk failed: ${error?.message}`);
       await delay(POLL_MS);
     }
     if (kind === "read") {
-      appending.end();
       await Promise.all(writers);
       // Neither the service nor the guest's page cache may still hold the log.
       await log.cutPower();
@@ -73,13 +88,13 @@ async function failDisk(
     }
     await log.machine.failDisk(kind);
     if (kind === "read") {
-      await appending.run(WRITERS);
+      await write(WRITERS);
     } else {
       await Promise.all(writers);
       claim(await followed === "writer_poisoned", `a follow ended with ${await followed}`);
-      await refusalOf(log.impatient.retire(appending.sourceOf(0)), "writer_poisoned");
+      await refusalOf(log.impatient.retire(sourceOf(0)), "writer_poisoned");
     }
-    for (const error of appending.errors) {
+    for (const error of errors) {
       // A read error can also hit a read by the writer, before anything is written.
       const isRight = error.code === "writer_poisoned" ||
         kind === "read" && error.code === "internal_error";
@@ -98,45 +113,6 @@ async function failDisk(
     await checkDisk(disk, fileSystem, new Audit(ledger, new Map()), ledger.due());
   } finally {
     await log.dispose();
-  }
-}
-
-/** Writers that append until they get an error. */
-class Appending {
-  readonly ledger = new Ledger();
-  readonly errors: EventLogError[] = [];
-  readonly #client: EventLogClient;
-  readonly #seed: number;
-  readonly #number: number;
-  #isEnding = false;
-
-  constructor(client: EventLogClient, seed: number, number: number) {
-    this.#client = client;
-    this.#seed = seed;
-    this.#number = number;
-  }
-
-  sourceOf(place: number): string {
-    return `writer-${this.#number}-${place}`;
-  }
-
-  end(): void {
-    this.#isEnding = true;
-  }
-
-  /** Appends at least one batch. @throws any error other than an error response. */
-  async run(place: number): Promise<void> {
-    for (let number = 0; number === 0 || !this.#isEnding; number++) {
-      const batch = makeBatch(this.#seed, this.sourceOf(place), batchIdOf(number, "small"));
-      const entry = this.ledger.submit(batch);
-      try {
-        this.ledger.acknowledge(entry, await this.#client.append(batch));
-      } catch (error) {
-        if (!(error instanceof EventLogError)) throw error;
-        this.errors.push(error);
-        return;
-      }
-    }
   }
 }
 

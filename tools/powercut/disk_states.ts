@@ -9,14 +9,13 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Audit } from "../soak/audit.ts";
-import { Clients } from "../soak/clients.ts";
 import { type Due, Ledger } from "../soak/ledger.ts";
 import { Violation } from "../soak/violation.ts";
-import { LIGHT_STEPS, randomOf } from "../soak/workload.ts";
+import { randomOf } from "../soak/workload.ts";
 import { type Random, randomInteger } from "../support/random.ts";
 import { checkDisk } from "./disk_check.ts";
 import { copyDisk, makeDisk } from "./disks.ts";
-import { type CampaignOptions, PoweredLog, WRITERS } from "./powered_log.ts";
+import { type CampaignOptions, underLoad } from "./powered_log.ts";
 import { applyWrites, type LoggedWrite, readWriteLog } from "./write_log.ts";
 
 /** Receipts per recording. Each state is read completely, so short logs are checked faster. */
@@ -53,7 +52,7 @@ export async function checkDiskStates(options: CampaignOptions): Promise<void> {
 
 /** Runs a load on a disk. @returns what it acknowledged, in order. */
 async function recordLoad(
-  { saved, seed, tally }: CampaignOptions,
+  options: CampaignOptions,
   number: number,
   disk: { disk: string; record: string },
   ledger: Ledger,
@@ -62,22 +61,11 @@ async function recordLoad(
   ledger.onReceipt = () => {
     acknowledged.push({ atBytes: statSync(disk.record).size, due: ledger.due() });
   };
-  const log = new PoweredLog(saved, disk);
-  const failing = new AbortController();
-  const { signal } = failing;
-  const shared = { seed, number, client: log.client, ledger, tally, steps: LIGHT_STEPS };
-  const clients = new Clients(shared, failing);
-  try {
-    await log.start();
-    clients.start({ writers: WRITERS, readers: 0, followers: 0 });
+  await underLoad(options, { ...disk, number, ledger, followers: 0 }, async (_log, clients) => {
+    const { failing: signal } = clients.load;
     while (ledger.acknowledged.length < RECEIPTS) await delay(POLL_MS, undefined, { signal });
     await clients.end();
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    failing.abort(new Error("the load is over"));
-    await log.dispose();
-  }
+  });
   return acknowledged;
 }
 
@@ -102,12 +90,10 @@ async function replayStates(
     await applyWrites(state, log, lost);
     await state.close();
     const audit = new Audit(ledger, new Map());
-    await checkDisk(scratch, saved.fileSystem, audit, dueAt(endBytes)).catch(
-      (error) => {
-        const where = `disk state at byte ${endBytes} of ${record}`;
-        throw new Violation(`${where}: ${error.message}`, { cause: error });
-      },
-    );
+    await checkDisk(scratch, saved.fileSystem, audit, dueAt(endBytes)).catch((error) => {
+      const where = `disk state at byte ${endBytes} of ${record}`;
+      throw new Violation(`${where}: ${error.message}`, { cause: error });
+    });
     tally.add("states");
     if (tally.of("states") % 100 === 0) report(`${tally.of("states")} of ${count} states`);
   };

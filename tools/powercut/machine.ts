@@ -6,41 +6,37 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { constants } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
 import { claim } from "../soak/violation.ts";
 import { freePort } from "../support/free_port.ts";
 import { DISK_BYTES, type FileSystem } from "./disks.ts";
-import type { Images } from "./images.ts";
-import { Monitor } from "./monitor.ts";
+import { withMonitor } from "./monitor.ts";
 
 /** Kinds of disk requests that can be made to fail with EIO. */
 export type FailingRequest = "write" | "flush" | "read";
 
 /** Maximum length of the console output kept. Older output is dropped. */
 const CONSOLE_CHARS_MAX = 1024 * 1024;
-const MEMORY_MIB = 640;
+/** Includes about 150 MiB of programs in the initramfs. */
+const MEMORY_MIB = 768;
 const POLL_MS = 20;
 const { EIO } = constants.errno;
 /** Printed by the guest once it is waiting for the disk. */
 const WAITING_TEXT = "powercut: waiting";
 
-export interface MachineOptions {
-  images: Images;
+/** A machine that is booted once and saved when it is waiting for its disk. */
+export interface SavedMachine {
+  /** Paths of the boot images. */
+  kernel: string;
+  initramfs: string;
   fileSystem: FileSystem;
   /** Tail size that triggers rotation and sealing. */
   rotateBytes: number;
   /** Path of an LD_PRELOAD library for `serve`, inside the virtual machine. */
   preload?: string | undefined;
-  /** Directory for the saved state. */
-  folder: string;
-}
-
-/** A booted machine that is waiting for its disk. */
-export interface SavedMachine extends MachineOptions {
+  /** Paths of the saved memory, and of the saved CPU and device state. */
   memory: string;
-  /** CPU and device state. */
   state: string;
 }
 
@@ -52,25 +48,22 @@ export interface DiskOptions {
 }
 
 /** Boots a machine and saves it once it is waiting for its disk. */
-export async function bootAndSave(options: MachineOptions): Promise<SavedMachine> {
-  const { folder } = options;
-  const saved = { ...options, memory: join(folder, "memory"), state: join(folder, "state") };
+export async function bootAndSave(saved: SavedMachine): Promise<void> {
   await rm(saved.memory, { force: true });
-  const machine = await Machine.start(saved, null);
+  const machine = new Machine(saved, null, await freePort());
   try {
     await machine.untilPrinted(WAITING_TEXT);
-    await machine.save(saved.state);
+    await machine.migrate("migrate", `exec:cat > ${saved.state}`);
   } finally {
     await machine.cutPower();
   }
-  return saved;
 }
 
 /** Resumes a saved machine, which then mounts the disk and starts the service. */
 export async function resume(saved: SavedMachine, disk: DiskOptions): Promise<Machine> {
-  const machine = await Machine.start(saved, disk);
+  const machine = new Machine(saved, disk, await freePort());
   try {
-    await machine.load(saved.state);
+    await machine.migrate("migrate-incoming", `exec:cat ${saved.state}`);
   } catch (error) {
     await machine.cutPower();
     throw error;
@@ -84,22 +77,18 @@ export class Machine {
   readonly servicePort: number;
   readonly #child: ChildProcess;
   readonly #monitorPath: string;
-  #console = "";
-  readonly ended: Promise<void>;
+  /** Output from the kernel and the service. */
+  console = "";
+  readonly #ended: Promise<void>;
 
-  /** Starts the machine from the saved state, or boots it if it has no disk yet. */
-  static async start(saved: SavedMachine, disk: DiskOptions | null): Promise<Machine> {
-    return new Machine(saved, disk, await freePort());
-  }
-
-  private constructor(
-    { folder, memory, images, fileSystem, rotateBytes, preload = "" }: SavedMachine,
+  /** Starts a machine that waits for its saved state, or boots it if it has no disk yet. */
+  constructor(
+    { memory, state, kernel, initramfs, fileSystem, rotateBytes, preload = "" }: SavedMachine,
     disk: DiskOptions | null,
     servicePort: number,
   ) {
     this.servicePort = servicePort;
-    this.#monitorPath = join(folder, `monitor-${servicePort}`);
-    const { kernel, initramfs, programDisk } = images;
+    this.#monitorPath = `${state}-monitor-${servicePort}`;
     const forward = `hostfwd=tcp:127.0.0.1:${servicePort}-10.0.2.15:7000`;
     const parameters = [
       ...["console=ttyS0", "quiet", "panic=-1", "random.trust_cpu=on", "mitigations=off"],
@@ -116,26 +105,19 @@ export class Machine {
       ...["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"],
       ...["-qmp", `unix:${this.#monitorPath},server=on,wait=off`],
       ...["-kernel", kernel, "-initrd", initramfs, "-append", parameters.join(" ")],
-      ...["-blockdev", `driver=file,filename=${programDisk},node-name=program,read-only=on`],
-      ...["-device", "virtio-blk-pci,drive=program"],
       ...diskArguments(disk),
       ...["-netdev", `user,id=net,restrict=on,${forward}`],
       ...["-device", "virtio-net-pci,netdev=net,romfile="],
     ], { stdio: "pipe" });
     for (const output of [this.#child.stdout!, this.#child.stderr!]) {
       output.setEncoding("utf8").on("data", (text: string) => {
-        this.#console = (this.#console + text).slice(-CONSOLE_CHARS_MAX);
+        this.console = (this.console + text).slice(-CONSOLE_CHARS_MAX);
       });
     }
-    this.ended = new Promise((resolve, reject) => {
+    this.#ended = new Promise((resolve, reject) => {
       this.#child.on("error", reject);
       this.#child.on("close", () => resolve());
     });
-  }
-
-  /** Output from the kernel and the service. */
-  get console(): string {
-    return this.#console;
   }
 
   get isRunning(): boolean {
@@ -150,76 +132,63 @@ export class Machine {
   /** @throws {Violation} if the console does not show the text in time. */
   async untilPrinted(text: string): Promise<void> {
     const deadline = performance.now() + ANSWER_TIMEOUT_MS;
-    while (!this.#console.includes(text)) {
-      claim(this.isRunning, `the machine exited unexpectedly: ${this.#console}`);
-      claim(performance.now() < deadline, `no "${text}" on the console in time: ${this.#console}`);
+    while (!this.console.includes(text)) {
+      claim(this.isRunning, `the machine exited unexpectedly: ${this.console}`);
+      claim(performance.now() < deadline, `no "${text}" on the console in time: ${this.console}`);
       await delay(POLL_MS);
     }
-  }
-
-  /** Saves the CPU and device state to a file, and stops the machine. */
-  async save(path: string): Promise<void> {
-    await this.#migrate("migrate", `exec:cat > ${path}`);
-  }
-
-  /** Continues from the state that `save()` wrote. */
-  async load(path: string): Promise<void> {
-    await this.#migrate("migrate-incoming", `exec:cat ${path}`);
   }
 
   /** Makes all further disk requests of one kind fail with EIO. */
   async failDisk(iotype: FailingRequest): Promise<void> {
-    const monitor = await this.#monitor();
     const rule = { event: "none", iotype, errno: EIO, once: false };
     const faulty = { driver: "blkdebug", "node-name": "faulty", image: "image" };
-    await monitor.run("blockdev-add", { ...faulty, "inject-error": [rule] });
     const options = [{ driver: "raw", "node-name": "disk", file: "faulty" }];
-    await monitor.run("blockdev-reopen", { options });
-    monitor.close();
+    await withMonitor(this.#monitorPath, () => this.isRunning, async (run) => {
+      await run("blockdev-add", { ...faulty, "inject-error": [rule] });
+      await run("blockdev-reopen", { options });
+    });
   }
 
-  async #monitor(): Promise<Monitor> {
-    return await Monitor.connect(this.#monitorPath, () => this.isRunning);
-  }
-
-  async #migrate(command: string, uri: string): Promise<void> {
-    const monitor = await this.#monitor();
+  /** Saves the CPU and device state and stops the machine, or continues from a saved state. */
+  async migrate(command: "migrate" | "migrate-incoming", uri: string): Promise<void> {
     // Memory is already in a file.
     const capabilities = [{ capability: "x-ignore-shared", state: true }];
-    await monitor.run("migrate-set-capabilities", { capabilities });
-    await monitor.run(command, { uri });
-    for (;;) {
-      const { status } = await monitor.run("query-migrate") as { status?: string };
-      if (status === "completed") break;
-      claim(status !== "failed", `${command} failed: ${this.#console}`);
-      await delay(POLL_MS);
-    }
-    monitor.close();
+    await withMonitor(this.#monitorPath, () => this.isRunning, async (run) => {
+      await run("migrate-set-capabilities", { capabilities });
+      await run(command, { uri });
+      for (;;) {
+        const { status } = await run("query-migrate") as { status?: string };
+        if (status === "completed") return;
+        claim(status !== "failed", `${command} failed: ${this.console}`);
+        await delay(POLL_MS);
+      }
+    });
   }
 
   /** Kills the machine like a power failure. Data that its kernel has not written is lost. */
   async cutPower(): Promise<void> {
     this.#child.kill("SIGKILL");
-    await this.ended;
+    await this.#ended;
     await rm(this.#monitorPath, { force: true });
   }
 }
 
 /** Returns the disk's arguments. The disk is write-back: only guest flushes make data durable. */
 function diskArguments(options: DiskOptions | null): string[] {
-  const device = "virtio-blk-pci,drive=disk,write-cache=on";
-  return [...blockNodes(options).flatMap((node) => ["-blockdev", node]), "-device", device];
-}
-
-/** Returns the block nodes for the disk. The last one is named `disk`. */
-function blockNodes(options: DiskOptions | null): string[] {
-  if (options === null) return [`driver=null-co,size=${DISK_BYTES},node-name=disk`];
+  const device = ["-device", "virtio-blk-pci,drive=disk,write-cache=on"];
+  if (options === null) {
+    return ["-blockdev", `driver=null-co,size=${DISK_BYTES},node-name=disk`, ...device];
+  }
   const { disk, record } = options;
-  const image = `driver=file,filename=${disk},node-name=image`;
-  if (record === undefined) return [image, "driver=raw,file=image,node-name=disk"];
+  const image = ["-blockdev", `driver=file,filename=${disk},node-name=image`];
+  if (record === undefined) {
+    return [...image, "-blockdev", "driver=raw,file=image,node-name=disk", ...device];
+  }
   return [
-    image,
-    `driver=file,filename=${record},node-name=record`,
-    "driver=blklogwrites,node-name=disk,file=image,log=record",
+    ...image,
+    ...["-blockdev", `driver=file,filename=${record},node-name=record`],
+    ...["-blockdev", "driver=blklogwrites,node-name=disk,file=image,log=record"],
+    ...device,
   ];
 }

@@ -12,28 +12,16 @@ import type { FileSystem } from "./disks.ts";
 
 const run = promisify(execFile);
 
-/** Required programs, each with the Debian package that contains it. */
-const PACKAGES: Readonly<Record<string, string>> = {
-  "qemu-system-x86_64": "qemu-system-x86",
-  "busybox": "busybox-static",
-  "dpkg-deb": "dpkg",
-  "mkfs.ext4": "e2fsprogs",
-  "mkfs.xfs": "xfsprogs",
-  "mkfs.btrfs": "btrfs-progs",
-};
 const KERNEL_PACKAGE = "linux-image-cloud-amd64";
 const LIBEATMYDATA_PACKAGE = "libeatmydata1";
 
-/** Returns missing requirements and the command that installs them; null if there are none. */
+/** Returns what is missing; null if nothing is. */
 export function missingPrograms({ make: [mkfs] }: FileSystem): string | null {
   if (process.platform !== "linux" || process.arch !== "x64") return "requires Linux on x86_64";
   if (process.getuid?.() !== 0) return "requires root, to mount disk images";
-  // The program disk is always ext4.
-  const programs = ["qemu-system-x86_64", "busybox", "dpkg-deb", "mkfs.ext4", mkfs];
-  const missing = [...new Set(programs)].filter((program) => findProgram(program) === null);
-  if (missing.length === 0) return null;
-  const packages = missing.map((program) => PACKAGES[program]).join(" ");
-  return `${missing.join(", ")} not found: apt-get install --no-install-recommends ${packages}`;
+  const programs = ["qemu-system-x86_64", "busybox", "dpkg-deb", mkfs];
+  const missing = programs.filter((program) => findProgram(program) === null);
+  return missing.length === 0 ? null : `${missing.join(", ")} not found`;
 }
 
 export interface Packages {

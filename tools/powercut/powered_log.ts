@@ -5,9 +5,12 @@
 import { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { Fetch } from "../../src/client/unix_fetch.ts";
 import { ANSWER_TIMEOUT_MS } from "../soak/bounds.ts";
+import { Clients } from "../soak/clients.ts";
+import type { Ledger } from "../soak/ledger.ts";
 import { patientClient } from "../soak/patient_client.ts";
 import type { Tally } from "../soak/tally.ts";
-import { claim } from "../soak/violation.ts";
+import { claim, Violation } from "../soak/violation.ts";
+import { LIGHT_STEPS } from "../soak/workload.ts";
 import { type DiskOptions, type Machine, resume, type SavedMachine } from "./machine.ts";
 
 /** Printed by the guest once the service accepts requests. */
@@ -80,5 +83,40 @@ export class PoweredLog {
 
   async dispose(): Promise<void> {
     await this.#machine?.cutPower();
+  }
+}
+
+/** A disk image on which clients use a log. */
+export interface LoadedDisk extends DiskOptions {
+  /** Number of the log, which makes client names unique. */
+  number: number;
+  ledger: Ledger;
+  followers: number;
+}
+
+/**
+ * Starts a log on a disk, and its clients, which `use` must end. @throws {Violation} for the first
+ * error of `use` or of a client.
+ */
+export async function underLoad(
+  { saved, seed, tally }: CampaignOptions,
+  { number, ledger, followers, ...disk }: LoadedDisk,
+  use: (log: PoweredLog, clients: Clients) => Promise<void>,
+): Promise<void> {
+  const log = new PoweredLog(saved, disk);
+  const failing = new AbortController();
+  const shared = { seed, number, client: log.client, ledger, tally, steps: LIGHT_STEPS };
+  const clients = new Clients(shared, failing);
+  try {
+    await log.start();
+    clients.start({ writers: WRITERS, readers: 0, followers });
+    await use(log, clients);
+  } catch (error) {
+    const cause = failing.signal.aborted ? failing.signal.reason : error;
+    const where = `the disk is ${disk.disk}; console: ${log.console}`;
+    throw new Violation(`${(cause as Error).message}; ${where}`, { cause });
+  } finally {
+    failing.abort(new Error("the load is over"));
+    await log.dispose();
   }
 }
