@@ -5,28 +5,21 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { type Disturbance, DISTURBANCES } from "../../tools/soak/disturbances.ts";
 import { selfTest } from "../../tools/selftest/self_test.ts";
-import { spawnScript, withFolder } from "../../tools/support/program.ts";
+import { OWN_CHECKOUT, spawnScript, withFolder } from "../../tools/support/program.ts";
 import { loseTail } from "../support/lost_tail.ts";
-import { testSeed } from "../../tools/support/random.ts";
+import { SEED } from "../../tools/support/random.ts";
 
-const SELFTEST = fileURLToPath(new URL("../../tools/selftest.ts", import.meta.url));
 const MEMORY_FOLDER = "/dev/shm";
-
-const seed = testSeed();
 
 /** The verdict on a directory after a few faults. */
 function judge(dir: string, deck: Disturbance[]) {
-  return selfTest({ dir, seed, deck, report: () => {}, signal: new AbortController().signal });
+  const { signal } = new AbortController();
+  return selfTest({ dir, seed: SEED, deck, report: () => {}, signal });
 }
 
-function runTool(args: string[]) {
-  return spawnScript(SELFTEST, args, { permissions: ["--allow-all"] }).exited;
-}
-
-test(`selfTest() trusts a sound directory and leaves it unchanged (SEED=${seed})`, () =>
+test(`selfTest() trusts a sound directory and leaves it unchanged (SEED=${SEED})`, () =>
   withFolder(async (dir) => {
     await writeFile(join(dir, "mine"), "");
     const { isTrusted, reason } = await judge(dir, [DISTURBANCES.kill]);
@@ -38,7 +31,7 @@ test(`selfTest() trusts a sound directory and leaves it unchanged (SEED=${seed})
     assert.deepEqual(await readdir(dir), ["mine"]);
   }));
 
-test(`selfTest() does not trust a directory that loses synced data (SEED=${seed})`, () =>
+test(`selfTest() does not trust a directory that loses synced data (SEED=${SEED})`, () =>
   withFolder(async (dir) => {
     const { isTrusted, reason } = await judge(dir, [(scene) => loseTail(scene, 0)]);
     assert.ok(!isTrusted);
@@ -49,10 +42,8 @@ test(`selfTest() does not trust a directory that loses synced data (SEED=${seed}
     assert.deepEqual(await readdir(dir), []);
   }));
 
-const isRoot = process.getuid?.() === 0;
-
 test("selfTest() does not trust a directory that is not writable", {
-  skip: isRoot ? "root can write anywhere" : false,
+  skip: process.getuid?.() === 0 ? "root can write anywhere" : false,
 }, () =>
   withFolder(async (folder) => {
     const dir = join(folder, "closed");
@@ -66,7 +57,9 @@ test("selfTest() does not trust a directory that is not writable", {
 test("tools/selftest.ts does not trust an in-memory directory, and exits 1", {
   skip: existsSync(MEMORY_FOLDER) ? false : `${MEMORY_FOLDER} does not exist`,
 }, async () => {
-  const { code, stdout } = await runTool([MEMORY_FOLDER]);
+  const tool = join(OWN_CHECKOUT, "tools/selftest.ts");
+  const options = { permissions: ["--allow-all"] };
+  const { code, stdout } = await spawnScript(tool, [MEMORY_FOLDER], options).exited;
   assert.equal(code, 1);
   assert.match(stdout, /^\/dev\/shm cannot be trusted with a log: tmpfs: it is in memory.*\n$/);
 });

@@ -23,7 +23,7 @@ const SERVE_ROTATING = "tools/serve_rotating.ts";
 const CHILD_TIMEOUT_MS = 120_000;
 /** Only the end of each output stream is kept, up to this size. */
 const OUTPUT_CHARS_MAX = 16 * 1024 * 1024;
-/** Polling interval while a server starts, which is the resolution of startup times. */
+/** Polling interval, which is the resolution of startup times. */
 const POLL_MS = 2;
 const OUTPUTS = ["stdout", "stderr"] as const;
 
