@@ -14,13 +14,7 @@ import { measureDelivery } from "./support/delivery.ts";
 import { ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
 import { runLoad, type Workload } from "./support/load.ts";
-import {
-  type BenchOptions,
-  parseBenchOptions,
-  positive,
-  progress,
-  runBench,
-} from "./support/options.ts";
+import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { sealedPart } from "./support/log_files.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { publish, rounded, type Row } from "./support/report.ts";
@@ -43,8 +37,7 @@ import {
 import { median } from "../tools/support/median.ts";
 import { OWN_CHECKOUT } from "../tools/support/program.ts";
 
-const DEFAULT_ARGS = ["--seconds", "3", "--events", "200000"];
-const ROUNDS = "5";
+const DEFAULT_ARGS = ["--seconds", "3", "--events", "200000", "--rounds", "5"];
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
 const KEYS_ASKED = 50;
@@ -313,11 +306,10 @@ function rowOf(row: string, [ours, base]: number[][]): Row {
 
 await runBench(async () => {
   const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
-  const given = parseBenchOptions(args, Object.keys(MEASUREMENTS), ["base", "rounds"]);
+  const given = parseBenchOptions(args, Object.keys(MEASUREMENTS), ["base"]);
   const events = Math.ceil(given.events! / BATCH_EVENTS) * BATCH_EVENTS;
   const options: CompareOptions = { ...given, events };
-  const { base, rounds: roundsText = ROUNDS } = options.own;
-  const roundsMax = positive("--rounds", roundsText);
+  const { rounds: roundsMax, own: { base } } = options;
   const sides: Side[] = [];
   try {
     sides.push(await prepareSide(OWN_CHECKOUT, options));

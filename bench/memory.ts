@@ -9,8 +9,7 @@ import { ATTACK_NAMES } from "./hostile/attacks.ts";
 import { appendLarge } from "./hostile/innocent.ts";
 import { KINDS, loadOf } from "./memory/loads.ts";
 import { PatientClient } from "./memory/patient_client.ts";
-import { withBuiltLog } from "./scale/build.ts";
-import { type BuiltLog, writeFacts } from "./scale/built_log.ts";
+import { type BuiltLog, withBuiltLog } from "./scale/build.ts";
 import { Followers } from "./support/followers.ts";
 import { runLoad, runLoops, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
@@ -90,10 +89,6 @@ await runBench(async () => {
   const { events, own: { shape = "batch" } } = options;
   await withBuiltLog(options, events!, async (log) => {
     const name = `memory, ${events} events, ${shape}`;
-    await publishRows(
-      name,
-      options,
-      (row) => measureRow(row, log, options).finally(() => writeFacts(log)),
-    );
+    await publishRows(name, options, (row) => measureRow(row, log, options));
   });
 });

@@ -5,7 +5,7 @@
 import process from "node:process";
 import { askLog, PARTS } from "./scale/ask.ts";
 import { fillTail, withBuiltLog } from "./scale/build.ts";
-import type { Figures } from "./scale/built_log.ts";
+import type { Figures } from "./scale/questions.ts";
 import { parseBenchOptions, positive, progress, runBench } from "./support/options.ts";
 import { publish, rounded, type Row } from "./support/report.ts";
 

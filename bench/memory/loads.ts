@@ -1,15 +1,9 @@
 /** The kinds of load under which memory is measured. Clients never pause. */
 import type { Buffer } from "node:buffer";
-import { type LogFacts, positionAt } from "../scale/built_log.ts";
-import {
-  BulkBatches,
-  bulkKeyRequest,
-  SOURCES,
-  streamCursor,
-  streamsRequest,
-} from "../scale/history.ts";
+import { type LogFacts, positionAt } from "../scale/build.ts";
+import { bulkBatch, SOURCES, streamCursor, streamsRequest } from "../scale/history.ts";
 import type { Workload } from "../support/load.ts";
-import { pageRequest } from "../support/requests.ts";
+import { keyRequest, pageRequest, postRequest } from "../support/requests.ts";
 import { appending, ingestWorkload, requesting } from "../support/workloads.ts";
 
 const LARGE_BATCH_EVENTS = 10_000;
@@ -26,7 +20,7 @@ const LOADS: Record<string, [clients: number, WorkloadOf]> = {
   "singles": [16, singles],
   "pages-1000": [8, (facts) => questions(() => pageRequest(anywhere(facts), 1000))],
   "pages-10000": [8, (facts) => questions(() => pageRequest(anywhere(facts), 10_000))],
-  "keys": [8, (facts) => questions(() => bulkKeyRequest(below(facts.bulkEvents)))],
+  "keys": [8, (facts) => questions(() => keyRequest(below(facts.bulkEvents)))],
   "streams": [8, (facts) =>
     questions(() => {
       const cursor = streamCursor(below(SOURCES));
@@ -34,6 +28,9 @@ const LOADS: Record<string, [clients: number, WorkloadOf]> = {
     })],
   [FOLLOWERS]: [8, (_, idPrefix) => ingestWorkload(idPrefix, FOLLOWED_BATCH_EVENTS)],
 };
+/** Batches of one event that all clients have sent. */
+let singlesSent = 0;
+
 export const KINDS: readonly string[] = Object.keys(LOADS);
 
 export interface Load {
@@ -45,7 +42,6 @@ export interface Load {
 /**
  * Combines several kinds of load on a log.
  * @param id makes the batch ids unique.
- * @param facts describes the log. Batches of one event advance its `nextBatch`.
  */
 export function loadOf(id: string, kinds: readonly string[], facts: LogFacts): Load {
   const load: Load = { workloads: [], followFrom: [] };
@@ -59,10 +55,10 @@ export function loadOf(id: string, kinds: readonly string[], facts: LogFacts): L
   return load;
 }
 
-/** Returns batches of one event, each in the next stream and with a unique key. */
-function singles(facts: LogFacts): Workload {
-  const requests = new BulkBatches("single");
-  return appending(() => requests.request(facts.nextBatch++), 1);
+/** Appends batches of one event, each in the next stream and with another key. */
+function singles(facts: LogFacts, idPrefix: string): Workload {
+  const next = () => bulkBatch("single", facts.bulkBatches + singlesSent++, idPrefix);
+  return appending(() => postRequest(next()), 1);
 }
 
 /** Sends requests that append nothing. */

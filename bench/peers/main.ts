@@ -34,7 +34,7 @@ function isInstalled(programs: string[], debianPackage: string): boolean {
 }
 
 async function compare(options: BenchOptions, folder: string): Promise<void> {
-  const { serverRuntime, starts: rounds, rows, measureMs } = options;
+  const { serverRuntime, rounds, rows, measureMs } = options;
   const events = options.events ?? REPLAY_EVENTS;
   const replayEvents = Math.ceil(events / PAGE_EVENTS) * PAGE_EVENTS;
   const peers = { folder, measureMs, warmupMs: measureMs * WARMUP_SHARE, replayEvents };

@@ -26,7 +26,7 @@ const COLUMNS = "{event_id: 'UUID', source: 'VARCHAR', stream: 'VARCHAR', record
 
 /** @param cluster directory of the cluster; null if PostgreSQL is not installed. */
 export async function measureSealed(
-  { rows, starts: rounds, events: eventsMin = SEALED_EVENTS, serverRuntime }: BenchOptions,
+  { rows, rounds, events: eventsMin = SEALED_EVENTS, serverRuntime }: BenchOptions,
   cluster: string | null,
   context: BenchContext,
 ): Promise<Series[]> {

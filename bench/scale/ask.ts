@@ -1,38 +1,45 @@
 /** All measurements of a built log: startup, requests over the socket, and `verify`. */
+import { type Deployment, withServer } from "../support/deployment.ts";
 import { logBytes, sealedPart, tailBytes } from "../support/log_files.ts";
 import { type BenchOptions, progress } from "../support/options.ts";
-import { peakMemoryBytes } from "../support/process_stats.ts";
+import { memoryBytes, peakMemoryBytes } from "../support/process_stats.ts";
 import { RawClient } from "../support/raw_client.ts";
 import { megabytes, rounded } from "../support/report.ts";
-import { type Deployment, withServer } from "../support/deployment.ts";
-import { type BuiltLog, type Figures, writeFacts } from "./built_log.ts";
+import { median } from "../../tools/support/median.ts";
+import type { BuiltLog } from "./build.ts";
 import {
   askDuplicates,
+  askFirstStreams,
   askKeys,
+  askManyClients,
   askNewBatches,
   askPages,
   askPreconditions,
   askReplay,
   askStreams,
+  type Figures,
 } from "./questions.ts";
-import { median } from "../../tools/support/median.ts";
 
 export const PARTS = ["starts", "questions", "verify", "chain"] as const;
 
 export async function askLog(log: BuiltLog, options: BenchOptions): Promise<Figures> {
   const { deployment } = log;
   const measurements: Record<string, () => Promise<Figures>> = {
-    starts: () => measureStarts(deployment, options.starts),
+    starts: () => measureStarts(deployment, options.rounds),
     questions: () => askServer(log, options),
     verify: () => measureVerify("verify", ["verify"], deployment),
     chain: () => measureVerify("verify --chain", ["verify", "--chain"], deployment),
   };
-  let figures: Figures = { ...await describeLog(log), ...log.facts.figures };
-  for (const part of options.rows) figures = { ...figures, ...await measurements[part]!() };
+  let figures = await describeLog(deployment);
+  for (const part of options.rows) {
+    // Fabricated segments have no rows to verify.
+    const isPossible = log.facts.shape !== "fabricated" || !["verify", "chain"].includes(part);
+    if (isPossible) figures = { ...figures, ...await measurements[part]!() };
+  }
   return figures;
 }
 
-async function describeLog({ deployment }: BuiltLog): Promise<Figures> {
+async function describeLog(deployment: Deployment): Promise<Figures> {
   const { segments, events } = await sealedPart(deployment);
   const tail = tailBytes(deployment);
   return {
@@ -40,46 +47,47 @@ async function describeLog({ deployment }: BuiltLog): Promise<Figures> {
     "segments": segments,
     "tail MB": megabytes(tail),
     "sealed bytes/event": rounded((await logBytes(deployment) - tail) / events, 1),
+    "index bytes/event": rounded(await logBytes(deployment, "index/") / events, 1),
   };
 }
 
-async function measureStarts(deployment: Deployment, starts: number): Promise<Figures> {
+async function measureStarts(deployment: Deployment, rounds: number): Promise<Figures> {
   progress("starts");
-  const clean: number[] = [];
-  const killed: number[] = [];
-  for (let start = 0; start < starts; start++) {
-    const stopped = await deployment.serve();
-    clean.push(stopped.startMs);
-    await stopped.kill();
-    const afterKill = await deployment.serve();
-    killed.push(afterKill.startMs);
-    await afterKill.stop();
+  const tookMs: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    await withServer(deployment, async ({ startMs }) => void tookMs.push(startMs));
   }
-  return {
-    "start ms": rounded(median(clean), 0),
-    "start after a kill ms": rounded(median(killed), 0),
-  };
+  return { "start ms": rounded(median(tookMs), 0) };
 }
 
 /** Measures each kind of request, and the server's memory. */
-async function askServer(log: BuiltLog, { measureMs }: BenchOptions): Promise<Figures> {
-  const { deployment, facts } = log;
-  facts.askings++;
-  await writeFacts(log);
+async function askServer(
+  { deployment, facts }: BuiltLog,
+  { measureMs }: BenchOptions,
+): Promise<Figures> {
   return await withServer(deployment, async ({ pid }) => {
     const client = await RawClient.connect(deployment.socketPath);
+    const startBytes = memoryBytes(pid);
     const figures = {
-      ...await askPages(client, facts),
-      ...await askKeys(client, facts),
-      ...await askNewBatches(client, facts),
+      ...await askNewBatches(client),
       ...await askDuplicates(client, facts),
-      ...await askPreconditions(client, facts),
-      ...await askStreams(client, facts),
-      ...await askReplay(client, measureMs),
+      ...await askKeys(client, facts),
+      ...await askPreconditions(client),
+      ...await askFirstStreams(client),
+      // Fabricated segments have no rows to read.
+      ...facts.shape !== "fabricated" && {
+        ...await askPages(client, facts),
+        ...await askStreams(client, facts),
+        ...await askReplay(client, measureMs),
+      },
+      ...await askManyClients({ socketPath: deployment.socketPath, serverPid: pid, measureMs }),
     };
     client.close();
-    await writeFacts(log);
-    return { ...figures, "serve peak MB": megabytes(peakMemoryBytes(pid)) };
+    return {
+      ...figures,
+      "serve after the start MB": megabytes(startBytes),
+      "serve peak MB": megabytes(peakMemoryBytes(pid)),
+    };
   });
 }
 
@@ -90,11 +98,9 @@ async function measureVerify(
   deployment: Deployment,
 ): Promise<Figures> {
   progress(name);
-  const { events } = await sealedPart(deployment);
   const { tookMs, peakBytes } = await deployment.run(command);
   return {
     [`${name} s`]: rounded(tookMs / 1000, 2),
-    [`${name} sealed events/s`]: Math.round(events / tookMs * 1000),
     [`${name} peak MB`]: megabytes(peakBytes),
   };
 }

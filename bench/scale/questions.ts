@@ -4,15 +4,15 @@
  */
 import { median } from "../../tools/support/median.ts";
 import { ask, type Question } from "../support/exchange.ts";
+import { type LoadOptions, runLoad } from "../support/load.ts";
 import type { RawClient } from "../support/raw_client.ts";
 import { rounded } from "../support/report.ts";
-import { pageRequest, postRequest } from "../support/requests.ts";
-import { pagePosition } from "../support/workloads.ts";
-import { type Figures, type LogFacts, positionAt } from "./built_log.ts";
+import { keyRequest, pageRequest, postRequest } from "../support/requests.ts";
+import { pagePosition, streamWorkload } from "../support/workloads.ts";
+import { type LogFacts, positionAt } from "./build.ts";
 import {
-  BulkBatches,
-  bulkKeyRequest,
-  OLD_SOURCE,
+  bulkBatch,
+  OLD_STREAM,
   PAGE_EVENTS,
   singleBatch,
   SOURCES,
@@ -20,19 +20,20 @@ import {
   streamsRequest,
 } from "./history.ts";
 
+/** Figures by name, in print order; null if unavailable on this system. */
+export type Figures = Record<string, number | null>;
+
 /** Number of requests of each kind, including the first. */
 const QUESTIONS = 50;
-/** Number of appends and of conflicts. They are cheap, and their times differ little. */
+/** Number of appends. They are cheap, and their times differ little. */
 const APPENDS = 500;
-/** Number of old streams used in one measurement. Each can be used only once. */
-const OLD_ASKED = 25;
+const CLIENTS = 64;
 /** Number of anchors for pages of streams. Each is requested once. */
 const ANCHORS = 10;
 /** Step between requests. It is coprime to most counts, so consecutive ones are not neighbors. */
 const STEP = 7919;
-
-const COMMITTED = '"status":"committed"';
-const CONFLICT = '"error":"stream_frontier_conflict"';
+/** No event has this id. */
+const NOWHERE = "00000000-0000-7000-8000-000000000000";
 
 /** Sends requests of one kind. @returns the first latency, and the median and maximum of others. */
 async function askAll(
@@ -55,12 +56,12 @@ async function askAll(
 
 /** Reads pages of 1,000 events: the same page repeatedly at three positions, then random ones. */
 export async function askPages(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const { positions, endAfter } = facts;
+  const { positions } = facts;
   const pageAfter = (after: string | null): Question => ({
     request: pageRequest(after, PAGE_EVENTS),
     expected: '"snapshot_through_event_id"',
   });
-  const places = { beginning: null, middle: positionAt(facts, 0.5), end: endAfter };
+  const places = { beginning: null, middle: positionAt(facts, 0.5), tail: positions.at(-1)! };
   let figures: Figures = {};
   for (const [name, after] of Object.entries(places)) {
     const page = () => pageAfter(after);
@@ -89,70 +90,80 @@ export async function askReplay(client: RawClient, replayMs: number): Promise<Fi
 }
 
 /** Looks up record keys, a different one each time. */
-export function askKeys(client: RawClient, facts: LogFacts): Promise<Figures> {
-  return askAll(client, "record key", QUESTIONS, (number) => ({
-    request: bulkKeyRequest(number * STEP % facts.bulkEvents),
-    expected: '"last_event_id"',
-  }));
+export async function askKeys(client: RawClient, facts: LogFacts): Promise<Figures> {
+  return {
+    ...await askAll(client, "record key", QUESTIONS, (number) => ({
+      request: keyRequest(number * STEP % facts.bulkEvents),
+      expected: '"last_event_id"',
+    })),
+    ...await askAll(client, "absent record key", QUESTIONS, (number) => ({
+      request: keyRequest(-1 - number),
+      expected: '"events":[]',
+    })),
+  };
 }
 
 /** Sends duplicates of batches in the bulk. */
 export function askDuplicates(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const requests = new BulkBatches(facts.shape);
   return askAll(client, "duplicate", QUESTIONS, (number) => ({
-    request: requests.request(number * STEP % facts.bulkBatches),
+    request: postRequest(bulkBatch(facts.shape, number * STEP % facts.bulkBatches)),
     expected: '"status":"duplicate"',
   }));
 }
 
-/**
- * Sends new batches of one event. Some are committed; others fail their precondition, which
- * requires the same checks but writes nothing.
- */
-export async function askNewBatches(client: RawClient, { askings }: LogFacts): Promise<Figures> {
-  const batchOf = (kind: string, number: number, expectedFrontier?: string) => {
-    const batchId = `${kind}-${askings}-${number}`;
-    return postRequest(singleBatch({ batchId, source: "new", stream: "new", expectedFrontier }));
-  };
-  const nowhere = "00000000-0000-7000-8000-000000000000";
-  return {
-    ...await askAll(client, "append of a new batch", APPENDS, (number) => (
-      { request: batchOf("append", number), expected: COMMITTED }
-    )),
-    ...await askAll(client, "check of a new batch", APPENDS, (number) => (
-      { request: batchOf("refused", number, nowhere), expected: CONFLICT, status: 409 }
-    )),
-  };
+/** Appends new batches of one event. */
+export function askNewBatches(client: RawClient): Promise<Figures> {
+  const idPrefix = `new-${Date.now()}`;
+  return askAll(client, "append of a new batch", APPENDS, (number) => ({
+    request: postRequest(
+      singleBatch({ batchId: `${idPrefix}-${number}`, source: "new", stream: "new" }),
+    ),
+    expected: '"status":"committed"',
+  }));
 }
 
-/** Appends with a precondition on a stream whose only event is among the oldest in the log. */
-export function askPreconditions(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const old = Object.entries(facts.oldStreams).slice(0, OLD_ASKED);
-  if (old.length < 2) throw new Error("no old streams are left; rebuild the log");
-  return askAll(client, "precondition, old stream", old.length, (number) => {
-    const [stream, expectedFrontier] = old[number]!;
-    const batchId = `${stream}-${facts.askings}`;
-    delete facts.oldStreams[stream];
-    const batch = singleBatch({ batchId, source: OLD_SOURCE, stream, expectedFrontier });
-    return { request: postRequest(batch), expected: COMMITTED };
+/** Appends single events from many clients, each to a stream of its own. */
+export async function askManyClients(
+  options: Omit<LoadOptions, "workloads">,
+): Promise<Figures> {
+  const idPrefix = `many-${Date.now()}`;
+  const workloads = Array.from(
+    { length: CLIENTS },
+    (_, client) => streamWorkload({ source: "new", stream: `${idPrefix}-${client}` }),
+  );
+  const { events, seconds } = await runLoad({ ...options, workloads });
+  return { [`appends, ${CLIENTS} clients, events/s`]: Math.round(events / seconds) };
+}
+
+/** Appends with a wrong precondition on a stream whose last event is among the oldest. */
+export function askPreconditions(client: RawClient): Promise<Figures> {
+  return askAll(client, "precondition, old stream", QUESTIONS, (number) => {
+    const batchId = `refused-${number}`;
+    const batch = singleBatch({ batchId, ...OLD_STREAM, expectedFrontier: NOWHERE });
+    const expected = '"error":"stream_frontier_conflict"';
+    return { request: postRequest(batch), expected, status: 409 };
   });
 }
 
-/** Reads pages of 100 streams: from the latest snapshot, and as of events in the middle. */
+/** Reads the first page of streams. */
+export function askFirstStreams(client: RawClient): Promise<Figures> {
+  return askAll(client, "streams page, first", QUESTIONS, () => streamsQuestion(""));
+}
+
+/** Reads pages of streams in the middle, and as of different events in the middle of the log. */
 export async function askStreams(client: RawClient, facts: LogFacts): Promise<Figures> {
-  const question = (parameters: string): Question => ({
-    request: streamsRequest(parameters),
-    expected: '"snapshot_through_event_id"',
-  });
   const newest = pagePosition((await client.exchange(pageRequest(null, 1))).bodyEnd);
   const middle = `&after=${streamCursor(SOURCES / 2)}&through=${newest.snapshotThrough}`;
   const anchored = (number: number) => {
     const through = positionAt(facts, 0.4 + 0.2 * number / ANCHORS);
-    return question(`&after=${streamCursor(0)}&through=${through}`);
+    return streamsQuestion(`&after=${streamCursor(0)}&through=${through}`);
   };
   return {
-    ...await askAll(client, "streams page, first", QUESTIONS, () => question("")),
-    ...await askAll(client, "streams page, middle", QUESTIONS, () => question(middle)),
+    ...await askAll(client, "streams page, middle", QUESTIONS, () => streamsQuestion(middle)),
     ...await askAll(client, "streams page, anchored", ANCHORS, anchored),
   };
+}
+
+function streamsQuestion(parameters: string): Question {
+  return { request: streamsRequest(parameters), expected: '"snapshot_through_event_id"' };
 }

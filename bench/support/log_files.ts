@@ -16,14 +16,17 @@ export interface SealedPart {
 
 const POLL_MS = 100;
 
-function logFolder({ folder }: Deployment): string {
+/** Returns the directory of the log. */
+export function logFolder({ folder }: Deployment): string {
   return join(folder, "data", "log");
 }
 
-/** Returns the total size of the log's files. */
-export async function logBytes(deployment: Deployment): Promise<number> {
+/** Returns the total size of the log's files, or of those whose paths begin with `start`. */
+export async function logBytes(deployment: Deployment, start = ""): Promise<number> {
   const folder = logFolder(deployment);
-  const names = await readdir(folder, { recursive: true });
+  const names = (await readdir(folder, { recursive: true })).filter((name) =>
+    name.startsWith(start)
+  );
   return sumOf(names, (name) => fileBytes(join(folder, name)));
 }
 

@@ -12,8 +12,8 @@ export interface BenchOptions {
   events: number | undefined;
   /** All sizes, if several are given. */
   sizes: number[];
-  /** Number of starts or rounds. Their median is reported. */
-  starts: number;
+  /** How often each figure is measured. The median is reported. */
+  rounds: number;
   /** Names of the rows to run. */
   rows: string[];
   jsonPath: string | undefined;
@@ -35,7 +35,7 @@ export function parseBenchOptions(
   allRows: readonly string[],
   ownOptions: readonly string[] = [],
 ): BenchOptions {
-  const names = ["server-runtime", "seconds", "events", "starts", "rows", "json", "dir"];
+  const names = ["server-runtime", "seconds", "events", "rounds", "rows", "json", "dir"];
   const options = [...names, ...ownOptions].map((name) => [name, { type: "string" }] as const);
   const { values } = parseArgs({ args, options: Object.fromEntries(options) });
   const valueOf = (name: string) => values[name] as string | undefined;
@@ -48,7 +48,7 @@ export function parseBenchOptions(
     warmupMs: measureMs * WARMUP_SHARE,
     events: sizes[0],
     sizes,
-    starts: positive("--starts", valueOf("starts") ?? "3"),
+    rounds: positive("--rounds", valueOf("rounds") ?? "3"),
     rows: chosenRows(allRows, valueOf("rows")?.split(",") ?? allRows),
     jsonPath: valueOf("json"),
     parent: valueOf("dir"),
