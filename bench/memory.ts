@@ -3,16 +3,15 @@
  * never pause. See README.md in this directory.
  */
 import process from "node:process";
-import { sumOf } from "../src/sum.ts";
 import { Attack } from "./hostile/attack.ts";
 import { ATTACK_NAMES } from "./hostile/attacks.ts";
 import { appendLarge } from "./hostile/innocent.ts";
 import { KINDS, loadOf } from "./memory/loads.ts";
-import { PatientClient } from "./memory/patient_client.ts";
 import { type BuiltLog, withBuiltLog } from "./scale/build.ts";
 import { Followers } from "./support/followers.ts";
-import { runLoad, runLoops, type Workload } from "./support/load.ts";
+import { runLoad } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, runBench } from "./support/options.ts";
+import { runPatientLoad } from "./support/patient_load.ts";
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
@@ -35,17 +34,16 @@ async function measureRow(
     const startBytes = memoryBytes(pid);
     const kinds = KINDS.includes(row) ? [row] : KINDS;
     const { workloads, followFrom } = loadOf(`${row}-${Date.now()}`, kinds, facts);
-    // Only one kind of load is never refused.
-    const isMixed = !KINDS.includes(row);
-    const clients = isMixed ? await connectAll(socketPath, workloads) : [];
-    const loop = { serverPid: pid, measureMs };
     const following = followFrom.map((after) => followUntilFailure(socketPath, after));
     const attacks = row === HOSTILE ? await startHostile(socketPath) : [];
+    const options = { socketPath, workloads, serverPid: pid, measureMs };
+    // One kind of load alone is never refused.
+    const loaded = KINDS.includes(row)
+      ? runLoad(options).then((load) => ({ ...load, refused: 0, closed: 0 }))
+      : runPatientLoad(options);
     try {
       const load = await Promise.race([
-        isMixed
-          ? runLoops(clients.map(({ exchange }) => exchange), loop)
-          : runLoad({ ...loop, socketPath, workloads }),
+        loaded,
         ...following,
         ...attacks.map(({ failed }) => failed),
       ]);
@@ -53,7 +51,7 @@ async function measureRow(
         row,
         "clients": workloads.length + followFrom.length,
         "requests/s": rounded(load.latencies.count / load.seconds, 1),
-        "refused": sumOf(clients, ({ refusals }) => refusals),
+        "refused": load.refused + load.closed,
         "appended events/s": Math.round(load.events / load.seconds),
         "after start MB": megabytes(startBytes),
         "at the end MB": megabytes(memoryBytes(pid)),
@@ -61,7 +59,6 @@ async function measureRow(
       };
     } finally {
       for (const attack of attacks) await attack.end();
-      for (const client of clients) client.close();
     }
   });
 }
@@ -71,10 +68,6 @@ async function startHostile(socketPath: string): Promise<Attack[]> {
   await appendLarge(client);
   client.close();
   return await Promise.all(HOSTILE_CLIENTS.map((attack) => Attack.start({ attack, socketPath })));
-}
-
-function connectAll(socketPath: string, workloads: Workload[]): Promise<PatientClient[]> {
-  return Promise.all(workloads.map((workload) => PatientClient.connect(socketPath, workload)));
 }
 
 /** Follows until a failure. The server closes the response on shutdown, which is not a failure. */

@@ -45,44 +45,6 @@ export function typicalEvents(count: number, firstKey = 0): { record_key: string
   });
 }
 
-/** A `POST /v1/events` in which texts of a fixed size change. */
-export class RequestTemplate {
-  readonly bytes: Buffer;
-  readonly #places: number[][];
-  readonly #bodyAt: number;
-
-  /** @param placeholders texts that are replaced; they occur nowhere else in the batch. */
-  constructor(batch: object, placeholders: readonly string[]) {
-    this.bytes = postRequest(batch);
-    this.#places = placeholders.map((text) => placesOf(this.bytes, text));
-    this.#bodyAt = this.bytes.indexOf(HEAD_END) + HEAD_END.length;
-  }
-
-  /** Returns how often a placeholder occurs. */
-  count(placeholder: number): number {
-    return this.#places[placeholder]!.length;
-  }
-
-  /** Replaces the occurrences of a placeholder from `start` to `end`, exclusive. */
-  write(placeholder: number, text: string, start = 0, end = this.count(placeholder)): void {
-    const places = this.#places[placeholder]!;
-    for (let place = start; place < end; place++) this.bytes.write(text, places[place]!, "latin1");
-  }
-
-  /** The body, as it is now. */
-  get body(): Buffer {
-    return this.bytes.subarray(this.#bodyAt);
-  }
-}
-
-function placesOf(bytes: Buffer, text: string): number[] {
-  const places: number[] = [];
-  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + text.length)) {
-    places.push(at);
-  }
-  return places;
-}
-
 export interface RepeatedBatch {
   /** Makes a client's batch ids unique. */
   idPrefix: string;
@@ -94,18 +56,21 @@ export interface RepeatedBatch {
 
 /** A `POST /v1/events` with a new batch id each time. */
 export class BatchRequest {
-  readonly #template: RequestTemplate;
+  readonly #bytes: Buffer;
+  readonly #numberAt: number;
+  readonly #frontierAt: number;
   #number = 0;
 
   constructor({ idPrefix, source = BENCH_SOURCE, events, guarded }: RepeatedBatch) {
     const precondition = { stream: guarded, expected_frontier: ID_PLACEHOLDER };
-    const batch = {
+    this.#bytes = postRequest({
       batch_id: `${idPrefix}-${NUMBER_PLACEHOLDER}`,
       source,
       ...(guarded !== undefined && { stream_precondition: precondition }),
       events,
-    };
-    this.#template = new RequestTemplate(batch, [NUMBER_PLACEHOLDER, ID_PLACEHOLDER]);
+    });
+    this.#numberAt = this.#bytes.indexOf(NUMBER_PLACEHOLDER);
+    this.#frontierAt = this.#bytes.indexOf(ID_PLACEHOLDER);
   }
 
   /**
@@ -113,9 +78,9 @@ export class BatchRequest {
    * @param frontier what a guarded batch expects.
    */
   next(frontier?: string): Buffer {
-    this.#template.write(0, digits(this.#number++, NUMBER_DIGITS));
-    if (frontier !== undefined) this.#template.write(1, frontier);
-    return this.#template.bytes;
+    this.#bytes.write(digits(this.#number++, NUMBER_DIGITS), this.#numberAt, "latin1");
+    if (frontier !== undefined) this.#bytes.write(frontier, this.#frontierAt, "latin1");
+    return this.#bytes;
   }
 }
 
