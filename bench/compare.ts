@@ -13,12 +13,12 @@ import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
-import { runLoad, type Workload } from "./support/load.ts";
+import { type LoadResult, runLoad, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { sealedPart } from "./support/log_files.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { publish, rounded, type Row } from "./support/report.ts";
-import { getRequest, keyRequest } from "./support/requests.ts";
+import { getRequest } from "./support/requests.ts";
 import {
   appendKeyed,
   Deployment,
@@ -31,7 +31,7 @@ import {
   INGEST_LOADS,
   type IngestLoad,
   ingestWorkloads,
-  KEY_STEP,
+  keyWorkload,
   replayWorkload,
 } from "./support/workloads.ts";
 import { median } from "../tools/support/median.ts";
@@ -40,7 +40,6 @@ import { OWN_CHECKOUT } from "../tools/support/program.ts";
 const DEFAULT_ARGS = ["--seconds", "3", "--events", "200000", "--rounds", "5"];
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
-const KEYS_ASKED = 50;
 const DELIVERED_PER_SECOND = 200;
 const WARMUP_SHARE = 0.2;
 /** Pause between listings of streams, which thus take little time from the replay. */
@@ -87,18 +86,23 @@ const MEASUREMENTS: Record<string, Measurement> = {
   "start": startTimes,
 };
 
-/** Returns the rate of a load after a warm-up. */
-async function rateOf(
+/** Runs a load after a warm-up. */
+function runIn(
   deployment: Deployment,
   workloads: Workload[],
   measureMs: number,
-): Promise<number> {
-  return await withServer(deployment, async ({ pid: serverPid }) => {
+): Promise<LoadResult> {
+  return withServer(deployment, ({ pid: serverPid }) => {
     const times = { warmupMs: measureMs * WARMUP_SHARE, measureMs };
     const { socketPath } = deployment;
-    const { events, seconds } = await runLoad({ socketPath, serverPid, workloads, ...times });
-    return Math.round(events / seconds);
+    return runLoad({ socketPath, serverPid, workloads, ...times });
   });
+}
+
+/** Returns the rate of a load. */
+async function rateOf(...load: Parameters<typeof runIn>): Promise<number> {
+  const { events, seconds } = await runIn(...load);
+  return Math.round(events / seconds);
 }
 
 function appends(ingest: IngestLoad): Measurement {
@@ -223,17 +227,9 @@ async function sealRate(side: Side, options: CompareOptions): Promise<Values> {
   return await commandRate(["seal"], copy, options).finally(() => copy.remove());
 }
 
-function keyTimes({ sealed }: Side, { events }: CompareOptions): Promise<Values> {
-  return withServer(sealed, async () => {
-    const client = await RawClient.connect(sealed.socketPath);
-    const tookMs: number[] = [];
-    for (let number = 0; number < KEYS_ASKED; number++) {
-      const request = keyRequest(number * KEY_STEP % events);
-      tookMs.push((await ask(client, { request, expected: '"last_event_id"' })).tookMs);
-    }
-    client.close();
-    return { "key lookup p50 ms": rounded(median(tookMs.slice(1)), 3) };
-  });
+async function keyTimes({ sealed }: Side, { events, measureMs }: CompareOptions): Promise<Values> {
+  const { latencies } = await runIn(sealed, [keyWorkload(events)], measureMs);
+  return { "key lookup p50 ms": rounded(latencies.quantileMs(0.5), 3) };
 }
 
 async function startTimes({ unsealed }: Side): Promise<Values> {

@@ -3,10 +3,7 @@
  * memory is that of the whole row, and memory after it that of some seconds without the hostile
  * clients. See README.md in this directory.
  */
-import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { Attack } from "./hostile/attack.ts";
@@ -17,7 +14,7 @@ import { type BenchOptions, parseBenchOptions, progress, runBench } from "./supp
 import { memoryBytes, peakMemoryBytes } from "./support/process_stats.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { megabytes, publishRows, rounded, type Row } from "./support/report.ts";
-import { Deployment, withServer } from "./support/deployment.ts";
+import { type Deployment, withDeployment, withServer } from "./support/deployment.ts";
 
 const EVENTS = 4_000_000;
 const BATCH_EVENTS = 10_000;
@@ -84,28 +81,18 @@ async function measureRow(
 }
 
 await runBench(async () => {
-  const options = parseBenchOptions(process.argv.slice(2), ATTACK_NAMES, ["keep", "checkout"]);
-  const { parent, serverRuntime, events = EVENTS, own: { keep, checkout } } = options;
-  const folder = await mkdtemp(join(parent ?? tmpdir(), "bench-"));
-  const deploy = async (name: string) => {
-    const deployment = await Deployment.at(name, { serverRuntime, checkout });
+  const options = parseBenchOptions(process.argv.slice(2), ATTACK_NAMES);
+  const { events = EVENTS } = options;
+  await withDeployment(options, async (deployment) => {
     await setToken(deployment);
-    return deployment;
-  };
-  try {
-    const logFolder = keep ?? join(folder, "log");
-    const deployment = await deploy(logFolder);
-    const builtPath = join(logFolder, "built");
-    if (!existsSync(builtPath)) {
-      await build(deployment, events);
-      await writeFile(builtPath, `${events}`);
-    }
+    await build(deployment, events);
     await publishRows(`hostile, ${events} events`, options, async (row) => {
+      if (!row.startsWith("unread")) return await measureRow(row, deployment, options);
       // Memory of clients that read nothing is measured on a small log, which others don't share.
-      const isSmall = row.startsWith("unread");
-      return await measureRow(row, isSmall ? await deploy(join(folder, row)) : deployment, options);
+      return await withDeployment(options, async (small) => {
+        await setToken(small);
+        return await measureRow(row, small, options);
+      });
     });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  });
 });

@@ -7,6 +7,7 @@ import {
   type CliOptions,
   describeExit,
   OWN_CHECKOUT,
+  type Serving,
   signalChild,
   spawnCli,
   type Spawned,
@@ -56,13 +57,10 @@ export interface CommandRun {
 }
 
 /** A running server. */
-export interface Server extends Pick<Spawned, "output"> {
+export interface Server extends Serving {
   pid: number;
   /** Time from process start to the first response. */
   startMs: number;
-  /** Stops the server cleanly. @throws {Error} if it does not stop, or its status is not 0. */
-  stop(): Promise<void>;
-  kill(): Promise<void>;
 }
 
 export class Deployment {
@@ -118,13 +116,7 @@ export class Deployment {
       ...(rotateBytes !== undefined && { rotateBytes }),
     });
     await inTime(serving, START_TIMEOUT_MS, untilReady(serving));
-    return {
-      pid: serving.child.pid!,
-      output: serving.output,
-      startMs: performance.now() - startMs,
-      stop: () => stopCleanly(serving),
-      kill: async () => void await serving.stop("SIGKILL"),
-    };
+    return { ...serving, pid: serving.child.pid!, startMs: performance.now() - startMs };
   }
 
   /**
@@ -204,12 +196,12 @@ export async function withServer<T>(
   try {
     result = await use(server);
   } catch (error) {
-    await server.kill();
+    await server.stop("SIGKILL");
     const reason = error instanceof Error ? error.message : String(error);
     const complaint = server.output.stderr.slice(-COMPLAINT_CHARS_MAX).trim();
     throw new Error(`${reason}; server output: ${complaint}`, { cause: error });
   }
-  await server.stop();
+  await stopCleanly(server);
   return result;
 }
 
