@@ -13,7 +13,7 @@ import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
 import { measureDelivery } from "./support/delivery.ts";
 import { ask } from "./support/exchange.ts";
 import { LatencyHistogram } from "./support/latency_histogram.ts";
-import { type LoadResult, runLoad, type Workload } from "./support/load.ts";
+import { runLoad, type Workload } from "./support/load.ts";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "./support/options.ts";
 import { sealedPart } from "./support/log_files.ts";
 import { RawClient } from "./support/raw_client.ts";
@@ -40,8 +40,6 @@ import { OWN_CHECKOUT } from "../tools/support/program.ts";
 const DEFAULT_ARGS = ["--seconds", "3", "--events", "200000", "--rounds", "5"];
 const BATCH_EVENTS = 1000;
 const PAGE_EVENTS = 1000;
-const DELIVERED_PER_SECOND = 200;
-const WARMUP_SHARE = 0.2;
 /** Pause between listings of streams, which thus take little time from the replay. */
 const STREAMS_PAUSE_MS = 2;
 /** Sealing takes several windows, since it is throttled while little is unsealed. */
@@ -87,16 +85,13 @@ const MEASUREMENTS: Record<string, Measurement> = {
 };
 
 /** Runs a load after a warm-up. */
-function runIn(
-  deployment: Deployment,
-  workloads: Workload[],
-  measureMs: number,
-): Promise<LoadResult> {
-  return withServer(deployment, ({ pid: serverPid }) => {
-    const times = { warmupMs: measureMs * WARMUP_SHARE, measureMs };
-    const { socketPath } = deployment;
-    return runLoad({ socketPath, serverPid, workloads, ...times });
-  });
+function runIn(deployment: Deployment, workloads: Workload[], options: CompareOptions) {
+  const { warmupMs, measureMs } = options;
+  const { socketPath } = deployment;
+  return withServer(
+    deployment,
+    ({ pid: serverPid }) => runLoad({ socketPath, serverPid, workloads, warmupMs, measureMs }),
+  );
 }
 
 /** Returns the rate of a load. */
@@ -106,13 +101,13 @@ async function rateOf(...load: Parameters<typeof runIn>): Promise<number> {
 }
 
 function appends(ingest: IngestLoad): Measurement {
-  return (side, { measureMs }) =>
-    withDeployment(side, (deployment) => rateOf(deployment, ingestWorkloads(ingest), measureMs));
+  return (side, options) =>
+    withDeployment(side, (deployment) => rateOf(deployment, ingestWorkloads(ingest), options));
 }
 
-function replayRate(deployment: Deployment, { events, measureMs }: CompareOptions) {
-  const workload = replayWorkload({ events, pageEvents: PAGE_EVENTS });
-  return rateOf(deployment, [workload], measureMs);
+function replayRate(deployment: Deployment, options: CompareOptions): Promise<number> {
+  const workload = replayWorkload({ events: options.events, pageEvents: PAGE_EVENTS });
+  return rateOf(deployment, [workload], options);
 }
 
 async function commandRate(command: string[], deployment: Deployment, { events }: CompareOptions) {
@@ -135,7 +130,10 @@ function heapGrowthMb(printed: string): number {
 }
 
 /** Deno prints no collections to a pipe. */
-async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
+async function allocatedBytes(
+  side: Side,
+  { warmupMs, measureMs }: CompareOptions,
+): Promise<Values> {
   if (side.serverRuntime !== "node") return {};
   return await withDeployment(side, (deployment) =>
     withServer(
@@ -144,7 +142,7 @@ async function allocatedBytes(side: Side, { measureMs }: CompareOptions): Promis
         const { socketPath } = deployment;
         const workloads = ingestWorkloads(INGEST_LOADS["single-64"]!);
         const load = { socketPath, serverPid: server.pid, workloads };
-        await runLoad({ ...load, measureMs: measureMs * WARMUP_SHARE });
+        await runLoad({ ...load, measureMs: warmupMs });
         const startChars = server.output.stdout.length;
         const { events } = await runLoad({ ...load, measureMs });
         const grownBytes = heapGrowthMb(server.output.stdout.slice(startChars)) * 2 ** 20;
@@ -201,17 +199,12 @@ async function sealedPerSecond(deployment: Deployment, startMs: number): Promise
   return Math.round(events / (lastMs - startMs) * 1000);
 }
 
-function deliveryTimes(side: Side, { measureMs }: CompareOptions): Promise<Values> {
+function deliveryTimes(side: Side, { warmupMs, measureMs }: CompareOptions): Promise<Values> {
   return withDeployment(side, (deployment) =>
-    withServer(deployment, async (server) => {
-      const { fromAck, fromSend } = await measureDelivery({
-        socketPath: deployment.socketPath,
-        serverPid: server.pid,
-        followers: 1,
-        eventsPerSecond: DELIVERED_PER_SECOND,
-        warmupMs: measureMs * WARMUP_SHARE,
-        measureMs,
-      });
+    withServer(deployment, async ({ pid: serverPid }) => {
+      const { socketPath } = deployment;
+      const times = { socketPath, serverPid, warmupMs, measureMs };
+      const { fromAck, fromSend } = await measureDelivery(times);
       return {
         "delivery p50 ms": rounded(fromSend.quantileMs(0.5), 3),
         "delivery p99 ms": rounded(fromSend.quantileMs(0.99), 3),
@@ -227,8 +220,8 @@ async function sealRate(side: Side, options: CompareOptions): Promise<Values> {
   return await commandRate(["seal"], copy, options).finally(() => copy.remove());
 }
 
-async function keyTimes({ sealed }: Side, { events, measureMs }: CompareOptions): Promise<Values> {
-  const { latencies } = await runIn(sealed, [keyWorkload(events)], measureMs);
+async function keyTimes({ sealed }: Side, options: CompareOptions): Promise<Values> {
+  const { latencies } = await runIn(sealed, [keyWorkload(options.events)], options);
   return { "key lookup p50 ms": rounded(latencies.quantileMs(0.5), 3) };
 }
 

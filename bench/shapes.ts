@@ -44,10 +44,7 @@ interface Shape {
 
 type WorkloadOf = (events: StreamEvents) => Workload;
 
-/** Pairs of windows per row. */
-const PAIRS = 5;
-/** The rest of a window is measured. */
-const WARMUP_SHARE = 0.2;
+const DEFAULT_ARGS = ["--rounds", "5"];
 
 const ONE_KEY = "the-key";
 const PAGE_EVENTS = 1000;
@@ -146,18 +143,19 @@ const SHAPES: Record<string, Shape> = {
 async function measureRow(name: string, options: BenchOptions): Promise<Row> {
   return await withDeployment(options, (deployment) =>
     withServer(deployment, async ({ pid }) => {
+      const { rounds } = options;
       const window = {
         socketPath: deployment.socketPath,
         serverPid: pid,
-        warmupMs: options.measureMs / PAIRS / 2 * WARMUP_SHARE,
-        measureMs: options.measureMs / PAIRS / 2 * (1 - WARMUP_SHARE),
+        warmupMs: options.warmupMs / rounds / 2,
+        measureMs: options.measureMs / rounds / 2,
         eventsMax: options.events ?? Infinity,
       };
       const { plain, shaped, fill } = SHAPES[name]!;
       await fill?.({ ...window, name: "fill" });
       await plain({ ...window, name: "warmup", measureMs: options.warmupMs });
       const loads: { plain: LoadResult; shaped: LoadResult }[] = [];
-      for (let pair = 0; pair < PAIRS; pair++) {
+      for (let pair = 0; pair < rounds; pair++) {
         loads.push({
           plain: await plain({ ...window, name: `plain-${pair}` }),
           shaped: await shaped({ ...window, name: `shaped-${pair}` }),
@@ -181,6 +179,7 @@ function perSecond({ events, seconds }: LoadResult): number {
 }
 
 await runBench(async () => {
-  const options = parseBenchOptions(process.argv.slice(2), Object.keys(SHAPES));
+  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
+  const options = parseBenchOptions(args, Object.keys(SHAPES));
   await publishRows("shapes", options, (name) => measureRow(name, options));
 });

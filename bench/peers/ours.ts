@@ -6,7 +6,7 @@ import { appendKeyed, type Deployment, withDeployment, withServer } from "../sup
 import { INGEST_LOADS, ingestWorkloads, replayWorkload } from "../support/workloads.ts";
 import { type Served, withFloor } from "./floor.ts";
 import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
-import { type BenchContext, DELIVERY, PAGE_EVENTS, type Variant } from "./rows.ts";
+import { type BenchContext, PAGE_EVENTS, type Variant } from "./rows.ts";
 
 /** The bare servers that do the least for a row; by default, `hash-store`. */
 const FLOORS: Record<string, string> = { "replay-tail": "page", "deliver": "forward" };
@@ -61,7 +61,6 @@ async function measureDeliveries(
   { socketPath, pid: serverPid }: Served,
   { warmupMs, measureMs }: LoadTimes,
 ): Promise<Measurement> {
-  const options = { ...DELIVERY, socketPath, serverPid, warmupMs, measureMs };
-  const result = await measureDelivery(options);
+  const result = await measureDelivery({ socketPath, serverPid, warmupMs, measureMs });
   return measurementOf({ ...result, latencies: result.fromSend });
 }

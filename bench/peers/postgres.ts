@@ -11,11 +11,15 @@ import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
 import { BENCH_SOURCE } from "../support/requests.ts";
 import { INGEST_LOADS, type IngestLoad, KEY_STEP } from "../support/workloads.ts";
-import { type LoadTimes, type Measurement, measurementOf } from "./measurement.ts";
-import { measureTool, type ToolLoad } from "./measurement.ts";
+import {
+  type LoadTimes,
+  type Measurement,
+  measurementOf,
+  measureTool,
+  type ToolLoad,
+} from "./measurement.ts";
 import { AS_POSTGRES, findPeer, runPeer, withPeer } from "./peer_process.ts";
-import { type BenchContext, type BenchEvent, DELIVERY, eventsOf } from "./rows.ts";
-import { PAGE_EVENTS, type Variant } from "./rows.ts";
+import { type BenchContext, type BenchEvent, eventsOf, PAGE_EVENTS, type Variant } from "./rows.ts";
 
 const [USER, DATABASE, CHANNEL] = ["bench", "postgres", "events"];
 /** An argument of a program has a maximum size of 128 KiB. */
@@ -217,12 +221,11 @@ const measureDelivery: Measure = async ({ folder, pid: serverPid }, context) => 
   const types = { json: { to: 114, from: [114], serialize: String, parse: String } };
   const sql = postgresClient({ path, user: USER, database: DATABASE, max: 2, types });
   const times = new DeliveryTimes();
-  const received = times.receiver();
   const failure = Promise.withResolvers<never>();
   let [after, asked] = ["0", Promise.resolve()];
   const ask = async () => {
     const rows = await sql.unsafe(PAGE, [after], { prepare: true });
-    received(rows.length);
+    times.receive(rows.length);
     after = rows.at(-1)?.["id"] ?? after;
   };
   await sql.listen(CHANNEL, () => {
@@ -232,7 +235,7 @@ const measureDelivery: Measure = async ({ folder, pid: serverPid }, context) => 
   const values = valuesOf(eventsOf(1)[0]!);
   const send = () => sql.unsafe(INSERT_AND_NOTIFY, values, { prepare: true });
   try {
-    const sending = sendAndMeasure(send, times, { ...DELIVERY, ...context, serverPid });
+    const sending = sendAndMeasure(send, times, { ...context, serverPid });
     const result = await Promise.race([failure.promise, sending]);
     return measurementOf({ ...result, latencies: result.fromSend });
   } finally {

@@ -12,8 +12,7 @@ import { type Exchange, runLoops } from "../support/load.ts";
 import { INGEST_LOADS, type IngestLoad } from "../support/workloads.ts";
 import { type Measurement, measurementOf, measureTool } from "./measurement.ts";
 import { findPeer, runPeer, withPeer } from "./peer_process.ts";
-import { type BenchContext, DELIVERY, eventsOf, PAGE_EVENTS } from "./rows.ts";
-import type { Variant } from "./rows.ts";
+import { type BenchContext, eventsOf, PAGE_EVENTS, type Variant } from "./rows.ts";
 
 /** A reply means that the data is on disk. Snapshots and rewrites are off. */
 const SETTINGS = ["--port", "0", "--appendonly", "yes", "--appendfsync", "always"];
@@ -77,9 +76,9 @@ function measureAppends(
     const counts = ["-P", `${pipelined}`, "-n", `${requests * clients * pipelined}`];
     const output = await runPeer([...tool, ...counts, ...command]);
     // Counted from the end, because the first cell is the command, which contains separators.
-    const [rate, , , p50Ms, , p99Ms] = output.split('","').slice(-7).map(parseFloat);
+    const [rate] = output.split('","').slice(-7).map(parseFloat);
     if (!(rate! > 0)) throw new Error(`redis-benchmark printed no rate: ${output}`);
-    return { eventsPerSecond: rate! * requestEvents / pipelined, p50Ms: p50Ms!, p99Ms: p99Ms! };
+    return { eventsPerSecond: rate! * requestEvents / pipelined };
   });
 }
 
@@ -117,20 +116,19 @@ const measureReplay: Measure = async ({ socketPath, pid: serverPid }, context) =
 const measureDelivery: Measure = async ({ socketPath, pid: serverPid }, context) => {
   const [sender, follower] = [await openClient(socketPath), await openClient(socketPath)];
   const times = new DeliveryTimes();
-  const received = times.receiver();
   const follow = async (): Promise<never> => {
     for (let id = "0";;) {
       const [stream] = await follower.xRead({ key: STREAM, id }, { BLOCK: 0 }) as {
         messages: { id: string }[];
       }[];
-      received(stream!.messages.length);
+      times.receive(stream!.messages.length);
       id = stream!.messages.at(-1)!.id;
     }
   };
   const message = { [FIELD]: JSON.stringify(eventsOf(1)[0]) };
   const send = () => sender.xAdd(STREAM, "*", message);
   try {
-    const sending = sendAndMeasure(send, times, { ...DELIVERY, ...context, serverPid });
+    const sending = sendAndMeasure(send, times, { ...context, serverPid });
     const result = await Promise.race([follow(), sending]);
     return measurementOf({ ...result, latencies: result.fromSend });
   } finally {

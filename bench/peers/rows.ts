@@ -31,8 +31,6 @@ export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
 
 /** Events in a page, and in a batch that fills a log. */
 export const PAGE_EVENTS = 1000;
-/** The load of the row about delivery. */
-export const DELIVERY = { eventsPerSecond: 200, followers: 1 };
 
 /** A compared figure in a row, which becomes one line in the table. */
 export interface Figure {

@@ -1,6 +1,6 @@
 /**
- * Measures how long events take to reach followers. Single events are sent at a steady rate, and
- * timed from the receipt to the arrival of the line at each follower.
+ * Measures how long events take to reach a follower. Single events are sent at a steady rate, and
+ * timed from the request and from the receipt to the arrival of the line.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Followers } from "./followers.ts";
@@ -11,8 +11,6 @@ import { ingestWorkload } from "./workloads.ts";
 
 export interface SendOptions {
   serverPid: number;
-  followers: number;
-  eventsPerSecond: number;
   warmupMs: number;
   measureMs: number;
 }
@@ -24,21 +22,22 @@ export interface DeliveryOptions extends SendOptions {
 export interface DeliveryResult extends Usage {
   /** Events in the measured time. */
   events: number;
-  /** Time from receipt to line, 0 if the line came first. One value per event and follower. */
+  /** Time from receipt to line, 0 if the line came first. */
   fromAck: LatencyHistogram;
   /** Time from the first byte of the request to the line. */
   fromSend: LatencyHistogram;
 }
 
+const EVENTS_PER_SECOND = 200;
 /** Timeout for lines after the last event. */
 const DELIVERY_TIMEOUT_MS = 10_000;
 
-/** @throws {Error} if a follower failed, or an event was not acknowledged or did not reach one. */
+/** @throws {Error} if a follower failed, or an event was not acknowledged or did not reach it. */
 export async function measureDelivery(options: DeliveryOptions): Promise<DeliveryResult> {
-  const { socketPath, followers: count } = options;
+  const { socketPath } = options;
   const times = new DeliveryTimes();
-  const receiver = () => times.receiver();
-  const followers = await Followers.open({ socketPath, count, after: null, receiver });
+  const receiver = () => times.receive;
+  const followers = await Followers.open({ socketPath, count: 1, after: null, receiver });
   try {
     const client = await RawClient.connect(socketPath);
     const workload = ingestWorkload("follow", 1);
@@ -53,25 +52,25 @@ export async function measureDelivery(options: DeliveryOptions): Promise<Deliver
 /**
  * Sends events steadily and waits for each batch to arrive.
  * @param sendOne resolves when an event is acknowledged.
- * @param times is told of the arrivals by its receivers.
+ * @param times is told of the arrivals.
  */
 export async function sendAndMeasure(
   sendOne: () => Promise<unknown>,
   times: DeliveryTimes,
-  { serverPid, followers, eventsPerSecond, warmupMs, measureMs }: SendOptions,
+  { serverPid, warmupMs, measureMs }: SendOptions,
 ): Promise<DeliveryResult> {
   const send = async (count: number) => {
     const startMs = performance.now();
     for (let number = 0; number < count; number++) {
-      const waitMs = startMs + number * 1000 / eventsPerSecond - performance.now();
+      const waitMs = startMs + number * 1000 / EVENTS_PER_SECOND - performance.now();
       if (waitMs > 0) await delay(waitMs);
       times.sentMs.push(performance.now());
       await sendOne();
       times.acknowledgedMs.push(performance.now());
     }
-    await allReceived(times, followers);
+    await allReceived(times);
   };
-  const eventsIn = (ms: number) => Math.max(1, Math.round(ms / 1000 * eventsPerSecond));
+  const eventsIn = (ms: number) => Math.max(1, Math.round(ms / 1000 * EVENTS_PER_SECOND));
   if (warmupMs > 0) await send(eventsIn(warmupMs));
   const fromAck = times.fromAck = new LatencyHistogram();
   const fromSend = times.fromSend = new LatencyHistogram();
@@ -81,34 +80,30 @@ export async function sendAndMeasure(
   return { ...usage(), events, fromAck, fromSend };
 }
 
-async function allReceived(times: DeliveryTimes, followers: number): Promise<void> {
+async function allReceived(times: DeliveryTimes): Promise<void> {
   const deadlineMs = performance.now() + DELIVERY_TIMEOUT_MS;
-  const missing = () => times.sentMs.length * followers - times.received;
+  const missing = () => times.sentMs.length - times.received;
   for (; missing() > 0; await delay(1)) {
     if (performance.now() < deadlineMs) continue;
     throw new Error(`${missing()} lines did not arrive in ${DELIVERY_TIMEOUT_MS} ms`);
   }
 }
 
-/** Records when each event was sent and acknowledged. Followers get events in order. */
+/** Records when each event was sent and acknowledged. The follower gets events in order. */
 export class DeliveryTimes {
   readonly sentMs: number[] = [];
   readonly acknowledgedMs: number[] = [];
   fromAck: LatencyHistogram = new LatencyHistogram();
   fromSend: LatencyHistogram = new LatencyHistogram();
-  /** Lines received by all followers. */
+  /** Number of lines that have arrived. */
   received = 0;
 
-  /** Creates the receiver of one follower's events. */
-  receiver(): (events: number) => void {
-    let next = 0;
-    return (events) => {
-      const nowMs = performance.now();
-      for (const end = next + events; next < end; next++) {
-        this.fromAck.record(nowMs - (this.acknowledgedMs[next] ?? nowMs));
-        this.fromSend.record(nowMs - this.sentMs[next]!);
-      }
-      this.received += events;
-    };
-  }
+  /** Records the arrival of the next events. */
+  readonly receive = (events: number): void => {
+    const nowMs = performance.now();
+    for (const end = this.received + events; this.received < end; this.received++) {
+      this.fromAck.record(nowMs - (this.acknowledgedMs[this.received] ?? nowMs));
+      this.fromSend.record(nowMs - this.sentMs[this.received]!);
+    }
+  };
 }
