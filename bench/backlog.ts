@@ -2,7 +2,6 @@
  * Appends events, each in a stream of its own, faster than they can be sealed, and reports memory,
  * the responses, and how long sealing takes to catch up. See README.md in this directory.
  */
-import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { median } from "../tools/support/median.ts";
 import { ask } from "./support/exchange.ts";
@@ -92,6 +91,6 @@ async function measureRow(row: string, options: BenchOptions): Promise<Row> {
 }
 
 await runBench(async () => {
-  const options = parseBenchOptions(process.argv.slice(2), ["full-speed"]);
+  const options = parseBenchOptions(["full-speed"]);
   await publishRows("backlog", options, (row) => measureRow(row, options));
 });

@@ -6,7 +6,6 @@
 import { once } from "node:events";
 import { cp } from "node:fs/promises";
 import { resolve } from "node:path";
-import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { TAIL_ROTATE_BYTES } from "../src/limits.ts";
@@ -18,7 +17,7 @@ import { type BenchOptions, parseBenchOptions, progress, runBench } from "./supp
 import { sealedPart } from "./support/log_files.ts";
 import { RawClient } from "./support/raw_client.ts";
 import { publish, rounded, type Row } from "./support/report.ts";
-import { getRequest } from "./support/requests.ts";
+import { getRequest, PAGE_EVENTS } from "./support/requests.ts";
 import {
   appendKeyed,
   Deployment,
@@ -37,9 +36,7 @@ import {
 import { median } from "../tools/support/median.ts";
 import { OWN_CHECKOUT } from "../tools/support/program.ts";
 
-const DEFAULT_ARGS = ["--seconds", "3", "--events", "200000", "--rounds", "5"];
-const BATCH_EVENTS = 1000;
-const PAGE_EVENTS = 1000;
+const DEFAULTS = { seconds: "3", events: "200000", rounds: "5" };
 /** Pause between listings of streams, which thus take little time from the replay. */
 const STREAMS_PAUSE_MS = 2;
 /** Sealing takes several windows, since it is throttled while little is unsealed. */
@@ -106,8 +103,7 @@ function appends(ingest: IngestLoad): Measurement {
 }
 
 function replayRate(deployment: Deployment, options: CompareOptions): Promise<number> {
-  const workload = replayWorkload({ events: options.events, pageEvents: PAGE_EVENTS });
-  return rateOf(deployment, [workload], options);
+  return rateOf(deployment, [replayWorkload(options.events)], options);
 }
 
 async function commandRate(command: string[], deployment: Deployment, { events }: CompareOptions) {
@@ -163,7 +159,7 @@ function streamsBesideReplay({ sealed }: Side, options: CompareOptions): Promise
     const { socketPath } = sealed;
     const client = await RawClient.connect(socketPath);
     const latencies = new LatencyHistogram();
-    const workerData = { events, pageEvents: PAGE_EVENTS, socketPath, serverPid, measureMs };
+    const workerData = { events, socketPath, serverPid, measureMs };
     const replay = new Worker(new URL("./support/replay_thread.ts", import.meta.url), {
       workerData,
     });
@@ -226,7 +222,7 @@ async function keyTimes({ sealed }: Side, options: CompareOptions): Promise<Valu
 }
 
 async function startTimes({ unsealed }: Side): Promise<Values> {
-  const startMs = await withServer(unsealed, (server) => Promise.resolve(server.startMs));
+  const startMs = await withServer(unsealed, ({ startMs }) => startMs);
   return { "start with the log in the tail ms": Math.round(startMs) };
 }
 
@@ -236,7 +232,7 @@ async function prepareSide(checkout: string, options: CompareOptions): Promise<S
   const side = { checkout, parent, serverRuntime };
   progress(`filling ${events} events: ${checkout}`);
   const unsealed = await Deployment.create(side);
-  await appendKeyed(unsealed, { batches: events / BATCH_EVENTS, batchEvents: BATCH_EVENTS });
+  await appendKeyed(unsealed, events / PAGE_EVENTS);
   const sealed = await copyLog(side, unsealed, "sealed");
   await sealed.run(["seal"]);
   return { ...side, unsealed, sealed };
@@ -294,9 +290,8 @@ function rowOf(row: string, [ours, base]: number[][]): Row {
 }
 
 await runBench(async () => {
-  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
-  const given = parseBenchOptions(args, Object.keys(MEASUREMENTS), ["base"]);
-  const events = Math.ceil(given.events! / BATCH_EVENTS) * BATCH_EVENTS;
+  const given = parseBenchOptions(Object.keys(MEASUREMENTS), DEFAULTS, ["base"]);
+  const events = Math.ceil(given.events! / PAGE_EVENTS) * PAGE_EVENTS;
   const options: CompareOptions = { ...given, events };
   const { rounds: roundsMax, own: { base } } = options;
   const sides: Side[] = [];

@@ -4,7 +4,6 @@
  * clients. See README.md in this directory.
  */
 import { readFile, writeFile } from "node:fs/promises";
-import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 import { Attack } from "./hostile/attack.ts";
 import { ATTACK_NAMES, TOKEN } from "./hostile/attacks.ts";
@@ -81,7 +80,7 @@ async function measureRow(
 }
 
 await runBench(async () => {
-  const options = parseBenchOptions(process.argv.slice(2), ATTACK_NAMES);
+  const options = parseBenchOptions(ATTACK_NAMES);
   const { events = EVENTS } = options;
   await withDeployment(options, async (deployment) => {
     await setToken(deployment);

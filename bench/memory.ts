@@ -2,7 +2,6 @@
  * Measures the peak memory of `serve` under each kind of load and under all kinds at once. Clients
  * never pause. See README.md in this directory.
  */
-import process from "node:process";
 import { Attack } from "./hostile/attack.ts";
 import { ATTACK_NAMES } from "./hostile/attacks.ts";
 import { appendLarge } from "./hostile/innocent.ts";
@@ -22,7 +21,7 @@ const ALL = "all";
 /** And clients that read nothing. */
 const HOSTILE = "hostile";
 const HOSTILE_CLIENTS = ATTACK_NAMES.filter((name) => name.startsWith("unread"));
-const DEFAULT_ARGS = ["--seconds", "40", "--events", "1e6"];
+const DEFAULTS = { seconds: "40", events: "1e6" };
 
 async function measureRow(
   row: string,
@@ -77,8 +76,7 @@ async function followUntilFailure(socketPath: string, after: string): Promise<ne
 }
 
 await runBench(async () => {
-  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
-  const options = parseBenchOptions(args, [...KINDS, ALL, HOSTILE], ["shape", "keep"]);
+  const options = parseBenchOptions([...KINDS, ALL, HOSTILE], DEFAULTS, ["shape", "keep"]);
   const { events, own: { shape = "batch" } } = options;
   await withBuiltLog(options, events!, async (log) => {
     const name = `memory, ${events} events, ${shape}`;

@@ -2,14 +2,11 @@
  * Measures which costs grow with the log. Builds logs of several sizes, seals them and sends each
  * the same requests. The table shows the results side by side. See README.md in this directory.
  */
-import process from "node:process";
 import { askLog, PARTS } from "./scale/ask.ts";
 import { fillTail, withBuiltLog } from "./scale/build.ts";
 import type { Figures } from "./scale/questions.ts";
 import { parseBenchOptions, positive, progress, runBench } from "./support/options.ts";
 import { publish, rounded, type Row } from "./support/report.ts";
-
-const DEFAULT_ARGS = ["--events", "1e5,1e6,1e7"];
 
 /** Returns a row per figure with a column per log, and the last log's figure over the first's. */
 function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
@@ -22,8 +19,8 @@ function sideBySide(columns: { name: string; figures: Figures }[]): Row[] {
 }
 
 await runBench(async () => {
-  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
-  const options = parseBenchOptions(args, PARTS, ["shape", "keep", "tail-mb"]);
+  const defaults = { events: "1e5,1e6,1e7" };
+  const options = parseBenchOptions(PARTS, defaults, ["shape", "keep", "tail-mb"]);
   const { sizes, own: { shape = "batch", "tail-mb": tailMb = "56" } } = options;
   const columns: { name: string; figures: Figures }[] = [];
   for (const events of sizes) {

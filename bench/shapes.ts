@@ -3,7 +3,6 @@
  * windows on one server, so that other load on the machine affects both equally. See README.md in
  * this directory.
  */
-import process from "node:process";
 import { frontier } from "./support/exchange.ts";
 import { Followers } from "./support/followers.ts";
 import { type LoadResult, runLoad, type Workload } from "./support/load.ts";
@@ -19,7 +18,7 @@ import {
   streamWorkload,
   zipfWorkload,
 } from "./support/workloads.ts";
-import { getRequest } from "./support/requests.ts";
+import { getRequest, PAGE_EVENTS } from "./support/requests.ts";
 import { median } from "../tools/support/median.ts";
 
 /** A measured window. Streams and batch ids that begin with `name` are new. */
@@ -44,10 +43,7 @@ interface Shape {
 
 type WorkloadOf = (events: StreamEvents) => Workload;
 
-const DEFAULT_ARGS = ["--rounds", "5"];
-
 const ONE_KEY = "the-key";
-const PAGE_EVENTS = 1000;
 /** Limit on filling a log. */
 const FILL_MS = 600_000;
 
@@ -132,7 +128,7 @@ const SHAPES: Record<string, Shape> = {
       runLoad({
         ...window,
         measureMs: FILL_MS,
-        eventsMax: 1e6,
+        eventsMax: Math.min(window.eventsMax, 1e6),
         workloads: [ingestWorkload("fill", PAGE_EVENTS, ONE_KEY)],
       }),
     plain: pages(""),
@@ -179,7 +175,6 @@ function perSecond({ events, seconds }: LoadResult): number {
 }
 
 await runBench(async () => {
-  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
-  const options = parseBenchOptions(args, Object.keys(SHAPES));
+  const options = parseBenchOptions(Object.keys(SHAPES), { rounds: "5" });
   await publishRows("shapes", options, (name) => measureRow(name, options));
 });

@@ -67,7 +67,6 @@ function comparisonRow({ label, value }: Figure, series: Series[]): Row {
     "floor": figure(floor),
     "x floor": ratio(floor),
     "CPU ms/1,000": cell(ours, "serverCpuMsPer1000", 2),
-    "best CPU": cell(best, "serverCpuMsPer1000", 2),
     "same CPU": cell(same, "serverCpuMsPer1000", 2),
     "floor CPU": cell(floor, "serverCpuMsPer1000", 2),
     "client %": [ours, best, same].map((each) => formatClientShare(medianOf(each, "clientShare")))

@@ -45,7 +45,7 @@ function barsOf({ label, value }: Figure, results: Report[]): Bar[] {
   const rows = results.map(({ rows }) => rows.find((each) => each["row"] === label));
   return [
     ...results.flatMap(({ server }, run) =>
-      bar(OURS[server] ?? `ours, ${server}`, run === 0 ? "first" : "second", [rows[run]?.["ours"]])
+      bar(OURS[server]!, run === 0 ? "first" : "second", [rows[run]?.["ours"]])
     ),
     ...bar("PostgreSQL", "same", rows.map((row) => row?.["same work"])),
     ...bar("Redis", "other", rows.map((row) => row?.["Redis"])),

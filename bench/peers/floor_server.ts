@@ -13,7 +13,7 @@ import type { HttpRequest, HttpResponse } from "../../src/http/message.ts";
 import { listen } from "../../src/http/server.ts";
 import { READ_CHUNK_BYTES } from "../../src/limits.ts";
 import { endProcess } from "../../src/runtime/end_process.ts";
-import { PAGE_EVENTS } from "./rows.ts";
+import { PAGE_EVENTS } from "../support/requests.ts";
 
 const HEADERS = { "content-type": "application/json" };
 

@@ -5,19 +5,19 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { type BenchOptions, parseBenchOptions, progress, runBench } from "../support/options.ts";
 import { publish } from "../support/report.ts";
+import { PAGE_EVENTS } from "../support/requests.ts";
 import { comparisonRows, takeTurns } from "./comparison.ts";
 import { ourVariants } from "./ours.ts";
 import { findPeer } from "./peer_process.ts";
 import { createCluster, postgresVariants } from "./postgres.ts";
 import { redisVariants } from "./redis.ts";
-import { PAGE_EVENTS, SEALED_ROWS, SERVED_ROWS } from "./rows.ts";
+import { SEALED_ROWS, SERVED_ROWS } from "./rows.ts";
 import { measureSealed } from "./sealed.ts";
 
 /** Short windows and many rounds, so that other load on the machine affects all equally. */
-const DEFAULT_ARGS = ["--seconds", "1"];
+const DEFAULTS = { seconds: "1" };
 /** Warm-up relative to the measured time. It is long because of the service's JIT compilation. */
 const WARMUP_SHARE = 0.5;
 const OURS_WARMUP_SHARE = 1.5;
@@ -56,8 +56,7 @@ async function compare(options: BenchOptions, folder: string): Promise<void> {
 }
 
 await runBench(async () => {
-  const args = [...DEFAULT_ARGS, ...process.argv.slice(2)];
-  const options = parseBenchOptions(args, [...SERVED_ROWS, ...SEALED_ROWS]);
+  const options = parseBenchOptions([...SERVED_ROWS, ...SEALED_ROWS], DEFAULTS);
   const folder = await mkdtemp(join(options.parent ?? tmpdir(), "bench-peers-"));
   try {
     // PostgreSQL's user must be able to access the directory.

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import postgresClient from "postgres";
 import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
 import { LatencyHistogram } from "../support/latency_histogram.ts";
-import { BENCH_SOURCE } from "../support/requests.ts";
+import { BENCH_SOURCE, PAGE_EVENTS } from "../support/requests.ts";
 import { INGEST_LOADS, type IngestLoad, KEY_STEP } from "../support/workloads.ts";
 import {
   type LoadTimes,
@@ -19,7 +19,7 @@ import {
   type ToolLoad,
 } from "./measurement.ts";
 import { AS_POSTGRES, findPeer, runPeer, withPeer } from "./peer_process.ts";
-import { type BenchContext, type BenchEvent, eventsOf, PAGE_EVENTS, type Variant } from "./rows.ts";
+import { type BenchContext, type BenchEvent, eventsOf, type Variant } from "./rows.ts";
 
 const [USER, DATABASE, CHANNEL] = ["bench", "postgres", "events"];
 /** An argument of a program has a maximum size of 128 KiB. */

@@ -9,10 +9,11 @@ import { join } from "node:path";
 import { createClient } from "@redis/client";
 import { DeliveryTimes, sendAndMeasure } from "../support/delivery.ts";
 import { type Exchange, runLoops } from "../support/load.ts";
+import { PAGE_EVENTS } from "../support/requests.ts";
 import { INGEST_LOADS, type IngestLoad } from "../support/workloads.ts";
 import { type Measurement, measurementOf, measureTool } from "./measurement.ts";
 import { findPeer, runPeer, withPeer } from "./peer_process.ts";
-import { type BenchContext, eventsOf, PAGE_EVENTS, type Variant } from "./rows.ts";
+import { type BenchContext, eventsOf, type Variant } from "./rows.ts";
 
 /** A reply means that the data is on disk. Snapshots and rewrites are off. */
 const SETTINGS = ["--port", "0", "--appendonly", "yes", "--appendfsync", "always"];

@@ -29,9 +29,6 @@ export const SERVED_ROWS = [...Object.keys(INGEST_LOADS), "replay-tail", "delive
 /** Rows about sealed history, which share one log. */
 export const SEALED_ROWS = ["replay-segments", "key-lookup", "seal", "verify"];
 
-/** Events in a page, and in a batch that fills a log. */
-export const PAGE_EVENTS = 1000;
-
 /** A compared figure in a row, which becomes one line in the table. */
 export interface Figure {
   label: string;

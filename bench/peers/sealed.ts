@@ -8,13 +8,14 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import type { Workload } from "../support/load.ts";
 import type { BenchOptions } from "../support/options.ts";
 import { appendKeyed, type Deployment, withDeployment } from "../support/deployment.ts";
+import { PAGE_EVENTS } from "../support/requests.ts";
 import { keyWorkload, replayWorkload } from "../support/workloads.ts";
 import { type Series, takeTurns } from "./comparison.ts";
 import { type Measurement, measureWork } from "./measurement.ts";
 import { measureWorkloads, withServed } from "./ours.ts";
 import { runPeer } from "./peer_process.ts";
 import { fillKeyed, measureLookups, withPostgres } from "./postgres.ts";
-import { type BenchContext, PAGE_EVENTS, type Variant } from "./rows.ts";
+import type { BenchContext, Variant } from "./rows.ts";
 
 /** Enough that startup is a small part of the time that `seal` and `verify` take. */
 const SEALED_EVENTS = 3_000_000;
@@ -44,7 +45,7 @@ export async function measureSealed(
       withServed(deployment, (server) => measureWorkloads([workload], server, context));
     let firstBatch = 0;
     const copy = async () => {
-      await appendKeyed(deployment, { firstBatch, batches, batchEvents: PAGE_EVENTS });
+      await appendKeyed(deployment, batches, firstBatch);
       firstBatch += batches;
       return await copyToParquet(deployment, batches * PAGE_EVENTS);
     };
@@ -57,7 +58,7 @@ export async function measureSealed(
     const segments = (await readdir(folder)).map((name) => join(folder, name));
     const checksum = () => measureWork(events, () => runPeer(["sha256sum", ...segments]));
     const variants: Variant[] = [
-      ours("replay-segments", served(replayWorkload({ events, pageEvents: PAGE_EVENTS }))),
+      ours("replay-segments", served(replayWorkload(events))),
       ours("verify", command("verify", events)),
       { row: "verify", subject: "sha256sum", variant: "of the files", measure: checksum },
     ];

@@ -15,7 +15,6 @@ import {
   askNewBatches,
   askPages,
   askPreconditions,
-  askReplay,
   askStreams,
   type Figures,
 } from "./questions.ts";
@@ -55,7 +54,7 @@ async function measureStarts(deployment: Deployment, rounds: number): Promise<Fi
   progress("starts");
   const tookMs: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    await withServer(deployment, async ({ startMs }) => void tookMs.push(startMs));
+    tookMs.push(await withServer(deployment, ({ startMs }) => startMs));
   }
   return { "start ms": rounded(median(tookMs), 0) };
 }
@@ -78,7 +77,6 @@ async function askServer(
       ...facts.shape !== "fabricated" && {
         ...await askPages(client, facts),
         ...await askStreams(client, facts),
-        ...await askReplay(client, measureMs),
       },
       ...await askManyClients({ socketPath: deployment.socketPath, serverPid: pid, measureMs }),
     };

@@ -13,7 +13,6 @@ import { customerEvent, digits, getRequest, typicalPayload } from "../support/re
 export const SHAPES = ["batch", "single", "tiny", "fabricated"] as const;
 export type Shape = typeof SHAPES[number];
 
-export const PAGE_EVENTS = 1000;
 export const OLD_STREAM = { source: "old", stream: "old" };
 export const SOURCES = 100;
 /** Streams per source. */
@@ -44,7 +43,7 @@ export function singleBatch({ batchId, source, stream, expectedFrontier }: Singl
   };
 }
 
-/** Builds the batch of a number, counted from 0. Those after the bulk have an `idPrefix` of a run. */
+/** Builds the batch with the given number. Those after the bulk have an `idPrefix` of their own. */
 export function bulkBatch(shape: Shape, number: number, idPrefix = "bulk"): object {
   const count = batchEventsOf(shape);
   const round = Math.floor(number / SOURCES);

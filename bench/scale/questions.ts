@@ -13,7 +13,6 @@ import { type LogFacts, positionAt } from "./build.ts";
 import {
   bulkBatch,
   OLD_STREAM,
-  PAGE_EVENTS,
   singleBatch,
   SOURCES,
   streamCursor,
@@ -58,7 +57,7 @@ async function askAll(
 export async function askPages(client: RawClient, facts: LogFacts): Promise<Figures> {
   const { positions } = facts;
   const pageAfter = (after: string | null): Question => ({
-    request: pageRequest(after, PAGE_EVENTS),
+    request: pageRequest(after),
     expected: '"snapshot_through_event_id"',
   });
   const places = { beginning: null, middle: positionAt(facts, 0.5), tail: positions.at(-1)! };
@@ -69,24 +68,6 @@ export async function askPages(client: RawClient, facts: LogFacts): Promise<Figu
   }
   const anywhere = (number: number) => pageAfter(positions[number * STEP % positions.length]!);
   return { ...figures, ...await askAll(client, "page, anywhere", QUESTIONS, anywhere) };
-}
-
-/** Reads from the beginning for a given time. */
-export async function askReplay(client: RawClient, replayMs: number): Promise<Figures> {
-  const startMs = performance.now();
-  let after: string | null = null;
-  let events = 0;
-  let isLast = false;
-  while (!isLast && performance.now() < startMs + replayMs) {
-    const request = pageRequest(after, PAGE_EVENTS);
-    const { response } = await ask(client, { request, expected: "next_after" });
-    const { nextAfter, snapshotThrough } = pagePosition(response.bodyEnd);
-    after = nextAfter;
-    isLast = nextAfter === snapshotThrough;
-    if (!isLast) events += PAGE_EVENTS;
-  }
-  const seconds = (performance.now() - startMs) / 1000;
-  return { "replay from the beginning events/s": Math.round(events / seconds) };
 }
 
 /** Looks up record keys, a different one each time. */

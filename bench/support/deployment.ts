@@ -188,7 +188,7 @@ export async function withDeployment<T>(
 /** Serves the deployment during `use`, then stops the server cleanly, or kills it on failure. */
 export async function withServer<T>(
   deployment: Deployment,
-  use: (server: Server) => Promise<T>,
+  use: (server: Server) => T | Promise<T>,
   options?: ServeOptions,
 ): Promise<T> {
   const server = await deployment.serve(options);
@@ -205,23 +205,16 @@ export async function withServer<T>(
   return result;
 }
 
-export interface KeyedBatches {
-  /** The number of the first batch; default 0. */
-  firstBatch?: number;
-  batches: number;
-  batchEvents: number;
-}
-
 /** Appends reproducible batches whose events have distinct keys, and keeps them in the tail. */
 export async function appendKeyed(
   deployment: Deployment,
-  { firstBatch = 0, batches, batchEvents }: KeyedBatches,
+  batches: number,
+  firstBatch = 0,
 ): Promise<void> {
   await withServer(deployment, async () => {
     const client = await RawClient.connect(deployment.socketPath);
     for (let number = firstBatch; number < firstBatch + batches; number++) {
-      const request = keyedBatch(number, batchEvents);
-      await ask(client, { request, expected: '"status":"committed"' });
+      await ask(client, { request: keyedBatch(number), expected: '"status":"committed"' });
     }
     client.close();
   }, { rotateBytes: ROTATE_NEVER_BYTES });

@@ -26,19 +26,21 @@ export interface BenchOptions {
 const WARMUP_SHARE = 0.2;
 
 /**
+ * Parses the command line.
  * @param allRows names of all rows in the benchmark.
+ * @param defaults values of options in this benchmark, where they differ from the common ones.
  * @param ownOptions names of the benchmark's own options, each of which has a value.
  * @throws {Error} if an option is unknown or invalid.
  */
 export function parseBenchOptions(
-  args: string[],
   allRows: readonly string[],
+  defaults: Record<string, string> = {},
   ownOptions: readonly string[] = [],
 ): BenchOptions {
   const names = ["server-runtime", "seconds", "events", "rounds", "rows", "json", "dir"];
   const options = [...names, ...ownOptions].map((name) => [name, { type: "string" }] as const);
-  const { values } = parseArgs({ args, options: Object.fromEntries(options) });
-  const valueOf = (name: string) => values[name] as string | undefined;
+  const { values } = parseArgs({ options: Object.fromEntries(options) });
+  const valueOf = (name: string) => (values[name] ?? defaults[name]) as string | undefined;
   const measureMs = positive("--seconds", valueOf("seconds") ?? "5") * 1000;
   const sizes = valueOf("events")?.split(",").map((text) => positive("--events", text)) ?? [];
   const serverRuntime = valueOf("server-runtime") ?? THIS_RUNTIME;

@@ -3,5 +3,5 @@ import { workerData } from "node:worker_threads";
 import { runLoad } from "./load.ts";
 import { replayWorkload } from "./workloads.ts";
 
-const { events, pageEvents, ...options } = workerData;
-await runLoad({ ...options, workloads: [replayWorkload({ events, pageEvents })] });
+const { events, ...options } = workerData;
+await runLoad({ ...options, workloads: [replayWorkload(events)] });

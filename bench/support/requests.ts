@@ -5,6 +5,8 @@
 import { Buffer } from "node:buffer";
 
 const PAYLOAD_BYTES = 300;
+/** Events in a full page, and in a batch that fills a log. */
+export const PAGE_EVENTS = 1000;
 export const BENCH_SOURCE = "bench";
 
 /** Number of digits in the number in a batch id, enough for any run. */
@@ -106,10 +108,10 @@ function authorization(token: string | undefined): string {
   return token === undefined ? "" : `\r\nAuthorization: Bearer ${token}`;
 }
 
-/** Builds a reproducible `POST /v1/events` whose events have distinct keys. */
-export function keyedBatch(number: number, events: number): Buffer {
+/** Builds a reproducible `POST /v1/events` of `PAGE_EVENTS` events with distinct keys. */
+export function keyedBatch(number: number): Buffer {
   const batch = { batch_id: `keyed-${number}`, source: BENCH_SOURCE };
-  return postRequest({ ...batch, events: typicalEvents(events, number * events) });
+  return postRequest({ ...batch, events: typicalEvents(PAGE_EVENTS, number * PAGE_EVENTS) });
 }
 
 /** Builds a `GET /v1/events` for the events with one key. */
@@ -118,7 +120,7 @@ export function keyRequest(key: number): Buffer {
 }
 
 /** Builds a `GET /v1/events` for the page after an event; null for the beginning. */
-export function pageRequest(after: string | null, limit: number): Buffer {
+export function pageRequest(after: string | null, limit = PAGE_EVENTS): Buffer {
   return getRequest(`/v1/events?limit=${limit}${after === null ? "" : `&after=${after}`}`);
 }
 

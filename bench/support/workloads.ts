@@ -7,6 +7,7 @@ import {
   getRequest,
   ID_CHARS,
   keyRequest,
+  PAGE_EVENTS,
   pageRequest,
   postRequest,
   typicalEvents,
@@ -106,27 +107,19 @@ export function conditionalWorkload({ source, stream }: StreamEvents): Workload 
   };
 }
 
-/** Properties that a replay must match. */
-export interface ReplayedLog {
-  /** Number of events in the log. */
-  events: number;
-  /** Number of events in a full page. */
-  pageEvents: number;
-}
-
-/** Reads the whole log page by page, repeatedly. */
-export function replayWorkload({ events, pageEvents }: ReplayedLog): Workload {
+/** Reads a log of `events` events page by page, repeatedly. */
+export function replayWorkload(events: number): Workload {
   let after: string | null = null;
   let readEvents = 0;
   return {
-    next: () => pageRequest(after, pageEvents),
+    next: () => pageRequest(after),
     accept(response) {
       requireOk(response);
       const { nextAfter, snapshotThrough } = pagePosition(response.bodyEnd);
       const isLast = nextAfter === snapshotThrough;
       // Only the last page may be shorter.
-      const pageCount = isLast ? events - readEvents : pageEvents;
-      if (pageCount <= 0 || pageCount > pageEvents) {
+      const pageCount = isLast ? events - readEvents : PAGE_EVENTS;
+      if (pageCount <= 0 || pageCount > PAGE_EVENTS) {
         throw new Error(`replay of ${events} events ended after ${readEvents}`);
       }
       after = isLast ? null : nextAfter;
