@@ -13,7 +13,7 @@ test("bench/peers measures the service, its floor and installed peers, and draws
   withFolder(async (folder) => {
     // The user that runs PostgreSQL must be able to reach its directory.
     await chmod(folder, 0o711);
-    const sizes = ["--starts", "1", "--seconds", "0.05", "--events", "2000", "--rows", ROWS];
+    const sizes = ["--rounds", "1", "--seconds", "0.05", "--events", "2000", "--rows", ROWS];
     const { report, stderr } = await runBench("peers/main", folder, sizes);
     const labels = ["single-1", "replay-tail", "key-lookup p50", "verify"];
     assert.deepEqual(report.rows.map(({ row }) => row), labels);

@@ -8,6 +8,7 @@ import { runBench, startBench } from "./support/run_bench.ts";
 
 const RUNS: [name: string, args: string[], rows: string[]][] = [
   ["shapes", ["--seconds", "0.5"], ["conditional-64", "beside-conditional-16"]],
+  ["backlog", ["--events", "20000"], ["full-speed"]],
   [
     "memory",
     ["--events", "300", "--shape", "single", "--seconds", "0.3"],
@@ -43,14 +44,16 @@ test("bench/compare measures one checkout alone", async () => {
   assert.match(run.stdout, /\nkey lookup p50 ms .*\nstart with the log in the tail ms /);
 });
 
-test("bench/scale reports all figures", () =>
-  withFolder(async (folder) => {
-    const small = ["--tail-mb", "0.1", "--starts", "1", "--seconds", "0.1"];
-    const args = [...small, "--events", "300", "--shape", "single"];
-    const { report } = await runBench("scale", folder, args);
-    for (const row of report.rows) {
-      const [name, figure] = [`${row["row"]}`, row["300 events"]];
-      // Memory is reported only where /proc exists.
-      assert.ok(/ MB$/.test(name) || typeof figure === "number", `${name}: ${figure}`);
-    }
-  }));
+for (const shape of ["single", "fabricated"]) {
+  test(`bench/scale reports all figures of a ${shape} log`, () =>
+    withFolder(async (folder) => {
+      const small = ["--tail-mb", "0.1", "--rounds", "1", "--seconds", "0.1"];
+      const args = [...small, "--events", "300", "--shape", shape];
+      const { report } = await runBench("scale", folder, args);
+      for (const row of report.rows) {
+        const [name, figure] = [`${row["row"]}`, row["300 events"]];
+        // Memory is reported only where /proc exists.
+        assert.ok(/ MB$/.test(name) || typeof figure === "number", `${name}: ${figure}`);
+      }
+    }));
+}
