@@ -103,11 +103,12 @@ export function historyOf(
 }
 
 /** Batches of one small event each, all in a single commit. */
-export function smallBatches(count: number): PreparedBatch[] {
+export function smallBatches(count: number, source = "shop"): PreparedBatch[] {
   return Array.from(
     { length: count },
     (_, number) =>
       preparedBatch(`batch-${number}`, {
+        source,
         events: [{ recordKey: `key-${number}`, stream: `stream-${number % 5}` }],
       }),
   );

@@ -25,10 +25,9 @@ test("check_setup.cjs names the Node, the packages and the clone that are needed
     );
     const inPackage = join(folder, "check_setup.cjs");
     copyFileSync(SCRIPT, inPackage);
-    assert.match(
-      check("--no-experimental-strip-types", inPackage),
-      /^1 Node 22\.18 or later is needed, this is v.*: put it .* npx -y -p node@\S+ npm ...\nnpm's scripts need a clone: .*\n$/,
-    );
+    const output = check("--no-experimental-strip-types", inPackage);
+    assert.match(output, /^1 Node 22\.18 or later is needed, this is v.*: put it .* npm ...\n/);
+    assert.match(output, /\nnpm's scripts need a clone: .*\n$/);
     return Promise.resolve();
   }));
 

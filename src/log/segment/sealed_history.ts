@@ -294,8 +294,8 @@ export class SealedHistory {
 
   /**
    * Asks the indexes of these parts about a key, newest first, until `use` makes an answer of what
-   * one has found. If the index of a run can't be read, those of its segments are asked. A new batch
-   * asks every part, which makes no promise unless a file must be read in the thread pool.
+   * one has found. If the index of a run can't be read, those of its segments are asked. For a new
+   * batch, every part is asked, without a promise unless a file is read in the thread pool.
    */
   #ask<Found, Answer>(
     parts: readonly Part[],
