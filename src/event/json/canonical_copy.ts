@@ -40,13 +40,10 @@ const LITERALS = ["true", "false", "null"].map((text) => Buffer.from(text));
 const KEPT_DIGITS_MAX = 15;
 /** The smallest integer with more digits. */
 const KEPT_MANTISSA_END = 10 ** KEPT_DIGITS_MAX;
-/** A decimal is formatted without conversion if it lies within 10 to the power of +-this. */
-const KEPT_EXPONENT_MAX = 300;
+/** All powers of ten that binary64 represents exactly. */
+const EXACT_POWERS = Array.from({ length: 23 }, (_, power) => Number(`1e${power}`));
 /** Maximum length of a number formatted by ECMAScript, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
-/** ECMAScript writes no exponent for numbers below 10 to this power. */
-const PLAIN_POINT_MAX = 21;
-const PLAIN_POINT_MIN = -5;
 /** Up to this many names are sorted by insertion, since `sort()` allocates more than all else. */
 const INSERTED_MEMBERS_MAX = 24;
 
@@ -178,55 +175,28 @@ export class CanonicalCopy {
     if (hasFraction && mantissaEnd === point + 1) return NOT_TAKEN;
     const end = exponentEnd(bytes, mantissaEnd);
     if (end === NOT_TAKEN) return NOT_TAKEN;
+    // A fraction that begins with 0.0 may need an exponent.
     const isCanonical = hasFraction
-      ? !hasLeadingZero && bytes[mantissaEnd - 1] !== DIGIT_0
+      ? bytes[mantissaEnd - 1] !== DIGIT_0 && !(hasLeadingZero && bytes[point + 1] === DIGIT_0)
       : !hasLeadingZero || first === start;
     if (isCanonical && end === mantissaEnd && mantissaEnd - first <= KEPT_DIGITS_MAX) {
       this.#out.copyOwn(start, end);
       return end;
     }
-    this.#out.reserve(NUMBER_CHARS_MAX);
     const mantissa = integerIn(bytes, point + 1, mantissaEnd, integerIn(bytes, first, point, 0));
     const scale = exponentIn(bytes, mantissaEnd, end) - Math.max(0, mantissaEnd - point - 1);
-    if (!this.#decimal(first > start, mantissa, scale)) {
-      const literal = bytes.toString("latin1", start, end);
-      if (numberFault(literal) !== null) return NOT_TAKEN;
-      this.#out.ascii(String(Number(literal)));
+    let value = exactDecimal(mantissa, scale);
+    if (value === null) {
+      const literal = bytes.toString("latin1", first, end);
+      value = Number(literal);
+      // Only integer literals can be spelled in a way that is a fault.
+      const isValid = end > point && Number.isFinite(value);
+      if (!isValid && numberFault(literal) !== null) return NOT_TAKEN;
     }
+    this.#out.reserve(NUMBER_CHARS_MAX);
+    this.#out.ascii(String(first > start ? -value : value));
     this.#reserve(end);
     return end;
-  }
-
-  /**
-   * Formats a decimal of few digits as ECMAScript does, without converting it to binary64 and back.
-   * @returns false for any other one.
-   */
-  #decimal(isNegative: boolean, mantissa: number, scale: number): boolean {
-    if (mantissa >= KEPT_MANTISSA_END) return false;
-    let [integer, power] = [mantissa, mantissa === 0 ? 0 : scale];
-    for (; integer !== 0 && integer % 10 === 0; integer /= 10) power++;
-    const digits = String(integer);
-    const point = digits.length + power;
-    if (Math.abs(point) > KEPT_EXPONENT_MAX) return false;
-    if (isNegative && integer !== 0) this.#byte(MINUS);
-    this.#digits(digits, point);
-    return true;
-  }
-
-  /** Writes digits with a decimal point after the first `point` of them (ECMA-262, 6.1.6.1.20). */
-  #digits(digits: string, point: number): void {
-    const out = this.#out;
-    if (point >= digits.length && point <= PLAIN_POINT_MAX) {
-      out.ascii(digits);
-      for (let zeros = point - digits.length; zeros > 0; zeros--) this.#byte(DIGIT_0);
-    } else if (point > 0 && point <= PLAIN_POINT_MAX) {
-      out.ascii(`${digits.slice(0, point)}.${digits.slice(point)}`);
-    } else if (point >= PLAIN_POINT_MIN && point <= 0) {
-      out.ascii(`0.${"0".repeat(-point)}${digits}`);
-    } else {
-      const fraction = digits.length === 1 ? "" : `.${digits.slice(1)}`;
-      out.ascii(`${digits[0]}${fraction}e${point > 0 ? "+" : ""}${point - 1}`);
-    }
   }
 
   #array(start: number, depthMax: number): number {
@@ -380,6 +350,16 @@ export class CanonicalCopy {
   #byte(byte: number): void {
     this.#out.bytes[this.#out.size++] = byte;
   }
+}
+
+/**
+ * Returns the value of a decimal of few digits, rounded once as its literal is, since both operands
+ * are exact; null for any other one.
+ */
+function exactDecimal(mantissa: number, scale: number): number | null {
+  const power = EXACT_POWERS[Math.abs(scale)];
+  if (mantissa >= KEPT_MANTISSA_END || power === undefined) return null;
+  return scale < 0 ? mantissa / power : mantissa * power;
 }
 
 /** Returns `before` followed by the digits in a range. */
