@@ -29,8 +29,7 @@ const LETTER_U = 0x75;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const BLANK = 0x20;
-/** Sorting by one unit at a time pays from this number of names on, and up to this length. */
-const RADIX_NAMES_MIN = 64;
+/** Sorting by one unit at a time pays up to this length of what names have in common. */
 const RADIX_BYTES_MAX = 64;
 /** The end of a name, and every rank of a unit. */
 const RADIX_BUCKETS = 0x201;
@@ -45,7 +44,7 @@ const EXACT_POWERS = Array.from({ length: 23 }, (_, power) => Number(`1e${power}
 /** Maximum length of a number formatted by ECMAScript, such as `-1.2345678901234567e-308`. */
 const NUMBER_CHARS_MAX = 25;
 /** Up to this many names are sorted by insertion, since `sort()` allocates more than all else. */
-const INSERTED_MEMBERS_MAX = 24;
+const INSERTED_MEMBERS_MAX = 48;
 
 /** Returns the index of the first byte at or after `at` that is not JSON whitespace. */
 export function skipBlanks(bytes: Uint8Array, at: number): number {
@@ -322,7 +321,7 @@ export class CanonicalCopy {
       }
       return;
     }
-    if (order.length < RADIX_NAMES_MIN || prefixBytes > RADIX_BYTES_MAX) {
+    if (prefixBytes > RADIX_BYTES_MAX) {
       order.sort((left, right) => this.#orderOf(left, right));
       return;
     }
