@@ -8,8 +8,8 @@ import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { READ_CHUNK_BYTES } from "../../limits.ts";
 import { Turns } from "../../turns.ts";
-import { lastLineStart, spelledText } from "../line/line_bytes.ts";
-import { firstLineAfter, isHeaderLine, lineEventId } from "../line/stored_line.ts";
+import { spelledText } from "../line/line_bytes.ts";
+import { firstLineAfter } from "../line/stored_line.ts";
 import type { ScanMemory } from "../read/scan_memory.ts";
 import { type LinesWanted, type LogFile, readLines } from "../read/snapshot.ts";
 import { CorruptLogError } from "../storage/errors.ts";
@@ -114,22 +114,8 @@ async function* sealedLines(
   wanted: LinesWanted,
 ): AsyncGenerator<Buffer, void> {
   for await (const lines of readLines(segments, wanted)) {
-    if (lastEventIdOf(lines)! < lastEventId) {
-      yield lines;
-      continue;
-    }
     const end = firstLineAfter(lines, lastEventId);
     if (end > 0) yield lines.subarray(0, end);
-    return;
+    if (end < lines.length) return;
   }
-}
-
-/** Returns the last event in complete lines, which may include headers; null if there is none. */
-function lastEventIdOf(lines: Buffer): string | null {
-  for (let end = lines.length; end > 0;) {
-    const start = lastLineStart(lines, end);
-    if (!isHeaderLine(lines, start)) return lineEventId(lines, start);
-    end = start;
-  }
-  return null;
 }
