@@ -37,12 +37,7 @@ export function valueHash(column: FilteredColumn, value: string): KeyHash {
 
 /** Returns the hashes of the values that events must have to pass a filter. */
 export function filterHashes({ recordKey, stream, source, kind }: EventFilter): KeyHash[] {
-  const values: Record<FilteredColumn, string | undefined> = {
-    record_key: recordKey,
-    stream,
-    source,
-    kind,
-  };
+  const values = { record_key: recordKey, stream, source, kind };
   return Object.entries(values).flatMap(([column, value]) =>
     value === undefined ? [] : [valueHash(column as FilteredColumn, value)]
   );

@@ -63,12 +63,6 @@ export function viewFor(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Copies a piece; returns the end of the copy. */
-export function putPiece(into: DataView, at: number, { view, sizeBytes }: Piece): number {
-  copyBytes(view, 0, into, at, sizeBytes);
-  return at + sizeBytes;
-}
-
 /** Whether `bytes` contains a piece at `at`. */
 export function hasPieceAt(bytes: Uint8Array, at: number, piece: Piece): boolean {
   return startsWith(bytes, at, piece.bytes);

@@ -12,7 +12,6 @@ import {
   HASH_BYTES,
   needsEscape,
   putHex,
-  putPiece,
   putUuid,
   viewFor,
   viewOf,
@@ -115,8 +114,9 @@ class LineAssembler {
     return this.#observedAt;
   }
 
-  #putPiece(piece: Piece): void {
-    this.#end = putPiece(this.#view, this.#end, piece);
+  #putPiece({ view, sizeBytes }: Piece): void {
+    copyBytes(view, 0, this.#view, this.#end, sizeBytes);
+    this.#end += sizeBytes;
   }
 
   #putText(column: ColumnValues, row: number): void {
