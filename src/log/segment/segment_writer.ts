@@ -102,15 +102,12 @@ class SegmentWriter {
   #batches = 0;
   #linesCrc = 0;
   #linesBytes = 0;
-  #firstEventId: string | null = null;
-  #head: string;
 
   constructor(file: StorageFile, previousHead: string, throttle: () => void) {
     this.#file = new FileWriter(file);
     this.#rowGroups = new RowGroupWriter(this.#file);
     this.#throttle = throttle;
     this.#previousHead = previousHead;
-    this.#head = previousHead;
     this.#history = new HistoryCheck({ chain: false, previousHead });
     this.#history.enterFile("sealed events", "pending_invalid");
   }
@@ -124,33 +121,31 @@ class SegmentWriter {
     let batch: BatchEntry | null = null;
     let start = 0;
     for (const [entry, end] of history.events(commit, lines)) {
-      const eventId = history.lastEventId!;
       if (this.#rowGroupEnds(end - start)) await this.#writeRowGroup();
       if (entry !== batch) this.#index.addBatch(entry.source, entry.batch_id);
       batch = entry;
       this.#rows.add(history.event, entry);
-      this.#index.addEvent(entry.source, history.event, eventId);
-      this.#firstEventId ??= eventId;
+      this.#index.addEvent(entry.source, history.event, history.lastEventId!);
       this.#rowsBytes += end - start;
       start = end;
     }
     this.#batches += commit.batches.length;
     this.#linesCrc = crc32(lines, this.#linesCrc);
     this.#linesBytes += lines.length;
-    this.#head = commit.head;
   }
 
   async finish(): Promise<WrittenSegment> {
-    const { eventsChecked: events, lastEventId } = this.#history;
-    assert(this.#firstEventId !== null && lastEventId !== null, "a segment must have events");
+    const { eventsChecked: events, firstEventId, lastEventId, head } = this.#history;
+    const hasEvents = firstEventId !== null && lastEventId !== null && head !== null;
+    assert(hasEvents, "a segment must have events");
     await this.#writeRowGroup();
     const metadata = {
       events,
       batches: this.#batches,
-      first_event_id: this.#firstEventId,
+      first_event_id: firstEventId,
       last_event_id: lastEventId,
       previous_head: this.#previousHead,
-      head: this.#head,
+      head,
     };
     await this.#rowGroups.finish(metadata, await this.#index.finish());
     return {
