@@ -8,7 +8,6 @@ import {
   RECORD_KEY,
   STREAM,
 } from "../../src/event/batch_encoder.ts";
-import { quoteString } from "../../src/event/json/canonical_json.ts";
 import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";
 
 export function encodeBatch(
@@ -20,7 +19,7 @@ export function encodeBatch(
   const { writer } = batchEncoder;
   const quote = (text: string): Part => {
     const start = writer.size;
-    writer.append(Buffer.from(quoteString(text)));
+    writer.append(Buffer.from(JSON.stringify(text)));
     return { start, end: writer.size };
   };
   const write = (piece: number, text: string) => {

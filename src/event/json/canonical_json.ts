@@ -56,7 +56,7 @@ function scalarText(value: unknown): string {
 }
 
 /** Formats a string. @throws {TypeError} if it has an unpaired surrogate. */
-export function quoteString(text: string): string {
+function quoteString(text: string): string {
   if (text.isWellFormed()) return JSON.stringify(text);
   throw new TypeError("a string with an unpaired surrogate has no canonical JSON form");
 }

@@ -10,7 +10,7 @@ import { parseJson } from "../../event/json/strict_json.ts";
 import { MANIFEST_BYTES_MAX } from "../../limits.ts";
 import { MANIFEST_FILE, MANIFEST_TEMPORARY_FILE, segmentPath } from "../storage/file_names.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../storage/errors.ts";
-import { hasEventFacts, isCount, type SegmentFacts } from "./segment_metadata.ts";
+import { type ExpectedSegment, hasEventFacts, isCount } from "./segment_metadata.ts";
 import { isNotFound, readSmallFile, replaceFile, type Storage } from "../storage/storage.ts";
 
 const FORMAT = "service/log";
@@ -18,9 +18,7 @@ const FORMAT = "service/log";
 const SCHEMA_VERSION = 1;
 
 /** A segment as listed in the manifest. */
-export interface SegmentEntry extends SegmentFacts {
-  /** Relative to the log directory. */
-  path: string;
+export interface SegmentEntry extends ExpectedSegment {
   /** When it was sealed, `YYYY-MM-DDTHH:MM:SS.mmmZ`. */
   sealed_at: string;
 }

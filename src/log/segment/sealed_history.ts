@@ -42,7 +42,6 @@ export interface SealedHistoryOptions {
   /** Reports each damaged index once. */
   report?: (line: string) => void;
   filtersBytesMax?: number;
-  openFilesMax?: number;
   /** Decodes row groups into lines; closed with the history. */
   decoder?: RowGroupDecoder | undefined;
 }
@@ -86,10 +85,9 @@ export class SealedHistory {
 
   constructor(
     storage: Storage,
-    { report = () => {}, filtersBytesMax = FILTERS_BYTES_MAX, openFilesMax, decoder }:
-      SealedHistoryOptions = {},
+    { report = () => {}, filtersBytesMax = FILTERS_BYTES_MAX, decoder }: SealedHistoryOptions = {},
   ) {
-    this.#tables = new TableCache(storage, openFilesMax);
+    this.#tables = new TableCache(storage);
     this.#rowGroups = new RowGroupCache(decoder);
     this.#storage = storage;
     this.#report = report;

@@ -6,7 +6,6 @@
  * since the rest is a valid earlier state.
  */
 import { availableParallelism } from "node:os";
-import { quoteString } from "../../event/json/canonical_json.ts";
 import { sumOf } from "../../sum.ts";
 import { joined } from "../index/entries.ts";
 import { ThreadPool } from "../../threads/thread_pool.ts";
@@ -247,7 +246,8 @@ class LogVerifier {
     const names = new Set<string>();
     const onBatch = (batch: BatchIdentity) => {
       if (!repeated.has(batchHash(batch))) return;
-      const name = `batch ${spelled(batch.batch_id)} of source ${spelled(batch.source)}`;
+      const { source, batch_id } = batch;
+      const name = `batch ${JSON.stringify(batch_id)} of source ${JSON.stringify(source)}`;
       const what = `${name} is committed twice`;
       if (names.has(name)) throw history.failure(what, {}, "idempotency_invalid");
       names.add(name);
@@ -280,8 +280,4 @@ function segmentThreads(
   const sizeBytes = sumOf(segments, ({ bytes }) => bytes);
   if (threadsMax < 2 || sizeBytes < SEGMENT_THREADS_BYTES_MIN) return null;
   return new ThreadPool(new URL("./segment_worker.ts", import.meta.url), { threadsMax });
-}
-
-function spelled(text: string): string {
-  return quoteString(text.toWellFormed());
 }
