@@ -12,6 +12,7 @@ import {
   PAGE_BYTES,
   PAGE_CRC_START,
   PAGE_ENTRIES,
+  type Trailer,
 } from "./index_format.ts";
 import { ENTRY_BYTES, EntryList } from "./entries.ts";
 import { BlockEncoder, type ChildRow } from "./stream_blocks.ts";
@@ -127,12 +128,7 @@ class PageWriter {
   }
 }
 
-interface WrittenTree {
-  streams: number;
-  treeBytes: number;
-  rootBytes: number;
-  height: number;
-}
+type WrittenTree = Pick<Trailer, "streams" | "treeBytes" | "rootBytes" | "height">;
 
 /** Writes the leaves, then each level of inner blocks, up to a single block. */
 async function writeTree(

@@ -50,10 +50,7 @@ export interface SealedHistoryOptions {
 const PARTS_MAX = 512;
 
 /** Consecutive segments with one index: a run, or a single segment at level 0. */
-interface Part {
-  level: number;
-  first: number;
-  count: number;
+interface Part extends Pick<Run, "level" | "first" | "count"> {
   index: IndexReader;
 }
 

@@ -154,7 +154,7 @@ const HASH_CHUNK_BYTES = 256 * 1024;
  * @returns the SHA-256, 64 lowercase hex digits.
  */
 export async function hashFile(
-  file: Pick<StorageFile, "read">,
+  file: FileReader,
   sizeBytes: number,
   use?: (chunk: Uint8Array, offset: number) => Promise<void>,
 ): Promise<string> {

@@ -36,16 +36,13 @@ export function fileView(target: CommitFile): LogFile {
   };
 }
 
-/** The end of a read: the offset after a line, and the last event before it. */
-interface RangeEnd {
-  end: number;
-  lastEventId: string;
-}
-
-/** See `LogFile.lines()`. Reads the file, then the segments once it is sealed. */
+/**
+ * See `LogFile.lines()`. Reads the file, then the segments once it is sealed.
+ * @param range the offset after its last line, and the last event before that.
+ */
 async function* commitLines(
   target: CommitFile,
-  range: RangeEnd,
+  range: { end: number; lastEventId: string },
   wanted: LinesWanted,
 ): AsyncGenerator<Buffer, void> {
   const { after, filter: { recordKey }, memory } = wanted;
