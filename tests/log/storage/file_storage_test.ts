@@ -64,6 +64,21 @@ test("fileStorage() has a blocking sync done when the call returns", (t) =>
     await file.close();
   }));
 
+test("fileStorage() has a blocking read done when the call returns, unless another is queued", () =>
+  withStorage(async (storage) => {
+    await writeNew(storage, "f", "text");
+    const file = await storage.open("f", "read");
+    const [first, second] = [Buffer.alloc(4), Buffer.alloc(4)];
+    assert.equal(file.read(first, 0, "blocking"), 4);
+    assert.equal(first.toString(), "text");
+    const reads = [file.read(first, 1), file.read(second, 2, "blocking")];
+    assert.ok(reads[1] instanceof Promise, "two positional reads of a descriptor could mix");
+    assert.deepEqual(await Promise.all(reads), [3, 2]);
+    assert.equal(first.toString("utf8", 0, 3) + second.toString("utf8", 0, 2), "extxt");
+    assert.equal(file.read(second, 0, "blocking"), 4);
+    await file.close();
+  }));
+
 test("fileStorage() opens a file for reading or writing, or creates it", async () => {
   await withStorage(async (storage, folder) => {
     for (const mode of ["read", "write"] as const) {
