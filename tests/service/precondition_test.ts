@@ -37,6 +37,17 @@ test("append() with preconditions on 64 streams of one source shares a commit", 
   await log.service.close();
 });
 
+test("append() with a precondition waits for a batch that has its stream among others", async () => {
+  const log = await OpenLog.open();
+  const [first, second] = await inOneTurn(log, [
+    submittedBatch("shop", "1", ["orders", "returns"]),
+    expecting("2", null, submittedBatch("shop", "2", ["returns"])),
+  ]);
+  assert.equal(statusOf(first!), "committed");
+  assert.equal(statusOf(second!), "stream_frontier_conflict");
+  await log.service.close();
+});
+
 test("append() with a precondition that waits holds back no other batch", async () => {
   const log = await OpenLog.open();
   const last = await log.commit(submittedBatch("shop", "0"));
