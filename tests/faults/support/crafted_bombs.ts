@@ -187,7 +187,7 @@ function nestMetadata(segment: CraftedSegment): void {
   };
 }
 
-/** One large value in a dictionary, for every row. */
+/** Makes every row refer to one large value in a dictionary. */
 function repeatPayload(segment: CraftedSegment): void {
   const chunk = chunkOf(segment, "payload");
   const rows = Number(fieldOf(chunk.metadata, COLUMN.rows).value);
