@@ -9,6 +9,8 @@ import type { StallWatch } from "./stall_watch.ts";
 const COPIED_PIECE_BYTES_MAX = 8 * 1024;
 /** A larger piece is written in parts, each of which the client must accept before the timeout. */
 const PART_BYTES_MAX = 256 * 1024;
+/** The same in an endless response, whose clients may be many, and slow. */
+const ENDLESS_PART_BYTES_MAX = 16 * 1024;
 const CRLF = "\r\n";
 
 export class ResponseWriter {
@@ -16,6 +18,7 @@ export class ResponseWriter {
   /** Times out a client that accepts nothing. */
   readonly #stallWatch: StallWatch;
   #onStall: HttpResponse["onStall"];
+  #partBytesMax = PART_BYTES_MAX;
   #isGone = false;
   /** Wakes the waiting writer. */
   #wake: (() => void) | null = null;
@@ -48,6 +51,7 @@ export class ResponseWriter {
   ): boolean | Promise<boolean> {
     const { body } = response;
     this.#onStall = response.onStall;
+    if (response.isEndless === true) this.#partBytesMax = ENDLESS_PART_BYTES_MAX;
     if (body === null) return this.#writeWhole(formatHead(response, keepsAlive));
     if (typeof body === "string" || body instanceof Uint8Array) {
       const sizeBytes = Buffer.byteLength(body);
@@ -74,7 +78,7 @@ export class ResponseWriter {
       while (!this.#isGone) {
         const { done, value } = await iterator.next();
         if (done) break;
-        if (value.length > PART_BYTES_MAX) await this.#writeParts(value, isChunked);
+        if (value.length > this.#partBytesMax) await this.#writeParts(value, isChunked);
         else await this.#writePiece(value, isChunked);
       }
     } catch {
@@ -88,8 +92,9 @@ export class ResponseWriter {
   }
 
   async #writeParts(bytes: Uint8Array, isChunked = false): Promise<boolean> {
-    for (let at = 0; at < bytes.length; at += PART_BYTES_MAX) {
-      await this.#writePiece(bytes.subarray(at, at + PART_BYTES_MAX), isChunked);
+    const partBytes = this.#partBytesMax;
+    for (let at = 0; at < bytes.length; at += partBytes) {
+      await this.#writePiece(bytes.subarray(at, at + partBytes), isChunked);
     }
     return !this.#isGone;
   }
