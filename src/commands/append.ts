@@ -6,6 +6,7 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { fstatSync } from "node:fs";
 import process from "node:process";
+import { addAbortSignal } from "node:stream";
 import { BatchQueue, type QueuedEvent } from "../client/batch_queue.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
 import { WRITER_BYTES_MAX, WRITER_EVENTS_MAX } from "../client/event_writer.ts";
@@ -107,15 +108,10 @@ async function readInto(
 }
 
 async function* inputUntil(signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const input = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  let stop = () => {};
-  signal.addEventListener("abort", () => stop());
-  while (!signal.aborted) {
-    // A promise that outlives the race would keep all input in memory.
-    const stopped = new Promise<null>((resolve) => stop = () => resolve(null));
-    const next = await Promise.race([input.next(), stopped]);
-    if (next === null || next.done) return;
-    yield next.value;
+  try {
+    yield* addAbortSignal(signal, process.stdin);
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }
 

@@ -1,6 +1,5 @@
 /** Command output, written synchronously so that an exit loses nothing. */
-import { Buffer } from "node:buffer";
-import { fstatSync, writeSync } from "node:fs";
+import { fstatSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { isatty } from "node:tty";
 import { errorCode } from "../log/storage/storage.ts";
@@ -23,7 +22,7 @@ const PROGRESS_COLUMNS = 72;
 export const TERMINAL: Terminal = {
   print(text) {
     try {
-      writeAll(STDOUT, text);
+      writeFileSync(STDOUT, text);
     } catch (error) {
       if (errorCode(error) !== "EPIPE") throw error;
     }
@@ -58,14 +57,8 @@ function isJournal(): boolean {
 
 function tell(text: string): void {
   try {
-    writeAll(STDERR, text);
+    writeFileSync(STDERR, text);
   } catch {
     // Standard error is closed or full, so the error cannot be reported.
   }
-}
-
-function writeAll(fd: number, text: string): void {
-  const bytes = Buffer.from(text);
-  let written = 0;
-  while (written < bytes.length) written += writeSync(fd, bytes, written);
 }
