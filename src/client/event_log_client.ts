@@ -50,7 +50,7 @@ export interface Batch {
 /** Options for a single call. */
 export interface CallOptions {
   /** Cancels the call, which then throws the signal's abort reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -203,10 +203,7 @@ export class EventLogClient {
   }
 
   /** @internal Appends a batch whose events are JSON. */
-  async appendEncoded(
-    batch: EncodedBatch,
-    { signal }: { signal?: AbortSignal | undefined } = {},
-  ): Promise<Receipt> {
+  async appendEncoded(batch: EncodedBatch, { signal }: CallOptions = {}): Promise<Receipt> {
     const body = batchBody(batch);
     const receipt = await this.#write({ method: "POST", path: "/v1/events", body }, signal);
     return toReceipt<Receipt>(receipt, ["status", "first_event_id", "last_event_id"]);

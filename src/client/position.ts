@@ -14,11 +14,11 @@ export interface StartOptions {
    * Id of the event to start after, usually the last `nextAfter`. The log must contain it. If null
    * or absent, `since` applies. `now` starts after the last event in the log.
    */
-  after?: string | "now" | null;
+  after?: string | "now" | null | undefined;
   /** `event_hash` of the event that `after` names, which the event in the log must have. */
   afterHash?: string;
   /** Commit time to start at, in Unix milliseconds or as a Date; absent for the whole log. */
-  since?: Date | number;
+  since?: Date | number | undefined;
 }
 
 /** Sends a request and returns the JSON document in the response. */

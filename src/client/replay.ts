@@ -16,13 +16,13 @@ import { type ReplayPage, toReplayPage, toStreamsPage } from "./wire.ts";
 /** An event filter; an absent property matches everything. */
 export interface ReplayFilter {
   /** Exact match. */
-  source?: string;
+  source?: string | undefined;
   /** Exact match. */
-  stream?: string;
+  stream?: string | undefined;
   /** Exact match. */
-  recordKey?: string;
+  recordKey?: string | undefined;
   /** Exact match. */
-  kind?: string;
+  kind?: string | undefined;
 }
 
 /** Options for `replay()`. */
@@ -134,7 +134,7 @@ function cutPage<Payload>(page: ReplayPage<Payload>, through: string | null): Re
 /** Options for `streams()`. */
 export interface StreamsOptions {
   /** Restricts the listing to one source. */
-  source?: string;
+  source?: string | undefined;
   /** Cancels the call, which then throws the signal's abort reason. */
   signal?: AbortSignal;
 }

@@ -18,7 +18,7 @@ import { parseBody } from "./wire.ts";
 /** Options for an `EventLogClient`. */
 export interface EventLogClientOptions {
   /** Bearer token, if the service requires one. */
-  token?: string;
+  token?: string | undefined;
   /** Attempts per request, including the first; default 20. Set 1 to disable retries. */
   attemptsMax?: number;
   /** Timeout for an append or a retirement, covering all attempts; default 60,000. */

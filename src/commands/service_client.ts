@@ -63,7 +63,7 @@ export async function runAsClient(
     const first = transportTo(config, { attemptsMax: 1, socketWaitMs: SERVICE_WAIT_MS });
     const frontier = await firstAnswer(config, first, { signal, report });
     const transport = transportTo(config, { attemptsMax: Infinity });
-    const options = { ...tokenOf(config), socketWaitMs: RESTART_WAIT_MS };
+    const options = { token: config.token || undefined, socketWaitMs: RESTART_WAIT_MS };
     const client = new EventLogClient(unixFetch(config.socketPath), options);
     await use({ client, transport, frontier, signal, print });
   } catch (error) {
@@ -75,11 +75,8 @@ export async function runAsClient(
 
 /** Returns a way to send requests to the configured service. */
 export function transportTo(config: Config, options: EventLogClientOptions): Transport {
-  return new Transport(unixFetch(config.socketPath), { ...tokenOf(config), ...options });
-}
-
-function tokenOf({ token }: Config): { token?: string } {
-  return token === "" ? {} : { token };
+  const token = config.token || undefined;
+  return new Transport(unixFetch(config.socketPath), { token, ...options });
 }
 
 /** Returns the frontier. */

@@ -11,8 +11,7 @@ export async function streams(
   { report }: Terminal,
 ): Promise<void> {
   await runAsClient(config, report, async ({ transport, signal, print }) => {
-    const options = { signal, ...source === undefined ? {} : { source } };
-    for await (const page of streamsPages(transport, options)) {
+    for await (const page of streamsPages(transport, { source, signal })) {
       await print(page.streams.map((row) => `${JSON.stringify(row)}\n`).join(""));
     }
   });

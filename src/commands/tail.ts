@@ -32,14 +32,10 @@ interface Start {
 
 export async function tail(config: Config, options: Options, terminal: Terminal): Promise<void> {
   const { source, stream, "record-key": recordKey, kind } = options;
-  const given = { source, stream, recordKey, kind };
-  const filter = Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined),
-  );
   const { last, ...position } = startOf(options);
   const limit = Math.min(config.replay.maxLimit, PAGE_EVENTS);
   await runAsClient(config, terminal.report, async (service) => {
-    const all: ReplayOptions = { ...filter, limit, signal: service.signal };
+    const all = { source, stream, recordKey, kind, limit, signal: service.signal };
     const start = last === undefined
       ? { from: { ...all, ...position }, skipped: 0 }
       : await startOfLast(service, all, last);
@@ -49,16 +45,16 @@ export async function tail(config: Config, options: Options, terminal: Terminal)
 }
 
 /** Parses the options that say where to start. */
-function startOf(options: Options): { after?: string; since?: number; last?: number } {
+function startOf(options: Options) {
   const names = (["after", "since", "last"] as const).filter((name) => name in options);
   if (names.length > 1) throw usageError(`tail accepts only one of --${names.join(", --")}`);
   const { after, since, last } = options;
   if (after !== undefined && !isEventId(after)) throw usageError("--after must be an event id");
   if (last !== undefined && !/^\d{1,15}$/.test(last)) throw usageError("--last must be a count");
   return {
-    ...after === undefined ? {} : { after },
-    ...since === undefined ? {} : { since: timeOf(since) },
-    ...last === undefined ? {} : { last: Number(last) },
+    after,
+    since: since === undefined ? undefined : timeOf(since),
+    last: last === undefined ? undefined : Number(last),
   };
 }
 
