@@ -33,15 +33,14 @@ export async function withBody<T>(
   use: (body: Uint8Array) => Promise<T>,
 ): Promise<T> {
   checkMediaType(request);
-  const declaredBytes = declaredLength(request);
-  const bodyBytesMax = declaredBytes ?? limits.limitBytes;
+  const bodyBytesMax = request.bodyBytes ?? limits.limitBytes;
   if (bodyBytesMax > limits.limitBytes) throw tooLarge(limits.limitBytes);
   const isWhole = bodyBytesMax <= BODY_ROOM_STEP_BYTES;
   const firstBytes = Math.min(bodyBytesMax, BODY_ROOM_STEP_BYTES);
   // The body is not read in the turn in which the head arrived: some runtimes lose data then.
   const reservation = await limits.admission.admit(firstBytes, isWhole);
   try {
-    return await use(await readBody(request, declaredBytes, reservation, limits));
+    return await use(await readBody(request, reservation, limits));
   } finally {
     limits.admission.release(reservation);
   }
@@ -60,19 +59,12 @@ function checkMediaType(request: HttpRequest): void {
   }
 }
 
-/** Returns the body length: null if chunked, 0 without framing headers (RFC 9112 section 6.3). */
-function declaredLength(request: HttpRequest): number | null {
-  if (request.header("transfer-encoding") !== null) return null;
-  return Number(request.header("content-length") ?? "0");
-}
-
 async function readBody(
   request: HttpRequest,
-  declaredBytes: number | null,
   reservation: Reservation,
   { limitBytes, admission, stallWatch }: BodyLimits,
 ): Promise<Uint8Array> {
-  const bodyBytesMax = declaredBytes ?? limitBytes;
+  const bodyBytesMax = request.bodyBytes ?? limitBytes;
   let body: ByteWriter | null = null;
   const startMs = performance.now();
   try {
@@ -80,7 +72,7 @@ async function readBody(
       const read = request.read();
       const piece = read instanceof Promise ? await stallWatch.guard(read) : read;
       if (piece === null) return body?.bytes.subarray(0, body.size) ?? new Uint8Array();
-      if (piece.length === declaredBytes) return piece;
+      if (piece.length === request.bodyBytes) return piece;
       body ??= new ByteWriter(Math.min(bodyBytesMax, BODY_BUFFER_BYTES));
       const sizeBytes = body.size + piece.length;
       if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);

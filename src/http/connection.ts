@@ -185,6 +185,7 @@ export class Connection {
         method: head.method,
         target: head.target,
         header: (name) => head.headers.get(name) ?? null,
+        bodyBytes: head.bodyBytes,
         read: () => body.read(),
         client: () => this.#clientState(),
         isHttp11: head.isHttp11,

@@ -6,6 +6,8 @@ export interface HttpRequest {
   readonly target: string;
   /** Returns a header by lowercase name, with repeated values joined by ", "; null if absent. */
   header(name: string): string | null;
+  /** Declared length of the body; null if it is chunked. */
+  readonly bodyBytes: number | null;
   /**
    * Returns the next piece of the body, synchronously if it has arrived; null at the end. If the
    * body has not arrived in full when the response is written, the connection closes.

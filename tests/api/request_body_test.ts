@@ -9,19 +9,16 @@ import { stubRequest } from "../support/stub_request.ts";
 
 const PIECE_BYTES = 64 * 1024;
 
-/** Reads a body that arrives in these chunks, by default with `Transfer-Encoding: chunked`. */
+/** Reads a body that arrives in these pieces, by default a chunked one. */
 async function bodyOf(
   pieces: Iterable<Uint8Array>,
-  declaredBytes: number | null = null,
+  bodyBytes: number | null = null,
   admission: Admission = new Admission(),
 ): Promise<Buffer> {
   const stallWatch = new StallWatch(10_000);
   const limits = { limitBytes: CONTROL_BODY_BYTES_MAX, admission, stallWatch };
-  const headers: Record<string, string> = declaredBytes === null
-    ? { "transfer-encoding": "chunked" }
-    : { "content-length": String(declaredBytes) };
   try {
-    return await withBody(stubRequest({ headers, pieces }), limits, (body) => {
+    return await withBody(stubRequest({ bodyBytes, pieces }), limits, (body) => {
       return Promise.resolve(Buffer.from(body));
     });
   } finally {

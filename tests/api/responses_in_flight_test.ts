@@ -57,8 +57,8 @@ test("a replay is closed when its response has been written", async () => {
 test("an error document that finds no memory is replaced by a 429", async () => {
   const handler = handlerOf();
   const post = async () => {
-    const headers = { "content-length": String(FAULTY_BATCH.length) };
-    return await handler(stubRequest({ method: "POST", headers, pieces: [FAULTY_BATCH] }));
+    const bodyBytes = FAULTY_BATCH.length;
+    return await handler(stubRequest({ method: "POST", bodyBytes, pieces: [FAULTY_BATCH] }));
   };
   const documents: HttpResponse[] = [];
   let response = await post();

@@ -7,6 +7,8 @@ export interface StubRequestOptions {
   target?: string;
   /** Header values by lowercase name. `host` is added. */
   headers?: Record<string, string>;
+  /** Null for a chunked body, which is the default. */
+  bodyBytes?: number | null;
   /** The chunks in which the body arrives. */
   pieces?: Iterable<Uint8Array | string>;
 }
@@ -21,6 +23,7 @@ export function stubRequest(options: StubRequestOptions = {}): HttpRequest {
     isHttp11: true,
     client: () => "here",
     header: (name) => headers[name] ?? null,
+    bodyBytes: options.bodyBytes ?? null,
     // deno-lint-ignore require-await -- errors thrown by `pieces` must reject
     async read() {
       const { done, value } = iterator.next();

@@ -38,7 +38,7 @@ export async function ask(handler: HttpHandler, request: AlteredRequest): Promis
     body === undefined ? stubRequest({ target }) : stubRequest({
       method: "POST",
       target,
-      headers: { "content-length": `${Buffer.byteLength(body)}` },
+      bodyBytes: Buffer.byteLength(body),
       pieces: [body],
     }),
   );
