@@ -25,12 +25,11 @@ export type EventLog = Pick<
 >;
 
 /** A finite replay of one snapshot, piece by piece. */
-export type Replay = Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter"> & {
+export interface Replay
+  extends Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter" | "close"> {
   /** See `EventScan.next()`. */
   next(): Promise<Uint8Array | null>;
-  /** See `EventScan.close()`. */
-  close(): void;
-};
+}
 
 /** A follow response, record by record. */
 export type Follow = Pick<FollowSession, "next" | "end" | "close">;

@@ -73,15 +73,15 @@ export class StreamPages {
   }
 
   /** @throws {ApiError} `stream_anchor_unavailable` if `through` is not a committed event. */
-  async page({ source, after, through, limit }: StreamsQuery): Promise<StreamsPage> {
+  async page(query: StreamsQuery): Promise<StreamsPage> {
+    const { through, limit } = query;
     const at = through === undefined
       ? this.#atFrontier()
       : await this.#kept.load(through, () => this.#count(through));
-    const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
-    const wanted = { afterKey, source, limit: limit + 1 };
     // A page takes milliseconds, as a turn of a scan does.
     await new ScanTurn().next();
-    const rows = await mergeStreams(at.parts.flatMap((streams) => streams()), wanted);
+    const sources = at.parts.flatMap((streams) => streams());
+    const rows = await mergeStreams(sources, { ...query, limit: limit + 1 });
     const streams = rows.slice(0, limit);
     const more = rows.length > limit;
     if (more && at.throughEventId !== null) this.#kept.set(at.throughEventId, at);
@@ -173,18 +173,12 @@ function anchorUnavailable(through: string): ApiError {
   );
 }
 
-export interface RowsWanted {
-  /** Exclusive lower bound. */
-  afterKey: string;
-  source: string | undefined;
-  limit: number;
-}
-
-/** Merges at most `limit` streams, ordered by source, then stream. */
+/** Merges at most `limit` streams after `after`, ordered by source, then stream. */
 async function mergeStreams(
   sources: readonly StreamSource[],
-  { afterKey, source, limit }: RowsWanted,
+  { after, source, limit }: StreamsQuery,
 ): Promise<StreamSummary[]> {
+  const afterKey = after === undefined ? "" : streamKey(after.source, after.stream);
   const prefix = source === undefined ? "" : streamKey(source, "");
   const start = afterKey < prefix ? prefix : afterKey;
   const rows: StreamSummary[] = [];
