@@ -51,8 +51,4 @@ export class ApiError extends Error {
     this.code = code;
     this.context = context;
   }
-
-  get status(): number {
-    return ERROR_STATUS[this.code];
-  }
 }

@@ -91,13 +91,9 @@ export class Connection {
 
   /** Resolves when the connection is closed and its last request has been handled. */
   async over(): Promise<void> {
-    await this.closed();
-    await this.#serving;
-  }
-
-  async closed(): Promise<void> {
     const socket = this.#socket;
     if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
+    await this.#serving;
   }
 
   #receive(bytes: Buffer): void {

@@ -129,9 +129,7 @@ async function closeServer(
     graceEnd.resolve();
   }, shutdownGraceMs);
   // Requests from disconnected clients also get time to finish before the log closes.
-  const closed = Promise.all([...connections].map((connection) => connection.closed()));
   const over = Promise.all([...connections].map((connection) => connection.over()));
   await Promise.race([over, graceEnd.promise]);
-  await closed;
   clearTimeout(grace);
 }

@@ -1,5 +1,5 @@
 /** Outcomes as an HTTP client sees them: status, and body without the message. */
-import { ApiError } from "../../src/event/api_error.ts";
+import { ApiError, ERROR_STATUS } from "../../src/event/api_error.ts";
 
 export interface Outcome {
   status: number;
@@ -12,7 +12,7 @@ export async function outcomeOf(answer: Promise<object>): Promise<Outcome> {
     return { status: 200, body: { ...await answer } };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return { status: error.status, body: { error: error.code, ...error.context } };
+    return { status: ERROR_STATUS[error.code], body: { error: error.code, ...error.context } };
   }
 }
 
