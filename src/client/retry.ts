@@ -14,13 +14,8 @@ export interface Timing {
 
 export const SYSTEM_TIMING: Timing = {
   nowMs: () => performance.now(),
-  async sleep(durationMs, signal) {
-    try {
-      await setTimeout(durationMs, undefined, signal && { signal });
-    } catch {
-      signal?.throwIfAborted();
-    }
-  },
+  sleep: (durationMs, signal) =>
+    setTimeout(durationMs, undefined, signal && { signal }).catch(() => signal?.throwIfAborted()),
   random: Math.random,
 };
 

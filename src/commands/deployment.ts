@@ -15,15 +15,10 @@ import { operationalError, usageError } from "./exit.ts";
 
 export const CONFIG_FILE = "service.toml";
 
-export interface DeploymentPaths {
-  dir: string;
-  config: string;
-  data: string;
-  log: string;
-}
+export type DeploymentPaths = ReturnType<typeof deploymentPaths>;
 
 /** @param dir Absolute path. */
-export function deploymentPaths(dir: string): DeploymentPaths {
+export function deploymentPaths(dir: string) {
   const data = join(dir, "data");
   return { dir, config: join(dir, CONFIG_FILE), data, log: join(data, "log") };
 }

@@ -263,7 +263,7 @@ const HASH_NAME = ',"content_hash":';
 function lineageIn(source: string, events: EncodedEvents): LineageMarker | undefined {
   const share = events.streams.find(({ stream }) => stream === SOURCE_LINEAGE_STREAM);
   if (share === undefined) return undefined;
-  const { stream, lastIndex } = share;
+  const { lastIndex } = share;
   if (lastIndex > 0) throw lineageError(`the marker must be events[0], not events[${lastIndex}]`);
   // No string contains the name of a member, since its quotes would be escaped.
   const line = events.lines.toString("utf8", 0, events.offsets[LINE_END]);
@@ -272,7 +272,7 @@ function lineageIn(source: string, events: EncodedEvents): LineageMarker | undef
     `${line.slice(0, end)}}`,
   );
   const payload = line.slice(end + PAYLOAD_NAME.length, line.lastIndexOf(HASH_NAME));
-  return lineageMarker(source, { stream, recordKey, kind, occurredAt, payload });
+  return lineageMarker(source, { recordKey, kind, occurredAt, payload });
 }
 
 /** Returns the number of the member whose name begins at `at`. */

@@ -7,13 +7,19 @@ import { isEventId } from "./event_id.ts";
 import { isJsonObject, type JsonValue } from "./json/strict_json.ts";
 import { sourceFault } from "./names.ts";
 import { SOURCE_SUCCEEDED_KIND } from "./system_names.ts";
-import type { LineageMarker, PreparedEvent } from "./types.ts";
+import type { LineageMarker } from "./types.ts";
 
-/**
- * Returns the lineage marker in a valid event of the lineage stream.
- * @throws {ApiError} `invalid_source_lineage`.
- */
-export function lineageMarker(source: string, event: PreparedEvent): LineageMarker {
+/** A valid event of the lineage stream. */
+interface MarkerEvent {
+  recordKey: string;
+  kind: string;
+  occurredAt: string | undefined;
+  /** In JSON. */
+  payload: string;
+}
+
+/** Returns the lineage marker in an event. @throws {ApiError} `invalid_source_lineage`. */
+export function lineageMarker(source: string, event: MarkerEvent): LineageMarker {
   if (event.kind !== SOURCE_SUCCEEDED_KIND) {
     throw lineageError(`kind must be ${SOURCE_SUCCEEDED_KIND}`);
   }

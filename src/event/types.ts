@@ -4,17 +4,6 @@ import type { StreamPrecondition } from "./wire_types.ts";
 
 export type * from "./wire_types.ts";
 
-/** A validated event with a canonical payload. */
-export interface PreparedEvent {
-  stream: string;
-  recordKey: string;
-  kind: string;
-  /** As formatted by the client. */
-  occurredAt: string | undefined;
-  /** The payload in RFC 8785 form. */
-  payload: string;
-}
-
 /** Declares, in a source's first batch, the retired source it continues. */
 export interface LineageMarker {
   predecessorSource: string;

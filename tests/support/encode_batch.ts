@@ -8,7 +8,16 @@ import {
   RECORD_KEY,
   STREAM,
 } from "../../src/event/batch_encoder.ts";
-import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";
+import type { PreparedBatch } from "../../src/event/types.ts";
+
+/** A valid event with a canonical payload. */
+export interface PreparedEvent {
+  stream: string;
+  recordKey: string;
+  kind: string;
+  occurredAt: string | undefined;
+  payload: string;
+}
 
 export function encodeBatch(
   source: string,

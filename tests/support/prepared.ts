@@ -2,8 +2,8 @@
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { parseJsonText } from "../../src/event/json/strict_json.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
-import type { PreparedBatch, PreparedEvent } from "../../src/event/types.ts";
-import { encodeBatch } from "./encode_batch.ts";
+import type { PreparedBatch } from "../../src/event/types.ts";
+import { encodeBatch, type PreparedEvent } from "./encode_batch.ts";
 
 export interface EventOptions {
   stream?: string;
