@@ -4,7 +4,7 @@
  */
 import { ApiError } from "./api_error.ts";
 import { isEventId } from "./event_id.ts";
-import { isJsonObject, type JsonValue } from "./json/strict_json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import { sourceFault } from "./names.ts";
 import { SOURCE_SUCCEEDED_KIND } from "./system_names.ts";
 import type { LineageMarker } from "./types.ts";
@@ -25,10 +25,10 @@ export function lineageMarker(source: string, event: MarkerEvent): LineageMarker
   }
   if (event.occurredAt !== undefined) throw lineageError("occurred_at must be absent");
   const marker = readPayload(JSON.parse(event.payload));
-  if (event.recordKey !== marker.predecessorSource) {
+  if (event.recordKey !== marker.predecessor_source) {
     throw lineageError("record_key must equal predecessor_source");
   }
-  if (marker.predecessorSource === source) {
+  if (marker.predecessor_source === source) {
     throw lineageError("predecessor_source must not be the source of the batch");
   }
   return marker;
@@ -36,19 +36,18 @@ export function lineageMarker(source: string, event: MarkerEvent): LineageMarker
 
 function readPayload(payload: JsonValue): LineageMarker {
   const isClosed = isJsonObject(payload) && Object.keys(payload).length === 3 && payload.v === 1;
-  const predecessorSource = isClosed ? payload.predecessor_source : undefined;
-  const predecessorFinalFrontier = isClosed ? payload.predecessor_final_frontier : undefined;
-  if (typeof predecessorSource !== "string" || typeof predecessorFinalFrontier !== "string") {
+  const { predecessor_source, predecessor_final_frontier }: JsonObject = isClosed ? payload : {};
+  if (typeof predecessor_source !== "string" || typeof predecessor_final_frontier !== "string") {
     throw lineageError(
       "payload must be {v: 1, predecessor_source: string, predecessor_final_frontier: string}",
     );
   }
-  const fault = sourceFault(predecessorSource);
+  const fault = sourceFault(predecessor_source);
   if (fault !== null) throw lineageError(`predecessor_source ${fault}`);
-  if (!isEventId(predecessorFinalFrontier)) {
+  if (!isEventId(predecessor_final_frontier)) {
     throw lineageError("predecessor_final_frontier must be an event id");
   }
-  return { predecessorSource, predecessorFinalFrontier };
+  return { predecessor_source, predecessor_final_frontier };
 }
 
 export function lineageError(reason: string): ApiError {

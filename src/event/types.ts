@@ -6,9 +6,9 @@ export type * from "./wire_types.ts";
 
 /** Declares, in a source's first batch, the retired source it continues. */
 export interface LineageMarker {
-  predecessorSource: string;
+  predecessor_source: string;
   /** Expected id of the predecessor's last event. */
-  predecessorFinalFrontier: string;
+  predecessor_final_frontier: string;
 }
 
 /** The events in a batch that belong to one stream. */

@@ -7,18 +7,14 @@
  * segments are added to the history. Therefore no lookup misses a batch, however long reads take.
  */
 import { RESERVED_BATCH_PREFIX, SYSTEM_SOURCE } from "../event/system_names.ts";
+import type { RetirementReceipt } from "../event/types.ts";
 import type { LogFiles } from "../log/sealing/log_files.ts";
 import type { BatchIndex } from "../log/wal/batch_index.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Maybe, whenKnown } from "../maybe.ts";
 
 /** The retirement of a source. */
-export interface Retirement {
-  /** Last event from the source. */
-  finalFrontier: string;
-  /** The system event that retired it. */
-  retirementEventId: string;
-}
+export type Retirement = Pick<RetirementReceipt, "final_frontier" | "retirement_event_id">;
 
 /** Returns the batch id of a source's retirement. */
 export function retirementBatchId(source: string, finalFrontier: string): string {
@@ -54,17 +50,17 @@ export class LogState {
     const hasRetirements = this.#files.unsealed.some(({ batches }) => batches.hasRetirements);
     if (unsealedFrontier !== null && !hasRetirements) return null;
     const frontier = unsealedFrontier ?? this.#files.sealed.sourceFrontier(source);
-    return whenKnown(frontier, (finalFrontier) => {
-      if (finalFrontier === null) return null;
+    return whenKnown(frontier, (final_frontier) => {
+      if (final_frontier === null) return null;
       // A source has no events after its retirement, so its last event determines the batch id.
-      const batchId = retirementBatchId(source, finalFrontier);
+      const batchId = retirementBatchId(source, final_frontier);
       // A retirement follows its source's last event. If that is unsealed, so is the retirement.
       const found = unsealedFrontier === null
         ? this.findBatch(SYSTEM_SOURCE, batchId)
         : this.#findUnsealed((batches) => batches.findBatch(SYSTEM_SOURCE, batchId));
       return whenKnown(
         found,
-        (entry) => entry && { finalFrontier, retirementEventId: entry.first_event_id },
+        (entry) => entry && { final_frontier, retirement_event_id: entry.first_event_id },
       );
     });
   }

@@ -47,7 +47,7 @@ export function appendMutation(batch: PreparedBatch): Mutation<Receipt> {
   const { source, batchId, precondition, lineage, events } = batch;
   const reads = [FACT.batch(source, batchId), FACT.lifecycle(source)];
   if (precondition) reads.push(FACT.stream(source, precondition.stream));
-  if (lineage) reads.push(FACT.source(source), FACT.lifecycle(lineage.predecessorSource));
+  if (lineage) reads.push(FACT.source(source), FACT.lifecycle(lineage.predecessor_source));
   return {
     reads,
     changes: () => [
@@ -95,8 +95,7 @@ function assertNotRetired(source: string, retirement: Retirement | null): void {
   if (retirement === null) return;
   throw new ApiError("source_retired", `source ${source} is retired and accepts no more batches`, {
     source,
-    final_frontier: retirement.finalFrontier,
-    retirement_event_id: retirement.retirementEventId,
+    ...retirement,
   });
 }
 
@@ -106,22 +105,22 @@ async function assertLineage(
   lineage: LineageMarker,
   state: LogState,
 ): Promise<void> {
-  const { predecessorSource, predecessorFinalFrontier } = lineage;
-  const retirement = await state.findRetirement(predecessorSource);
-  const actual = retirement?.finalFrontier ?? null;
+  const { predecessor_source, predecessor_final_frontier } = lineage;
+  const retirement = await state.findRetirement(predecessor_source);
+  const actual = retirement?.final_frontier ?? null;
   const conflict = (message: string) =>
     new ApiError("source_lineage_conflict", message, {
       source,
-      predecessor_source: predecessorSource,
-      expected_predecessor_frontier: predecessorFinalFrontier,
+      predecessor_source,
+      expected_predecessor_frontier: predecessor_final_frontier,
       actual_predecessor_frontier: actual,
     });
   if (await state.sourceFrontier(source) !== null) {
     throw conflict(`source ${source} has committed events; only a first batch may declare lineage`);
   }
-  if (actual === null) throw conflict(`source ${predecessorSource} is not retired`);
-  if (actual !== predecessorFinalFrontier) {
-    throw conflict(`source ${predecessorSource} was retired at a different event`);
+  if (actual === null) throw conflict(`source ${predecessor_source} is not retired`);
+  if (actual !== predecessor_final_frontier) {
+    throw conflict(`source ${predecessor_source} was retired at a different event`);
   }
 }
 
@@ -153,41 +152,25 @@ async function decideRetirement(
 ): Promise<Decision<RetirementReceipt>> {
   const retirement = await state.findRetirement(source);
   if (retirement !== null) {
-    return { answer: retirementReceipt("already_retired", source, retirement) };
+    return { answer: { v: 1, status: "already_retired", source, ...retirement } };
   }
-  const finalFrontier = await state.sourceFrontier(source);
-  if (finalFrontier === null) {
+  const final_frontier = await state.sourceFrontier(source);
+  if (final_frontier === null) {
     throw new ApiError("source_not_found", `source ${source} has no committed events`, { source });
   }
   return {
-    batch: retirementBatch(source, finalFrontier),
-    answerFor: (entry) =>
-      retirementReceipt("retired", source, {
-        finalFrontier,
-        retirementEventId: entry.first_event_id,
-      }),
+    batch: retirementBatch(source, final_frontier),
+    answerFor: ({ first_event_id: retirement_event_id }) => {
+      return { v: 1, status: "retired", source, final_frontier, retirement_event_id };
+    },
   };
 }
 
-function retirementBatch(source: string, finalFrontier: string): PreparedBatch {
-  return prepareSystemBatch(retirementBatchId(source, finalFrontier), {
+function retirementBatch(source: string, final_frontier: string): PreparedBatch {
+  return prepareSystemBatch(retirementBatchId(source, final_frontier), {
     stream: SOURCE_LIFECYCLE_STREAM,
     record_key: source,
     kind: SOURCE_RETIRED_KIND,
-    payload: { v: 1, source, final_frontier: finalFrontier },
+    payload: { v: 1, source, final_frontier },
   });
-}
-
-function retirementReceipt(
-  status: RetirementReceipt["status"],
-  source: string,
-  { finalFrontier, retirementEventId }: Retirement,
-): RetirementReceipt {
-  return {
-    v: 1,
-    status,
-    source,
-    final_frontier: finalFrontier,
-    retirement_event_id: retirementEventId,
-  };
 }
