@@ -178,13 +178,10 @@ export class Connection {
     let response: HttpResponse | undefined;
     try {
       response = await this.#host.handler({
-        method: head.method,
-        target: head.target,
+        ...head,
         header: (name) => head.headers.get(name) ?? null,
-        bodyBytes: head.bodyBytes,
         read: () => body.read(),
         client: () => this.#clientState(),
-        isHttp11: head.isHttp11,
       });
       if (response.isEndless === true) {
         this.#isAnsweringEndlessly = true;

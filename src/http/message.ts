@@ -19,7 +19,7 @@ export interface HttpRequest {
    * connection or sends ahead: only a write can tell whether it is there.
    */
   client(): "here" | "unknown" | "gone";
-  /** False for HTTP/1.0. */
+  /** Whether the client supports chunked responses and persistent connections; not in HTTP/1.0. */
   readonly isHttp11: boolean;
 }
 

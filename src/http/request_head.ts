@@ -3,18 +3,12 @@
  * ambiguous heads, because they enable request smuggling.
  */
 import { HEADER_BYTES_MAX, HEADER_LINES_MAX } from "../limits.ts";
-import { MalformedRequestError } from "./message.ts";
+import { type HttpRequest, MalformedRequestError } from "./message.ts";
 
-export interface RequestHead {
-  readonly method: string;
-  /** Raw request target. */
-  readonly target: string;
+export interface RequestHead
+  extends Pick<HttpRequest, "method" | "target" | "bodyBytes" | "isHttp11"> {
   /** Values by lowercase name, with repeated values joined by ", ". */
   readonly headers: ReadonlyMap<string, string>;
-  /** Length of the body; null if chunked. */
-  readonly bodyBytes: number | null;
-  /** Whether the client supports chunked responses and persistent connections. */
-  readonly isHttp11: boolean;
   /** Whether the client keeps the connection open. */
   readonly keepsAlive: boolean;
   /** Whether the client waits for `100 Continue` before it sends the body. */

@@ -17,7 +17,6 @@ import {
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import { ConnectionLimit } from "./connection_limit.ts";
-import type { HttpHandler, HttpResponse, MalformedRequestError } from "./message.ts";
 import { bindSocket, closeSocketFile, socketFileAt } from "./socket_file.ts";
 import { StallWatch } from "./stall_watch.ts";
 import { Turns } from "../turns.ts";
@@ -25,13 +24,9 @@ import { Turns } from "../turns.ts";
 /** Idle time before a server probes its socket, and delay between a failed probe and reopening. */
 const ACCEPT_PROBE_INTERVAL_MS = 5_000;
 
-export interface ListenOptions {
+export interface ListenOptions extends Pick<ConnectionHost, "handler" | "refusal" | "report"> {
   /** Path of the socket, which must not exist. */
   path: string;
-  handler: HttpHandler;
-  /** Creates the response to a malformed request, which may be a HEAD request. */
-  refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
-  report: (line: string) => void;
   shutdownGraceMs?: number;
   headersTimeoutMs?: number;
   /** Timeout for a client that accepts nothing of a response. */
