@@ -27,8 +27,8 @@ export interface Config {
   /** The path given on the command line, for messages. */
   path: string;
   dataDir: string;
-  securityMode: SecurityMode;
-  integrityAnchor: IntegrityAnchor;
+  securityMode: typeof SECURITY_MODES[number];
+  integrityAnchor: typeof INTEGRITY_ANCHORS[number];
   socketPath: string;
   /** Empty if no authentication is required. */
   token: string;
@@ -37,8 +37,6 @@ export interface Config {
 
 const SECURITY_MODES = ["open", "governed", "locked"] as const;
 const INTEGRITY_ANCHORS = ["none", "signed", "mirrored", "witnessed"] as const;
-export type SecurityMode = typeof SECURITY_MODES[number];
-export type IntegrityAnchor = typeof INTEGRITY_ANCHORS[number];
 
 /** A configuration file: sections, which hold keys, which all have a string or an integer. */
 interface Settings {

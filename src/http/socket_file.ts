@@ -11,9 +11,6 @@ const SETGID = 0o2000;
 const OWNER_MODE = 0o600;
 const GROUP_MODE = 0o660;
 
-/** Identity of a socket file. */
-export type SocketFile = Readonly<{ path: string; dev: number; ino: number }>;
-
 /**
  * Binds `path`, with mode 0600, or 0660 in a directory whose setgid bit gives the socket a group.
  * Both runtimes bind before `listen()` returns. Before that, the mode depends on the umask.
@@ -27,14 +24,14 @@ export function bindSocket(server: Server, path: string): void {
 }
 
 /** Identifies the socket file that was just created at `path`. */
-export function socketFileAt(path: string): SocketFile {
+export function socketFileAt(path: string) {
   const { dev, ino } = lstatSync(path);
   return { path, dev, ino };
 }
 
 /** Runs `close` and removes our socket file, but preserves a replacement. */
 export async function closeSocketFile(
-  { path, dev, ino }: SocketFile,
+  { path, dev, ino }: ReturnType<typeof socketFileAt>,
   close: () => Promise<void>,
   report: (line: string) => void,
 ): Promise<void> {

@@ -29,13 +29,10 @@ export interface ThreadPoolOptions {
 }
 
 /** Messages from a thread: `ready` once, then one per request. */
-type Message<Response> = { ready: true } | { response: Response } | { failure: Failure };
-
-/** An error's members. */
-interface Failure {
-  name: string;
-  message: string;
-}
+type Message<Response> =
+  | { ready: true }
+  | { response: Response }
+  | { failure: Pick<Error, "name" | "message"> };
 
 const CLOSED = "the thread was closed";
 
