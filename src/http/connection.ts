@@ -178,7 +178,10 @@ export class Connection {
     let response: HttpResponse | undefined;
     try {
       response = await this.#host.handler({
-        ...head,
+        method: head.method,
+        target: head.target,
+        bodyBytes: head.bodyBytes,
+        isHttp11: head.isHttp11,
         header: (name) => head.headers.get(name) ?? null,
         read: () => body.read(),
         client: () => this.#clientState(),
