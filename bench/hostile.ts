@@ -61,7 +61,10 @@ async function measureRow(
     const attack = await Attack.start({ attack: row, socketPath });
     const innocent = beInnocent(client, events, measureMs)
       .then((times) => ({ ...times, peakBytes: peakMemoryBytes(pid) }));
-    const { latencies, refusals, peakBytes } = await Promise.race([innocent, attack.failed])
+    const { latencies, appendLatencies, refusals, peakBytes } = await Promise.race([
+      innocent,
+      attack.failed,
+    ])
       .finally(() => attack.end());
     await delay(Math.min(SETTLE_MS, 2 * measureMs));
     client.close();
@@ -70,7 +73,7 @@ async function measureRow(
       "requests": latencies.count,
       "p50 ms": rounded(latencies.quantileMs(0.5), 1),
       "p99 ms": rounded(latencies.quantileMs(0.99), 1),
-      "slowest ms": rounded(latencies.slowestMs, 1),
+      "slowest append ms": rounded(appendLatencies.slowestMs, 1),
       "429s": refusals,
       "before MB": megabytes(startBytes),
       "peak MB": megabytes(peakBytes),
