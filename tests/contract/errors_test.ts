@@ -43,17 +43,6 @@ for (const [path, allowed] of ROUTES) {
     }));
 }
 
-test("an unknown route gets 404 for any method", () =>
-  withService(async ({ socketPath }) => {
-    for (const path of ["/v1/query", "/v1/catalog", "/v1/imports", "/v1", "/", "/metrics"]) {
-      for (const method of METHODS) {
-        const reply = await request(socketPath, { path, method });
-        assert.equal(reply.status, 404, path);
-        if (method !== "HEAD") assertError(reply, "not_found");
-      }
-    }
-  }));
-
 /** Paths whose GET responses cover several statuses. */
 const HEADS = [
   ...["/v1/events", "/v1/events?follow=true&limit=0", "/v1/query"],
@@ -107,21 +96,9 @@ test("every request without the token gets 401", async () => {
   }, { token: "s3cret" });
 });
 
-test("every route accepts the token", async () => {
-  await withService(async ({ socketPath }) => {
-    const headers = { authorization: "bEARER   s3cret" };
-    await request(socketPath, { headers, body: batchWith({}) });
-    for (const options of EVERY_ROUTE) {
-      if (options.path === "/v1/events?follow=true") continue;
-      const reply = await request(socketPath, { ...options, headers });
-      assert.equal(reply.status, options.path === "/v1/query" ? 404 : 200);
-    }
-  }, { token: "s3cret" });
-});
-
 test("a token is compared as UTF-8 bytes, and a second Authorization header gets 401", () =>
   withServedLog(async ({ socketPath }) => {
-    const header = "Authorization: Bearer cl\u00c3\u00a9\r\n";
+    const header = "Authorization: bEARER   cl\u00c3\u00a9\r\n";
     for (const [headers, status] of [[header, 200], [header + header, 401]] as const) {
       const bytes = Buffer.from(get("/v1/events", headers), "latin1");
       assert.equal((await exchange(socketPath, bytes))?.status, status);

@@ -129,21 +129,6 @@ test("a body with any content encoding gets 415", () =>
     }
   }));
 
-test("POST rejects query parameters", () =>
-  withService(async ({ socketPath }) => {
-    const posts: Array<[path: string, body: unknown]> = [
-      ["/v1/events", batch("b1")],
-      ["/v1/sources/retire", { source: "shop" }],
-    ];
-    for (const [path, body] of posts) {
-      for (const query of ["limit=1", "source=shop", "x", "%"]) {
-        const reply = await request(socketPath, { path: `${path}?${query}`, body });
-        assert.deepEqual([reply.status, reply.json().error], [400, "invalid_request"]);
-      }
-      assert.equal((await request(socketPath, { path: `${path}?`, body })).status, 200);
-    }
-  }));
-
 test("a chunk size may have leading zeros, in each of many chunks", () =>
   withServedLog(async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath);
