@@ -120,42 +120,6 @@ test("follow: limit applies per events record, whose position is not past its la
     follow.close();
   }));
 
-test("follow: all filters apply to snapshot and live records", () =>
-  withService(async ({ socketPath }) => {
-    const wanted = { stream: "items", record_key: "a &", kind: "deleted" };
-    const others = [{ stream: "orders" }, { record_key: "a" }, { kind: "upserted" }];
-    const events = [{}, ...others].map((members) => event({ ...wanted, ...members }));
-    const commitAll = async (batch_id: string) => {
-      for (const source of ["crm", "shop"]) {
-        await commit(socketPath, batchWith({ source, batch_id, events }));
-      }
-    };
-    await commitAll("stored");
-    const query = "&source=shop&stream=items&record_key=a+%26&kind=deleted";
-    const follow = await FollowReader.open(socketPath, query);
-    const stored = await follow.catchUp();
-    await commitAll("live");
-    const found = [...stored, ...await follow.takeLive(1)];
-    assert.deepEqual(found.map(({ batch_id }) => batch_id), ["stored", "live"]);
-    for (const event of found) assert.deepEqual({ ...event, ...wanted, source: "shop" }, event);
-    follow.close();
-  }));
-
-test("follow: after resumes delivery past the given event, in either phase", () =>
-  withService(async ({ socketPath }) => {
-    for (const key of ["1", "2", "3"]) await commitKey(socketPath, key);
-    const first = await FollowReader.open(socketPath, "&limit=1");
-    const { last_event_id } = await first.nextOf("events");
-    const second = await FollowReader.open(socketPath, `&after=${last_event_id}`);
-    assert.deepEqual(keysOf(await second.catchUp()), ["2", "3"]);
-    await commitKey(socketPath, "4");
-    const [live] = await second.takeLive(1);
-    await commitKey(socketPath, "5");
-    const third = await FollowReader.open(socketPath, `&after=${live!.event_id}`);
-    assert.deepEqual(keysOf(await third.catchUp()), ["5"]);
-    for (const follow of [first, second, third]) follow.close();
-  }));
-
 test("follow: after need not be an event; past the frontier, only later events are sent", () =>
   withServedLog(async ({ socketPath }) => {
     const { last_event_id } = await commitKey(socketPath, "1");
@@ -173,20 +137,6 @@ test("follow: after need not be an event; past the frontier, only later events a
     for (const key of ["2", "3", "4"]) await commitKey(socketPath, key);
     const [first] = await follow.takeLive(1);
     assert.deepEqual([first!.record_key, first!.event_id > after], ["4", true]);
-    follow.close();
-  }));
-
-test("follow: events committed during the snapshot phase are sent live, exactly once", () =>
-  withService(async ({ socketPath }) => {
-    const keys = Array.from({ length: 60 }, (_, n) => `${n}`);
-    for (const key of keys.slice(0, 20)) await commitKey(socketPath, key);
-    const follow = await FollowReader.open(socketPath, "&limit=3");
-    const writing = Promise.all(keys.slice(20).map((key) => commitKey(socketPath, key)));
-    const snapshot = await follow.catchUp();
-    const live = await follow.takeLive(keys.length - snapshot.length);
-    await writing;
-    const stored = await allEvents(socketPath);
-    assert.deepEqual([...snapshot, ...live], stored);
     follow.close();
   }));
 
