@@ -73,19 +73,6 @@ test("retiring a source without committed events is source_not_found, and the so
     assert.equal((await retire(socketPath, "shop")).status, "retired");
   }));
 
-test("a batch from a retired source gets 409 source_retired", () =>
-  withService(async ({ socketPath }) => {
-    const first = batchWith({ batch_id: "1" });
-    const receipt = await commit(socketPath, first);
-    const { final_frontier, retirement_event_id } = await retire(socketPath, "shop");
-    const context = { source: "shop", final_frontier, retirement_event_id };
-    const refused = await ingest(socketPath, batchWith({ batch_id: "2" }));
-    assertError(refused, "source_retired", context);
-    const duplicate = await ingest(socketPath, first);
-    assert.deepEqual(duplicate.json(), { ...receipt, status: "duplicate" });
-    assert.equal((await allEvents(socketPath)).length, 2);
-  }));
-
 const REFUSED = casesOf<unknown>({
   invalid_request: {
     "a body is JSON": "source=shop",

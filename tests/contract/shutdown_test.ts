@@ -5,35 +5,9 @@ import { test } from "../support/tested_service.ts";
 import { request } from "../support/http_client.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { gateAt } from "../support/storage_faults.ts";
-import { allEvents, batchWith, commit, ingest, postRetirement } from "./support/api.ts";
+import { allEvents, batchWith, commit, ingest } from "./support/api.ts";
 import { get, post } from "./support/raw_requests.ts";
 import { withServedLog } from "./support/served_log.ts";
-
-test("a shutdown completes queued mutations durably", () =>
-  withServedLog(async ({ socketPath, storage, shutDown }) => {
-    await commit(socketPath, batchWith({ batch_id: "first" }));
-    const gate = gateAt("sync");
-    storage.hook = gate.hook;
-    // A connection that is not accepted before the shutdown gets no response.
-    const unanswered = () => null;
-    const appends = Array.from({ length: 20 }, (_, n) => {
-      return ingest(socketPath, batchWith({ batch_id: `${n}` })).catch(unanswered);
-    });
-    await gate.reached;
-    const retirement = postRetirement(socketPath, { source: "shop" }).catch(unanswered);
-    const down = shutDown();
-    gate.open();
-    const statuses = (await Promise.all([...appends, retirement])).map((reply) => reply?.status);
-    await down;
-    const committed = statuses.slice(0, 20).filter((status) => status === 200).length;
-    assert.ok(committed > 0);
-    assert.ok(statuses.every((status) => [200, 409, undefined].includes(status)), `${statuses}`);
-    await withServedLog(async (restarted) => {
-      const events = await allEvents(restarted.socketPath);
-      assert.equal(events.filter(({ source }) => source === "shop").length, 1 + committed);
-      assert.deepEqual(restarted.reports, [], "the log was closed cleanly");
-    }, { storage });
-  }));
 
 test("a shutdown refuses new work and completes pending requests with Connection: close", () =>
   withServedLog(async ({ socketPath, storage, shutDown }) => {

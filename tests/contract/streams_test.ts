@@ -10,7 +10,6 @@ import {
   commit,
   event,
   NO_EVENT_ID,
-  retire,
   streamsPage,
 } from "./support/api.ts";
 import { withService } from "./support/served.ts";
@@ -87,15 +86,6 @@ test("source filters the listing, and a source without events has no streams", (
     const none = await streamsPage(socketPath, "source=none");
     assert.deepEqual(none.streams, []);
     assert.equal(none.snapshot_through_event_id, last_event_id);
-  }));
-
-test("the service's own events appear under source system", () =>
-  withService(async ({ socketPath }) => {
-    await commitTo(socketPath, "shop", "1", ["orders"]);
-    const { retirement_event_id } = await retire(socketPath, "shop");
-    const { streams } = await streamsPage(socketPath, "source=system");
-    const expected = row("system", "service.source_lifecycle", retirement_event_id, 1);
-    assert.deepEqual(streams, [expected]);
   }));
 
 for (const source of ["", "&source=a"]) {
