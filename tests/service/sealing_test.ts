@@ -1,14 +1,12 @@
 /** Sealing a log in use. Clients always get the same responses as without sealing. */
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { INDEX_FOLDER, PENDING_FOLDER } from "../../src/log/storage/file_names.ts";
+import { INDEX_FOLDER } from "../../src/log/storage/file_names.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
 import { CommitFile } from "../../src/log/wal/commit_file.ts";
 import { LogState } from "../../src/service/log_state.ts";
 import { idAt } from "../support/event_ids.ts";
-import { FOLLOW_ALL, nextRecord } from "../support/follow_records.ts";
 import { Gate } from "../support/gate.ts";
 import { MixedHistory } from "../support/mixed_history.ts";
 import { observe } from "../support/observation.ts";
@@ -117,48 +115,6 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   const after = state.findBatch("shop", "a");
   looking.open();
   assert.deepEqual([await before, await after], [entry, entry]);
-});
-
-test("followers and replays in progress continue through rotation and sealing", async () => {
-  const { service, storage } = await openSealed();
-  const batches = 30;
-  for (let n = 0; n < 5; n++) await submit(service, submittedBatch("shop", `before ${n}`));
-  const query = { ...FOLLOW_ALL, limitEvents: 2 };
-  const follow = service.follow(query);
-  const slow = service.follow(query);
-  const replay = service.replay({ ...FOLLOW_ALL, limitEvents: 100_000 });
-  const read = async (count: number, from = follow) => {
-    const ids: string[] = [];
-    while (ids.length < count) {
-      const record = await nextRecord(from);
-      if (record.type === "events") ids.push(...record.events.map(({ batch_id }) => batch_id));
-    }
-    return ids;
-  };
-  const seen = await read(2);
-  const late = await read(2, slow);
-  for (let n = 0; n < batches; n++) {
-    await submit(service, submittedBatch("shop", `live ${n}`));
-    if (n % 4 === 0) await untilQuiet(storage);
-    seen.push(...await read(1));
-  }
-  await untilQuiet(storage);
-  assert.ok(![...storage.tree().keys()].some((path) => path.startsWith(`${PENDING_FOLDER}/`)));
-  const expected = (await replayAll(service)).map(({ batch_id }) => batch_id);
-  assert.equal(expected.length, 5 + batches);
-  seen.push(...await read(expected.length - seen.length));
-  assert.deepEqual(seen, expected);
-  late.push(...await read(expected.length - late.length, slow));
-  assert.deepEqual(late, expected);
-  const page: string[] = [];
-  for (let piece = await replay.next(); piece !== null; piece = await replay.next()) {
-    page.push(Buffer.from(piece).toString());
-  }
-  const replayed = JSON.parse(`[${page.join(",")}]`) as { batch_id: string }[];
-  assert.deepEqual(replayed.map(({ batch_id }) => batch_id), expected.slice(0, 5));
-  for (const open of [follow, slow]) open.close();
-  await service.close();
-  assert.equal(storage.openFiles, 0);
 });
 
 /** Commits that are sealed, each into a segment of its own, whose indexes are merged. */

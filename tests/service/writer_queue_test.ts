@@ -139,16 +139,6 @@ test("append() reports a full disk at most every ten seconds, with the number of
   context.mock.restoreAll();
 });
 
-test("append() answers that the disk was full once the undo of the commit is synced", async () => {
-  const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage);
-  storage.hook = noRoomAfter(tailOf(storage.tree()).length + 100);
-  const before = storage.operations.length;
-  assert.equal(await outcome(service.append(preparedBatch("a"))), "storage_full");
-  const kinds = storage.operations.slice(before).map(({ kind }) => kind);
-  assert.deepEqual(kinds.slice(kinds.indexOf("truncate")), ["truncate", "sync"]);
-});
-
 test("append() reports why the writer stopped, with advice", async () => {
   const storage = new SimulatedDisk();
   const { service, reports } = await openTestService(storage);
@@ -203,27 +193,22 @@ function manyEvents(batchId: string): PreparedBatch {
   return preparedBatch(batchId, { events: Array.from({ length: BATCH_EVENTS_MAX }, () => ({})) });
 }
 
-test("append() yields to the event loop while it stamps a large batch", async () => {
-  const { service } = await openTestService(new SimulatedDisk());
+test("append() yields to the event loop while it stamps large batches, every event of them", async () => {
+  const storage = new SimulatedDisk();
+  const { service } = await openTestService(storage);
   await service.append(preparedBatch("a"));
   let isDone = false;
-  const appending = service.append(manyEvents("b")).then(() => isDone = true);
+  const batches = [manyEvents("b"), preparedBatch("c"), manyEvents("d")];
+  const appending = outcomes(submitAll(service, batches)).finally(() => isDone = true);
   let replays = 0;
   for (; !isDone; replays++) {
     const page = service.replay({ after: undefined, filter: {}, limitEvents: 1 });
     assert.match(await joinPieces(page), /"batch_id":"a"/);
     await setImmediate();
   }
-  await appending;
+  assert.deepEqual(await appending, Array(3).fill("committed"));
+  assert.equal(commitCount(storage), 2);
   assert.ok(replays > 1, `${replays} pages were read during the append`);
-});
-
-test("append() stamps every event of large batches in one group commit", async () => {
-  const storage = new SimulatedDisk();
-  const { service } = await openTestService(storage);
-  const batches = [preparedBatch("a"), manyEvents("b"), preparedBatch("c"), manyEvents("d")];
-  assert.deepEqual(await outcomes(submitAll(service, batches)), Array(4).fill("committed"));
-  assert.equal(commitCount(storage), 1);
   await service.close();
   const { report, failure } = await verifyStorage(storage);
   assert.deepEqual([failure, report.events_checked], [null, 2 * BATCH_EVENTS_MAX + 2]);
