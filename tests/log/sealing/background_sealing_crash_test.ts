@@ -16,7 +16,7 @@ import { Gate } from "../../support/gate.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll } from "../../support/sealing.ts";
 import { SealingSteps, type SealingStepsOptions, untilQuiet } from "../../support/sealing_steps.ts";
-import { ALL_DONE, CRASHES, NAMES_ONLY, SYNCED_ONLY } from "../../support/simulated_crash.ts";
+import { CRASHES, SYNCED_ONLY } from "../../support/simulated_crash.ts";
 import {
   changesDisk,
   type Fault,
@@ -211,22 +211,6 @@ for (const [scene, errno, treeOf, options] of FAILURES) {
     }
   });
 }
-
-test("a rotation that fails halfway stops the writer, and the next startup completes it", async () => {
-  const failed = await run(
-    await startTree(),
-    (_, { kind, path }) =>
-      kind === "rename" && path === TAIL_TEMPORARY_FILE ? { errno: "EIO" } : null,
-  );
-  assert.deepEqual(failed.acknowledged, BEFORE);
-  assert.match(String(failed.refusals[0]), /the tail could not be rotated/);
-  const read = await readAll(failed.log.snapshot);
-  assert.deepEqual(read.map(({ batch_id }) => batch_id), BEFORE);
-  await failed.log.close();
-  for (const crash of [SYNCED_ONLY, NAMES_ONLY, ALL_DONE]) {
-    assert.deepEqual(await heldBy(failed.storage.crash(crash)), BEFORE);
-  }
-});
 
 for (const errno of ["EIO", "ENOSPC"]) {
   test(`a tail is sealed only after its directory entries are durable (${errno})`, async () => {

@@ -1,47 +1,14 @@
 /** The files and reports from `Log.seal()`. Reads return the same data before and after a seal. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MANIFEST_FILE } from "../../../src/log/storage/file_names.ts";
-import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
 import { pendingPaths } from "../../support/forged_log.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
-import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll, stopping } from "../../support/sealing.ts";
-import {
-  appendTo,
-  batchIdsOf,
-  eventsOf,
-  logTree,
-  openTestLog,
-  readAll,
-} from "../../support/test_log.ts";
+import { appendTo, batchIdsOf, logTree, openTestLog } from "../../support/test_log.ts";
 import { verifyStorage } from "../../support/verifying.ts";
 
 /** Segment limits that every commit reaches, so that each commit ends a segment. */
 const EACH_COMMIT = { events: 1, bytes: Infinity };
-
-test("seal() moves all commits into segments, and the log continues after them", async () => {
-  const commits = [["a", "b"], ["c"], [], ["d"]];
-  const storage = new SimulatedDisk(await logTree(commits));
-  const { log } = await openTestLog(storage);
-  const before = await readAll(log.snapshot);
-  const sealed: SegmentEntry[] = [];
-  const bounds = { events: 2, bytes: Infinity };
-  await log.seal((entry) => void sealed.push(entry), { bounds });
-  assert.deepEqual(await readAll(log.snapshot), before);
-  assert.deepEqual(log.snapshot.files.map(({ path }) => path), sealed.map(({ path }) => path));
-  assert.deepEqual(sealed.map(({ events }) => events), [2, 2]);
-  assert.deepEqual(JSON.parse(storage.contents(MANIFEST_FILE).toString()).segments, sealed);
-  assert.equal(log.files.tail.events, 0);
-  await log.append([preparedBatch("e")]);
-  assert.equal(log.files.tail.events, 1);
-  await log.close();
-  const unsealed = new SimulatedDisk(await logTree([...commits, ["e"]]));
-  assert.deepEqual(await eventsOf(storage), await eventsOf(unsealed), "the same ids and hashes");
-  assert.equal(storage.openFiles, 0);
-  const { report } = await verifyStorage(storage);
-  assert.deepEqual([report.ok, report.segments_checked], [true, 2]);
-});
 
 /** A log with a pending file of five commits and six events, and a tail with one more event. */
 async function pendingAndTail(): Promise<SimulatedDisk> {
