@@ -60,11 +60,18 @@ function withFiles(tree: Tree, files: Record<string, Uint8Array | string>): Tree
   return new Map([...tree, ...added]);
 }
 
+const HOSTILE_TAIL = await hostileTail();
+
 const LOGS: [what: string, Tree, Partial<VerifyReport>][] = [
   ["an empty directory, as created by init", new Map(), {}],
   ["a log without events", await logOf({}), {}],
   ["a tail", TWO_COMMITS, { events_checked: 10 }],
-  [`a tail of hostile events (seed ${SEED})`, await hostileTail(), { events_checked: 200 }],
+  [`a tail of hostile events (seed ${SEED})`, HOSTILE_TAIL, { events_checked: 200 }],
+  [
+    `a segment of hostile events (seed ${SEED})`,
+    await sealedTree(HOSTILE_TAIL),
+    { segments_checked: 1, events_checked: 200 },
+  ],
   ["a log with every kind of file", await fullLog(), FULL_COUNTS],
   ["an interrupted first startup", FIRST_START, { remnants: ["pending", "segments"] }],
   [
