@@ -75,36 +75,6 @@ test("EventLogClient appends, replays, lists and retires", async () => {
   });
 });
 
-test("follow() continues across a restart of the service", async () => {
-  await withServing(async (deployment) => {
-    const client = clientOf(deployment);
-    await client.append(batchOf("shop", "b1", "orders"));
-    const steps = [
-      () => deployment.stop("SIGTERM").then(() => deployment.start()),
-      () => client.append(batchOf("shop", "b2", "orders")),
-    ];
-    const keys: string[] = [];
-    const ends: string[] = [];
-    const onReconnect = ({ reason }: { reason: unknown }) => {
-      if (!(reason instanceof Error)) ends.push((reason as { reason: string }).reason);
-    };
-    for await (const item of client.follow({ onReconnect })) {
-      if (item.type === "event") keys.push(`${item.phase} ${item.event.record_key}`);
-      if (item.type === "caught_up") await steps.shift()!();
-      if (keys.length === 6) break;
-    }
-    assert.deepEqual(keys, [
-      "snapshot b1/0",
-      "snapshot b1/1",
-      "snapshot b1/2",
-      "live b2/0",
-      "live b2/1",
-      "live b2/2",
-    ]);
-    assert.deepEqual(ends, ["shutdown"]);
-  });
-});
-
 test("reads refuse the position of a consumer once its log was restored from an older copy", async () => {
   await withServing(async (deployment) => {
     const client = clientOf(deployment);

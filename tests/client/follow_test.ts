@@ -127,20 +127,6 @@ function cutLine(whole: Record<string, unknown>): Reply {
   };
 }
 
-test("follow() delivers everything sent before a disconnect, and nothing twice", async () => {
-  const replies = [
-    lines([record("snapshot", 1, 3)], "lose"),
-    lines([record("snapshot", 4, 4), caughtUp(4), record("live", 5, 6), end("shutdown")]),
-    FINAL,
-  ];
-  await withFakeService(replies, async ({ client }) => {
-    const ids = (await collect(client.follow())).flatMap((item) =>
-      item.type === "event" ? [item.event.event_id] : []
-    );
-    assert.deepEqual(ids, [1, 2, 3, 4, 5, 6, 9].map(eventId));
-  });
-});
-
 test("follow() rejects a repeated event", async () => {
   const replies = [lines([record("snapshot", 1, 3)], "lose"), lines([record("snapshot", 3, 4)])];
   await withFakeService(replies, async ({ client }) => {

@@ -59,21 +59,18 @@ test("unixFetch() sends the method, target, headers and body, and returns a Resp
   });
 });
 
-const BODIES: [string, () => RequestInit, contentLength: string][] = [
-  ["bytes", () => ({ body: new TextEncoder().encode("abc") }), "3"],
-  ["a Blob", () => ({ body: new Blob(["abc"]) }), "3"],
-  [
-    "a stream",
-    () => ({ body: new Blob(["abc"]).stream(), duplex: "half" } as RequestInit),
-    "3",
-  ],
-];
+const BODIES: Record<string, RequestInit> = {
+  "bytes": { body: new TextEncoder().encode("abc") },
+  "a Blob": { body: new Blob(["abc"]) },
+  "a stream": { body: new Blob(["abc"]).stream(), duplex: "half" } as RequestInit,
+  "a string with another Content-Length": { body: "abc", headers: { "content-length": "2" } },
+};
 
-test("unixFetch() sends bodies with Content-Length", async () => {
+test("unixFetch() sends bodies with their Content-Length", async () => {
   await withServer(echo, async (fetch) => {
-    for (const [name, makeInit, contentLength] of BODIES) {
-      const seen = await (await fetch("/", { method: "POST", ...makeInit() })).json();
-      assert.deepEqual([seen.body, seen.headers["content-length"]], ["abc", contentLength], name);
+    for (const [name, init] of Object.entries(BODIES)) {
+      const seen = await (await fetch("/", { method: "POST", ...init })).json();
+      assert.deepEqual([seen.body, seen.headers["content-length"]], ["abc", "3"], name);
     }
   });
 });
@@ -129,14 +126,6 @@ test("unixFetch() connects to a path of the greatest length", async () => {
     assert.equal((await unixFetch(path)("/")).status, 200);
     server.closeAllConnections();
     await once(server.close(), "close");
-  });
-});
-
-test("unixFetch() ignores a content-length that contradicts the body", async () => {
-  await withServer(echo, async (fetch) => {
-    const init = { method: "POST", body: "abc", headers: { "content-length": "2" } };
-    const seen = await (await fetch("/", init)).json();
-    assert.deepEqual([seen.body, seen.headers["content-length"]], ["abc", "3"]);
   });
 });
 

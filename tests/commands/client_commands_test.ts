@@ -191,7 +191,7 @@ test("tail --last 0 --follow prints what is committed from now on, across a rest
       await deployment.append(`first/${number}`);
     }
     await deployment.stop();
-    await untilReported(following, "follow interrupted");
+    await untilReported(following, "follow interrupted: the service has ended it");
     await deployment.start();
     await deployment.append("after the restart");
     await untilPrinted(following, ({ stdout }) => stdout.includes("after the restart"));
