@@ -48,8 +48,9 @@ test(
         // The configuration file and the systemd unit keep their names.
         assert.doesNotMatch(stdout.replaceAll("service.toml", ""), /(?<!the )\bservice\b/i);
       }
-      const { stderr } = await runCli(["query"], { executable, wrapper });
-      assert.match(stderr, /\nRun eventlog --help for usage\n$/);
+      const { code, stdout, stderr } = await runCli(["query"], { executable, wrapper });
+      assert.deepEqual([code, stdout], [2, ""]);
+      assert.match(stderr, /^unknown command "query"; .*\nRun eventlog --help for usage\n$/);
     }),
 );
 

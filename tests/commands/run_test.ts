@@ -35,13 +35,6 @@ test("the program prints its version on standard output", async () => {
   assert.match(revision, /^[0-9a-f]{7,}(-dirty)?$/);
 });
 
-test("the program exits 2 and points to --help for invalid arguments", async () => {
-  const { code, stdout, stderr } = await runCli(["query"]);
-  assert.equal(code, 2);
-  assert.equal(stdout, "");
-  assert.match(stderr, /^unknown command "query"; .*\nRun service --help for usage\n$/);
-});
-
 /** A system error, like those of the runtimes. The code precedes the colon in the message. */
 function systemError(message: string): Error {
   return Object.assign(new Error(message), { code: message.split(":")[0] });

@@ -56,14 +56,6 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     }));
 }
 
-test("serve removes the stale socket of a killed process", () =>
-  withServing(async (served) => {
-    await served.append("1");
-    await served.stop("SIGKILL");
-    assert.ok((await lstat(served.socketPath)).isSocket());
-    await served.assertContinues();
-  }));
-
 test("serve completes pending requests before it exits", () =>
   withServing(async (served) => {
     let acknowledged = 0;
