@@ -42,7 +42,7 @@ export function readMutations(root: string): Mutation[] {
 }
 
 /** Parses a list of mutations. @throws {Error} naming the line that is malformed. */
-export function parseMutations(path: string, text: string): Mutation[] {
+function parseMutations(path: string, text: string): Mutation[] {
   const mutations: Mutation[] = [];
   text.split("\n").forEach((line, index) => {
     const place = `${path}:${index + 1}`;
