@@ -105,16 +105,16 @@ export async function fabricateLog(
   folder: string,
   manifest: Manifest,
   { count, batches }: { count: number; batches: number },
-): Promise<Run[]> {
+): Promise<void> {
   const stubs = Array.from({ length: count }, (_, number) => stubEntry(number, batches));
   for (const { path } of stubs) {
     await writeFile(join(folder, path), "");
     await truncate(join(folder, path), STUB_BYTES);
   }
   await mkdir(join(folder, INDEX_FOLDER), { recursive: true });
-  const runs = wholeRuns(stubs, count);
-  for (const run of runs) await fabricateIndex(join(folder, run.path), run, batches);
+  for (const run of wholeRuns(stubs, count)) {
+    await fabricateIndex(join(folder, run.path), run, batches);
+  }
   const segments = [...stubs, ...manifest.segments];
   await writeFile(join(folder, MANIFEST_FILE), encodeManifest({ ...manifest, segments }));
-  return runs;
 }
