@@ -10,7 +10,6 @@ import {
   batchWith,
   commit,
   event,
-  EVENT_ID,
   ingest,
   replayPage,
 } from "./support/api.ts";
@@ -69,25 +68,6 @@ test("every invalid event is listed with its index, a code and a message", () =>
       assert.ok(typeof message === "string" && message.length > 0);
     }
     assertError(reply, "invalid_events", { errors });
-  }));
-
-test("event ids increase regardless of occurred_at, and a batch has one observed_at", () =>
-  withService(async ({ socketPath }) => {
-    for (const year of ["2026", "1999", "9999"]) {
-      const occurredAt = `${year}-01-01T00:00:00Z`;
-      const events = ["a", "b"].map((key) => event({ record_key: key, occurred_at: occurredAt }));
-      await commit(socketPath, batchWith({ batch_id: year, events }));
-    }
-    const events = await allEvents(socketPath);
-    const ids = events.map(({ event_id }) => event_id);
-    assert.deepEqual(ids, [...new Set(ids)].sort());
-    assert.deepEqual(events.map(({ record_key }) => record_key), ["a", "b", "a", "b", "a", "b"]);
-    for (const { event_id, batch_id, observed_at } of events) {
-      assert.match(event_id, EVENT_ID);
-      assert.match(observed_at, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
-      const inBatch = events.filter((other) => other.batch_id === batch_id);
-      assert.ok(inBatch.every((other) => other.observed_at === observed_at));
-    }
   }));
 
 test("payloads are returned in canonical form with valid hashes; occurred_at is unchanged", () =>

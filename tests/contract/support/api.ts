@@ -7,7 +7,6 @@ import type { EventsRecord } from "../../support/follow_records.ts";
 import { type HttpReply, request } from "../../support/http_client.ts";
 import type { SubmittedBatch, SubmittedEvent } from "../../support/submitted.ts";
 
-export const EVENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 /** The smallest well-formed event id, which no log contains. */
 export const NO_EVENT_ID = "00000000-0000-7000-8000-000000000000";
 
