@@ -29,15 +29,3 @@ test("TableCache stays within its limit without closing a file during a read", a
   await last;
   assert.equal(storage.openFiles, 0);
 });
-
-test("TableCache retries after a failed open", async () => {
-  const storage = diskOf();
-  const files = new TableCache(storage);
-  let failures = 2;
-  storage.hook = ({ kind }) => kind === "open" && failures-- > 0 ? { errno: "EMFILE" } : null;
-  const read = async () => await files.file(LISTED[0]!).read(Buffer.alloc(1), 0);
-  await assert.rejects(read(), /EMFILE/);
-  await assert.rejects(read(), /EMFILE/);
-  assert.equal(await read(), 1);
-  await files.close();
-});

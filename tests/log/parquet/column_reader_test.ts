@@ -93,14 +93,6 @@ for (
   });
 }
 
-test("scanColumns() returns columns in the order of its argument", async () => {
-  const columns = await write([TEXT, FIXED, TIME], [bytesOf("a", "b", "c"), UUIDS, [1n, 2n, 3n]]);
-  const [texts, uuids, times] = await scanColumns(columns, 3);
-  assert.deepEqual(Array.from(texts!), bytesOf("a", "b", "c"));
-  assert.deepEqual(Array.from(uuids!), UUIDS);
-  assert.deepEqual(Array.from(times!), [1n, 2n, 3n]);
-});
-
 test("scanColumns() rejects a chunk with any bit flipped, and names it", async () => {
   const [column] = await write([TEXT], [bytesOf("a", "b", "a")], "RLE_DICTIONARY");
   const chunk = new Uint8Array(column!.chunk);
