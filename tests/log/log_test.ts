@@ -5,15 +5,8 @@ import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { StorageFullError, WriterPoisonedError } from "../../src/log/storage/errors.ts";
 import { type OperationHook, SimulatedDisk } from "../support/simulated_disk.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { failNth, gateAt, noRoomAfter } from "../support/storage_faults.ts";
-import {
-  commitOffsets,
-  logTree,
-  openTestLog,
-  readAll,
-  tailOf,
-  unsealedBatches,
-} from "../support/test_log.ts";
+import { failNth, noRoomAfter } from "../support/storage_faults.ts";
+import { logTree, openTestLog, readAll, tailOf, unsealedBatches } from "../support/test_log.ts";
 import { verifyStorage } from "../support/verifying.ts";
 
 function operationsFrom(storage: SimulatedDisk, start: number): string[] {
@@ -35,32 +28,6 @@ test("append() makes a commit durable with one write and one sync before it retu
   await log.append([preparedBatch("a"), preparedBatch("b")]);
   assert.deepEqual(operationsFrom(storage, before), [`write ${TAIL_FILE}`, `sync ${TAIL_FILE}`]);
   assert.deepEqual(await batchIdsAfterCrash(storage), ["a", "b"]);
-});
-
-test("append() makes a commit visible only after its sync", async () => {
-  const storage = new SimulatedDisk();
-  const { log } = await openTestLog(storage);
-  const gate = gateAt("sync");
-  storage.hook = gate.hook;
-  const appended = log.append([preparedBatch("a")]);
-  await gate.reached;
-  assert.equal(log.snapshot.frontier, null);
-  assert.deepEqual(await batchIdsAfterCrash(storage), []);
-  gate.open();
-  const [committed] = await appended;
-  assert.equal(log.snapshot.frontier, committed!.last_event_id);
-});
-
-test("close() appends a durable empty commit only to a changed log", async () => {
-  const storage = new SimulatedDisk(await logTree([["a"]]));
-  for (const expectedCommits of [2, 2]) {
-    const { log } = await openTestLog(storage);
-    await log.close();
-    const tail = tailOf(storage.crash().tree());
-    assert.equal(commitOffsets(tail).length - 1, expectedCommits);
-    assert.ok(tail.includes('{"commit":{"batches":[],"bytes":0,'));
-    assert.equal(storage.openFiles, 0);
-  }
 });
 
 /** Faults that leave the outcome of a commit unknown. */
