@@ -90,6 +90,8 @@ test("IngestRules refuses what no request can have appended", () => {
     { kind: "k".repeat(129) },
     { record_key: "k".repeat(1025) },
     { record_key: "\\u0041" },
+    { record_key: "\\ud800" },
+    { record_key: "\\x" },
     { record_key: "\xff" },
     { batch_id: "b".repeat(5000) },
     { batch_id: "service/x" },

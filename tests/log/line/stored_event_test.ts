@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { StoredEvent } from "../../../src/log/line/stored_event.ts";
-import { escapedText, unescapedText } from "../../../src/log/line/line_bytes.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { hostileBatch, pendingFile, splitLines } from "../../support/test_segment.ts";
 
@@ -101,22 +100,5 @@ test(`StoredEvent.take() handles any input and never reads past its ends (seed $
     if (!event.take(bytes, start, end)) continue;
     assert.ok(event.eventIdStart > start && event.eventHashStart < end);
     assert.ok(event.payloadStart < event.payloadEnd);
-  }
-});
-
-test("unescapedText() accepts only the canonical encoding, which escapedText() restores", () => {
-  const decode = (spelled: string) => {
-    const bytes = Buffer.from(spelled);
-    const text = unescapedText(bytes, 0, bytes.length);
-    return text === null ? null : Buffer.from(text).toString();
-  };
-  for (const text of ["", "plain", 'a"b\\c', "\u0000\b\t\n\f\r\u001f", "\u007f\u2028😀"]) {
-    const spelled = JSON.stringify(text).slice(1, -1);
-    assert.equal(decode(spelled), text);
-    const bytes = Buffer.from(text);
-    assert.equal(Buffer.from(escapedText(bytes, 0, bytes.length)).toString(), spelled);
-  }
-  for (const spelled of ["\\u0041", "\\/", "\\u001F", "\\ud800", "\\x", 'a"b', "\\"]) {
-    assert.equal(decode(spelled), null, spelled);
   }
 });
