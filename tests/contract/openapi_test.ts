@@ -119,10 +119,14 @@ test("docs/openapi.yaml: the headers and lines of a follow match, and examples a
     await commit(socketPath, TOUR_BODIES.batch);
     const follow = await FollowReader.open(socketPath);
     const { headers, content } = DOCUMENT.root.paths!["/v1/events"]!.get!.responses!["200"]!;
-    for (const [name, header] of Object.entries(headers!)) {
-      assert.equal(follow.headers[name.toLowerCase()], header.schema!.const);
+    const head = await request(socketPath, { path: "/v1/events?follow=true", method: "HEAD" });
+    for (const reply of [follow, head]) {
+      for (const [name, header] of Object.entries(headers!)) {
+        assert.equal(reply.headers[name.toLowerCase()], header.schema!.const);
+      }
+      assert.equal(reply.headers["content-type"], "application/x-ndjson");
     }
-    assert.ok(follow.headers["content-type"]! in content!);
+    assert.ok("application/x-ndjson" in content! && head.body.length === 0);
     const lines = [await follow.next(), await follow.next()];
     await commit(socketPath, TOUR_BODIES.conditional_batch);
     lines.push(await follow.next());
