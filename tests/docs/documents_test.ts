@@ -98,14 +98,6 @@ test(
   },
 );
 
-test("README.md: the follow works on an empty log", { skip: obstacle() }, () => {
-  const list = fences.get("README.md")!;
-  const start = list.find(({ tag }) => tag === "background")!;
-  const follow = list.find(({ tag }) => tag === "follow")!;
-  const output = { language: "text", tag: "output", text: '{"type":"events",…', line: follow.line };
-  return runDocument("README.md", [start, follow, { ...follow, ...output }]);
-});
-
 /** Runs the commands in a document, and compares their output. */
 function runDocument(path: string, list: Fence[]): Promise<void> {
   return withFolder(async (folder) => {

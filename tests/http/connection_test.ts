@@ -54,17 +54,6 @@ test("a connection takes each head as it is, whichever heads were before it", ()
 
 const EXPECTING = `POST / HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`;
 
-test("a client that expects 100 Continue gets it when its body is requested", () =>
-  withHandler(echo, async ({ socketPath }) => {
-    const connection = await RawConnection.open(socketPath, EXPECTING);
-    await connection.receive("HTTP/1.1 100 Continue\r\n\r\n".length);
-    await connection.write("ab");
-    assert.equal((await connection.readResponse())?.body, "POST ab");
-    await connection.write(GET);
-    assert.equal((await connection.readResponse())?.body, "GET ");
-    connection.destroy();
-  }));
-
 test("a client that expects 100 Continue need not send its body after an early response", () =>
   withHandler(ignore, async ({ socketPath }) => {
     const connection = await RawConnection.open(socketPath, EXPECTING);
