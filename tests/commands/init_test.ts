@@ -70,22 +70,16 @@ test("init() creates 0700 directories with parents, a 0600 configuration and an 
     assert.equal((await lstat(join(dir, "data", "log"))).mode & 0o777, 0o700);
   }));
 
-test("init() on a complete deployment rewrites nothing", () =>
+test("init() keeps unrelated files next to a deployment, and rewrites nothing of a complete one", () =>
   withFolder(async (dir) => {
-    await init(dir, quiet);
+    await place(dir, { "notes.md": "mine", src: FOLDER, link: "-> nowhere" });
+    assert.equal(await init(dir, quiet), "initialized");
+    assert.equal(await readFile(join(dir, "notes.md"), "utf8"), "mine");
+    assert.deepEqual(await readdir(dir), ["data", "link", "notes.md", "service.toml", "src"]);
     await utimes(join(dir, "service.toml"), 1000, 1000);
     const before = await treeOf(dir);
     assert.equal(await init(dir, quiet), "already initialized");
     assert.deepEqual(await treeOf(dir), before);
-  }));
-
-test("init() keeps unrelated files next to the deployment", () =>
-  withFolder(async (dir) => {
-    await place(dir, { "notes.md": "mine", src: FOLDER, link: "-> nowhere" });
-    await init(dir, quiet);
-    await init(dir, quiet);
-    assert.equal(await readFile(join(dir, "notes.md"), "utf8"), "mine");
-    assert.deepEqual(await readdir(dir), ["data", "link", "notes.md", "service.toml", "src"]);
   }));
 
 test("init() follows a symlink to the deployment directory", () =>
