@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OpenLog } from "../support/open_log.ts";
 import { type Outcome, statusOf } from "../support/outcome.ts";
-import { gateAt } from "../support/storage_faults.ts";
 import { lineageMarker, submittedBatch, submittedEvent } from "../support/submitted.ts";
 
 /** A call to a log whose sources `old` and `gone` end at these events. `gone` is retired. */
@@ -82,20 +81,5 @@ test("retire() holds back only batches of its source", async () => {
   const retirements = [["service", "retire", "crm"], ["service", "retire", "shop"]];
   const expected = [["1"], ["1"], ["2"], retirements[0], ["5"], retirements[1]];
   assert.deepEqual(batchIds, expected);
-  await log.service.close();
-});
-
-test("retire() waits for the outcome of a pending commit", async () => {
-  const log = await OpenLog.open();
-  await log.commit(submittedBatch("shop", "1"));
-  const gate = gateAt("sync");
-  log.storage.hook = gate.hook;
-  const appended = log.submit(submittedBatch("shop", "2"));
-  await gate.reached;
-  const retired = log.retire("shop");
-  const late = log.submit(submittedBatch("shop", "3"));
-  gate.open();
-  assert.equal((await retired).body.final_frontier, (await appended).body.last_event_id);
-  assert.equal(statusOf(await late), "source_retired");
   await log.service.close();
 });
