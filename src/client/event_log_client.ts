@@ -185,11 +185,16 @@ export class EventLogClient {
   /** Lists all streams, with their latest events and event counts, as of one snapshot. */
   async streams(options: StreamsOptions = {}): Promise<StreamsSnapshot> {
     const all: StreamsSnapshot = { streams: [], snapshotThroughEventId: null };
-    for await (const page of streamsPages(this.#transport, options)) {
+    for await (const page of this.streamsPages(options)) {
       for (const row of page.streams) all.streams.push(row);
       all.snapshotThroughEventId = page.snapshotThroughEventId;
     }
     return all;
+  }
+
+  /** @internal Lists all streams page by page. */
+  streamsPages(options: StreamsOptions): AsyncGenerator<StreamsSnapshot, void> {
+    return streamsPages(this.#transport, options);
   }
 
   /** Returns the event with this id; null if it is not in the log. */

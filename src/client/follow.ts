@@ -57,17 +57,14 @@ const SOUND_SESSION_MS = CLIENT_BACKOFF_MS_MAX;
 export class Follower<Payload> {
   readonly #transport: Transport;
   readonly #options: FollowOptions;
-  readonly #parse: ApiRequest["parse"];
   #nextAfter: string | "now" | null;
   /** When the current session becomes successful: once it has delivered events or lasted long. */
   #soundAtMs = Infinity;
 
-  /** @param parse parses a record instead of `parseBody()`. */
-  constructor(transport: Transport, options: FollowOptions, parse?: ApiRequest["parse"]) {
+  constructor(transport: Transport, options: FollowOptions) {
     refuseUnknown("follow()", options, `${REPLAY_OPTIONS} reconnect onReconnect onReconnected`);
     this.#transport = transport;
     this.#options = options;
-    this.#parse = parse;
     this.#nextAfter = options.after ?? null;
   }
 
@@ -108,7 +105,7 @@ export class Follower<Payload> {
       deadline.start("GET /v1/events", readTimeoutMs);
       if (this.#nextAfter === "now") this.#nextAfter = await frontierOf(read);
       const { query, ...rest } = eventsRequest(this.#options, this.#nextAfter);
-      const request = { ...rest, query: { ...query, follow: "true" }, parse: this.#parse };
+      const request = { ...rest, query: { ...query, follow: "true" } };
       const name = nameOf(request);
       const { body } = await this.#transport.send(request, deadline.signal);
       if (body === null) throw new ProtocolError(`response to ${name} has no body`);

@@ -38,7 +38,7 @@ export interface ReplayOptions extends ReplayFilter, StartOptions {
    */
   onPosition?: (position: string) => void | Promise<void>;
   /** Cancels the iteration, which then throws the signal's abort reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export const REPLAY_OPTIONS =
@@ -73,14 +73,10 @@ export async function checkPage(
   if (altered !== undefined) throw new AlteredEventError(altered);
 }
 
-/**
- * Yields the pages up to the end of the first page's snapshot, however fast the log grows.
- * @param parse parses a page instead of `parseBody()`.
- */
+/** Yields the pages up to the end of the first page's snapshot, however fast the log grows. */
 export async function* replayPages<Payload>(
   transport: Transport,
   options: ReplayOptions,
-  parse?: ApiRequest["parse"],
 ): AsyncGenerator<ReplayPage<Payload>, void> {
   refuseUnknown("replay()", options, REPLAY_OPTIONS);
   const read = (request: ApiRequest) => transport.request(request, options.signal);
@@ -88,7 +84,7 @@ export async function* replayPages<Payload>(
   let through: string | null | undefined;
   let trustedUntilMs = -Infinity;
   for (;;) {
-    const page = toReplayPage<Payload>(await read({ ...eventsRequest(options, after), parse }));
+    const page = toReplayPage<Payload>(await read(eventsRequest(options, after)));
     page.nextAfter = reachedAfter(page.nextAfter, options);
     await checkPage(page, after, options);
     // A check that follows the response applies to the log that it came from.
@@ -136,7 +132,7 @@ export interface StreamsOptions {
   /** Restricts the listing to one source. */
   source?: string | undefined;
   /** Cancels the call, which then throws the signal's abort reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** All streams in a snapshot. */

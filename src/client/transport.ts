@@ -41,8 +41,6 @@ export interface ApiRequest {
   query?: Record<string, string | number | undefined>;
   /** JSON in UTF-8. */
   body?: Uint8Array<ArrayBuffer>;
-  /** Parses the response; by default, `parseBody()`. */
-  parse?: ((body: Uint8Array) => unknown) | undefined;
 }
 
 /** Attempts per request. Including pauses, they outlast a restart that takes over a minute. */
@@ -160,9 +158,8 @@ export class Transport {
 /** Parses a response or, of a follow, a line of it. */
 export function parsed(request: ApiRequest, body: Uint8Array): unknown {
   try {
-    return (request.parse ?? parseBody)(body);
+    return parseBody(body);
   } catch (cause) {
-    if (cause instanceof ProtocolError) throw cause;
     throw new ProtocolError(`response to ${nameOf(request)} is not JSON in UTF-8`, { cause });
   }
 }

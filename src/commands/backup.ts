@@ -8,7 +8,6 @@ import { link, readdir, rename, rm, symlink, writeFile } from "node:fs/promises"
 import { setPriority } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
-import { frontierOf } from "../client/position.ts";
 import { systemCodeOf } from "../client/retry.ts";
 import { type CopiedLog, copyLog, type Durability } from "../log/log_copy.ts";
 import { LOCK_FILE, SEGMENTS_FOLDER } from "../log/storage/file_names.ts";
@@ -20,7 +19,7 @@ import { absolutePath, CONFIG_FILE, entryKind, isKind, requireLogFolder } from "
 import { operationalError, usageError } from "./exit.ts";
 import { createFolder, sync } from "./init.ts";
 import { startProgress } from "./progress.ts";
-import { transportTo } from "./service_client.ts";
+import { readFrontier } from "./service_client.ts";
 import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -214,8 +213,7 @@ function linkFrom(from: string | null, into: string): (path: string) => Promise<
 async function askService(config: configs.Config): Promise<Durability> {
   const options = { attemptsMax: 1, readTimeoutMs: ANSWER_TIMEOUT_MS };
   try {
-    const transport = transportTo(config, options);
-    return { through: await frontierOf((request) => transport.request(request)) };
+    return { through: await readFrontier(config, options) };
   } catch (error) {
     const isAnswer = [ConnectionError, EventLogError, ProtocolError].some((type) =>
       error instanceof type

@@ -8,8 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { ConnectionError } from "../client/errors.ts";
 import { EventLogClient } from "../client/event_log_client.ts";
-import { frontierOf } from "../client/position.ts";
-import { type EventLogClientOptions, Transport } from "../client/transport.ts";
+import type { EventLogClientOptions } from "../client/transport.ts";
 import { unixFetch } from "../client/unix_fetch.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { PROGRAM } from "./command_table.ts";
@@ -29,9 +28,8 @@ const writeFile = promisify(write);
 
 /** A service that has answered. */
 export interface Service {
+  /** Repeats reads as long as it takes. */
   client: EventLogClient;
-  /** Repeats requests as long as it takes. */
-  transport: Transport;
   /** The last event when the command started; null for an empty log. */
   frontier: string | null;
   /** Aborted by a signal, or once standard output is closed. */
@@ -60,12 +58,9 @@ export async function runAsClient(
     });
   };
   try {
-    const first = transportTo(config, { attemptsMax: 1, socketWaitMs: SERVICE_WAIT_MS });
-    const frontier = await firstAnswer(config, first, { signal, report });
-    const transport = transportTo(config, { attemptsMax: Infinity });
-    const options = { token: config.token || undefined, socketWaitMs: RESTART_WAIT_MS };
-    const client = new EventLogClient(unixFetch(config.socketPath), options);
-    await use({ client, transport, frontier, signal, print });
+    const frontier = await firstAnswer(config, signal, report);
+    const client = clientOf(config, { attemptsMax: Infinity, socketWaitMs: RESTART_WAIT_MS });
+    await use({ client, frontier, signal, print });
   } catch (error) {
     if (error !== signal.reason && errorCode(error) !== "EPIPE") throw error;
   } finally {
@@ -73,23 +68,36 @@ export async function runAsClient(
   }
 }
 
-/** Returns a way to send requests to the configured service. */
-export function transportTo(config: Config, options: EventLogClientOptions): Transport {
-  const token = config.token || undefined;
-  return new Transport(unixFetch(config.socketPath), { token, ...options });
+/** Returns a client of the configured service. */
+function clientOf({ socketPath, token }: Config, options: EventLogClientOptions): EventLogClient {
+  return new EventLogClient(unixFetch(socketPath), { token: token || undefined, ...options });
+}
+
+/** Asks the service for the last event in the log; null if it is empty. */
+export async function readFrontier(
+  config: Config,
+  options: EventLogClientOptions,
+  signal?: AbortSignal,
+): Promise<string | null> {
+  // A page after all events tells the frontier.
+  const pages = clientOf(config, options).replayPages({ since: Infinity, limit: 1, signal });
+  const { value } = await pages.next();
+  return value!.snapshotThroughEventId;
 }
 
 /** Returns the frontier. */
 async function firstAnswer(
-  { socketPath, path }: Config,
-  transport: Transport,
-  { signal, report }: { signal: AbortSignal; report: (line: string) => void },
+  config: Config,
+  signal: AbortSignal,
+  report: (line: string) => void,
 ): Promise<string | null> {
+  const { socketPath, path } = config;
   const start = `start one with: ${PROGRAM} --config ${path} serve`;
   const tellSilence = () => report(`${socketPath}: no answer yet; if no service works, ${start}`);
   const timer = globalThis.setTimeout(tellSilence, SILENCE_MS);
   try {
-    return await frontierOf((request) => transport.request(request, signal));
+    const options = { attemptsMax: 1, socketWaitMs: SERVICE_WAIT_MS };
+    return await readFrontier(config, options, signal);
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
     // The messages around the first cause name the request and the socket once more.

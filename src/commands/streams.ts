@@ -1,5 +1,4 @@
 /** `streams` prints a summary of each stream. */
-import { streamsPages } from "../client/replay.ts";
 import type { Options } from "./arguments.ts";
 import type { Config } from "./config.ts";
 import { runAsClient } from "./service_client.ts";
@@ -10,8 +9,8 @@ export async function streams(
   { source }: Options,
   { report }: Terminal,
 ): Promise<void> {
-  await runAsClient(config, report, async ({ transport, signal, print }) => {
-    for await (const page of streamsPages(transport, { source, signal })) {
+  await runAsClient(config, report, async ({ client, signal, print }) => {
+    for await (const page of client.streamsPages({ source, signal })) {
       await print(page.streams.map((row) => `${JSON.stringify(row)}\n`).join(""));
     }
   });

@@ -1,8 +1,9 @@
 /** `tail` prints events as they are stored, one a line. */
-import { type EventLine, linesOf, parseLines } from "../client/event_lines.ts";
-import { Follower } from "../client/follow.ts";
-import { type ReplayOptions, replayPages } from "../client/replay.ts";
+import type { FollowOptions } from "../client/follow.ts";
+import type { ReplayOptions } from "../client/replay.ts";
 import { idTimeMs, isEventId } from "../event/event_id.ts";
+import { canonicalize } from "../event/json/canonical_json.ts";
+import type { CommittedEvent } from "../event/types.ts";
 import { describeError } from "../log/storage/system_error.ts";
 import type { Options } from "./arguments.ts";
 import type { Config } from "./config.ts";
@@ -35,13 +36,50 @@ export async function tail(config: Config, options: Options, terminal: Terminal)
   const { last, ...position } = startOf(options);
   const limit = Math.min(config.replay.maxLimit, PAGE_EVENTS);
   await runAsClient(config, terminal.report, async (service) => {
-    const all = { source, stream, recordKey, kind, limit, signal: service.signal };
+    const { client, signal } = service;
+    const all = { source, stream, recordKey, kind, limit, signal };
     const start = last === undefined
       ? { from: { ...all, ...position }, skipped: 0 }
       : await startOfLast(service, all, last);
-    if (options.follow === undefined) await printPages(service, start);
-    else await printFollowed(service, start, terminal.report);
+    let { skipped } = start;
+    const print = async (events: CommittedEvent[]) => {
+      await service.print(events.slice(skipped).map(lineOf).join(""));
+      skipped = Math.max(0, skipped - events.length);
+    };
+    if (options.follow === undefined) {
+      for await (const { events } of client.replayPages(start.from)) await print(events);
+    } else {
+      const following = { ...start.from, ...reportingInterruptions(terminal.report) };
+      for await (const record of client.followRecords(following)) {
+        if (record.type === "events") await print(record.events);
+        if (record.type !== "end") continue;
+        throw operationalError(`follow ended: ${record.reason}; see the service's standard error`);
+      }
+    }
   });
+}
+
+/** Returns an event's line as stored: members in the order in which they are sent, canonical. */
+function lineOf(event: CommittedEvent): string {
+  const members = Object.entries(event)
+    .map(([name, value]) => `"${name}":${canonicalize(value)}`);
+  return `{${members.join(",")}}\n`;
+}
+
+/** Returns callbacks that report the first of several failed attempts, and a success. */
+function reportingInterruptions(report: (line: string) => void): FollowOptions {
+  let isInterrupted = false;
+  return {
+    onReconnected() {
+      isInterrupted = false;
+      report("reconnected");
+    },
+    onReconnect({ reason }) {
+      const why = reason instanceof Error ? describeError(reason) : "the service has ended it";
+      if (!isInterrupted) report(`follow interrupted: ${why}; reconnecting`);
+      isInterrupted = true;
+    },
+  };
 }
 
 /** Parses the options that say where to start. */
@@ -71,80 +109,21 @@ function timeOf(text: string): number {
   throw usageError("--since must be a time such as 2026-01-31T12:00:00Z, or a period such as 10m");
 }
 
-async function printPages(service: Service, { from, skipped }: Start): Promise<void> {
-  const pages = linePages(service, from);
-  let next = pages.next();
-  for (;;) {
-    const { value, done } = await next;
-    if (done) return;
-    // The service makes the next page while this one is written.
-    next = pages.next();
-    next.catch(() => {});
-    await service.print(linesOf(value.events.slice(skipped)));
-    skipped = Math.max(0, skipped - value.events.length);
-  }
-}
-
-async function printFollowed(
-  { transport, print }: Service,
-  { from, skipped }: Start,
-  report: (line: string) => void,
-): Promise<void> {
-  let isInterrupted = false;
-  const options = {
-    ...from,
-    onReconnected() {
-      isInterrupted = false;
-      report("reconnected");
-    },
-    onReconnect({ reason }: { reason: unknown }) {
-      const why = reason instanceof Error ? describeError(reason) : "the service has ended it";
-      if (!isInterrupted) report(`follow interrupted: ${why}; reconnecting`);
-      isInterrupted = true;
-    },
-  };
-  for await (const record of new Follower(transport, options, parseLines).records()) {
-    if (record.type === "end") {
-      throw operationalError(`follow ended: ${record.reason}; see the service's standard error`);
-    }
-    if (record.type !== "events") continue;
-    const events = record.events as unknown as EventLine[];
-    await print(linesOf(events.slice(skipped)));
-    skipped = Math.max(0, skipped - events.length);
-  }
-}
-
-type LinePage = { events: EventLine[]; nextAfter: string | null };
-
-function linePages(
-  { transport }: Service,
-  options: ReplayOptions,
-): AsyncGenerator<LinePage, void> {
-  return replayPages(transport, options, parseLines) as unknown as AsyncGenerator<LinePage, void>;
-}
-
 /**
  * Finds the last events that match. The service reads only forwards, so looks at longer and longer
  * periods before the frontier until one has enough.
  */
-async function startOfLast(service: Service, all: ReplayOptions, last: number): Promise<Start> {
-  const { frontier } = service;
+async function startOfLast(
+  { client, frontier }: Service,
+  all: ReplayOptions,
+  last: number,
+): Promise<Start> {
   if (last === 0 || frontier === null) return { from: { ...all, after: frontier }, skipped: 0 };
-  const frontierMs = idTimeMs(frontier);
   for (let withinMs = LAST_WITHIN_MS;; withinMs *= LAST_WITHIN_FACTOR) {
-    const since = frontierMs - withinMs;
-    let after: string | null = null;
+    const since = idTimeMs(frontier) - withinMs;
+    const from = { ...all, since };
     let events = 0;
-    /** Pages that have, or follow, the last events. */
-    const pages: { after: string | null; events: number }[] = [];
-    for await (const page of linePages(service, { ...all, since })) {
-      pages.push({ after, events: page.events.length });
-      events += page.events.length;
-      after = page.nextAfter;
-      while (events - pages[0]!.events >= last) events -= pages.shift()!.events;
-    }
-    if (events < last && since > 0) continue;
-    const from = { ...all, since, after: pages[0]?.after ?? null };
-    return { from, skipped: Math.max(0, events - last) };
+    for await (const page of client.replayPages(from)) events += page.events.length;
+    if (events >= last || since <= 0) return { from, skipped: Math.max(0, events - last) };
   }
 }

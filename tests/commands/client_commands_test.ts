@@ -29,11 +29,8 @@ async function append(deployment: Deployment, text: string, args: string[]): Pro
 }
 
 function lineOf(number: number, members: object = {}): string {
-  const payload = [{ number, event_id: "x" }, {
-    event_id: "y",
-    source: "z",
-    text: '},{"event_id":"',
-  }];
+  // Stored in another form than JSON.stringify() has: names are sorted as strings.
+  const payload = { "10": number, "9": [1e21, 1.5], "é": '\u0001\u2028"\\', b: {}, a: null };
   return JSON.stringify({ record_key: `${number}`, kind: "upserted", payload, ...members });
 }
 
@@ -42,7 +39,7 @@ const ofLines = (text: string) => text.split("\n").slice(0, -1);
 
 /** The events in the tail, as stored. */
 async function storedLines({ logDir }: Deployment): Promise<string[]> {
-  const tail = await readFile(join(logDir, "tail.ndjson"), "latin1");
+  const tail = await readFile(join(logDir, "tail.ndjson"), "utf8");
   return tail.split("\n").filter((line) => line.startsWith('{"event_id"'));
 }
 
