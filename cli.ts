@@ -6,6 +6,7 @@ import { runtimeFault } from "./src/runtime/runtime_version.ts";
 /** Runs the program and ends the process. */
 async function main(): Promise<void> {
   const { reportFailure, run } = await import("./src/commands/run.ts");
+  const { catchSignals } = await import("./src/commands/signals.ts");
   const { TERMINAL } = await import("./src/commands/terminal.ts");
   const { endProcess } = await import("./src/runtime/end_process.ts");
 
@@ -14,7 +15,10 @@ async function main(): Promise<void> {
     process.on(event, (error) => endProcess(reportFailure(error, TERMINAL)));
   }
 
-  endProcess(await run(process.argv.slice(2), TERMINAL));
+  // `serve` replaces `report`.
+  const stop = catchSignals((line) => terminal.report(line));
+  const terminal = { ...TERMINAL, stop };
+  endProcess(await run(process.argv.slice(2), terminal));
 }
 
 /** Reports why the program cannot be loaded. */

@@ -19,10 +19,7 @@ async function run(invocation: Invocation): Promise<void> {
       return print(`${FULL_VERSION}\n`);
     case "push": {
       const { push } = await import("./push/push.ts");
-      const stop = new AbortController();
-      const signals = catchSignals(report);
-      signals.requested.then(() => stop.abort());
-      return await push({ ...invocation, stop: stop.signal, print, report });
+      return await push({ ...invocation, stop: catchSignals(report), print, report });
     }
     case "segments": {
       const { uploadSegments } = await import("./segments/upload.ts");
@@ -30,7 +27,8 @@ async function run(invocation: Invocation): Promise<void> {
     }
     default: {
       const { restore } = await import("./restore/restore.ts");
-      return await restore({ ...invocation, terminal: TERMINAL });
+      const terminal = { ...TERMINAL, stop: catchSignals(report) };
+      return await restore({ ...invocation, terminal });
     }
   }
 }

@@ -10,6 +10,7 @@ import { EXIT_OK, operationalError } from "../src/commands/exit.ts";
 import { init } from "../src/commands/init.ts";
 import { reportFailure } from "../src/commands/run.ts";
 import { serve } from "../src/commands/serve.ts";
+import { catchSignals } from "../src/commands/signals.ts";
 import { TERMINAL } from "../src/commands/terminal.ts";
 import { endProcess } from "../src/runtime/end_process.ts";
 import { runtimeFault } from "../src/runtime/runtime_version.ts";
@@ -24,7 +25,7 @@ async function start(): Promise<void> {
   // An edited configuration is accepted here. Only `init` requires the original one.
   if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
   const config = await loadConfig(configPath);
-  await serve(config, { report, onReady: () => report(hints(config)) });
+  await serve(config, { report, stop: catchSignals(report), onReady: () => report(hints(config)) });
 }
 
 function hints(config: Config): string {

@@ -54,7 +54,7 @@ export interface RestoreOptions extends StreamOptions {
  *   was not reached.
  */
 export async function restore(options: RestoreOptions): Promise<void> {
-  const { dir, segments, terminal: { report } } = options;
+  const { dir, segments, terminal: { report, stop } } = options;
   const configPath = join(dir, CONFIG_FILE);
   if (!isKind(configPath, "file")) {
     // A wrong URL is refused before anything is created.
@@ -64,9 +64,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
   const config = await loadConfig(configPath);
   // A deployment may consist of only the configuration, copied from the lost machine.
   await createFolder(join(config.dataDir, "log"));
-  await runAsWriter("mirror", config, report, async (logDir, signals) => {
-    const stop = new AbortController();
-    signals.requested.then(() => stop.abort());
+  await runAsWriter("mirror", config, async (logDir) => {
     const storage = fileStorage(logDir);
     if (segments !== undefined) await fetchSegments(segments, logDir, report);
     const { makeSegment, close } = sealThreads(logDir);
@@ -86,7 +84,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
           watch.see(head);
           onProgress();
         };
-        await followStream(log, pusher, onHead, options, stop.signal).catch((error) => {
+        await followStream(log, pusher, onHead, options).catch((error) => {
           const isFinal = options.once && error instanceof StreamNotReadyError;
           throw isFinal ? operationalError(error.message) : error;
         });
@@ -94,7 +92,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
       };
       const onceIdleMsMax = options.command === "restore" ? RESTORE_IDLE_MS_MAX : ONCE_IDLE_MS_MAX;
       const idleMsMax = options.once ? onceIdleMsMax : Infinity;
-      await runSessions(session, { stop: stop.signal, report, idleMsMax });
+      await runSessions(session, { stop, report, idleMsMax });
       report(`the log ends with event ${log.snapshot.frontier}, head ${log.head}`);
       if (isComplete) watch.conclude(log);
       else if (options.once) throw operationalError("interrupted; run the same command again");
@@ -110,15 +108,15 @@ async function followStream(
   pusher: PusherEnd,
   onHead: (head: string) => void,
   options: RestoreOptions,
-  stop: AbortSignal,
 ): Promise<void> {
+  const { stop } = options.terminal;
   const stream = await openStream(options, { isCreated: false });
   const replication = new Replication(log, options.stream, onHead);
   const progress = startProgress(options.terminal, "restored");
   const watching = setInterval(() => void pusher.watch(stream).catch(() => {}), BEHIND_MS_MAX);
   try {
     await pusher.ask(stream);
-    await replicate(stream, log, replication, options, stop, progress.update);
+    await replicate(stream, log, replication, options, progress.update);
   } finally {
     clearInterval(watching);
     progress.end();
@@ -138,8 +136,7 @@ async function replicate(
   stream: MirrorStream,
   log: Log,
   replication: Replication,
-  { once }: RestoreOptions,
-  stop: AbortSignal,
+  { once, terminal: { stop } }: RestoreOptions,
   onEvents: (done: number, total: number) => void,
 ): Promise<void> {
   const info = await stream.info();

@@ -50,7 +50,7 @@ export async function append(config: Config, options: Options, terminal: Termina
     delayMs: batchId === undefined ? DELAY_MS : Infinity,
     bufferBytesMax: QUEUE_BYTES_MAX,
   };
-  await runAsClient(config, terminal.report, async (service) => {
+  await runAsClient(config, terminal, async (service) => {
     let batches = 0;
     let committed = 0;
     const failed = new AbortController();

@@ -20,7 +20,6 @@ import { operationalError, usageError } from "./exit.ts";
 import { createFolder, sync } from "./init.ts";
 import { startProgress } from "./progress.ts";
 import { readFrontier } from "./service_client.ts";
-import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A copy being built, and one being removed. Leftovers are removed by the next backup. */
@@ -50,39 +49,33 @@ export interface BackupOptions {
  * @throws {CorruptLogError} if the log is damaged; `dir` is unchanged.
  */
 export async function backup(config: configs.Config, options: BackupOptions): Promise<void> {
-  const { dir, terminal } = options;
+  const { dir } = options;
   configs.requireSupported(config, "backup");
   requireLogFolder(join(config.dataDir, "log"));
-  const signals = catchSignals(terminal.report);
+  const path = absolutePath(dir);
+  let existing = path;
+  while (!existsSync(existing)) existing = dirname(existing);
+  if (isWithin(realpathSync(existing), realpathSync(config.dataDir))) {
+    throw usageError(`${dir}: is in the data directory; choose another directory for backups`);
+  }
+  if (existsSync(join(path, CONFIG_FILE))) {
+    throw usageError(`${dir}: is a deployment; choose another directory for backups`);
+  }
+  await createFolder(path);
+  const root = realpathSync(path);
+  const release = await lockFile(join(root, LOCK_FILE));
+  if (release === null) throw operationalError(`${dir}: another backup to it is running`);
   try {
-    const path = absolutePath(dir);
-    let existing = path;
-    while (!existsSync(existing)) existing = dirname(existing);
-    if (isWithin(realpathSync(existing), realpathSync(config.dataDir))) {
-      throw usageError(`${dir}: is in the data directory; choose another directory for backups`);
-    }
-    if (existsSync(join(path, CONFIG_FILE))) {
-      throw usageError(`${dir}: is a deployment; choose another directory for backups`);
-    }
-    await createFolder(path);
-    const root = realpathSync(path);
-    const release = await lockFile(join(root, LOCK_FILE));
-    if (release === null) throw operationalError(`${dir}: another backup to it is running`);
-    try {
-      await addCopy(config, root, options, signals);
-    } finally {
-      release();
-    }
+    await addCopy(config, root, options);
   } finally {
-    signals.release();
+    release();
   }
 }
 
 async function addCopy(
   config: configs.Config,
   root: string,
-  { keep, terminal: { print, report, ...terminal } }: BackupOptions,
-  signals: ShutdownSignals,
+  { keep, terminal: { print, report, stop, ...terminal } }: BackupOptions,
 ): Promise<void> {
   const partial = join(root, PARTIAL);
   for (const name of [PARTIAL, REMOVED]) await removeTree(join(root, name));
@@ -103,7 +96,7 @@ async function addCopy(
       report: (line) => report(`backup: ${line}`),
       onProgress: progress.update,
       betweenChunks() {
-        if (signals.isRequested) throw operationalError("interrupted; no copy was made or changed");
+        if (stop.aborted) throw operationalError("interrupted; no copy was made or changed");
       },
     });
     const configPath = join(partial, CONFIG_FILE);

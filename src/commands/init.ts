@@ -20,7 +20,6 @@ import {
 } from "./deployment.ts";
 import { CommandError, operationalError } from "./exit.ts";
 import { foreignFolder } from "./ownership.ts";
-import { catchSignals } from "./signals.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { describeError } from "../log/storage/system_error.ts";
 
@@ -32,20 +31,14 @@ const CANDIDATE_PREFIX = `.${CONFIG_FILE}.candidate-`;
 export type InitOutcome = "initialized" | "already initialized";
 
 /**
- * Creates or validates the deployment in `dir`; `deployment.ts` lists its files. The first signal
- * does not interrupt this.
+ * Creates or validates the deployment in `dir`; `deployment.ts` lists its files.
  * @throws {CommandError} with exit status 1 if an entry is unexpected; nothing existing is changed.
  */
 export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
   const path = absolutePath(dir);
-  const signals = catchSignals(report);
-  try {
-    const outcome = await initFolder(path);
-    warnOfConfig(join(path, CONFIG_FILE), report);
-    return outcome;
-  } finally {
-    signals.release();
-  }
+  const outcome = await initFolder(path);
+  warnOfConfig(join(path, CONFIG_FILE), report);
+  return outcome;
 }
 
 /** Warns if the socket path exceeds the platform's limit because the directory's path is long. */

@@ -1,11 +1,11 @@
 /** Shows the progress of long-running commands on a terminal. */
-import type { Terminal } from "./terminal.ts";
+import type { Output } from "./terminal.ts";
 
 /** Minimum interval between updates on the terminal. */
 export const PROGRESS_INTERVAL_MS: number = 200;
 
 /** Starts showing progress. @param verb past participle shown first, such as `verified`. */
-export function startProgress(terminal: Pick<Terminal, "showProgress">, verb: string) {
+export function startProgress(terminal: Pick<Output, "showProgress">, verb: string) {
   const startedAtMs = performance.now();
   let shownAtMs = startedAtMs;
   return {

@@ -11,7 +11,7 @@ import { type Invocation, parseArguments } from "./arguments.ts";
 import { PROGRAM } from "./command_table.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
-import { addTimes, type Terminal } from "./terminal.ts";
+import { addTimes, type Output, type Terminal } from "./terminal.ts";
 import { completionsFor, manPage, usageText } from "./usage.ts";
 
 /** Runs the program and returns its exit status. Reports errors and never throws. */
@@ -56,7 +56,7 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
       // Only a build for tests gets here with a runtime that is too old.
       const fault = runtimeFault();
       if (fault !== null) terminal.report(`this build is only for tests: ${fault}`);
-      return await serve(config, { report: terminal.report });
+      return await serve(config, terminal);
     }
     case "seal":
       return await (await import("./seal.ts")).seal(config, terminal);
@@ -74,7 +74,7 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
 }
 
 /** Reports an error on standard error. @returns the exit status. */
-export function reportFailure(error: unknown, terminal: Terminal): number {
+export function reportFailure(error: unknown, terminal: Output): number {
   if (error instanceof CommandError) {
     terminal.report(error.message);
     return error.exitStatus;

@@ -10,17 +10,16 @@ import { sumOf } from "../sum.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
 import { counted, startProgress } from "./progress.ts";
-import type { ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
 /**
- * Seals the log offline. Returns when everything is sealed, or after the first signal.
+ * Seals the log offline. Returns when everything is sealed, or once it is stopped.
  * @throws {CommandError} also if there is nothing to seal.
  * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
  */
 export async function seal(config: Config, terminal: Terminal): Promise<void> {
-  await runAsWriter("seal", config, terminal.report, async (logDir, signals) => {
+  await runAsWriter("seal", config, async (logDir) => {
     const log = await openLog({
       storage: fileStorage(logDir),
       clockMs: Date.now,
@@ -30,7 +29,7 @@ export async function seal(config: Config, terminal: Terminal): Promise<void> {
     try {
       const events = sumOf(log.files.unsealed, ({ events }) => events);
       if (events === 0) throw operationalError(`${logDir}: there is nothing to seal`);
-      await sealLog(log, events, terminal, signals);
+      await sealLog(log, events, terminal);
     } finally {
       await log.close();
     }
@@ -40,16 +39,11 @@ export async function seal(config: Config, terminal: Terminal): Promise<void> {
 /** A signal has stopped the seal before a commit. */
 class Stopped extends Error {}
 
-async function sealLog(
-  log: Log,
-  unsealed: number,
-  terminal: Terminal,
-  signals: ShutdownSignals,
-): Promise<void> {
+async function sealLog(log: Log, unsealed: number, terminal: Terminal): Promise<void> {
   const progress = startProgress(terminal, "sealed");
   let done = 0;
   const onEvents = (more: number) => {
-    if (signals.isRequested) throw new Stopped();
+    if (terminal.stop.aborted) throw new Stopped();
     progress.update(done += more, unsealed);
   };
   const sealed: SegmentEntry[] = [];
@@ -59,7 +53,7 @@ async function sealLog(
     const { path, events, head } = segment;
     terminal.report(`sealed ${path} (${events} events, head ${head})`);
   };
-  let isStopped = signals.isRequested;
+  let isStopped = terminal.stop.aborted;
   try {
     if (!isStopped) await log.seal(onSegment, { onEvents });
   } catch (error) {

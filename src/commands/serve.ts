@@ -27,7 +27,6 @@ import { entryKind } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
 import { openToOthers } from "./ownership.ts";
 import { counted } from "./progress.ts";
-import type { ShutdownSignals } from "./signals.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
 /** The duration of a startup that takes longer than this is reported. */
@@ -42,6 +41,8 @@ const UMASK = 0o077;
 
 export interface ServeOptions {
   report: (line: string) => void;
+  /** Shuts the service down. */
+  stop: AbortSignal;
   /** Called once the service accepts requests. */
   onReady?: () => void;
   /** Tail size that triggers rotation and sealing; default `TAIL_ROTATE_BYTES`. */
@@ -49,22 +50,21 @@ export interface ServeOptions {
 }
 
 /**
- * Serves until SIGINT, SIGTERM or SIGHUP, then shuts down cleanly.
+ * Serves until it is stopped, then shuts down cleanly.
  * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
  */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
-  await runAsWriter("serve", config, options.report, (logDir, signals) => {
+  await runAsWriter("serve", config, (logDir) => {
     process.umask(UMASK);
     for (const fault of openToOthers(config)) options.report(fault);
-    return serveFolder(logDir, config, options, signals);
+    return serveFolder(logDir, config, options);
   });
 }
 
 async function serveFolder(
   logDir: string,
   { socketPath: path, token, replay }: Config,
-  { report, onReady, rotateBytes = TAIL_ROTATE_BYTES }: ServeOptions,
-  signals: ShutdownSignals,
+  { report, stop, onReady, rotateBytes = TAIL_ROTATE_BYTES }: ServeOptions,
 ): Promise<void> {
   const counters = new Counters();
   let sizes = () => ({});
@@ -81,18 +81,19 @@ async function serveFolder(
     sealing: { maker: sealThreads(logDir), rotateBytes },
   });
   sizes = () => log.size;
-  const lost = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  stop.addEventListener("abort", () => ended.resolve());
   const findLoss = async () => {
     const loss = await log.findLoss();
     if (loss === null) return;
-    lost.resolve();
+    ended.resolve();
     throw operationalError(`${logDir}/${loss}; stopped, nothing more was acknowledged`);
   };
   const lossTimer = setInterval(() => void findLoss().catch(() => {}), OWNERSHIP_CHECK_MS);
   const lookAtClock = watchClock(Date.now, () => performance.now(), report);
   const clockTimer = setInterval(() => lookAtClock(log.frontier), CLOCK_CHECK_MS);
   try {
-    if (signals.isRequested) return;
+    if (stop.aborted) return;
     report(opened(log.size, performance.now() - startedAtMs));
     lookAtClock(log.frontier);
     const handler = counters.ofResponses(createHandler({ log, token, replay, report }));
@@ -103,7 +104,7 @@ async function serveFolder(
       { path, handler, refusal: refusalResponse, report, mayReopen: findLoss },
     );
     onReady?.();
-    await Promise.race([signals.requested, lost.promise]);
+    await ended.promise;
     report("shutting down");
     log.endFollowers();
     await server.close();

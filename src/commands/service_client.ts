@@ -14,7 +14,7 @@ import { errorCode } from "../log/storage/storage.ts";
 import { PROGRAM } from "./command_table.ts";
 import type { Config } from "./config.ts";
 import { operationalError } from "./exit.ts";
-import { catchSignals } from "./signals.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** How long the first request waits for a socket, and for a response before that is reported. */
 const SERVICE_WAIT_MS = 500;
@@ -44,16 +44,14 @@ export interface Service {
  */
 export async function runAsClient(
   config: Config,
-  report: (line: string) => void,
+  { report, stop }: Terminal,
   use: (service: Service) => Promise<void>,
 ): Promise<void> {
-  const signals = catchSignals(report);
-  const stop = new AbortController();
-  const { signal } = stop;
-  void signals.requested.then(() => stop.abort());
+  const closed = new AbortController();
+  const signal = AbortSignal.any([stop, closed.signal]);
   const print = async (bytes: Uint8Array | string) => {
     await writeAll(bytes).catch((error) => {
-      if (errorCode(error) === "EPIPE") stop.abort();
+      if (errorCode(error) === "EPIPE") closed.abort();
       throw error;
     });
   };
@@ -63,8 +61,6 @@ export async function runAsClient(
     await use({ client, frontier, signal, print });
   } catch (error) {
     if (error !== signal.reason && errorCode(error) !== "EPIPE") throw error;
-  } finally {
-    signals.release();
   }
 }
 

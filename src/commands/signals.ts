@@ -8,15 +8,6 @@ import { setTimeout } from "node:timers/promises";
 import { endProcess } from "../runtime/end_process.ts";
 import { EXIT_FAILURE } from "./exit.ts";
 
-export interface ShutdownSignals {
-  /** Whether the first signal has arrived. */
-  readonly isRequested: boolean;
-  /** Resolves at the first signal. */
-  readonly requested: Promise<void>;
-  /** Restores the default signal handling. */
-  release(): void;
-}
-
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /**
  * A signal repeated within this time is ignored, since the terminal sends Ctrl-C to all processes
@@ -26,15 +17,15 @@ const ECHO_MS = 100;
 /** Time after which Deno has opened its inspector. */
 const INSPECTOR_MS = 100;
 
-/** Starts handling these signals. */
-export function catchSignals(report: (line: string) => void): ShutdownSignals {
-  const { promise, resolve } = Promise.withResolvers<void>();
+/** Handles these signals from now on. The first one aborts the returned signal. */
+export function catchSignals(report: (line: string) => void): AbortSignal {
+  const stop = new AbortController();
   let first: { signal: string; atMs: number } | null = null;
   const onSignal = (signal: string) => {
     const nowMs = performance.now();
     if (first === null) {
       first = { signal, atMs: nowMs };
-      return resolve();
+      return stop.abort();
     }
     if (signal === first.signal && nowMs - first.atMs < ECHO_MS) return;
     report(`second signal (${signal}): exiting immediately`);
@@ -42,18 +33,8 @@ export function catchSignals(report: (line: string) => void): ShutdownSignals {
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
   // By default, SIGUSR1 opens Node's inspector. Deno opens one anyway, to every local user.
-  const onUsr1 = () =>
+  process.on("SIGUSR1", () =>
     void setTimeout(INSPECTOR_MS).then(() => import("node:inspector"))
-      .then(({ default: { close } }) => close()).catch(({ message }) => report(`${message}`));
-  process.on("SIGUSR1", onUsr1);
-  return {
-    get isRequested() {
-      return first !== null;
-    },
-    requested: promise,
-    release() {
-      for (const signal of SIGNALS) process.off(signal, onSignal);
-      process.off("SIGUSR1", onUsr1);
-    },
-  };
+      .then(({ default: { close } }) => close()).catch(({ message }) => report(`${message}`)));
+  return stop.signal;
 }

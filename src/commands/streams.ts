@@ -7,9 +7,9 @@ import type { Terminal } from "./terminal.ts";
 export async function streams(
   config: Config,
   { source }: Options,
-  { report }: Terminal,
+  terminal: Terminal,
 ): Promise<void> {
-  await runAsClient(config, report, async ({ client, signal, print }) => {
+  await runAsClient(config, terminal, async ({ client, signal, print }) => {
     for await (const page of client.streamsPages({ source, signal })) {
       await print(page.streams.map((row) => `${JSON.stringify(row)}\n`).join(""));
     }

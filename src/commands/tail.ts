@@ -35,7 +35,7 @@ export async function tail(config: Config, options: Options, terminal: Terminal)
   const { source, stream, "record-key": recordKey, kind } = options;
   const { last, ...position } = startOf(options);
   const limit = Math.min(config.replay.maxLimit, PAGE_EVENTS);
-  await runAsClient(config, terminal.report, async (service) => {
+  await runAsClient(config, terminal, async (service) => {
     const { client, signal } = service;
     const all = { source, stream, recordKey, kind, limit, signal };
     const start = last === undefined

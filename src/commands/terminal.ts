@@ -1,10 +1,10 @@
-/** Command output, written synchronously so that an exit loses nothing. */
+/** A command's output, written synchronously so that an exit loses nothing, and what stops it. */
 import { fstatSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { isatty } from "node:tty";
 import { errorCode } from "../log/storage/storage.ts";
 
-export interface Terminal {
+export interface Output {
   /** Writes to standard output, unless it is a closed pipe. @throws {Error} if it fails. */
   print(text: string): void;
   /** Writes a line to standard error. Never throws. */
@@ -13,13 +13,18 @@ export interface Terminal {
   showProgress(text: string): void;
 }
 
+export interface Terminal extends Output {
+  /** Aborted by the first signal that asks the program to end. */
+  readonly stop: AbortSignal;
+}
+
 const STDOUT = 1;
 const STDERR = 2;
 /** Progress text is padded to this width, so that it covers the previous text. */
 const PROGRESS_COLUMNS = 72;
 
 /** The standard streams of this process. */
-export const TERMINAL: Terminal = {
+export const TERMINAL: Output = {
   print(text) {
     try {
       writeFileSync(STDOUT, text);
@@ -37,7 +42,7 @@ export const TERMINAL: Terminal = {
  * Prefixes reported lines with the time, unless standard error is a terminal or the journal, which
  * adds timestamps itself. Counters contain the time; the line `serving` is fixed.
  */
-export function addTimes(terminal: Terminal): void {
+export function addTimes(terminal: Output): void {
   const { report } = terminal;
   if (isatty(STDERR) || isJournal()) return;
   const now = () => new Date().toISOString();

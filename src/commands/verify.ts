@@ -2,6 +2,7 @@
  * `verify` verifies a snapshot of the log without changing it or taking a lock. SIGINT or SIGTERM
  * aborts it without a result.
  */
+import { once } from "node:events";
 import { join } from "node:path";
 import { idTimeMs } from "../event/event_id.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
@@ -11,7 +12,6 @@ import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
 import { startProgress } from "./progress.ts";
-import { catchSignals, type ShutdownSignals } from "./signals.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
@@ -24,19 +24,17 @@ export async function verify(
   { chain, terminal }: { chain: boolean; terminal: Terminal },
 ): Promise<void> {
   if (chain) requireSupported(config, "verify --chain");
-  const signals = catchSignals(terminal.report);
   const progress = startProgress(terminal, "verified");
   const logDir = join(config.dataDir, "log");
   try {
     requireLogFolder(logDir);
     const options = { chain, folder: logDir, onProgress: progress.update };
     const verifying = verifyLog(fileStorage(logDir), options);
-    const verification = await Promise.race([verifying, interruption(signals)]);
+    const verification = await Promise.race([verifying, interruption(terminal)]);
     progress.end();
     conclude(logDir, verification, terminal);
   } finally {
     progress.end();
-    signals.release();
   }
 }
 
@@ -59,8 +57,8 @@ function conclude(
 }
 
 /** Rejects at the first signal. */
-async function interruption(signals: ShutdownSignals): Promise<never> {
-  await signals.requested;
+async function interruption({ stop }: Terminal): Promise<never> {
+  if (!stop.aborted) await once(stop, "abort");
   throw operationalError("interrupted by a signal before verification finished; run verify again");
 }
 

@@ -6,7 +6,6 @@ import { lockFile, lockHolder } from "../runtime/file_lock.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { operationalError } from "./exit.ts";
-import { catchSignals, type ShutdownSignals } from "./signals.ts";
 
 /**
  * Runs `write` on a deployment's log directory while holding its writer lock.
@@ -15,22 +14,16 @@ import { catchSignals, type ShutdownSignals } from "./signals.ts";
 export async function runAsWriter(
   command: string,
   config: Config,
-  report: (line: string) => void,
-  write: (logDir: string, signals: ShutdownSignals) => Promise<void>,
+  write: (logDir: string) => Promise<void>,
 ): Promise<void> {
   requireSupported(config, command);
-  const signals = catchSignals(report);
   const logDir = join(config.dataDir, "log");
+  requireLogFolder(logDir);
+  const release = await takeWriterLock(join(logDir, LOCK_FILE));
   try {
-    requireLogFolder(logDir);
-    const release = await takeWriterLock(join(logDir, LOCK_FILE));
-    try {
-      await write(logDir, signals);
-    } finally {
-      release();
-    }
+    await write(logDir);
   } finally {
-    signals.release();
+    release();
   }
 }
 

@@ -83,7 +83,12 @@ for (const [name, version, needed] of OLDER) {
 test("run() reports at the start of a service that a build embeds an older runtime", () =>
   withInitialized(async (dir) => {
     const lines: string[] = [];
-    const terminal = { print: assert.fail, report: lines.push.bind(lines), showProgress() {} };
+    const terminal = {
+      print: assert.fail,
+      report: lines.push.bind(lines),
+      showProgress() {},
+      stop: AbortSignal.abort(),
+    };
     const config = join(dir, "service.toml");
     await rm(join(dir, "data"), { recursive: true });
     const { versions } = process;

@@ -45,6 +45,7 @@ async function toldBy(
     print: (text) => void told.push(text),
     report: (line) => void told.push(line),
     showProgress: (text) => void told.push(`[${text}]`),
+    stop: new AbortController().signal,
   });
   context.mock.restoreAll();
   return told;

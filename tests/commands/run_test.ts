@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { AssertionError } from "../../src/assert.ts";
 import { reportFailure } from "../../src/commands/run.ts";
-import type { Terminal } from "../../src/commands/terminal.ts";
+import type { Output } from "../../src/commands/terminal.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
 import { VERSION } from "../../src/version.ts";
 import { runCli } from "../../tools/support/program.ts";
@@ -11,7 +11,7 @@ import { runCli } from "../../tools/support/program.ts";
 /** A terminal that records its output. */
 function capture() {
   const output = { stdout: "", stderr: "" };
-  const terminal: Terminal = {
+  const terminal: Output = {
     print: (text) => void (output.stdout += text),
     report: (line) => void (output.stderr += `${line}\n`),
     showProgress: () => {},

@@ -9,18 +9,21 @@ import { EXIT_OK } from "../../src/commands/exit.ts";
 import { init } from "../../src/commands/init.ts";
 import { reportFailure } from "../../src/commands/run.ts";
 import { seal } from "../../src/commands/seal.ts";
+import { catchSignals } from "../../src/commands/signals.ts";
 import { TERMINAL } from "../../src/commands/terminal.ts";
 import { verify } from "../../src/commands/verify.ts";
 import { endProcess } from "../../src/runtime/end_process.ts";
 
 const [signals, command, dir] = process.argv.slice(2) as [string, string, string];
 
+const terminal = { ...TERMINAL, stop: catchSignals(TERMINAL.report) };
+
 async function prepare(): Promise<() => Promise<unknown>> {
   if (command === "init") return () => init(dir, TERMINAL.report);
   const config = await loadConfig(join(dir, "service.toml"));
   return command === "seal"
-    ? () => seal(config, TERMINAL)
-    : () => verify(config, { chain: true, terminal: TERMINAL });
+    ? () => seal(config, terminal)
+    : () => verify(config, { chain: true, terminal });
 }
 
 const start = await prepare();

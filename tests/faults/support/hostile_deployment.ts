@@ -35,6 +35,7 @@ export async function runOn(dir: string, command: string[]): Promise<CommandEnd>
     print: (text) => end.stdout += text,
     report: (line) => end.stderr += `${line}\n`,
     showProgress: () => {},
+    stop: new AbortController().signal,
   });
   return { ...end, status };
 }

@@ -13,6 +13,7 @@ import { EXIT_OK } from "../../../src/commands/exit.ts";
 import { init } from "../../../src/commands/init.ts";
 import { reportFailure } from "../../../src/commands/run.ts";
 import { serve } from "../../../src/commands/serve.ts";
+import { catchSignals } from "../../../src/commands/signals.ts";
 import { TERMINAL } from "../../../src/commands/terminal.ts";
 import { endProcess } from "../../../src/runtime/end_process.ts";
 
@@ -29,7 +30,8 @@ try {
   );
   gateway.listen(7000, "0.0.0.0");
   const onReady = () => report("powercut: ready");
-  await serve(config, { report, onReady, rotateBytes: Number(rotateBytes) });
+  const stop = catchSignals(report);
+  await serve(config, { report, stop, onReady, rotateBytes: Number(rotateBytes) });
   endProcess(EXIT_OK);
 } catch (error) {
   endProcess(reportFailure(error, TERMINAL));
