@@ -243,8 +243,8 @@ test("the weekly verification unit runs verify --chain", (context) =>
     const words = line!.split(" ").map((word) =>
       word === "/srv/log/service.toml" ? deployment.configPath : word
     );
-    const { configPath } = deployment;
-    assert.deepEqual(parseArguments(words), { command: "verify", configPath, chain: true });
+    const options = { config: deployment.configPath, chain: "" };
+    assert.deepEqual(parseArguments(words), { command: "verify", dir: undefined, options });
     const folder = join(deployment.folder, "units");
     await mkdir(folder);
     for (const name of UNITS) {

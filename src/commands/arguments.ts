@@ -4,7 +4,6 @@ import {
   COMMAND_NAMES,
   type CommandName,
   COMMANDS,
-  DEFAULT_CONFIG_PATH,
   type OptionName,
   OPTIONS,
   type Shell,
@@ -15,15 +14,9 @@ import { usageError } from "./exit.ts";
 /** A parsed command line. Paths are as given. */
 export type Invocation =
   | { command: "help"; about: CommandName | null }
-  | { command: "version" }
+  | { command: "version" | "man" }
   | { command: "completions"; shell: Shell }
-  | { command: "man" }
-  | { command: "init"; dir: string }
-  | { command: "serve"; configPath: string }
-  | { command: "seal"; configPath: string }
-  | { command: "verify"; configPath: string; chain: boolean }
-  | { command: "append" | "tail" | "streams"; configPath: string; options: Options }
-  | { command: "backup"; configPath: string; dir: string; keep: number | null };
+  | { command: CommandName; dir: string | undefined; options: Options };
 
 /** Values of the options that were given; empty for those without a value. */
 export type Options = Partial<Record<OptionName, string>>;
@@ -31,8 +24,6 @@ export type Options = Partial<Record<OptionName, string>>;
 /** Parses arguments. @throws {CommandError} with exit status 2 if they are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals: [name, ...operands] } = splitArguments(args);
-  const { config, help: _help, version: _version, man: _man, completions: _shell, ...own } =
-    options;
   if (options.help !== undefined) {
     return { command: "help", about: COMMAND_NAMES.find((known) => known === name) ?? null };
   }
@@ -46,28 +37,25 @@ export function parseArguments(args: string[]): Invocation {
     throw usageError(`missing command; use one of ${COMMAND_NAMES.join(", ")}`);
   }
   const command = named("command", name, COMMAND_NAMES);
-  const { chain, keep } = own;
-  for (const option of Object.keys(own) as OptionName[]) {
-    if (COMMANDS[command].options.includes(option)) continue;
+  const { options: accepted, operand, required } = COMMANDS[command];
+  for (const option of Object.keys(options) as OptionName[]) {
+    // `init` ignores the configuration.
+    if (option === "config" || accepted.includes(option)) continue;
     throw usageError(`${command} does not accept --${option}`);
   }
-  const { required } = COMMANDS[command];
-  if (required !== undefined && required !== "DIR" && !(required in own)) {
+  if (required !== undefined && required !== "DIR" && !(required in options)) {
     throw usageError(`${command} requires --${required}`);
   }
-  const dir = COMMANDS[command].operand && operands.shift();
+  const dir = operand && operands.shift();
   if (dir === "") throw usageError(`${command} requires a directory, got an empty path`);
   if (operands.length > 0) {
     throw usageError(`${command}: unexpected argument ${JSON.stringify(operands[0])}`);
   }
-  if (command === "init") return { command, dir: dir ?? "." };
-  const configPath = config ?? DEFAULT_CONFIG_PATH;
-  if (command === "verify") return { command, configPath, chain: chain !== undefined };
-  if (command === "serve" || command === "seal") return { command, configPath };
-  if (command !== "backup") return { command, configPath, options: own };
-  if (dir === undefined) throw usageError("backup requires a directory");
-  if (!/^([1-9]\d*)?$/.test(keep ?? "")) throw usageError("--keep requires a number from 1");
-  return { command, configPath, dir, keep: keep === undefined ? null : Number(keep) };
+  if (dir === undefined && required === "DIR") throw usageError(`${command} requires a directory`);
+  if (!/^([1-9]\d*)?$/.test(options.keep ?? "")) {
+    throw usageError("--keep requires a number from 1");
+  }
+  return { command, dir, options };
 }
 
 /** Splits arguments into options, of which those without a value are empty, and the others. */

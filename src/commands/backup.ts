@@ -14,6 +14,7 @@ import { LOCK_FILE, SEGMENTS_FOLDER } from "../log/storage/file_names.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { isNoRoom } from "../log/storage/storage.ts";
 import { lockFile } from "../runtime/file_lock.ts";
+import type { Options } from "./arguments.ts";
 import * as configs from "./config.ts";
 import { absolutePath, CONFIG_FILE, entryKind, isKind, requireLogFolder } from "./deployment.ts";
 import { operationalError, usageError } from "./exit.ts";
@@ -36,20 +37,16 @@ const NICENESS = 10;
 /** Error codes of a connection to a socket on which nothing listens. */
 const NOT_SERVED_CODES = ["ENOENT", "ECONNREFUSED"];
 
-export interface BackupOptions {
-  /** The directory of the copies. */
-  dir: string;
-  /** Number of copies to keep; null for all. */
-  keep: number | null;
-  terminal: Terminal;
-}
-
 /**
  * Adds a copy to `dir`, and prints its path, frontier and chain head as a line of JSON.
  * @throws {CorruptLogError} if the log is damaged; `dir` is unchanged.
  */
-export async function backup(config: configs.Config, options: BackupOptions): Promise<void> {
-  const { dir } = options;
+export async function backup(
+  config: configs.Config,
+  dir: string,
+  options: Options,
+  terminal: Terminal,
+): Promise<void> {
   configs.requireSupported(config, "backup");
   requireLogFolder(join(config.dataDir, "log"));
   const path = absolutePath(dir);
@@ -66,7 +63,7 @@ export async function backup(config: configs.Config, options: BackupOptions): Pr
   const release = await lockFile(join(root, LOCK_FILE));
   if (release === null) throw operationalError(`${dir}: another backup to it is running`);
   try {
-    await addCopy(config, root, options);
+    await addCopy(config, root, options, terminal);
   } finally {
     release();
   }
@@ -75,7 +72,8 @@ export async function backup(config: configs.Config, options: BackupOptions): Pr
 async function addCopy(
   config: configs.Config,
   root: string,
-  { keep, terminal: { print, report, stop, ...terminal } }: BackupOptions,
+  { keep }: Options,
+  { print, report, stop, ...terminal }: Terminal,
 ): Promise<void> {
   const partial = join(root, PARTIAL);
   for (const name of [PARTIAL, REMOVED]) await removeTree(join(root, name));
@@ -112,7 +110,7 @@ async function addCopy(
   progress.end();
   await linkLatest(root, name);
   print(`${JSON.stringify({ path: join(root, name), ...copied })}\n`);
-  const surplus = keep === null ? [] : [...names, name].slice(0, -keep);
+  const surplus = keep === undefined ? [] : [...names, name].slice(0, -Number(keep));
   for (const name of surplus) await removeCopy(join(root, name), report);
 }
 

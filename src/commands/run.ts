@@ -8,7 +8,7 @@ import { describeError } from "../log/storage/system_error.ts";
 import { runtimeFault } from "../runtime/runtime_version.ts";
 import { FULL_VERSION, VERSION } from "../version.ts";
 import { type Invocation, parseArguments } from "./arguments.ts";
-import { PROGRAM } from "./command_table.ts";
+import { DEFAULT_CONFIG_PATH, PROGRAM } from "./command_table.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
 import { addTimes, type Output, type Terminal } from "./terminal.ts";
@@ -45,11 +45,13 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
       return print(manPage(VERSION));
     case "init": {
       const { init } = await import("./init.ts");
-      return report(`${await init(invocation.dir, report)} ${invocation.dir}`);
+      const { dir = "." } = invocation;
+      return report(`${await init(dir, report)} ${dir}`);
     }
   }
-  const config = await loadConfig(invocation.configPath);
-  switch (invocation.command) {
+  const { command, dir, options } = invocation;
+  const config = await loadConfig(options.config ?? DEFAULT_CONFIG_PATH);
+  switch (command) {
     case "serve": {
       const { serve } = await import("./serve.ts");
       addTimes(terminal);
@@ -61,15 +63,15 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
     case "seal":
       return await (await import("./seal.ts")).seal(config, terminal);
     case "verify":
-      return await (await import("./verify.ts")).verify(config, { ...invocation, terminal });
+      return await (await import("./verify.ts")).verify(config, options, terminal);
     case "append":
-      return await (await import("./append.ts")).append(config, invocation.options, terminal);
+      return await (await import("./append.ts")).append(config, options, terminal);
     case "tail":
-      return await (await import("./tail.ts")).tail(config, invocation.options, terminal);
+      return await (await import("./tail.ts")).tail(config, options, terminal);
     case "streams":
-      return await (await import("./streams.ts")).streams(config, invocation.options, terminal);
+      return await (await import("./streams.ts")).streams(config, options, terminal);
     case "backup":
-      return await (await import("./backup.ts")).backup(config, { ...invocation, terminal });
+      return await (await import("./backup.ts")).backup(config, dir!, options, terminal);
   }
 }
 

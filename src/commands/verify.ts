@@ -8,6 +8,7 @@ import { idTimeMs } from "../event/event_id.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
 import { type Damage, type Verification, verifyLog } from "../log/verify/verify.ts";
+import type { Options } from "./arguments.ts";
 import { type Config, requireSupported } from "./config.ts";
 import { requireLogFolder } from "./deployment.ts";
 import { CommandError, EXIT_VIOLATION, operationalError } from "./exit.ts";
@@ -16,20 +17,21 @@ import type { Terminal } from "./terminal.ts";
 
 /**
  * Verifies the log and prints the report.
- * @param options whether to recompute all hashes, and where to print.
  * @throws {CommandError} with exit status 3 if a check failed, 1 if none could, 4 if unsupported.
  */
 export async function verify(
   config: Config,
-  { chain, terminal }: { chain: boolean; terminal: Terminal },
+  options: Options,
+  terminal: Terminal,
 ): Promise<void> {
+  const chain = options.chain !== undefined;
   if (chain) requireSupported(config, "verify --chain");
   const progress = startProgress(terminal, "verified");
   const logDir = join(config.dataDir, "log");
   try {
     requireLogFolder(logDir);
-    const options = { chain, folder: logDir, onProgress: progress.update };
-    const verifying = verifyLog(fileStorage(logDir), options);
+    const settings = { chain, folder: logDir, onProgress: progress.update };
+    const verifying = verifyLog(fileStorage(logDir), settings);
     const verification = await Promise.race([verifying, interruption(terminal)]);
     progress.end();
     conclude(logDir, verification, terminal);

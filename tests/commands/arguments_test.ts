@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Invocation, parseArguments } from "../../src/commands/arguments.ts";
+import { type Invocation, type Options, parseArguments } from "../../src/commands/arguments.ts";
+import type { CommandName } from "../../src/commands/command_table.ts";
 import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
+
+function commandOf(
+  command: CommandName,
+  options: Options = {},
+  dir: string | undefined = undefined,
+): Invocation {
+  return { command, dir, options };
+}
 
 const FORMS: [line: string, invocation: Invocation][] = [
   ["--help", { command: "help", about: null }],
@@ -14,32 +23,24 @@ const FORMS: [line: string, invocation: Invocation][] = [
   ["--man", { command: "man" }],
   ["--version", { command: "version" }],
   ["-V", { command: "version" }],
-  ["init", { command: "init", dir: "." }],
-  ["init demo", { command: "init", dir: "demo" }],
-  ["--config x.toml init demo", { command: "init", dir: "demo" }],
-  ["init -- --dir", { command: "init", dir: "--dir" }],
-  ["serve", { command: "serve", configPath: "service.toml" }],
-  ["--config x.toml serve", { command: "serve", configPath: "x.toml" }],
-  ["serve --config x.toml", { command: "serve", configPath: "x.toml" }],
-  ["serve --config=x.toml", { command: "serve", configPath: "x.toml" }],
-  ["serve --config=-x.toml", { command: "serve", configPath: "-x.toml" }],
-  ["seal --config x.toml", { command: "seal", configPath: "x.toml" }],
-  ["verify", { command: "verify", configPath: "service.toml", chain: false }],
-  ["append --source a --batch-id=-b", {
-    command: "append",
-    configPath: "service.toml",
-    options: { source: "a", "batch-id": "-b" },
-  }],
-  ["tail --last 0 --follow --config x", {
-    command: "tail",
-    configPath: "x",
-    options: { last: "0", follow: "" },
-  }],
-  ["streams", { command: "streams", configPath: "service.toml", options: {} }],
-  ["--chain verify", { command: "verify", configPath: "service.toml", chain: true }],
-  ["backup to", { command: "backup", configPath: "service.toml", dir: "to", keep: null }],
-  ["backup to --keep 7", { command: "backup", configPath: "service.toml", dir: "to", keep: 7 }],
-  ["verify --chain --config x", { command: "verify", configPath: "x", chain: true }],
+  ["init", commandOf("init")],
+  ["init demo", commandOf("init", {}, "demo")],
+  ["--config x.toml init demo", commandOf("init", { config: "x.toml" }, "demo")],
+  ["init -- --dir", commandOf("init", {}, "--dir")],
+  ["serve", commandOf("serve")],
+  ["--config x.toml serve", commandOf("serve", { config: "x.toml" })],
+  ["serve --config x.toml", commandOf("serve", { config: "x.toml" })],
+  ["serve --config=x.toml", commandOf("serve", { config: "x.toml" })],
+  ["serve --config=-x.toml", commandOf("serve", { config: "-x.toml" })],
+  ["seal --config x.toml", commandOf("seal", { config: "x.toml" })],
+  ["verify", commandOf("verify")],
+  ["append --source a --batch-id=-b", commandOf("append", { source: "a", "batch-id": "-b" })],
+  ["tail --last 0 --follow", commandOf("tail", { last: "0", follow: "" })],
+  ["streams", commandOf("streams")],
+  ["--chain verify", commandOf("verify", { chain: "" })],
+  ["backup to", commandOf("backup", {}, "to")],
+  ["backup to --keep 7", commandOf("backup", { keep: "7" }, "to")],
+  ["verify --chain --config x", commandOf("verify", { chain: "", config: "x" })],
 ];
 
 for (const [line, invocation] of FORMS) {

@@ -55,7 +55,7 @@ test("seal and verify clear their progress before they report", (context) =>
   withFolder(async (dir) => {
     await fillDeployment(dir, 2);
     const config = await loadConfig(join(dir, "service.toml"));
-    const verifying = (terminal: Terminal) => verify(config, { chain: true, terminal });
+    const verifying = (terminal: Terminal) => verify(config, { chain: "" }, terminal);
     const verified = await toldBy(context, verifying);
     assert.deepEqual(verified.slice(0, 2), ["[verified 2,000 events]", "[]"]);
     assert.match(verified[2]!, /^\{"ok":true,/);

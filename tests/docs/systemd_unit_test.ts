@@ -19,7 +19,8 @@ test("the systemd unit starts a valid command without network access", () => {
   const [, program, line] = /^ExecStart=(\S+) (.*)$/m.exec(UNIT)!;
   assert.equal(program, "/usr/local/bin/eventlog");
   const invocation = parseArguments(line!.split(" "));
-  assert.deepEqual(invocation, { command: "serve", configPath: "/srv/log/service.toml" });
+  const options = { config: "/srv/log/service.toml" };
+  assert.deepEqual(invocation, { command: "serve", dir: undefined, options });
   assert.match(UNIT, /^PrivateNetwork=yes$/m);
   assert.match(UNIT, /^RestrictAddressFamilies=AF_UNIX$/m);
 });

@@ -23,7 +23,7 @@ async function prepare(): Promise<() => Promise<unknown>> {
   const config = await loadConfig(join(dir, "service.toml"));
   return command === "seal"
     ? () => seal(config, terminal)
-    : () => verify(config, { chain: true, terminal });
+    : () => verify(config, { chain: "" }, terminal);
 }
 
 const start = await prepare();
