@@ -27,9 +27,6 @@ import {
 import type { Fetch } from "./unix_fetch.ts";
 import { type FollowRecord, type ReplayPage, toReceipt } from "./wire.ts";
 
-/** Timeout for an append or a retirement, covering all attempts and pauses. */
-const CLIENT_WRITE_TIMEOUT_MS = 60_000;
-
 const CLIENT_OPTIONS = "token attemptsMax writeTimeoutMs readTimeoutMs socketWaitMs onRetry timing";
 
 /** A batch of events, committed atomically and only once per `(source, batchId)`. */
@@ -64,7 +61,6 @@ export interface CallOptions {
  */
 export class EventLogClient {
   readonly #transport: Transport;
-  readonly #writeTimeoutMs: number;
 
   /**
    * Creates a client. It connects on its first request.
@@ -75,7 +71,6 @@ export class EventLogClient {
   constructor(fetch: Fetch, options: EventLogClientOptions = {}) {
     refuseUnknown("EventLogClient", options, CLIENT_OPTIONS);
     this.#transport = new Transport(fetch, options);
-    this.#writeTimeoutMs = options.writeTimeoutMs ?? CLIENT_WRITE_TIMEOUT_MS;
   }
 
   /**
@@ -110,7 +105,7 @@ export class EventLogClient {
   async retire(source: string, options: CallOptions = {}): Promise<RetirementReceipt> {
     const body = new TextEncoder().encode(JSON.stringify({ v: 1, source }));
     const request: ApiRequest = { method: "POST", path: "/v1/sources/retire", body };
-    const receipt = await this.#write(request, options.signal);
+    const receipt = await this.#transport.request(request, options.signal);
     const names = ["status", "final_frontier", "retirement_event_id"] as const;
     return toReceipt<RetirementReceipt>(receipt, names);
   }
@@ -210,11 +205,8 @@ export class EventLogClient {
   /** @internal Appends a batch whose events are JSON. */
   async appendEncoded(batch: EncodedBatch, { signal }: CallOptions = {}): Promise<Receipt> {
     const body = batchBody(batch);
-    const receipt = await this.#write({ method: "POST", path: "/v1/events", body }, signal);
+    const request: ApiRequest = { method: "POST", path: "/v1/events", body };
+    const receipt = await this.#transport.request(request, signal);
     return toReceipt<Receipt>(receipt, ["status", "first_event_id", "last_event_id"]);
-  }
-
-  #write(request: ApiRequest, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#transport.request(request, signal, this.#writeTimeoutMs);
   }
 }

@@ -9,7 +9,7 @@ import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts"
 import { readLines } from "./response_body.ts";
 import { checkPosition, frontierOf, reachedAfter } from "./position.ts";
 import { checkPage, eventsRequest, REPLAY_OPTIONS, type ReplayOptions } from "./replay.ts";
-import { CLIENT_BACKOFF_MS_MAX, mayRepeat, pauseMs, type Retry } from "./retry.ts";
+import { CLIENT_BACKOFF_MS_MAX, mayRepeat, type Retry } from "./retry.ts";
 import { type ApiRequest, nameOf, parsed, refuseUnknown, type Transport } from "./transport.ts";
 import {
   type FollowCaughtUp,
@@ -80,12 +80,10 @@ export class Follower<Payload> {
       const reason = yield* this.#session(sessions > 0);
       signal?.throwIfAborted();
       if (timing.nowMs() >= this.#soundAtMs) failures = 1;
-      const durationMs = pauseMs(failures, reason, timing.random());
-      const waitedMs = timing.nowMs() + durationMs - startedAtMs;
-      const isLast = !this.#transport.hasAttempts(reason, failures, waitedMs);
+      const durationMs = this.#transport.pauseAfter(reason, failures, startedAtMs);
       if (reason instanceof Error) {
-        if (isLast) throw reason;
-      } else if (isLast || !reconnect(reason)) return yield reason;
+        if (durationMs === null) throw reason;
+      } else if (durationMs === null || !reconnect(reason)) return yield reason;
       onReconnect?.({ reason, failures, pauseMs: durationMs });
       await timing.sleep(durationMs, signal);
     }

@@ -49,6 +49,9 @@ export const CLIENT_ATTEMPTS_MAX: number = 20;
 /** How long a new client retries if there is no socket at its path. The path may be wrong. */
 const CLIENT_SOCKET_WAIT_MS = 1_000;
 
+/** Timeout for an append or a retirement, covering all attempts and pauses. */
+const CLIENT_WRITE_TIMEOUT_MS = 60_000;
+
 /** Timeout for a read, which may scan a long log for the only event that matches its filter. */
 const CLIENT_READ_TIMEOUT_MS = 600_000;
 
@@ -60,6 +63,7 @@ export class Transport {
   readonly #headers = new Headers();
   readonly timing: Timing;
   readonly readTimeoutMs: number;
+  readonly #writeTimeoutMs: number;
   readonly #attemptsMax: number;
   readonly #socketWaitMs: number;
   readonly #onRetry: ((retry: Retry) => void) | undefined;
@@ -77,6 +81,7 @@ export class Transport {
     this.timing = options.timing ?? SYSTEM_TIMING;
     this.#attemptsMax = attemptsMax;
     this.readTimeoutMs = options.readTimeoutMs ?? CLIENT_READ_TIMEOUT_MS;
+    this.#writeTimeoutMs = options.writeTimeoutMs ?? CLIENT_WRITE_TIMEOUT_MS;
     this.#socketWaitMs = options.socketWaitMs ?? (attemptsMax > 1 ? CLIENT_SOCKET_WAIT_MS : 0);
     this.#onRetry = options.onRetry;
     if (token === undefined) return;
@@ -90,27 +95,26 @@ export class Transport {
 
   /**
    * Sends a request and reads the response as JSON. Retries with exponential backoff after a lost
-   * connection or a 429: every request of this protocol is idempotent.
-   * @param timeoutMs Timeout for all attempts of a write. By default, each attempt of a read gets
-   *   `readTimeoutMs`, and is not retried after that.
+   * connection or a 429: every request of this protocol is idempotent. The timeout of a write is
+   * for all attempts. Each attempt of a read has its own, and is not retried after that.
    */
-  async request(request: ApiRequest, signal?: AbortSignal, timeoutMs?: number): Promise<unknown> {
+  async request(request: ApiRequest, signal?: AbortSignal): Promise<unknown> {
     const { timing } = this;
     const startedAtMs = timing.nowMs();
+    const isWrite = request.method === "POST";
+    const timeoutMs = isWrite ? this.#writeTimeoutMs : this.readTimeoutMs;
     const deadline = new Deadline(signal);
-    if (timeoutMs !== undefined) deadline.start(nameOf(request), timeoutMs);
     try {
       for (let failures = 1;; failures++) {
-        if (timeoutMs === undefined) deadline.start(nameOf(request), this.readTimeoutMs);
+        if (!isWrite || failures === 1) deadline.start(nameOf(request), timeoutMs);
         try {
           return await this.attempt(request, deadline.signal);
         } catch (error) {
           if (deadline.signal.aborted || !mayRepeat(error)) throw error;
-          const durationMs = pauseMs(failures, error, timing.random());
-          const waitedMs = timing.nowMs() + durationMs - startedAtMs;
-          if (!this.hasAttempts(error, failures, waitedMs)) throw error;
-          if (timeoutMs === undefined) deadline.stop();
-          else if (waitedMs > timeoutMs) throw error;
+          const durationMs = this.pauseAfter(error, failures, startedAtMs);
+          if (durationMs === null) throw error;
+          if (!isWrite) deadline.stop();
+          else if (timing.nowMs() + durationMs - startedAtMs > timeoutMs) throw error;
           this.#onRetry?.({ reason: error, failures, pauseMs: durationMs });
           await timing.sleep(durationMs, deadline.signal);
         }
@@ -120,12 +124,14 @@ export class Transport {
     }
   }
 
-  /** Returns whether another attempt follows, `waitedMs` after the first one. */
-  hasAttempts(error: unknown, failures: number, waitedMs: number): boolean {
+  /** Returns the pause before the next attempt; null if none follows. */
+  pauseAfter(error: unknown, failures: number, startedAtMs: number): number | null {
+    const durationMs = pauseMs(failures, error, this.timing.random());
+    const waitedMs = this.timing.nowMs() + durationMs - startedAtMs;
     const code = this.#hasReached ? undefined : systemCodeOf(error);
     const isStarting = code === "ENOENT" || code === "ECONNREFUSED";
-    if (isStarting && waitedMs <= this.#socketWaitMs) return true;
-    return failures < this.#attemptsMax && code !== "ENOENT";
+    if (isStarting && waitedMs <= this.#socketWaitMs) return durationMs;
+    return failures < this.#attemptsMax && code !== "ENOENT" ? durationMs : null;
   }
 
   /** Sends a request once and reads the response as JSON. */
