@@ -3,6 +3,7 @@
  * log and the socket, and releases them in reverse order, so that a free lock means a closed log.
  */
 import { randomFillSync } from "node:crypto";
+import { once } from "node:events";
 import { statSync } from "node:fs";
 import { unlink } from "node:fs/promises";
 import { connect } from "node:net";
@@ -152,29 +153,18 @@ async function clearSocketPath(path: string): Promise<void> {
   if (kind !== "socket") {
     throw operationalError(`${path}: exists and is not a socket; move it, or set [server] socket`);
   }
-  const fault = await probe(path);
-  if (fault === null) {
-    throw operationalError(`${path}: another service is listening on this socket; stop it first`);
+  const connection = connect({ path });
+  try {
+    await once(connection, "connect", { signal: AbortSignal.timeout(SOCKET_PROBE_TIMEOUT_MS) });
+  } catch (error) {
+    if (errorCode(error) === "ECONNREFUSED") return await unlink(path);
+    throw operationalError(
+      `${path}: cannot determine whether a service is listening on this socket: ` +
+        `${describeError(error)}; remove the socket if no process is listening on it`,
+      error,
+    );
+  } finally {
+    connection.destroy();
   }
-  if (errorCode(fault) === "ECONNREFUSED") return await unlink(path);
-  throw operationalError(
-    `${path}: cannot determine whether a service is listening on this socket: ` +
-      `${describeError(fault)}; remove the socket if no process is listening on it`,
-    fault,
-  );
-}
-
-/** Connects and disconnects. @returns the error; null if the connection was accepted. */
-function probe(path: string): Promise<Error | null> {
-  return new Promise((resolve) => {
-    const connection = connect({ path });
-    const end = (fault: Error | null) => {
-      connection.destroy();
-      resolve(fault);
-    };
-    const timeout = new Error(`no response within ${SOCKET_PROBE_TIMEOUT_MS} ms`);
-    connection.setTimeout(SOCKET_PROBE_TIMEOUT_MS, () => end(timeout));
-    connection.on("connect", () => end(null));
-    connection.on("error", end);
-  });
+  throw operationalError(`${path}: another service is listening on this socket; stop it first`);
 }
