@@ -4,9 +4,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
-import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { parseConfig, readConfigFile } from "./config.ts";
+import { parseConfig } from "./config.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
   absolutePath,
@@ -76,11 +76,7 @@ function checkOwners({ dir, data, log }: DeploymentPaths): void {
 
 /** Validates the deployment and syncs it, since the run that created it may not have done so. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
-  const config = await readConfigFile(paths.config).catch((error) => {
-    // Other commands report an unreadable file as a usage error; here it is an operational error.
-    throw error instanceof CommandError ? operationalError(error.message, error) : error;
-  });
-  if (config !== CONFIG_TEMPLATE) {
+  if (await readFile(paths.config, "utf8") !== CONFIG_TEMPLATE) {
     throw operationalError(
       `${paths.config}: exists and differs from the file that init writes; to keep it, run serve`,
     );
