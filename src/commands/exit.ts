@@ -1,13 +1,9 @@
-/** Exit statuses, and the error that carries one to `run()`. */
+/** Exit statuses, which `EXITS` explains, and the error that carries one to `run()`. */
 
 export const EXIT_OK = 0;
-/** Operational failure, such as an I/O error, a held lock or a corrupt log. */
 export const EXIT_FAILURE = 1;
-/** Invalid arguments or configuration; the command did nothing. */
 export const EXIT_USAGE = 2;
-/** `verify` found a violation and printed its report. */
 export const EXIT_VIOLATION = 3;
-/** Unsupported security mode, integrity anchor or log format. */
 export const EXIT_UNSUPPORTED = 4;
 
 /** Ends a command. `message` says in one line what happened, to what, and what to do. */
