@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { ProtocolError, unixFetch } from "../../mod.ts";
 import { Deadline } from "../../src/client/deadline.ts";
-import { readLines } from "../../src/client/response_body.ts";
+import { chunksOf, readLines } from "../../src/client/response_body.ts";
 import { nameOf, Transport } from "../../src/client/transport.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../../src/limits.ts";
 import { stringEnd } from "../../src/log/line/line_bytes.ts";
@@ -57,9 +57,8 @@ export async function* followLog(
   let isLive = false;
   try {
     deadline.start(name, readTimeoutMs);
-    const { body } = await transport.send(request, deadline.signal);
-    if (body === null) throw new ProtocolError(`response to ${name} has no body`);
-    for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
+    const response = await transport.send(request, deadline.signal);
+    for await (const line of readLines(chunksOf(name, response), CLIENT_LINE_BYTES_MAX)) {
       // The consumer may take any time.
       deadline.stop();
       const record = parseRecord(Buffer.from(line.buffer, line.byteOffset, line.length));

@@ -6,7 +6,7 @@ import type { CommittedEvent } from "../event/types.ts";
 import { CLIENT_LINE_BYTES_MAX } from "../limits.ts";
 import { Deadline } from "./deadline.ts";
 import { ConnectionError, type EventLogError, ProtocolError } from "./errors.ts";
-import { readLines } from "./response_body.ts";
+import { chunksOf, readLines } from "./response_body.ts";
 import { checkPosition, frontierOf, reachedAfter } from "./position.ts";
 import { checkPage, eventsRequest, REPLAY_OPTIONS, type ReplayOptions } from "./replay.ts";
 import { CLIENT_BACKOFF_MS_MAX, mayRepeat, type Retry } from "./retry.ts";
@@ -105,12 +105,11 @@ export class Follower<Payload> {
       const { query, ...rest } = eventsRequest(this.#options, this.#nextAfter);
       const request = { ...rest, query: { ...query, follow: "true" } };
       const name = nameOf(request);
-      const { body } = await this.#transport.send(request, deadline.signal);
-      if (body === null) throw new ProtocolError(`response to ${name} has no body`);
+      const response = await this.#transport.send(request, deadline.signal);
       this.#soundAtMs = this.#transport.timing.nowMs() + SOUND_SESSION_MS;
       if (this.#nextAfter !== null) await checkPosition(read, this.#nextAfter, this.#options);
       if (isReconnect) onReconnected?.(this.#nextAfter);
-      for await (const line of readLines(name, body, CLIENT_LINE_BYTES_MAX)) {
+      for await (const line of readLines(chunksOf(name, response), CLIENT_LINE_BYTES_MAX)) {
         // The consumer may take any time, and so may the next event once the snapshot is complete.
         deadline.stop();
         const record = toFollowRecord<Payload>(parsed(request, line), this.#nextAfter);

@@ -11,22 +11,19 @@ export function requestError(name: string, cause: unknown): unknown {
 }
 
 /** Yields a body as it arrives. Ending the iteration early cancels the body. */
-async function* chunksOf(
-  name: string,
-  body: ReadableStream<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
+export async function* chunksOf(name: string, { body }: Response): AsyncGenerator<Uint8Array> {
   try {
-    yield* body;
+    if (body !== null) yield* body;
   } catch (cause) {
     throw requestError(name, cause);
   }
 }
 
 /** Reads a body. @throws {ProtocolError} if it exceeds its limit; the rest is not read. */
-export async function bytesOf(name: string, { body }: Response, limitBytes: number) {
+export async function bytesOf(name: string, response: Response, limitBytes: number) {
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
-  for await (const piece of body === null ? [] : chunksOf(name, body)) {
+  for await (const piece of chunksOf(name, response)) {
     sizeBytes += piece.length;
     if (sizeBytes > limitBytes) {
       throw new ProtocolError(`response to ${name} exceeds ${limitBytes} bytes`);
@@ -37,22 +34,13 @@ export async function bytesOf(name: string, { body }: Response, limitBytes: numb
 }
 
 /**
- * Yields the lines of a body without their LF, but not an unterminated last one, which a lost
+ * Yields lines without their LF. By default, drops an unterminated last one, which a lost
  * connection leaves behind. @throws {ProtocolError} if a line exceeds its limit.
  */
-export function readLines(
-  name: string,
-  body: ReadableStream<Uint8Array>,
-  limitBytes: number,
-): AsyncGenerator<Uint8Array> {
-  return splitLines(chunksOf(name, body), limitBytes, "drop rest");
-}
-
-/** @param rest whether to yield what follows the last LF. */
-export async function* splitLines(
+export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,
   limitBytes: number,
-  rest: "keep rest" | "drop rest",
+  rest: "keep rest" | "drop rest" = "drop rest",
 ): AsyncGenerator<Uint8Array> {
   /** The parts of the current line received so far. */
   let pieces: Uint8Array[] = [];

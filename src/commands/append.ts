@@ -10,7 +10,7 @@ import { addAbortSignal } from "node:stream";
 import { BatchQueue, type QueuedEvent } from "../client/batch_queue.ts";
 import { ConnectionError, EventLogError, ProtocolError } from "../client/errors.ts";
 import { WRITER_BYTES_MAX, WRITER_EVENTS_MAX } from "../client/event_writer.ts";
-import { splitLines } from "../client/response_body.ts";
+import { readLines } from "../client/response_body.ts";
 import type { EventFault } from "../event/api_error.ts";
 import { JsonError, parseJson } from "../event/json/strict_json.ts";
 import { batchIdFault, nameFault, sourceFault } from "../event/names.ts";
@@ -94,7 +94,7 @@ async function readInto(
 ): Promise<void> {
   let number = 1;
   try {
-    for await (const bytes of splitLines(inputUntil(signal), LINE_BYTES_MAX, "keep rest")) {
+    for await (const bytes of readLines(inputUntil(signal), LINE_BYTES_MAX, "keep rest")) {
       if (signal.aborted) return;
       if (queue.isFull) await queue.ready();
       const text = eventOf(bytes, stream);

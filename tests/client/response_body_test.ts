@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConnectionError, ProtocolError } from "../../src/client/errors.ts";
-import { readLines } from "../../src/client/response_body.ts";
+import { chunksOf, readLines } from "../../src/client/response_body.ts";
 import { collect, errorOf } from "./support/fake_service.ts";
 
 /** A body that arrives in these chunks and then ends or fails. */
-function bodyOf(pieces: string[], failure?: Error): ReadableStream<Uint8Array> {
+function chunks(pieces: string[], failure?: Error): AsyncIterable<Uint8Array> {
   const left = [...pieces];
-  return new ReadableStream({
+  const body = new ReadableStream({
     pull(controller) {
       const piece = left.shift();
       if (piece !== undefined) controller.enqueue(new TextEncoder().encode(piece));
@@ -15,10 +15,11 @@ function bodyOf(pieces: string[], failure?: Error): ReadableStream<Uint8Array> {
       else controller.error(failure);
     },
   }, { highWaterMark: 0 });
+  return chunksOf("GET /", new Response(body));
 }
 
 async function linesOf(pieces: string[], limitBytes = 100): Promise<string[]> {
-  const lines = await collect(readLines("GET /", bodyOf(pieces), limitBytes));
+  const lines = await collect(readLines(chunks(pieces), limitBytes));
   return lines.map((line) => new TextDecoder().decode(line));
 }
 
@@ -44,7 +45,7 @@ test("readLines() rejects a line over its limit, complete or not", async () => {
 
 test("readLines() yields the lines before a failure, then throws", async () => {
   const cause = new TypeError("connection reset");
-  const lines = readLines("GET /", bodyOf(["a\nb"], cause), 10);
+  const lines = readLines(chunks(["a\nb"], cause), 10);
   assert.deepEqual((await lines.next()).value, new TextEncoder().encode("a"));
   assert.equal((await errorOf(ConnectionError, lines.next())).cause, cause);
 });
