@@ -18,7 +18,7 @@ import { INGEST_BODY_BYTES_MAX } from "../limits.ts";
 import type { Options } from "./arguments.ts";
 import type { Config } from "./config.ts";
 import { CommandError, operationalError, usageError } from "./exit.ts";
-import { runAsClient } from "./service_client.ts";
+import { print, runAsClient } from "./service_client.ts";
 import type { Terminal } from "./terminal.ts";
 
 const STDIN = 0;
@@ -50,7 +50,7 @@ export async function append(config: Config, options: Options, terminal: Termina
     delayMs: batchId === undefined ? DELAY_MS : Infinity,
     bufferBytesMax: QUEUE_BYTES_MAX,
   };
-  await runAsClient(config, terminal, async (service) => {
+  await runAsClient(config, terminal, async (client) => {
     let batches = 0;
     let committed = 0;
     const failed = new AbortController();
@@ -58,9 +58,9 @@ export async function append(config: Config, options: Options, terminal: Termina
       const id = `${prefix}/${++batches}`;
       const events = lines.map(({ text }) => text);
       try {
-        const receipt = await service.client.appendEncoded({ source, batchId: id, events });
+        const receipt = await client.appendEncoded({ source, batchId: id, events });
         committed = lines.at(-1)!.number;
-        await service.print(`${JSON.stringify(receipt)}\n`);
+        await print(`${JSON.stringify(receipt)}\n`);
       } catch (error) {
         // Reported now, even if no more input comes.
         failed.abort();
@@ -68,7 +68,7 @@ export async function append(config: Config, options: Options, terminal: Termina
       }
     }, limits);
     try {
-      await readInto(queue, stream, AbortSignal.any([service.signal, failed.signal]));
+      await readInto(queue, stream, AbortSignal.any([terminal.stop, failed.signal]));
     } catch (error) {
       if (!(error instanceof LineError)) throw error;
       // What precedes the batch of this line is still sent.

@@ -26,41 +26,22 @@ const STDOUT = 1;
 const FULL_PIPE_WAIT_MS = 1;
 const writeFile = promisify(write);
 
-/** A service that has answered. */
-export interface Service {
-  /** Repeats reads as long as it takes. */
-  client: EventLogClient;
-  /** The last event when the command started; null for an empty log. */
-  frontier: string | null;
-  /** Aborted by a signal, or once standard output is closed. */
-  signal: AbortSignal;
-  /** Writes to standard output. */
-  print(bytes: Uint8Array | string): Promise<void>;
-}
-
 /**
- * Runs `use` once the service answers.
- * @throws {CommandError} with exit status 1 if it does not.
+ * Runs `use` once the service answers, with a client that repeats reads as long as it takes, and
+ * the last event in the log, null if it is empty.
+ * @throws {CommandError} with exit status 1 if the service does not answer.
  */
 export async function runAsClient(
   config: Config,
   { report, stop }: Terminal,
-  use: (service: Service) => Promise<void>,
+  use: (client: EventLogClient, frontier: string | null) => Promise<void>,
 ): Promise<void> {
-  const closed = new AbortController();
-  const signal = AbortSignal.any([stop, closed.signal]);
-  const print = async (bytes: Uint8Array | string) => {
-    await writeAll(bytes).catch((error) => {
-      if (errorCode(error) === "EPIPE") closed.abort();
-      throw error;
-    });
-  };
   try {
-    const frontier = await firstAnswer(config, signal, report);
-    const client = clientOf(config, { attemptsMax: Infinity, socketWaitMs: RESTART_WAIT_MS });
-    await use({ client, frontier, signal, print });
+    const frontier = await firstAnswer(config, stop, report);
+    const options = { attemptsMax: Infinity, socketWaitMs: RESTART_WAIT_MS };
+    await use(clientOf(config, options), frontier);
   } catch (error) {
-    if (error !== signal.reason && errorCode(error) !== "EPIPE") throw error;
+    if (error !== stop.reason && errorCode(error) !== "EPIPE") throw error;
   }
 }
 
@@ -106,9 +87,12 @@ async function firstAnswer(
   }
 }
 
-/** Writes on a thread, since a pipe that nobody reads would keep signals from being handled. */
-async function writeAll(data: Uint8Array | string): Promise<void> {
-  let bytes = Buffer.from(data as Uint8Array);
+/**
+ * Writes to standard output, on a thread, since a pipe that nobody reads would keep signals from
+ * being handled.
+ */
+export async function print(text: string): Promise<void> {
+  let bytes = Buffer.from(text);
   while (bytes.length > 0) {
     try {
       const { bytesWritten } = await writeFile(STDOUT, bytes, 0, bytes.length, null);

@@ -1,7 +1,7 @@
 /** `streams` prints a summary of each stream. */
 import type { Options } from "./arguments.ts";
 import type { Config } from "./config.ts";
-import { runAsClient } from "./service_client.ts";
+import { print, runAsClient } from "./service_client.ts";
 import type { Terminal } from "./terminal.ts";
 
 export async function streams(
@@ -9,8 +9,8 @@ export async function streams(
   { source }: Options,
   terminal: Terminal,
 ): Promise<void> {
-  await runAsClient(config, terminal, async ({ client, signal, print }) => {
-    for await (const page of client.streamsPages({ source, signal })) {
+  await runAsClient(config, terminal, async (client) => {
+    for await (const page of client.streamsPages({ source, signal: terminal.stop })) {
       await print(page.streams.map((row) => `${JSON.stringify(row)}\n`).join(""));
     }
   });

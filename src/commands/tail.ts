@@ -1,4 +1,5 @@
 /** `tail` prints events as they are stored, one a line. */
+import type { EventLogClient } from "../client/event_log_client.ts";
 import type { FollowOptions } from "../client/follow.ts";
 import type { ReplayOptions } from "../client/replay.ts";
 import { idTimeMs, isEventId } from "../event/event_id.ts";
@@ -8,7 +9,7 @@ import { describeError } from "../log/storage/system_error.ts";
 import type { Options } from "./arguments.ts";
 import type { Config } from "./config.ts";
 import { operationalError, usageError } from "./exit.ts";
-import { runAsClient, type Service } from "./service_client.ts";
+import { print, runAsClient } from "./service_client.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Events per page; a page of average events has a megabyte. */
@@ -35,23 +36,22 @@ export async function tail(config: Config, options: Options, terminal: Terminal)
   const { source, stream, "record-key": recordKey, kind } = options;
   const { last, ...position } = startOf(options);
   const limit = Math.min(config.replay.maxLimit, PAGE_EVENTS);
-  await runAsClient(config, terminal, async (service) => {
-    const { client, signal } = service;
-    const all = { source, stream, recordKey, kind, limit, signal };
+  await runAsClient(config, terminal, async (client, frontier) => {
+    const all = { source, stream, recordKey, kind, limit, signal: terminal.stop };
     const start = last === undefined
       ? { from: { ...all, ...position }, skipped: 0 }
-      : await startOfLast(service, all, last);
+      : await startOfLast(client, frontier, all, last);
     let { skipped } = start;
-    const print = async (events: CommittedEvent[]) => {
-      await service.print(events.slice(skipped).map(lineOf).join(""));
+    const printEvents = async (events: CommittedEvent[]) => {
+      await print(events.slice(skipped).map(lineOf).join(""));
       skipped = Math.max(0, skipped - events.length);
     };
     if (options.follow === undefined) {
-      for await (const { events } of client.replayPages(start.from)) await print(events);
+      for await (const { events } of client.replayPages(start.from)) await printEvents(events);
     } else {
       const following = { ...start.from, ...reportingInterruptions(terminal.report) };
       for await (const record of client.followRecords(following)) {
-        if (record.type === "events") await print(record.events);
+        if (record.type === "events") await printEvents(record.events);
         if (record.type !== "end") continue;
         throw operationalError(`follow ended: ${record.reason}; see the service's standard error`);
       }
@@ -114,7 +114,8 @@ function timeOf(text: string): number {
  * periods before the frontier until one has enough.
  */
 async function startOfLast(
-  { client, frontier }: Service,
+  client: EventLogClient,
+  frontier: string | null,
   all: ReplayOptions,
   last: number,
 ): Promise<Start> {
