@@ -36,14 +36,12 @@ export async function seal(config: Config, terminal: Terminal): Promise<void> {
   });
 }
 
-/** A signal has stopped the seal before a commit. */
-class Stopped extends Error {}
-
 async function sealLog(log: Log, unsealed: number, terminal: Terminal): Promise<void> {
+  const { stop } = terminal;
   const progress = startProgress(terminal, "sealed");
   let done = 0;
   const onEvents = (more: number) => {
-    if (terminal.stop.aborted) throw new Stopped();
+    stop.throwIfAborted();
     progress.update(done += more, unsealed);
   };
   const sealed: SegmentEntry[] = [];
@@ -53,11 +51,12 @@ async function sealLog(log: Log, unsealed: number, terminal: Terminal): Promise<
     const { path, events, head } = segment;
     terminal.report(`sealed ${path} (${events} events, head ${head})`);
   };
-  let isStopped = terminal.stop.aborted;
+  let isStopped = false;
   try {
-    if (!isStopped) await log.seal(onSegment, { onEvents });
+    stop.throwIfAborted();
+    await log.seal(onSegment, { onEvents });
   } catch (error) {
-    if (!(error instanceof Stopped)) throw error;
+    if (error !== stop.reason) throw error;
     isStopped = true;
   } finally {
     progress.end();
