@@ -13,7 +13,6 @@ import {
   type Timing,
 } from "./retry.ts";
 import type { Fetch } from "./unix_fetch.ts";
-import { parseBody } from "./wire.ts";
 
 /** Options for an `EventLogClient`. */
 export interface EventLogClientOptions {
@@ -57,6 +56,8 @@ const CLIENT_READ_TIMEOUT_MS = 600_000;
 
 /** `fetch` requires a host; the service ignores it. */
 const ORIGIN = "http://localhost";
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 export class Transport {
   readonly #fetch: Fetch;
@@ -164,7 +165,7 @@ export class Transport {
 /** Parses a response or, of a follow, a line of it. */
 export function parsed(request: ApiRequest, body: Uint8Array): unknown {
   try {
-    return parseBody(body);
+    return parseJsonText(UTF8.decode(body));
   } catch (cause) {
     throw new ProtocolError(`response to ${nameOf(request)} is not JSON in UTF-8`, { cause });
   }

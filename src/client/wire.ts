@@ -1,5 +1,4 @@
-/** Parses responses. A `ProtocolError` reports a missing member that the client uses. */
-import { parseJsonText } from "../event/json/strict_json.ts";
+/** Checks parsed responses. A `ProtocolError` reports a missing member that the client uses. */
 import type { CommittedEvent, FollowEndReason, StreamSummary } from "../event/types.ts";
 import { ProtocolError } from "./errors.ts";
 
@@ -96,13 +95,6 @@ type Members = Record<string, unknown>;
 function toMembers(value: unknown): Members {
   if (typeof value === "object" && value !== null) return value as Members;
   throw new ProtocolError("response is not a JSON object");
-}
-
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
-
-/** Parses a response or a line of it. */
-export function parseBody(body: Uint8Array): unknown {
-  return parseJsonText(UTF8.decode(body));
 }
 
 function itemsOf<T>(page: Members, name: string): T[] {
