@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
+import { addAbortSignal } from "node:stream";
 import { SOCKET_PATH_BYTES_MAX } from "../socket_path.ts";
 import { WAITS } from "./deadline.ts";
 
@@ -68,19 +69,16 @@ export function unixFetch(socketPath: string): Fetch {
     const failed = (cause: unknown) => failure(socketPath, signal, cause);
     // Keep this listener, so that no later error is uncaught. The body reports such errors.
     outgoing.on("error", () => {});
-    const abort = () => outgoing.destroy();
-    const stopAborting = () => signal?.removeEventListener("abort", abort);
-    signal?.addEventListener("abort", abort, { once: true });
     // destroy() may not stop a request that has not connected.
     outgoing.once("response", (incoming) => signal?.aborted && incoming.destroy());
     try {
       outgoing.end(body);
       const [incoming] = await once(outgoing, "response", signal && { signal });
       waitFor("the rest of the response");
-      incoming.once("close", stopAborting);
+      if (signal) addAbortSignal(signal, incoming);
       return await toResponse(incoming, request.method, failed);
     } catch (cause) {
-      stopAborting();
+      outgoing.destroy();
       throw failed(cause);
     }
   };
