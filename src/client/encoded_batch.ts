@@ -7,7 +7,7 @@ export interface EncodedBatch {
   source: string;
   batchId: string;
   events: readonly string[];
-  precondition?: StreamPrecondition;
+  precondition?: StreamPrecondition | undefined;
 }
 
 const MEMBERS = ["stream", "record_key", "kind", "occurred_at", "payload"];

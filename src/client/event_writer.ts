@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import type { EventFault } from "../event/api_error.ts";
-import type { Receipt, SubmittedEvent } from "../event/types.ts";
+import type { Receipt, StreamPrecondition, SubmittedEvent } from "../event/types.ts";
 import { BatchQueue, type QueuedEvent } from "./batch_queue.ts";
 import { type EncodedBatch, encodeEvent } from "./encoded_batch.ts";
 import { EventLogError } from "./errors.ts";
@@ -37,8 +37,7 @@ const WRITER_DELAY_MS = 5;
 const WRITER_BUFFER_BYTES_MAX = 16 * 1024 * 1024;
 
 interface Waiting extends QueuedEvent {
-  stream: string;
-  expectedFrontier: string | null | undefined;
+  precondition: StreamPrecondition | undefined;
   resolve(receipt: Receipt): void;
   reject(error: unknown): void;
 }
@@ -123,10 +122,10 @@ export class EventWriter {
       }
       const text = encodeEvent(event);
       const { expectedFrontier } = options;
-      const { stream } = event;
+      const isConditional = expectedFrontier !== undefined;
+      const precondition = isConditional ? { stream: event.stream, expectedFrontier } : undefined;
       const sizeBytes = Buffer.byteLength(text);
-      const waiting = { text, sizeBytes, stream, expectedFrontier, resolve, reject };
-      this.#queue.add(waiting, expectedFrontier !== undefined);
+      this.#queue.add({ text, sizeBytes, precondition, resolve, reject }, isConditional);
     } catch (error) {
       reject(error);
     }
@@ -149,12 +148,9 @@ type Send = (batch: Pick<EncodedBatch, "events" | "precondition">) => Promise<Re
 
 /** Sends a batch, without the events that the service finds invalid, and settles its promises. */
 async function sendValid(send: Send, events: Waiting[]): Promise<void> {
-  const [{ stream, expectedFrontier }] = events as [Waiting];
   try {
-    const batch = { events: events.map(({ text }) => text) };
-    const receipt = expectedFrontier === undefined
-      ? await send(batch)
-      : await send({ ...batch, precondition: { stream, expectedFrontier } });
+    const precondition = events[0]?.precondition;
+    const receipt = await send({ events: events.map(({ text }) => text), precondition });
     for (const { resolve } of events) resolve(receipt);
   } catch (error) {
     const faults = faultyIndexes(error, events.length);
