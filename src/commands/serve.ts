@@ -158,9 +158,12 @@ async function clearSocketPath(path: string): Promise<void> {
     await once(connection, "connect", { signal: AbortSignal.timeout(SOCKET_PROBE_TIMEOUT_MS) });
   } catch (error) {
     if (errorCode(error) === "ECONNREFUSED") return await unlink(path);
+    const reason = connection.connecting
+      ? `no response within ${SOCKET_PROBE_TIMEOUT_MS} ms`
+      : describeError(error);
     throw operationalError(
-      `${path}: cannot determine whether a service is listening on this socket: ` +
-        `${describeError(error)}; remove the socket if no process is listening on it`,
+      `${path}: cannot determine whether a service is listening on this socket: ${reason}; ` +
+        "remove the socket if no process is listening on it",
       error,
     );
   } finally {

@@ -59,8 +59,13 @@ export async function tail(config: Config, options: Options, terminal: Terminal)
   });
 }
 
+/** A member whose name is a number, which JavaScript does not list in the order of RFC 8785. */
+const NUMBERED_MEMBER = /"\d+":/;
+
 /** Returns an event's line as stored: members in the order in which they are sent, canonical. */
 function lineOf(event: CommittedEvent): string {
+  const line = JSON.stringify(event);
+  if (!NUMBERED_MEMBER.test(line)) return `${line}\n`;
   const members = Object.entries(event)
     .map(([name, value]) => `"${name}":${canonicalize(value)}`);
   return `{${members.join(",")}}\n`;
