@@ -7,25 +7,16 @@ import { isEventId } from "./event_id.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json/strict_json.ts";
 import { sourceFault } from "./names.ts";
 import { SOURCE_SUCCEEDED_KIND } from "./system_names.ts";
-import type { LineageMarker } from "./types.ts";
+import type { LineageMarker, SubmittedEvent } from "./types.ts";
 
-/** A valid event of the lineage stream. */
-interface MarkerEvent {
-  recordKey: string;
-  kind: string;
-  occurredAt: string | undefined;
-  /** In JSON. */
-  payload: string;
-}
-
-/** Returns the lineage marker in an event. @throws {ApiError} `invalid_source_lineage`. */
-export function lineageMarker(source: string, event: MarkerEvent): LineageMarker {
+/** Returns the marker in an event of its stream. @throws {ApiError} `invalid_source_lineage`. */
+export function lineageMarker(source: string, event: SubmittedEvent): LineageMarker {
   if (event.kind !== SOURCE_SUCCEEDED_KIND) {
     throw lineageError(`kind must be ${SOURCE_SUCCEEDED_KIND}`);
   }
-  if (event.occurredAt !== undefined) throw lineageError("occurred_at must be absent");
-  const marker = readPayload(JSON.parse(event.payload));
-  if (event.recordKey !== marker.predecessor_source) {
+  if (event.occurred_at !== undefined) throw lineageError("occurred_at must be absent");
+  const marker = readPayload(event.payload as JsonValue);
+  if (event.record_key !== marker.predecessor_source) {
     throw lineageError("record_key must equal predecessor_source");
   }
   if (marker.predecessor_source === source) {

@@ -78,19 +78,19 @@ function specialFault(event: StoredEvent, isFirst: boolean): string | null {
   if (!isFirst) return "it must be the first event in its batch";
   const textIn = (start: number, end: number) => bytes.toString("utf8", start, end);
   const [stream, kind] = [textIn(streamStart, streamEnd), textIn(event.kindStart, event.kindEnd)];
-  const recordKey = textIn(event.recordKeyStart, event.recordKeyEnd);
+  const record_key = textIn(event.recordKeyStart, event.recordKeyEnd);
   const payload = textIn(event.payloadStart, event.payloadEnd);
   if (isSystem) {
     const [, source, final_frontier] = RETIREMENT.exec(textIn(batchIdStart, batchIdEnd)) ?? [];
-    const isRetirement = stream === system.SOURCE_LIFECYCLE_STREAM && recordKey === source &&
+    const isRetirement = stream === system.SOURCE_LIFECYCLE_STREAM && record_key === source &&
       kind === system.SOURCE_RETIRED_KIND && event.occurredAtStart < 0 &&
       payload === canonicalize({ v: 1, source, final_frontier });
     return isRetirement ? null : "it is not one of the service's own";
   }
-  const occurredAt = event.occurredAtStart < 0 ? undefined : "present";
+  const occurred_at = event.occurredAtStart < 0 ? {} : { occurred_at: "present" };
+  const marker = { stream, record_key, kind, ...occurred_at, payload: JSON.parse(payload) };
   try {
-    const event = { stream, recordKey, kind, occurredAt, payload };
-    lineageMarker(textIn(sourceStart, sourceEnd), event);
+    lineageMarker(textIn(sourceStart, sourceEnd), marker);
     return null;
   } catch (error) {
     return (error as Error).message;
