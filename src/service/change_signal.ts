@@ -30,8 +30,8 @@ export interface Watcher {
 type Groups = Map<string, Set<Watcher>>;
 
 export class ChangeSignal {
-  /** By the indexes of the members that the filters test, such as "0,2"; see `lineMembers()`. */
-  readonly #groups = new Map<string, Groups>();
+  /** By the members that the filters test, a bit for each in the order of `lineMembers()`. */
+  readonly #groups: readonly Groups[] = Array.from({ length: 16 }, () => new Map());
   #due: Watcher[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
   /** Last event of the commits that watchers were told about. */
@@ -43,19 +43,19 @@ export class ChangeSignal {
 
   /** Tells `watcher` about later commits, until it is removed. */
   add(watcher: Watcher): void {
-    const { members, key } = placeOf(watcher.filter);
-    const groups: Groups = this.#groups.get(members) ?? new Map();
-    this.#groups.set(members, groups.set(key, (groups.get(key) ?? new Set()).add(watcher)));
-    this.#timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
+    const { tested, key } = placeOf(watcher.filter);
+    const groups = this.#groups[tested]!;
+    groups.set(key, (groups.get(key) ?? new Set()).add(watcher));
+    const wakeDue = () => this.#wakeLater(this.#watchers().filter((watcher) => watcher.isDue()));
+    this.#timer ??= setInterval(wakeDue, SWEEP_MS).unref();
   }
 
   remove(watcher: Watcher): void {
-    const { members, key } = placeOf(watcher.filter);
-    const groups = this.#groups.get(members);
-    groups?.get(key)?.delete(watcher);
-    if (groups?.get(key)?.size === 0) groups.delete(key);
-    if (groups?.size === 0) this.#groups.delete(members);
-    if (this.#groups.size > 0) return;
+    const { tested, key } = placeOf(watcher.filter);
+    const group = this.#groups[tested]!.get(key);
+    group?.delete(watcher);
+    if (group?.size === 0) this.#groups[tested]!.delete(key);
+    if (this.#groups.some(({ size }) => size > 0)) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
@@ -64,16 +64,13 @@ export class ChangeSignal {
   commit(batches: readonly PreparedBatch[], frontier: string): void {
     const before = this.frontier;
     this.frontier = frontier;
-    if (this.#groups.size === 0) return;
-    const shapes = [...this.#groups].map(([text, groups]) => ({
-      members: indexesOf(text),
-      groups,
-    }));
-    const deepest = Math.max(-1, ...shapes.flatMap(({ members }) => members));
+    const used = [...this.#groups.keys()].filter((tested) => this.#groups[tested]!.size > 0);
+    const last = used.at(-1);
+    if (last === undefined) return;
     const matching = new Set<Set<Watcher> | undefined>();
     for (const batch of batches) {
-      for (const event of membersOf(batch, deepest)) {
-        for (const { members, groups } of shapes) matching.add(groups.get(keyOf(members, event)));
+      for (const event of membersOf(batch, last)) {
+        for (const tested of used) matching.add(this.#groups[tested]!.get(keyOf(tested, event)));
       }
     }
     matching.delete(undefined);
@@ -88,14 +85,8 @@ export class ChangeSignal {
     void this.#wakeLater(this.#watchers());
   }
 
-  /** Wakes the watchers that have a position to report. */
-  sweep(): void {
-    void this.#wakeLater(this.#watchers().filter((watcher) => watcher.isDue()));
-  }
-
   #watchers(): Watcher[] {
-    const groups = [...this.#groups.values()].flatMap((groups) => [...groups.values()]);
-    return groups.flatMap((watchers) => [...watchers]);
+    return this.#groups.flatMap((groups) => [...groups.values()].flatMap((group) => [...group]));
   }
 
   async #wakeLater(watchers: readonly Watcher[]): Promise<void> {
@@ -111,28 +102,27 @@ export class ChangeSignal {
   }
 }
 
-function indexesOf(members: string): number[] {
-  return members === "" ? [] : members.split(",").map(Number);
-}
-
-/** Returns the indexes of the members that a filter tests, and the key for their values. */
+/** Returns the bits of the members that a filter tests, and the key for their values. */
 function placeOf({ source, stream, recordKey, kind }: EventFilter) {
   const values = [source, stream, recordKey, kind].map((value) =>
     value === undefined ? null : spelledText(value).toString("latin1")
   );
-  const indexes = [...values.keys()].filter((index) => values[index] !== null);
-  return { members: `${indexes}`, key: keyOf(indexes, values) };
+  const tested = values.reduce((bits, value, index) => bits | Number(value !== null) << index, 0);
+  return { tested, key: keyOf(tested, values) };
 }
 
 /** Joins values by a character that JSON strings escape. */
-function keyOf(members: readonly number[], values: readonly (string | null)[]): string {
-  return members.map((index) => values[index]).join("\n");
+function keyOf(tested: number, values: readonly (string | null)[]): string {
+  return values.filter((_, index) => (tested & 1 << index) !== 0).join("\n");
 }
 
-/** Yields the members of a batch's events, at least up to `deepest`, without most repetitions. */
-function* membersOf({ source, events }: PreparedBatch, deepest: number): Generator<string[]> {
-  if (deepest < 1) return void (yield [source]);
-  if (deepest < 2) return yield* events.streams.map(({ stream }) => [source, stream]);
+/**
+ * Yields the members of a batch's events, without most repetitions.
+ * @param tested the greatest set of members, which determines up to which one they are needed.
+ */
+function* membersOf({ source, events }: PreparedBatch, tested: number): Generator<string[]> {
+  if (tested < 1 << 1) return void (yield [source]);
+  if (tested < 1 << 2) return yield* events.streams.map(({ stream }) => [source, stream]);
   for (let index = 0, start = 0; index < events.count; index++) {
     yield lineMembers(events.lines, start);
     start = events.offsets[index * OFFSETS + LINE_END]!;
