@@ -12,36 +12,28 @@ const DEPTH_MAX = 1024;
  * @throws {TypeError} for any other value, and one nested more than 1,024 levels deep.
  */
 export function canonicalize(value: unknown): string {
-  const pieces: string[] = [];
-  put(value, DEPTH_MAX, pieces);
-  return pieces.join("");
+  return textOf(value, DEPTH_MAX);
 }
 
-function put(value: unknown, depthMax: number, pieces: string[]): void {
-  if (typeof value !== "object" || value === null) {
-    pieces.push(scalarText(value));
-    return;
-  }
+function textOf(value: unknown, depthMax: number): string {
+  if (typeof value !== "object" || value === null) return scalarText(value);
   if (depthMax <= 0) throw new TypeError("the value is nested too deeply or contains itself");
+  let text = "";
   if (Array.isArray(value)) {
-    pieces.push("[");
-    for (let index = 0; index < value.length; index++) {
-      if (index > 0) pieces.push(",");
-      put(value[index], depthMax - 1, pieces);
+    for (const [index, item] of value.entries()) {
+      text += (index > 0 ? "," : "") + textOf(item, depthMax - 1);
     }
-    pieces.push("]");
-    return;
+    return `[${text}]`;
   }
   if (!isPlainObject(value)) {
     throw new TypeError("only plain objects have a canonical JSON form");
   }
-  pieces.push("{");
   // RFC 8785 section 3.2.3 sorts by UTF-16 code units, as ECMAScript compares strings.
   for (const [index, name] of Object.keys(value).sort().entries()) {
-    pieces.push(index > 0 ? "," : "", quoteString(name), ":");
-    put((value as Record<string, unknown>)[name], depthMax - 1, pieces);
+    const member = textOf((value as Record<string, unknown>)[name], depthMax - 1);
+    text += `${index > 0 ? "," : ""}${quoteString(name)}:${member}`;
   }
-  pieces.push("}");
+  return `{${text}}`;
 }
 
 function scalarText(value: unknown): string {
