@@ -111,42 +111,30 @@ function batchError(message: string): ApiError {
   return new ApiError("invalid_batch", message);
 }
 
-const EVENT_MEMBERS = new Set(["stream", "record_key", "kind", "payload", "occurred_at"]);
-const REQUIRED_MEMBERS = ["stream", "record_key", "kind", "payload"] as const;
+const REQUIRED_MEMBERS = ["stream", "record_key", "kind", "payload"];
+const EVENT_MEMBERS = [...REQUIRED_MEMBERS, "occurred_at"];
 
-const RULES = {
+const RULES = Object.entries({
   stream: nameFault,
   record_key: recordKeyFault,
   kind: kindFault,
   occurred_at: occurredAtFault,
-};
+});
 
 /** Returns a message about the first rule that an event violates; null if it is valid. */
-function eventFault(submitted: JsonValue): string | null {
-  if (!isJsonObject(submitted)) return "event must be an object";
-  const fault = memberFault(submitted) ?? ruleFault(submitted);
-  if (fault !== null) return fault;
-  const isTooDeep = submitted.payload !== SKIPPED;
-  return isTooDeep ? `payload is nested more than ${PAYLOAD_DEPTH_MAX} levels deep` : null;
-}
-
-/** Returns a message about an unknown or missing member, or one of the wrong type. */
-function memberFault(submitted: JsonObject): string | null {
-  for (const name in submitted) {
-    if (!EVENT_MEMBERS.has(name)) return `event has an unknown member ${quoteShort(name)}`;
-    if (name !== "payload" && typeof submitted[name] !== "string") {
-      return `${name} must be a string`;
-    }
+function eventFault(event: JsonValue): string | null {
+  if (!isJsonObject(event)) return "event must be an object";
+  for (const name in event) {
+    if (!EVENT_MEMBERS.includes(name)) return `event has an unknown member ${quoteShort(name)}`;
+    if (name !== "payload" && typeof event[name] !== "string") return `${name} must be a string`;
   }
-  const missing = REQUIRED_MEMBERS.find((name) => !Object.hasOwn(submitted, name));
-  return missing === undefined ? null : `missing member ${missing}`;
-}
-
-function ruleFault(submitted: JsonObject): string | null {
-  for (const [name, faultOf] of Object.entries(RULES)) {
-    const text = submitted[name];
+  const missing = REQUIRED_MEMBERS.find((name) => !Object.hasOwn(event, name));
+  if (missing !== undefined) return `missing member ${missing}`;
+  for (const [name, faultOf] of RULES) {
+    const text = event[name];
     const fault = typeof text === "string" ? faultOf(text) : null;
     if (fault !== null) return `${name} ${fault}`;
   }
-  return null;
+  const isTooDeep = event.payload !== SKIPPED;
+  return isTooDeep ? `payload is nested more than ${PAYLOAD_DEPTH_MAX} levels deep` : null;
 }
