@@ -121,29 +121,19 @@ export class StreamPages {
   async #countThrough(through: string): Promise<StreamsAt> {
     const { sealed, unsealed } = this.#files;
     const split = sealed.streamsThrough(through);
-    if (split !== null) {
-      return listingAt(through, [() => split.before], await countIn(split.file, through));
-    }
-    const all = sealed.streamSources();
-    const place = unsealed.findIndex(({ lastEventId }) => through <= (lastEventId ?? ""));
-    if (place < 0) throw anchorUnavailable(through);
-    const before = unsealed.slice(0, place).map(wholeFile);
-    return listingAt(
-      through,
-      [() => all, ...before],
-      await countIn(fileView(unsealed[place]!), through),
-    );
+    const sources = split?.before ?? sealed.streamSources();
+    const files = split === null ? unsealed : [];
+    const place = files.findIndex(({ lastEventId }) => through <= (lastEventId ?? ""));
+    const before = files.slice(0, place).map(wholeFile);
+    const file = split?.file ?? (place < 0 ? null : fileView(files[place]!));
+    const counts = file && await countIn(file, through);
+    if (counts === null) throw anchorUnavailable(through);
+    return {
+      parts: [() => sources, ...before, () => [counts]],
+      sizeBytes: counts.sizeBytes,
+      throughEventId: through,
+    };
   }
-}
-
-/** @throws {ApiError} if the event was not found, so that nothing could be counted. */
-function listingAt(
-  throughEventId: string,
-  before: readonly PartStreams[],
-  counts: StreamCounts | null,
-): StreamsAt {
-  if (counts === null) throw anchorUnavailable(throughEventId);
-  return { parts: [...before, () => [counts]], sizeBytes: counts.sizeBytes, throughEventId };
 }
 
 /** The streams in a pending file, read from its segments once it is sealed. */
