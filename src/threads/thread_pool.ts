@@ -8,13 +8,8 @@ import { clearTimeout, setTimeout } from "node:timers";
 import { type MessagePort, parentPort, type TransferListItem, Worker } from "node:worker_threads";
 import { assert } from "../assert.ts";
 
-/** A thread did not start, died or was closed before it responded. */
-export class ThreadLostError extends Error {
-  override name = "ThreadLostError";
-}
-
 /** A thread died before it received anything, so the caller can do the work itself. */
-export class ThreadUnavailableError extends ThreadLostError {
+export class ThreadUnavailableError extends Error {
   override name = "ThreadUnavailableError";
 }
 
@@ -55,8 +50,8 @@ export class ThreadPool<Request, Response> {
 
   /**
    * Sends a request, transfers `transfer` to the thread, and returns the response.
-   * @throws {ThreadLostError}
-   * @throws {Error} with the members of the handler's error, such as `name`.
+   * @throws {Error} if the thread did not start, died or was closed before it responded, or with
+   *   the members of the handler's error, such as `name`.
    */
   async request(message: Request, transfer: TransferListItem[] = []): Promise<Response> {
     const thread = this.#idle.shift() ??
@@ -95,7 +90,7 @@ class RequestThread<Request, Response> {
 
   /** Messages hold ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
   request(message: Request, transfer: TransferListItem[]): Promise<Response> {
-    if (this.#isClosed) return Promise.reject(new ThreadLostError(CLOSED));
+    if (this.#isClosed) return Promise.reject(new Error(CLOSED));
     assert(this.#pending === null, "a thread must have at most one request");
     clearTimeout(this.#idleTimer);
     const pending: PromiseWithResolvers<Response> = Promise.withResolvers();
@@ -123,7 +118,7 @@ class RequestThread<Request, Response> {
       this.#worker!.postMessage(message, transfer);
     } catch (error) {
       // Cloning the message ran out of memory; the thread itself is unaffected.
-      this.#takePending().reject(new ThreadLostError(`the request could not be sent: ${error}`));
+      this.#takePending().reject(new Error(`the request could not be sent: ${error}`));
     }
   }
 
@@ -173,8 +168,7 @@ class RequestThread<Request, Response> {
     this.#worker = null;
     this.#isRunning = false;
     this.#unsent = null;
-    const failure = isUnavailable ? new ThreadUnavailableError(why) : new ThreadLostError(why);
-    this.#pending?.reject(failure);
+    this.#pending?.reject(isUnavailable ? new ThreadUnavailableError(why) : new Error(why));
     this.#pending = null;
   }
 
